@@ -58,7 +58,7 @@ describe('refused', () => {
   it('a launch from a server that the app does not know is not followed', async () => {
     const { page } = await open()
     await page.goto(`${stack.settings.appUrl}/launch?iss=http%3A%2F%2Fevil.example%2Ffhir&launch=x`)
-    assert.equal(await refusalOn(page), 'This app does not know that record server')
+    assert.equal(await refusalOn(page), 'This app is not set up for that FHIR server')
   })
 
   it('an authorization request of an unknown client gets a page, not a redirect', async () => {
@@ -164,11 +164,11 @@ describe('plain http off loopback', () => {
     })
     await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
     const launch_url = `http://app.test:${(other.address() as AddressInfo).port}/launch`
-    const house = await TestAuthServer.open(await openOther(), {
+    const auth = await TestAuthServer.open(await openOther(), {
       settings: { issuerUrl, onLoopback: false, bind: ['0.0.0.0'], defaultClientId: 'plain' },
     })
-    await house.addClient({ client_id: 'plain', launch_url, redirect_uris: JSON.stringify([launch_url]) })
-    await listen(house.app, port, ['127.0.0.1'])
+    await auth.addClient({ client_id: 'plain', launch_url, redirect_uris: JSON.stringify([launch_url]) })
+    await listen(auth.app, port, ['127.0.0.1'])
     try {
       const { page } = await open()
       await page.goto(`${issuerUrl}/login`)
@@ -182,7 +182,7 @@ describe('plain http off loopback', () => {
       assert.ok(seen.length > 0)
       assert.deepEqual([...new Set(seen)], [undefined])
     } finally {
-      await house.app.close()
+      await auth.app.close()
       other.close()
     }
   })

@@ -64,7 +64,7 @@ describe('an assertion', () => {
     ],
     '56 the same assertion again': [
       async () => {
-        const form = client.backEnd.proof({ aud: client.at('/oauth2/token') })
+        const form = client.backEnd.makeProof({ aud: client.at('/oauth2/token') })
         assert.equal((await client.clientCredentials({}, {}, form)).status, 200)
         return client.clientCredentials({}, {}, form)
       },

@@ -68,7 +68,7 @@ const bad: Readonly<Record<string, () => string | Promise<string>>> = {
   '36 a fourth part': () => `${tokens.access_token}.x`,
   '37 the id_token': () => tokens.id_token,
   '37 the refresh token': () => tokens.refresh_token,
-  '37 an assertion': () => client.backEnd.assertion({ aud: stack.settings.fhirBaseUrl }),
+  '37 an assertion': () => client.backEnd.signAssertion({ aud: stack.settings.fhirBaseUrl }),
   '37 a launch token': () => client.launch(),
   '37 an authorization code': () => client.code(),
   '37 typ JWT': () => misused({}, { typ: 'JWT' }),

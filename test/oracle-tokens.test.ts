@@ -76,7 +76,7 @@ describe('private_key_jwt and client_credentials', () => {
       form: Form = {},
     ) =>
     async (subject: Subject) => {
-      const proof = keyed.proof({ aud: subject.issuer, ...claims }, header)
+      const proof = keyed.makeProof({ aud: subject.issuer, ...claims }, header)
       return told(
         await post(subject, 'token', {
           grant_type: 'client_credentials',
@@ -108,7 +108,7 @@ describe('private_key_jwt and client_credentials', () => {
     },
     'an assertion that was used': {
       act: async subject => {
-        const proof = keyed.proof({ aud: subject.issuer })
+        const proof = keyed.makeProof({ aud: subject.issuer })
         const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...proof }
         await (await post(subject, 'token', form)).arrayBuffer()
         return told(await post(subject, 'token', form))

@@ -84,11 +84,11 @@ describe('session.js', () => {
     assert.equal(await page.getByRole('link', { name: 'Keep working' }).isVisible(), false)
   })
 
-  it('closes the record when the session is over', async () => {
+  it('closes the record when the session has ended', async () => {
     const { page } = await enter()
     await stack.store.db.deleteFrom('app_session').execute()
     await comeBack(page)
-    await page.getByRole('heading', { level: 1, name: 'Your session is over' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
     await page.getByText("or the app's access was removed").waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
@@ -101,7 +101,7 @@ describe('session.js', () => {
     const before = lists()
     while (lists() === before) await page.waitForTimeout(100)
     await comeBack(page)
-    await page.getByRole('heading', { level: 1, name: 'Your session is over' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 

@@ -136,7 +136,7 @@ describe('a key rotation', () => {
     const aud = `${settings.issuerUrl}/oauth2/token`
     const kids: string[] = []
     const step = async () => {
-      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof({ aud }) }
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof({ aud }) }
       const response = await fetch(aud, { method: 'POST', body: new URLSearchParams(form) })
       const { access_token: token } = (await response.json()) as { access_token: string }
       kids.push(JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid)

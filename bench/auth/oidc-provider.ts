@@ -78,7 +78,7 @@ async function refreshes(oracle: Oracle): Promise<number> {
 async function backEnds(oracle: Oracle, client: SigningClient): Promise<number> {
   const forms = Array.from({ length: ROUNDS * CALLS }, () => ({
     ...{ grant_type: 'client_credentials', scope: 'system/*.rs' },
-    ...client.proof({ aud: oracle.issuer, iat: Math.floor(Date.now() / 1000) }),
+    ...client.makeProof({ aud: oracle.issuer, iat: Math.floor(Date.now() / 1000) }),
   }))
   return timeRounds(ROUNDS, CALLS, async () => {
     for (const form of forms.splice(0, CALLS)) await ask(oracle, form)

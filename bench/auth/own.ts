@@ -54,10 +54,10 @@ async function measureBackEnds(server: TestAuthServer, alg: 'RS384' | 'ES384'): 
   })
   const forms = Array.from({ length: ROUNDS * CALLS }, () => ({
     ...{ grant_type: 'client_credentials', scope: 'system/Patient.rs' },
-    ...client.proof(),
+    ...client.makeProof(),
   }))
   return timeRounds(ROUNDS, CALLS, async () => {
-    for (const form of forms.splice(0, CALLS)) expect200(await server.token(form))
+    for (const form of forms.splice(0, CALLS)) expect200(await server.requestToken(form))
   })
 }
 

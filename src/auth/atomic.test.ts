@@ -26,36 +26,36 @@ const TABLES = [
 type Send = () => Promise<LightMyRequestResponse>
 
 eachDatabase((_name, open) => {
-  describe('a request whose audit record cannot be kept', () => {
-    let house: TestAuthServer
+  describe('a request whose audit record cannot be written', () => {
+    let auth: TestAuthServer
     let clinician: TestBrowser
     before(async () => {
       const store = await open()
-      house = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
-      clinician = await house.loggedIn()
-      await house.addClient({ client_id: 'asking', first_party: false, scope: 'launch openid patient/*.rs' })
-      const back = new SigningClient('back-end', house.time)
-      await house.addClient({
+      auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+      clinician = await auth.logIn()
+      await auth.addClient({ client_id: 'asking', first_party: false, scope: 'launch openid patient/*.rs' })
+      const back = new SigningClient('back-end', auth.time)
+      await auth.addClient({
         ...{ client_id: back.id, auth_method: 'private_key_jwt', jwks: back.jwks },
         scope: 'system/*.rs __launch-contexts.c',
       })
     })
 
     const content = () =>
-      Promise.all(TABLES.map(async table => house.store.db.selectFrom(table).selectAll().execute()))
+      Promise.all(TABLES.map(async table => auth.store.db.selectFrom(table).selectAll().execute()))
 
     const backEnd = (scope: string) => {
-      const proof = new SigningClient('back-end', house.time).proof()
-      return () => house.token({ grant_type: 'client_credentials', scope, ...proof })
+      const proof = new SigningClient('back-end', auth.time).makeProof()
+      return () => auth.requestToken({ grant_type: 'client_credentials', scope, ...proof })
     }
-    const refreshToken = async () => (await house.exchange(await house.code(clinician))).json().refresh_token
+    const refreshToken = async () => (await auth.exchange(await auth.getCode(clinician))).json().refresh_token
     /** A browser on the consent page, and the form that it sends from there. */
     const consentForm = async () => {
-      const asked = await house.authorize(clinician, {
+      const asked = await auth.authorize(clinician, {
         ...{ client_id: 'asking', redirect_uri: 'https://asking.example/callback' },
         ...{
           scope: 'launch openid patient/Patient.rs',
-          launch: await house.launch(clinician, { clientId: 'asking' }),
+          launch: await auth.launch(clinician, { clientId: 'asking' }),
         },
       })
       return readForm((await clinician.get(asked.headers.location ?? '')).body)
@@ -64,17 +64,17 @@ eachDatabase((_name, open) => {
     /** A request, and the status that it has when its record can be kept. */
     const requests: Readonly<Record<string, () => Promise<readonly [send: Send, status: number]>>> = {
       'a code exchange': async () => {
-        const code = await house.code(clinician)
-        return [() => house.exchange(code), 200]
+        const code = await auth.getCode(clinician)
+        return [() => auth.exchange(code), 200]
       },
       'a refresh': async () => {
         const token = await refreshToken()
-        return [() => house.refresh(token), 200]
+        return [() => auth.refresh(token), 200]
       },
       'client credentials': async () => [backEnd('system/Patient.rs'), 200],
       'an authorization': async () => {
-        const launch = await house.launch(clinician)
-        return [() => house.authorize(clinician, { launch }), 302]
+        const launch = await auth.launch(clinician)
+        return [() => auth.authorize(clinician, { launch }), 302]
       },
       'a consent': async () => {
         const form = await consentForm()
@@ -90,7 +90,7 @@ eachDatabase((_name, open) => {
         const order = { username: 'clinician', client_id: 'sallyport-app', patient: 'juniper' }
         return [
           () =>
-            house.app.inject({
+            auth.app.inject({
               ...{ method: 'POST', url: '/launch-contexts', payload: order },
               headers: { authorization: `Bearer ${access_token}` },
             }),
@@ -98,22 +98,22 @@ eachDatabase((_name, open) => {
         ]
       },
       'a login': async () => {
-        const visitor = house.visitor()
-        return [() => visitor.login(), 302]
+        const browser = auth.openBrowser()
+        return [() => browser.login(), 302]
       },
       'a failed login': async () => {
-        const visitor = house.visitor()
-        return [() => visitor.login('clinician', 'wrong'), 401]
+        const browser = auth.openBrowser()
+        return [() => browser.login('clinician', 'wrong'), 401]
       },
       'a revocation': async () => {
         const token = await refreshToken()
         const form = { token, client_id: 'sallyport-app' }
-        return [() => house.visitor().post('/oauth2/revoke', form), 200]
+        return [() => auth.openBrowser().post('/oauth2/revoke', form), 200]
       },
       'a revocation of an access token': async () => {
-        const proof = new SigningClient('back-end', house.time).proof()
+        const proof = new SigningClient('back-end', auth.time).makeProof()
         const token: string = (await backEnd('system/Patient.rs')()).json().access_token
-        return [() => house.visitor().post('/oauth2/revoke', { token, ...proof }), 200]
+        return [() => auth.openBrowser().post('/oauth2/revoke', { token, ...proof }), 200]
       },
       'access taken back': async () => {
         await refreshToken()
@@ -122,43 +122,43 @@ eachDatabase((_name, open) => {
       'a registration': async () => {
         const payload = { redirect_uris: ['https://new.example/callback'], scope: 'openid' }
         const headers = { host: 'localhost:9000' }
-        return [() => house.app.inject({ method: 'POST', url: '/oauth2/register', payload, headers }), 201]
+        return [() => auth.app.inject({ method: 'POST', url: '/oauth2/register', payload, headers }), 201]
       },
       'a logout': async () => {
-        const visitor = await house.loggedIn()
-        return [() => visitor.post('/logout', {}), 302]
+        const browser = await auth.logIn()
+        return [() => browser.post('/logout', {}), 302]
       },
       'the end of a session': async () => {
-        const visitor = await house.loggedIn()
-        return [() => visitor.post('/oauth2/logout/confirm', {}), 302]
+        const browser = await auth.logIn()
+        return [() => browser.post('/oauth2/logout/confirm', {}), 302]
       },
     }
 
     for (const [name, prepare] of Object.entries(requests))
-      it(`changes nothing and can be sent again: ${name}`, async () => {
+      it(`changes nothing and can be repeated: ${name}`, async () => {
         const [send, status] = await prepare()
         const kept = await content()
-        const allow = await refuseRecords(house.store)
+        const allow = await refuseRecords(auth.store)
         const refused = await send().finally(allow)
         assert.equal(refused.statusCode, 503)
         assert.ok(refused.headers['retry-after'])
         assert.deepEqual(refused.headers['set-cookie'], undefined)
         assert.deepEqual(await content(), kept)
         // Later than any window in which a repetition is forgiven.
-        house.time.now += 30_000
+        auth.time.now += 30_000
         assert.equal((await send()).statusCode, status)
       })
 
-    it('does not end a grant whose refresh is repeated later', async () => {
+    it('does not revoke the grant if the client repeats the refresh later', async () => {
       const token = await refreshToken()
-      const allow = await refuseRecords(house.store)
-      for (let times = 0; times < 3; times++) assert.equal((await house.refresh(token)).statusCode, 503)
+      const allow = await refuseRecords(auth.store)
+      for (let times = 0; times < 3; times++) assert.equal((await auth.refresh(token)).statusCode, 503)
       await allow()
-      house.time.now += 30_000
-      const renewed = await house.refresh(token)
+      auth.time.now += 30_000
+      const renewed = await auth.refresh(token)
       assert.equal(renewed.statusCode, 200)
-      assert.equal((await house.refresh(renewed.json().refresh_token)).statusCode, 200)
-      const grant = await house.store.db
+      assert.equal((await auth.refresh(renewed.json().refresh_token)).statusCode, 200)
+      const grant = await auth.store.db
         .selectFrom('refresh_token')
         .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
         .select('revoked_at')
@@ -167,12 +167,12 @@ eachDatabase((_name, open) => {
       assert.deepEqual(grant, { revoked_at: null })
     })
 
-    it('is answered all the same where the settings say so', async () => {
+    it('is served if the settings allow it', async () => {
       const store = await open()
       const lenient = await TestAuthServer.open(store, { audit: createAuditor({ store, failure: 'allow' }) })
       await refuseRecords(store)
-      const visitor = await lenient.loggedIn()
-      const code = await lenient.code(visitor)
+      const browser = await lenient.logIn()
+      const code = await lenient.getCode(browser)
       assert.equal((await lenient.exchange(code)).statusCode, 200)
       assert.equal((await lenient.exchange(code)).statusCode, 400)
     })

@@ -11,7 +11,7 @@ import {
 import { validate } from '../fhir/index.ts'
 import { sha256 } from '../store/index.ts'
 import { SigningClient } from './testing/signing-client.ts'
-import { strangerToken, TestAuthServer } from './testing/test-auth-server.ts'
+import { TestAuthServer, unknownToken } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
 
 /** Kind, result, app, clinician, patient, launch, reason. */
@@ -20,25 +20,25 @@ type Line = readonly (string | number | boolean | null)[]
 eachDatabase((_name, open) => {
   describe('the audit trail of the auth server', () => {
     let auditor: CountingAuditor
-    let house: TestAuthServer
+    let auth: TestAuthServer
     let clinician: TestBrowser
     let id: string
     const user = 'Practitioner/practitioner-1'
     before(async () => {
       const store = await open()
       auditor = createAuditor({ store })
-      house = await TestAuthServer.open(store, { audit: auditor })
-      await house.addClient({ client_id: 'other', auth_method: 'client_secret', secret_hash: 'x' })
-      await house.store.db.updateTable('clinician').set({ fhir_user_id: 'practitioner-1' }).execute()
-      clinician = await house.loggedIn()
-      id = (await house.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()).id
+      auth = await TestAuthServer.open(store, { audit: auditor })
+      await auth.addClient({ client_id: 'other', auth_method: 'client_secret', secret_hash: 'x' })
+      await auth.store.db.updateTable('clinician').set({ fhir_user_id: 'practitioner-1' }).execute()
+      clinician = await auth.logIn()
+      id = (await auth.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()).id
     })
     beforeEach(async () => {
       await auditor.flush()
-      await house.store.db.deleteFrom('audit_event').execute()
+      await auth.store.db.deleteFrom('audit_event').execute()
     })
 
-    const records = (): Promise<KeptRecord[]> => findRecords(house.store, { limit: 100, order: 'oldest' })
+    const records = (): Promise<KeptRecord[]> => findRecords(auth.store, { limit: 100, order: 'oldest' })
     const lines = async (): Promise<readonly Line[]> =>
       (await records()).map(it => {
         assert.deepEqual(validate(toAuditEvent(it)), [])
@@ -47,18 +47,18 @@ eachDatabase((_name, open) => {
       })
     /** A launch that ended with a code, as the trail calls it. */
     const launched = async (): Promise<{ readonly launch: string; readonly code: string }> => {
-      const code = await house.code(clinician)
+      const code = await auth.getCode(clinician)
       const launch = (await records()).find(({ kind }) => kind === 'launch')?.launch_id
-      await house.store.db.deleteFrom('audit_event').execute()
+      await auth.store.db.deleteFrom('audit_event').execute()
       return { launch: launch ?? assert.fail('No launch was kept'), code }
     }
     const BAD_CODE = 'invalid_grant: The code is not valid for this request.'
     const BAD_TOKEN = 'invalid_grant: The refresh token is not valid.'
     const of = (launch: string) => ['sallyport-app', user, 'juniper', launch]
 
-    it('tells whose code came again, and that the launch ended by it, once', async () => {
+    it('records once who reused a code and that the grant ended', async () => {
       const { launch, code } = await launched()
-      for (const status of [200, 400, 400]) assert.equal((await house.exchange(code)).statusCode, status)
+      for (const status of [200, 400, 400]) assert.equal((await auth.exchange(code)).statusCode, status)
       const [issued, ...more] = await lines()
       assert.deepEqual(issued, ['token', true, 200, ...of(launch), null])
       assert.deepEqual(more, [
@@ -68,12 +68,12 @@ eachDatabase((_name, open) => {
       ])
     })
 
-    it('tells whose refresh token came again, and that the launch ended by it, once', async () => {
+    it('records once who reused a refresh token and that the grant ended', async () => {
       const { launch, code } = await launched()
-      const { refresh_token: first } = (await house.exchange(code)).json()
-      const { refresh_token: second } = (await house.refresh(first)).json()
-      await house.refresh(second)
-      for (const _ of ['once', 'again']) assert.equal((await house.refresh(first)).statusCode, 400)
+      const { refresh_token: first } = (await auth.exchange(code)).json()
+      const { refresh_token: second } = (await auth.refresh(first)).json()
+      await auth.refresh(second)
+      for (const _ of ['once', 'again']) assert.equal((await auth.refresh(first)).statusCode, 400)
       assert.deepEqual((await lines()).slice(3), [
         ['revoke', true, 200, ...of(launch), 'A used refresh token was sent again'],
         ['refresh', false, 400, ...of(launch), BAD_TOKEN],
@@ -82,12 +82,12 @@ eachDatabase((_name, open) => {
       assert.doesNotMatch(JSON.stringify(await records()), new RegExp([first, second, code].join('|')))
     })
 
-    it('tells whose code a registered app sent without proof; of who is not registered it names nobody', async () => {
+    it('names the registered client of a code that failed PKCE, and no one for an unregistered client', async () => {
       const { launch, code } = await launched()
       const unknown = 'invalid_client: The client is unknown or could not be authenticated.'
-      await house.exchange(code, { client_id: 'other', client_secret: 'guess' })
-      await house.exchange(strangerToken, { client_id: 'nobody' })
-      await house.exchange(strangerToken)
+      await auth.exchange(code, { client_id: 'other', client_secret: 'guess' })
+      await auth.exchange(unknownToken, { client_id: 'nobody' })
+      await auth.exchange(unknownToken)
       assert.deepEqual(await lines(), [
         ['token', false, 401, 'other', user, 'juniper', launch, unknown],
         ['token', false, 401, null, null, null, null, unknown],
@@ -95,21 +95,26 @@ eachDatabase((_name, open) => {
       ])
     })
 
-    it('tells why an assertion was refused, and whose it was', async () => {
-      const signer = new SigningClient('signer', house.time)
-      await house.addClient({ client_id: 'signer', auth_method: 'private_key_jwt', jwks: signer.jwks })
+    it('records why an assertion was refused, and for which client', async () => {
+      const signer = new SigningClient('signer', auth.time)
+      await auth.addClient({ client_id: 'signer', auth_method: 'private_key_jwt', jwks: signer.jwks })
       const form = { grant_type: 'client_credentials', scope: 'system/*.rs' }
-      await house.token({ ...form, ...signer.proof({}, { kid: undefined }) })
+      await auth.requestToken({ ...form, ...signer.makeProof({}, { kid: undefined }) })
       const reason = 'invalid_client: The client assertion was refused: kid is missing.'
       assert.deepEqual(await lines(), [['token', false, 401, 'signer', null, null, null, reason]])
     })
 
-    it('has a record for every refused request of a client that proved itself, unless it registered itself', async () => {
+    it('records every refused request of an authenticated client that an administrator approved', async () => {
       const confidential = { auth_method: 'client_secret', secret_hash: sha256('right') } as const
-      await house.addClient({ client_id: 'proven', ...confidential })
-      await house.addClient({ client_id: 'unverified', ...confidential, approved: false })
+      await auth.addClient({ client_id: 'proven', ...confidential })
+      await auth.addClient({ client_id: 'unverified', ...confidential, approved: false })
       const ask = (client_id: string, client_secret: string) =>
-        house.token({ grant_type: 'client_credentials', scope: 'system/*.rs', client_id, client_secret })
+        auth.requestToken({
+          grant_type: 'client_credentials',
+          scope: 'system/*.rs',
+          client_id,
+          client_secret,
+        })
       for (const secret of ['right', 'wrong'])
         for (const client of ['proven', 'unverified']) {
           await ask(client, secret)
@@ -127,19 +132,19 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('has a record for every request with an issued launch token, also before a login', async () => {
-      const launch = await house.launch(clinician)
-      await house.store.db.deleteFrom('audit_event').execute()
+    it('records every request with an issued launch token, even before the login', async () => {
+      const launch = await auth.launch(clinician)
+      await auth.store.db.deleteFrom('audit_event').execute()
       for (const _ of ['once', 'again'])
-        await house.authorize(house.visitor(), { launch, aud: 'http://other.example/fhir' })
+        await auth.authorize(auth.openBrowser(), { launch, aud: 'http://other.example/fhir' })
       assert.equal((await lines()).length, 2)
     })
 
-    it('tells what an app gives back, once', async () => {
+    it('records a revocation by the app once', async () => {
       const { launch, code } = await launched()
-      const { access_token, refresh_token } = (await house.exchange(code)).json()
-      for (const token of [access_token, access_token, refresh_token, refresh_token, strangerToken])
-        await house.visitor().post('/oauth2/revoke', { token, client_id: 'sallyport-app' })
+      const { access_token, refresh_token } = (await auth.exchange(code)).json()
+      for (const token of [access_token, access_token, refresh_token, refresh_token, unknownToken])
+        await auth.openBrowser().post('/oauth2/revoke', { token, client_id: 'sallyport-app' })
       const given = ['revoke', true, 200, 'sallyport-app']
       const reason = 'The app revoked the token'
       // A token does not always name its user as a resource.
@@ -149,10 +154,10 @@ eachDatabase((_name, open) => {
       assert.deepEqual(other, [...given, 'juniper', launch, reason])
     })
 
-    it('tells the app, the clinician, the launch and the patient of an authorization that is refused', async () => {
-      const launch = await house.launch(clinician)
+    it('records app, clinician, launch and patient of a refused authorization', async () => {
+      const launch = await auth.launch(clinician)
       const [{ launch_id } = assert.fail('No launch was kept')] = await records()
-      await house.store.db.deleteFrom('audit_event').execute()
+      await auth.store.db.deleteFrom('audit_event').execute()
       const refused = [
         { code_challenge: undefined },
         { aud: 'http://other.example/fhir' },
@@ -161,8 +166,8 @@ eachDatabase((_name, open) => {
         { client_id: 'other', redirect_uri: 'https://other.example/callback' },
         { client_id: 'nobody' },
       ]
-      for (const different of refused) await house.authorize(clinician, { launch, ...different })
-      await house.authorize(house.visitor(), { code_challenge: undefined })
+      for (const different of refused) await auth.authorize(clinician, { launch, ...different })
+      await auth.authorize(auth.openBrowser(), { code_challenge: undefined })
       assert.deepEqual(
         (await lines()).map(line => line.slice(0, -1)),
         [
@@ -177,11 +182,11 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('names the clinician of a login, also of one that failed; never what nobody is called', async () => {
-      const visitor = house.visitor()
-      await visitor.login('clinician', 'wrong')
-      await visitor.login('my-password', 'clinician')
-      await visitor.login()
+    it('records the clinician of a login or failed login, and never an unknown username', async () => {
+      const browser = auth.openBrowser()
+      await browser.login('clinician', 'wrong')
+      await browser.login('my-password', 'clinician')
+      await browser.login()
       const failed = ['login', false, 401, null]
       const wrong = 'Wrong username or password'
       assert.deepEqual(await lines(), [

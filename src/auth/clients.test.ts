@@ -18,7 +18,7 @@ const REDIRECT = 'https://client.example/callback'
 describe('client libraries', () => {
   const open = openTestStore()
   let issuer: URL
-  let visitor: TestBrowser
+  let browser: TestBrowser
   let close: () => Promise<void>
   before(async () => {
     const store = await open()
@@ -34,8 +34,8 @@ describe('client libraries', () => {
     const app = await createAuthServer({ settings, store, sealer: seal, fetch })
     await app.listen({ port, host: 'localhost' })
     close = () => app.close()
-    visitor = new TestBrowser(app)
-    await visitor.login()
+    browser = new TestBrowser(app)
+    await browser.login()
     for (const [client_id, auth_method] of [
       ['public', 'none'],
       ['secretive', 'client_secret'],
@@ -63,7 +63,7 @@ describe('client libraries', () => {
 
   async function launch(clientId: string): Promise<string> {
     const form = { patientId: 'p1', encounterId: 'e1', clientId }
-    const { headers } = await visitor.post('/portal/launch', form)
+    const { headers } = await browser.post('/portal/launch', form)
     return new URL(headers.location ?? '').searchParams.get('launch') ?? ''
   }
 
@@ -88,7 +88,7 @@ describe('client libraries', () => {
         code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
         code_challenge_method: 'S256',
       })
-      const response = await visitor.get(address.href)
+      const response = await browser.get(address.href)
       const checks = { pkceCodeVerifier, expectedState, expectedNonce, idTokenExpected: true, maxAge: 600 }
       const tokens = await oidc.authorizationCodeGrant(
         client,
@@ -105,7 +105,7 @@ describe('client libraries', () => {
     })
   }
 
-  it('oauth4webapi takes the discovery documents, the response with iss, and the access token as RFC 9068 has it', async () => {
+  it('oauth4webapi accepts the discovery documents, the response with iss, and the access token (RFC 9068)', async () => {
     const insecure = { [oauth.allowInsecureRequests]: true }
     for (const algorithm of ['oidc', 'oauth2'] as const) {
       const discovered = await oauth.discoveryRequest(issuer, { algorithm, ...insecure })
@@ -123,7 +123,7 @@ describe('client libraries', () => {
         code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
       })
-      const { headers } = await visitor.get(`${server.authorization_endpoint}?${query}`)
+      const { headers } = await browser.get(`${server.authorization_endpoint}?${query}`)
       const answer = oauth.validateAuthResponse(server, client, new URL(headers.location ?? ''), 's')
       const response = await oauth.authorizationCodeGrantRequest(
         server,
@@ -141,7 +141,7 @@ describe('client libraries', () => {
     }
   })
 
-  it('openid-client sees an error as the client’s own to handle', async () => {
+  it('openid-client reports an error response to the client', async () => {
     const execute = [oidc.allowInsecureRequests]
     const client = await oidc.discovery(issuer, 'public', undefined, oidc.None(), { execute })
     const address = oidc.buildAuthorizationUrl(client, {
@@ -152,7 +152,7 @@ describe('client libraries', () => {
       code_challenge: await oidc.calculatePKCECodeChallenge(oidc.randomPKCECodeVerifier()),
       code_challenge_method: 'S256',
     })
-    const { headers } = await visitor.get(address.href)
+    const { headers } = await browser.get(address.href)
     await assert.rejects(
       oidc.authorizationCodeGrant(client, new URL(headers.location ?? ''), { expectedState: 's' }),
       (error: unknown) =>

@@ -28,20 +28,20 @@ async function wireTo(url: URL) {
   return { port, cut, join: () => listen(port) }
 }
 
-describe('the auth server while the database is away', () => {
+describe('the auth server without its database', () => {
   const { create, remove } = postgresDatabases()
   let wire: Awaited<ReturnType<typeof wireTo>>
   let store: Store
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let browser: TestBrowser
   before(async () => {
     const url = new URL(await create())
     wire = await wireTo(url)
     const through = new URL(url)
     through.host = `127.0.0.1:${wire.port}`
-    store = await openStore(through.href, { clock: () => house?.time.now ?? 0 })
-    house = await TestAuthServer.open(store)
-    visitor = await house.loggedIn()
+    store = await openStore(through.href, { clock: () => auth?.time.now ?? 0 })
+    auth = await TestAuthServer.open(store)
+    browser = await auth.logIn()
   })
   after(async () => {
     await store.close()
@@ -49,22 +49,22 @@ describe('the auth server while the database is away', () => {
     await remove()
   })
 
-  it('answers 503 with a page, or JSON for clients, and goes on when it is back', async () => {
-    const code = await house.code(visitor)
+  it('responds with 503 as a page or as JSON, and recovers', async () => {
+    const code = await auth.getCode(browser)
     await wire.cut()
     for (const path of ['/portal', '/login?interaction=x', '/oauth2/authorize?client_id=x']) {
-      const page = await visitor.get(path)
+      const page = await browser.get(path)
       assert.equal(page.statusCode, 503, path)
       assert.match(String(page.headers['content-type']), /^text\/html/)
-      assert.match(page.body, /cannot be shown right now/)
+      assert.match(page.body, /temporarily unavailable/)
     }
-    assert.equal((await house.visitor().login()).statusCode, 503)
-    const token = await house.exchange(code)
+    assert.equal((await auth.openBrowser().login()).statusCode, 503)
+    const token = await auth.exchange(code)
     assert.equal(token.statusCode, 503)
     assert.equal(token.json().error, 'temporarily_unavailable')
     assert.equal(token.headers['retry-after'], '2')
     assert.equal(token.headers['cache-control'], 'no-store')
-    const ready = await visitor.get('/readyz')
+    const ready = await browser.get('/readyz')
     assert.equal(ready.statusCode, 503)
     const [database] = ready.json().checks
     assert.deepEqual(database, {
@@ -72,14 +72,14 @@ describe('the auth server while the database is away', () => {
     })
     assert.doesNotMatch(ready.body, new RegExp(`${wire.port}|127\\.|postgres`))
     // What needs no database goes on: verifiers can still fetch the keys.
-    assert.equal((await visitor.get('/oauth2/jwks')).statusCode, 200)
-    assert.equal((await visitor.get('/healthz')).statusCode, 200)
+    assert.equal((await browser.get('/oauth2/jwks')).statusCode, 200)
+    assert.equal((await browser.get('/healthz')).statusCode, 200)
 
     await wire.join()
-    house.time.now += 2000
-    assert.equal((await visitor.get('/portal')).statusCode, 200)
-    assert.equal((await house.exchange(code)).statusCode, 200)
-    house.time.now += 2000
-    assert.equal((await visitor.get('/readyz')).statusCode, 200)
+    auth.time.now += 2000
+    assert.equal((await browser.get('/portal')).statusCode, 200)
+    assert.equal((await auth.exchange(code)).statusCode, 200)
+    auth.time.now += 2000
+    assert.equal((await browser.get('/readyz')).statusCode, 200)
   })
 })

@@ -10,7 +10,7 @@ eachDatabase((_name, open, create) => {
   describe('initialize', () => {
     const seal = createSealer('secret')
 
-    it('makes a sealed signing key, the app’s own client and the test clinician', async () => {
+    it("creates an encrypted signing key, the app's own client and the test clinician", async () => {
       const store = await open()
       assert.deepEqual(await initialize({ settings: testSettings, store, sealer: seal, clock: () => 1 }), {
         seeded: true,
@@ -52,7 +52,7 @@ eachDatabase((_name, open, create) => {
       assert.ok(await isPasswordOf(clinician?.password_hash, 'sallyport'))
     })
 
-    it('changes nothing on later starts but what the settings say of the own client', async () => {
+    it("changes only the settings of the app's own client on later starts", async () => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })
       const [before] = await store.db.selectFrom('signing_key').selectAll().execute()
@@ -71,7 +71,7 @@ eachDatabase((_name, open, create) => {
       assert.equal(client?.redirect_uris, '["https://app.example/callback"]')
     })
 
-    it('seeds again when the last clinician was removed, with the Practitioner it is given', async () => {
+    it('creates the test clinician again after the last clinician was removed, with the given Practitioner', async () => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })
       await store.db.deleteFrom('clinician').execute()
@@ -81,7 +81,7 @@ eachDatabase((_name, open, create) => {
       assert.equal(clinician?.fhir_user_id, 'dr-7')
     })
 
-    it('stops the start when the secret is not the one that sealed the key', async () => {
+    it('stops the start if the secret cannot decrypt the key', async () => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })
       await assert.rejects(
@@ -90,7 +90,7 @@ eachDatabase((_name, open, create) => {
       )
     })
 
-    it('makes one key and one clinician when several instances start at once', async () => {
+    it('creates one key and one clinician if several instances start at once', async () => {
       const url = await create()
       const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(url)))
       const results = await Promise.all(

@@ -5,7 +5,7 @@ import { eachDatabase } from '../../test/support/databases.ts'
 import { sha256 } from '../store/index.ts'
 import { findNetwork } from '../web/index.ts'
 import { SigningClient } from './testing/signing-client.ts'
-import { readAnswer, TestAuthServer } from './testing/test-auth-server.ts'
+import { readRedirect, TestAuthServer } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
 import { openTestStore } from './testing/test-store.ts'
 
@@ -14,57 +14,57 @@ function granular(count: number, context = 'patient'): string {
   return Array.from({ length: count }, (_, at) => `${context}/Observation.rs?code=x|${at}`).join(' ')
 }
 
-describe('the limits of scopes', () => {
+describe('limits of scopes', () => {
   const open = openTestStore()
   const APP = { client_id: 'app', redirect_uri: 'https://app.example/callback' }
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let browser: TestBrowser
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    const signer = new SigningClient('signer', house.time)
-    await house.addClient({ client_id: 'app', scope: `launch offline_access ${granular(98)}` })
-    await house.addClient({
+    auth = await TestAuthServer.open(await open())
+    const signer = new SigningClient('signer', auth.time)
+    await auth.addClient({ client_id: 'app', scope: `launch offline_access ${granular(98)}` })
+    await auth.addClient({
       client_id: 'signer',
       scope: granular(100, 'system'),
       auth_method: 'private_key_jwt',
       jwks: signer.jwks,
     })
-    visitor = await house.loggedIn()
+    browser = await auth.logIn()
   })
 
-  it('lets a client of 100 scopes ask for all of them, by way of the consent page, and refresh them', async () => {
+  it('allow a client to request, approve and refresh 100 scopes', async () => {
     const scope = `launch offline_access ${granular(98)}`
-    const launch = await house.launch(visitor, { clientId: 'app' })
-    const response = await house.authorize(visitor, { ...APP, scope, launch, prompt: 'consent' })
-    const page = await visitor.get(response.headers.location ?? '')
+    const launch = await auth.launch(browser, { clientId: 'app' })
+    const response = await auth.authorize(browser, { ...APP, scope, launch, prompt: 'consent' })
+    const page = await browser.get(response.headers.location ?? '')
     assert.equal(page.body.match(/type="checkbox"/g)?.length, 99)
-    const code = await house.code(visitor, { ...APP, scope })
-    const tokens = (await house.exchange(code, APP)).json()
+    const code = await auth.getCode(browser, { ...APP, scope })
+    const tokens = (await auth.exchange(code, APP)).json()
     assert.equal(tokens.scope, scope)
-    const renewed = await house.refresh(tokens.refresh_token, { client_id: 'app', scope })
+    const renewed = await auth.refresh(tokens.refresh_token, { client_id: 'app', scope })
     assert.equal(renewed.json().scope, scope)
   })
 
-  it('refuses a request for more than 100, at every endpoint that takes scopes', async () => {
+  it('refuse a request for more than 100 at every endpoint that accepts scopes', async () => {
     const error = /^The scope has more than 100 scopes\.$/
-    const asked = readAnswer(await house.authorize(visitor, { ...APP, scope: granular(101) }))
+    const asked = readRedirect(await auth.authorize(browser, { ...APP, scope: granular(101) }))
     assert.equal(asked.error, 'invalid_scope')
     assert.match(asked.error_description ?? '', error)
 
-    const code = await house.code(visitor, { ...APP, scope: `launch offline_access ${granular(1)}` })
-    const tokens = (await house.exchange(code, APP)).json()
-    const refreshed = await house.refresh(tokens.refresh_token, { client_id: 'app', scope: granular(101) })
+    const code = await auth.getCode(browser, { ...APP, scope: `launch offline_access ${granular(1)}` })
+    const tokens = (await auth.exchange(code, APP)).json()
+    const refreshed = await auth.refresh(tokens.refresh_token, { client_id: 'app', scope: granular(101) })
     assert.match(refreshed.json().error_description, error)
 
-    const signer = new SigningClient('signer', house.time)
-    const granted = await house.token({
+    const signer = new SigningClient('signer', auth.time)
+    const granted = await auth.requestToken({
       grant_type: 'client_credentials',
       scope: granular(101, 'system'),
-      ...signer.proof(),
+      ...signer.makeProof(),
     })
     assert.match(granted.json().error_description, error)
 
-    const registered = await house.app.inject({
+    const registered = await auth.app.inject({
       method: 'POST',
       url: '/oauth2/register',
       payload: { redirect_uris: [APP.redirect_uri], scope: granular(101) },
@@ -73,44 +73,44 @@ describe('the limits of scopes', () => {
     assert.match(registered.json().error_description, error)
   })
 
-  it('refuses a scope with more than 6 search parameters, and what combines to more than 100 scopes', async () => {
+  it('refuse a scope with more than 6 search parameters, and combinations to more than 100 scopes', async () => {
     const long = `patient/Observation.rs?${Array.from({ length: 7 }, (_, at) => `p${at}=x`).join('&')}`
     assert.match(
-      readAnswer(await house.authorize(visitor, { ...APP, scope: long })).error_description ?? '',
+      readRedirect(await auth.authorize(browser, { ...APP, scope: long })).error_description ?? '',
       /more than 6 search parameters/,
     )
     const combined = Array.from({ length: 26 }, (_, at) => `patient/Observation.rs?code=${at}&status=s${at}`)
     assert.match(
-      readAnswer(await house.authorize(visitor, { ...APP, scope: combined.join(' ') })).error_description ??
+      readRedirect(await auth.authorize(browser, { ...APP, scope: combined.join(' ') })).error_description ??
         '',
       /more than 50 search parameters in scopes that combine several/,
     )
-    const launch = await house.launch(visitor, { clientId: 'app' })
+    const launch = await auth.launch(browser, { clientId: 'app' })
     const scope = 'launch patient/Observation.rs?status=final patient/Observation.rs?status=amended'
     assert.match(
-      readAnswer(await house.authorize(visitor, { ...APP, scope, launch })).error_description ?? '',
+      readRedirect(await auth.authorize(browser, { ...APP, scope, launch })).error_description ?? '',
       /combines with the registered granular scopes to more than 100 scopes/,
     )
   })
 })
 
-describe('the limits of what strangers store', () => {
+describe('limits of data that unauthenticated users store', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   before(async () => {
-    house = await TestAuthServer.open(await open())
+    auth = await TestAuthServer.open(await open())
   })
   const stored = async () =>
-    (await house.store.db.selectFrom('authorization_request').select('request').execute()).map(
+    (await auth.store.db.selectFrom('authorization_request').select('request').execute()).map(
       it => it.request,
     )
   const pending = async () => (await stored()).length
 
-  it('refuses a parameter that is too long with its limit, by the redirect or, for state, on a page', async () => {
+  it('refuse a parameter that is too long, by a redirect or, for state, on a page', async () => {
     const longest = { nonce: 1_024, scope: 8_000, login_hint: 256, id_token_hint: 8_192, launch: 256 }
     for (const [name, limit] of Object.entries(longest)) {
       const response = await postAuthorize({ [name]: 'x'.repeat(limit + 1) })
-      const { error, error_description, state } = readAnswer(response)
+      const { error, error_description, state } = readRedirect(response)
       assert.equal(error, 'invalid_request')
       assert.equal(error_description, `The parameter ${name} is longer than ${limit} characters.`)
       assert.equal(state, 'state-1')
@@ -126,13 +126,13 @@ describe('the limits of what strangers store', () => {
     assert.equal(await pending(), 0)
   })
 
-  it('takes parameters at their limits', async () => {
+  it('accept parameters at their limits', async () => {
     const different = { state: 's'.repeat(4_096), nonce: 'n'.repeat(1_024), login_hint: 'l'.repeat(256) }
     assert.match((await postAuthorize(different)).headers.location ?? '', /^\/oauth2\/resume/)
     assert.equal(await pending(), 1)
   })
 
-  it('stores little of a request, however often a parameter repeats itself', async () => {
+  it('keep a stored request small, however often a parameter is repeated', async () => {
     const size = async () => (await stored()).join('').length
     const before = await size()
     assert.ok((await postAuthorize({ prompt: 'login '.repeat(10_000) })).headers.location)
@@ -140,12 +140,12 @@ describe('the limits of what strangers store', () => {
     assert.ok(added > 0 && added < 2_000, `${added} characters`)
   })
 
-  it('stores no more requests of browsers without a login than 2,000 for a network and 10,000 in all', async () => {
+  it('store at most 2,000 requests without a login per network and 10,000 in total', async () => {
     await fillPending('10.9.9.9', 2_000)
     const from = (remoteAddress: string) =>
-      house.app.inject({
+      auth.app.inject({
         method: 'GET',
-        url: `/oauth2/authorize?${new URLSearchParams(house.parameters())}`,
+        url: `/oauth2/authorize?${new URLSearchParams(auth.makeParameters())}`,
         remoteAddress,
       })
     const refused = await from('10.9.9.9')
@@ -155,17 +155,17 @@ describe('the limits of what strangers store', () => {
     for (let network = 0; network < 4; network++) await fillPending(`10.9.8.${network}`, 2_000)
     assert.equal((await from('10.9.9.8')).statusCode, 503)
     // Whoever is logged in is no stranger.
-    const visitor = await house.loggedIn()
-    assert.ok((await house.authorize(visitor, { launch: await house.launch(visitor) })).headers.location)
-    house.time.now += 600_000
+    const browser = await auth.logIn()
+    assert.ok((await auth.authorize(browser, { launch: await auth.launch(browser) })).headers.location)
+    auth.time.now += 600_000
     assert.match((await from('10.9.9.9')).headers.location ?? '', /^\/login\?interaction=/)
   })
 
-  it('limits what one registration holds', async () => {
+  it('restrict the size of a registration', async () => {
     const app = { redirect_uris: ['https://app.example/callback'], scope: 'openid' }
     const urls = (count: number, length = 40) =>
       Array.from({ length: count }, (_, at) => `https://app.example/${at}/`.padEnd(length, 'x'))
-    const signer = new SigningClient('any', house.time)
+    const signer = new SigningClient('any', auth.time)
     const keys = (count: number) => ({ keys: Array.from({ length: count }, () => signer.jwk) })
     const cases: readonly (readonly [object, RegExp])[] = [
       [{ redirect_uris: urls(21) }, /at most 20 URLs/],
@@ -184,21 +184,21 @@ describe('the limits of what strangers store', () => {
     assert.equal((await register({ ...app, redirect_uris: urls(20), jwks: keys(50) })).statusCode, 201)
   })
 
-  it('registers nobody while there are 10,000 clients that no administrator approved', async () => {
+  it('refuse registrations while there are 10,000 unverified clients', async () => {
     const metadata = { redirect_uris: ['https://app.example/callback'], scope: 'openid' }
-    await addMany(house, 10_000)
+    await addMany(auth, 10_000)
     const refused = await register(metadata)
     assert.equal(refused.statusCode, 403)
     assert.match(refused.json().error_description, /10000 unapproved clients/)
-    await house.store.db.updateTable('client').set({ approved: true }).execute()
+    await auth.store.db.updateTable('client').set({ approved: true }).execute()
     assert.equal((await register(metadata)).statusCode, 201)
   })
 
   const postAuthorize = (different: Readonly<Record<string, string>>) =>
-    house.visitor().post('/oauth2/authorize', house.parameters(different))
+    auth.openBrowser().post('/oauth2/authorize', auth.makeParameters(different))
 
   const register = (metadata: object) =>
-    house.app.inject({ method: 'POST', url: '/oauth2/register', payload: metadata })
+    auth.app.inject({ method: 'POST', url: '/oauth2/register', payload: metadata })
 
   /** As if so many browsers of a network had been sent to the login page. */
   async function fillPending(address: string, count: number): Promise<void> {
@@ -206,11 +206,11 @@ describe('the limits of what strangers store', () => {
       id_hash: randomUUID(),
       request: '{}',
       network_hash: sha256(findNetwork(address)),
-      created_at: house.time.now,
-      expires_at: house.time.now + 600_000,
+      created_at: auth.time.now,
+      expires_at: auth.time.now + 600_000,
     }))
     for (let at = 0; at < count; at += 500)
-      await house.store.db
+      await auth.store.db
         .insertInto('authorization_request')
         .values(rows.slice(at, at + 500))
         .execute()
@@ -219,17 +219,17 @@ describe('the limits of what strangers store', () => {
 
 eachDatabase((_name, open) => {
   describe('the cost of many clients', () => {
-    let house: TestAuthServer
+    let auth: TestAuthServer
     before(async () => {
-      house = await TestAuthServer.open(await open())
+      auth = await TestAuthServer.open(await open())
     })
-    const preflight = (origin: string, app = house.app) =>
+    const preflight = (origin: string, app = auth.app) =>
       app.inject({ method: 'OPTIONS', url: '/oauth2/token', headers: { origin } })
-    const allows = async (origin: string, app = house.app) =>
+    const allows = async (origin: string, app = auth.app) =>
       (await preflight(origin, app)).headers['access-control-allow-origin'] === origin
 
-    it('knows the origins of a client that another instance registered, changed or removed, at once', async () => {
-      const other = await TestAuthServer.open(house.store)
+    it('includes no delay for origins that another instance registered, changed or removed', async () => {
+      const other = await TestAuthServer.open(auth.store)
       assert.equal(await allows('https://new.example'), false)
       const registered = await other.app.inject({
         method: 'POST',
@@ -240,17 +240,17 @@ eachDatabase((_name, open) => {
       assert.equal(await allows('https://new.example'), true)
       assert.equal(await allows('null'), false)
       const { client_id: id } = registered.json()
-      await house.store.db.deleteFrom('client').where('client_id', '=', id).execute()
+      await auth.store.db.deleteFrom('client').where('client_id', '=', id).execute()
       assert.equal(await allows('https://new.example', other.app), false)
       await other.app.close()
     })
 
     it('is the same for a preflight, a launch and the portal with 3,000 clients as with 100', async () => {
-      const visitor = await house.loggedIn()
+      const browser = await auth.logIn()
       const acts = {
         preflight: () => preflight('https://nobody.example'),
-        launch: () => visitor.post('/portal/launch', { patientId: 'juniper' }),
-        portal: () => visitor.get('/portal?patient=juniper'),
+        launch: () => browser.post('/portal/launch', { patientId: 'juniper' }),
+        portal: () => browser.get('/portal?patient=juniper'),
       }
       const timeOf = async (act: () => Promise<unknown>) => {
         const times: number[] = []
@@ -263,10 +263,10 @@ eachDatabase((_name, open) => {
         }
         return Math.min(...times)
       }
-      await addMany(house, 100)
+      await addMany(auth, 100)
       const few = new Map<string, number>()
       for (const [name, act] of Object.entries(acts)) few.set(name, await timeOf(act))
-      await addMany(house, 2_900)
+      await addMany(auth, 2_900)
       for (const [name, act] of Object.entries(acts)) {
         const grown = (await timeOf(act)) / (few.get(name) ?? 0)
         assert.ok(grown < 5, `${name} took ${grown.toFixed(1)} times as long`)

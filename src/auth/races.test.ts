@@ -3,14 +3,14 @@ import { after, before, describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { openStore, type Store } from '../store/index.ts'
 import { SigningClient } from './testing/signing-client.ts'
-import { readAnswer, TestAuthServer, VERIFIER } from './testing/test-auth-server.ts'
+import { readRedirect, TestAuthServer, VERIFIER } from './testing/test-auth-server.ts'
 import { TestBrowser } from './testing/test-browser.ts'
 
 const TIMES = 50
 
 // Two instances, each with connections of its own to one database, are asked the same at the same moment.
 eachDatabase((_name, _open, create) => {
-  describe('50 at the same moment, on two instances', () => {
+  describe('50 concurrent requests on two instances', () => {
     let houses: readonly [TestAuthServer, TestAuthServer]
     let client: SigningClient
     const stores: Store[] = []
@@ -33,19 +33,19 @@ eachDatabase((_name, _open, create) => {
       stores.push(store)
       return store
     }
-    const both = <T>(act: (house: TestAuthServer, at: number) => Promise<T>) =>
+    const both = <T>(act: (auth: TestAuthServer, at: number) => Promise<T>) =>
       Promise.all(Array.from({ length: TIMES }, (_, at) => act(houses[at % 2 ? 1 : 0], at)))
     /** The same browser at both instances. */
-    const at = (house: TestAuthServer, visitor: TestBrowser) => {
-      const same = new TestBrowser(house.app)
-      for (const [cookie, value] of visitor.cookies) same.cookies.set(cookie, value)
+    const at = (auth: TestAuthServer, browser: TestBrowser) => {
+      const same = new TestBrowser(auth.app)
+      for (const [cookie, value] of browser.cookies) same.cookies.set(cookie, value)
       return same
     }
 
-    it('one code is exchanged for tokens once, and a second use revokes them', async () => {
+    it('exchange one code once, and a second use revokes the tokens', async () => {
       const [first] = houses
-      const code = await first.code(await first.loggedIn())
-      const responses = await both(house => house.exchange(code))
+      const code = await first.getCode(await first.logIn())
+      const responses = await both(auth => auth.exchange(code))
       const won = responses.filter(response => response.statusCode === 200)
       assert.equal(won.length, 1)
       const lost = responses.filter(response => response.statusCode !== 200)
@@ -54,30 +54,30 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshed.json().error, 'invalid_grant')
     })
 
-    it('one launch token gives one code', async () => {
+    it('get one code for one launch token', async () => {
       const [first] = houses
-      const visitor = await first.loggedIn()
-      const launch = await first.launch(visitor)
-      const answers = await both(async house =>
-        readAnswer(await house.authorize(at(house, visitor), { launch })),
+      const browser = await first.logIn()
+      const launch = await first.launch(browser)
+      const answers = await both(async auth =>
+        readRedirect(await auth.authorize(at(auth, browser), { launch })),
       )
       assert.equal(answers.filter(answer => answer.code !== undefined).length, 1)
       const errors = answers.flatMap(answer => answer.error ?? [])
       assert.deepEqual(new Set(errors), new Set(['invalid_request']))
     })
 
-    it('one assertion proves its client once', async () => {
-      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof() }
-      const responses = await both(house => house.token(form))
+    it('authenticate once with one assertion', async () => {
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() }
+      const responses = await both(auth => auth.requestToken(form))
       assert.equal(responses.filter(response => response.statusCode === 200).length, 1)
       const errors = responses.flatMap(response => response.json().error ?? [])
       assert.deepEqual(new Set(errors), new Set(['invalid_client']))
     })
 
-    it('one refresh token rotates once, and every answered retry has that same successor', async () => {
+    it('rotate one refresh token once, and every successful retry returns the same successor', async () => {
       const [first] = houses
-      const { refresh_token: token } = (await first.exchange(await first.code(await first.loggedIn()))).json()
-      const responses = await both(house => house.refresh(token))
+      const { refresh_token: token } = (await first.exchange(await first.getCode(await first.logIn()))).json()
+      const responses = await both(auth => auth.refresh(token))
       const answered = responses.filter(response => response.statusCode === 200)
       const successors = new Set(answered.map(response => response.json().refresh_token))
       assert.equal(successors.size, 1)
@@ -93,11 +93,11 @@ eachDatabase((_name, _open, create) => {
       assert.equal(live.length, 1)
     })
 
-    it('one code with a wrong verifier among right ones is still exchanged once', async () => {
+    it('exchange one code once even if one of them has a wrong verifier', async () => {
       const [first] = houses
-      const code = await first.code(await first.loggedIn())
-      const responses = await both((house, at) =>
-        house.exchange(code, { code_verifier: at % 3 === 0 ? `${VERIFIER}x` : VERIFIER }),
+      const code = await first.getCode(await first.logIn())
+      const responses = await both((auth, at) =>
+        auth.exchange(code, { code_verifier: at % 3 === 0 ? `${VERIFIER}x` : VERIFIER }),
       )
       assert.equal(responses.filter(response => response.statusCode === 200).length, 1)
     })

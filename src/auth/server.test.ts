@@ -2,26 +2,26 @@ import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { createLogger } from '../web/index.ts'
-import { readAnswer, TestAuthServer } from './testing/test-auth-server.ts'
+import { readRedirect, TestAuthServer } from './testing/test-auth-server.ts'
 import { openTestStore } from './testing/test-store.ts'
 
-describe('authServer', () => {
+describe('createAuthServer', () => {
   const open = openTestStore()
 
-  it('is ready with its database and signing key, and says what is missing', async () => {
-    const house = await TestAuthServer.open(await open())
-    const ready = await house.visitor().get('/readyz')
+  it('is ready with its database and signing key, and reports a missing one', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const ready = await auth.openBrowser().get('/readyz')
     assert.equal(ready.statusCode, 200)
     assert.deepEqual(
       ready.json().checks.map((check: { name: string }) => check.name),
       ['database', 'signing key'],
     )
-    await house.store.db.deleteFrom('signing_key').execute()
+    await auth.store.db.deleteFrom('signing_key').execute()
     const { createAuthServer } = await import('./server.ts')
     const { createSealer } = await import('../store/index.ts')
     const bare = await createAuthServer({
-      settings: house.settings,
-      store: house.store,
+      settings: auth.settings,
+      store: auth.store,
       sealer: createSealer('x'),
     })
     const missing = await bare.inject('/readyz')
@@ -29,24 +29,24 @@ describe('authServer', () => {
     assert.match(missing.body, /there is no signing key/)
   })
 
-  it('answers the root with the portal, unknown addresses with 404, wrong methods with 405', async () => {
-    const house = await TestAuthServer.open(await open())
-    const visitor = house.visitor()
-    assert.equal((await visitor.get('/')).headers.location, '/portal')
-    assert.equal((await visitor.get('/nothing')).statusCode, 404)
-    const wrong = await visitor.post('/portal', {})
+  it('redirects the root to the portal, and sends 404 for unknown paths and 405 for wrong methods', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const browser = auth.openBrowser()
+    assert.equal((await browser.get('/')).headers.location, '/portal')
+    assert.equal((await browser.get('/nothing')).statusCode, 404)
+    const wrong = await browser.post('/portal', {})
     assert.equal(wrong.statusCode, 405)
     assert.equal(wrong.headers.allow, 'GET, HEAD')
-    const token = await visitor.get('/oauth2/token')
+    const token = await browser.get('/oauth2/token')
     assert.equal(token.statusCode, 405)
     assert.equal(token.json().error, 'invalid_request')
   })
 
-  it('keeps pages out of caches and frames, and answers too large forms with 413', async () => {
-    const house = await TestAuthServer.open(await open())
-    const visitor = await house.loggedIn()
+  it('forbids caching and framing of pages, and sends 413 to a form that is too large', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const browser = await auth.logIn()
     for (const path of ['/login', '/portal', '/portal?patient=juniper', '/logout', '/oauth2/resume']) {
-      const { headers } = await visitor.get(path)
+      const { headers } = await browser.get(path)
       assert.equal(headers['cache-control'], 'no-store', path)
       assert.match(
         String(headers['content-security-policy']),
@@ -57,7 +57,7 @@ describe('authServer', () => {
       assert.equal(headers['x-frame-options'], 'DENY', path)
     }
     const large = { username: 'x', password: 'y'.repeat(70_000) }
-    assert.equal((await visitor.post('/login', large)).statusCode, 413)
+    assert.equal((await browser.post('/login', large)).statusCode, 413)
   })
 
   it('logs no token, code, password or patient name', async () => {
@@ -68,19 +68,23 @@ describe('authServer', () => {
         done()
       },
     })
-    const house = await TestAuthServer.open(await open(), {
+    const auth = await TestAuthServer.open(await open(), {
       logger: createLogger({ level: 'trace', destination }),
     })
-    const visitor = await house.loggedIn()
-    await visitor.login('clinician', 'a-wrong-password')
-    await visitor.get('/portal?search=Juniper&patient=juniper')
-    const launch = await house.launch(visitor)
-    const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
-    await house.authorize(visitor, { launch })
-    const body = (await house.exchange(code)).json()
-    await house.exchange(code)
-    await house.refresh(body.refresh_token)
-    await house.token({ grant_type: 'refresh_token', client_id: 'sallyport-app', client_secret: 'a-secret' })
+    const browser = await auth.logIn()
+    await browser.login('clinician', 'a-wrong-password')
+    await browser.get('/portal?search=Juniper&patient=juniper')
+    const launch = await auth.launch(browser)
+    const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
+    await auth.authorize(browser, { launch })
+    const body = (await auth.exchange(code)).json()
+    await auth.exchange(code)
+    await auth.refresh(body.refresh_token)
+    await auth.requestToken({
+      grant_type: 'refresh_token',
+      client_id: 'sallyport-app',
+      client_secret: 'a-secret',
+    })
     const log = lines.join('')
     assert.match(log, /Clinician logged in/)
     assert.match(log, /launch token used before/)
@@ -90,7 +94,7 @@ describe('authServer', () => {
       body.access_token,
       body.refresh_token,
       body.id_token,
-      ...visitor.cookies.values(),
+      ...browser.cookies.values(),
     ]
     for (const secret of [...secrets, 'sallyport"', 'a-wrong-password', 'a-secret', 'Juniper', 'Alba'])
       assert.equal(log.includes(secret), false, secret)

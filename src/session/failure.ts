@@ -40,7 +40,7 @@ export function toResponse(failure: Failure): { readonly status: number; readonl
     case 'no-session':
       return response(401, 'login', 'No session. Launch the app from the patient list.')
     case 'session-over':
-      return response(401, 'login', 'The session is over. Launch the app again from the patient list.')
+      return response(401, 'login', 'The session has ended. Launch the app again from the patient list.')
     case 'another-session':
       return response(
         409,

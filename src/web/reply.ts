@@ -124,6 +124,7 @@ function renderProblemPage(problem: Problem, { reference, now, home }: ErrorCont
     code: String(status),
     reference,
     now,
+    bar: { kind: 'flow', home },
     actions: [{ href: home, text: 'Go to the start page' }],
   }).markup
 }

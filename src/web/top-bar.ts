@@ -15,6 +15,8 @@ export type Bar =
   /** Pages of an authorization request: steps instead of links. */
   | {
       readonly kind: 'flow'
+      /** The target of the logo; the default is the portal. */
+      readonly home?: string
       readonly steps?: readonly string[]
       readonly current?: number
       readonly width?: 'mid' | 'flow'
@@ -33,7 +35,7 @@ export function renderTopBar(bar: Bar, sampleData: boolean): Html {
     case 'flow':
       return renderHeader(
         bar.width === 'mid' ? 'wrap wrap--mid' : 'wrap wrap--flow',
-        html`${renderLogo('/portal', 'Sallyport')}${renderSteps(bar.steps ?? [], bar.current)}`,
+        html`${renderLogo(bar.home ?? '/portal', 'Sallyport')}${renderSteps(bar.steps ?? [], bar.current)}`,
       )
     case 'app':
       return renderHeader(

@@ -126,7 +126,7 @@ export class HostileClient {
     header: Record<string, unknown> = {},
     form: Form = {},
   ): Promise<Answer> {
-    const proof = this.backEnd.proof({ aud: this.at('/oauth2/token'), ...claims }, header)
+    const proof = this.backEnd.makeProof({ aud: this.at('/oauth2/token'), ...claims }, header)
     return this.post('/oauth2/token', {
       ...{ grant_type: 'client_credentials', scope: 'system/Patient.rs' },
       ...proof,

@@ -175,7 +175,7 @@ async function findBackEnd(place: Place): Promise<{ readonly authorization: stri
   const client = new SigningClient(String(JSON.parse(registered.body).client_id), time)
   const form = {
     ...{ grant_type: 'client_credentials', scope: 'system/*.cruds' },
-    ...client.proof({ aud: `${authUrl}/oauth2/token` }),
+    ...client.makeProof({ aud: `${authUrl}/oauth2/token` }),
   }
   const issued = await send(`${authUrl}/oauth2/token`, { method: 'POST', body: new URLSearchParams(form) })
   return { authorization: `Bearer ${JSON.parse(issued.body).access_token}` }

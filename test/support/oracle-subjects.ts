@@ -29,7 +29,7 @@ export const BASIC = {
 }
 
 let oracle: Oracle
-let house: TestAuthServer
+let auth: TestAuthServer
 let subjects: readonly [ours: Subject, theirs: Subject]
 
 /** Starts both servers for the tests of the file that calls it. */
@@ -55,22 +55,22 @@ export function useSubjects(): void {
     ])
     const [port = 0] = await freePorts(1)
     const issuer = `http://localhost:${port}`
-    house = await TestAuthServer.open(await open(), { settings: { issuerUrl: issuer } })
-    house.time.now = Date.now()
+    auth = await TestAuthServer.open(await open(), { settings: { issuerUrl: issuer } })
+    auth.time.now = Date.now()
     const redirect_uris = JSON.stringify([CALLBACK])
-    for (const id of ['app', 'other']) await house.addClient({ client_id: id, redirect_uris })
+    for (const id of ['app', 'other']) await auth.addClient({ client_id: id, redirect_uris })
     const secret_hash = sha256('s3cret-s3cret-s3cret')
-    await house.addClient({ client_id: 'secret', auth_method: 'client_secret', secret_hash, redirect_uris })
-    await house.addClient({
+    await auth.addClient({ client_id: 'secret', auth_method: 'client_secret', secret_hash, redirect_uris })
+    await auth.addClient({
       ...{ client_id: 'keyed', auth_method: 'private_key_jwt', jwks: keyed.jwks, scope: 'system/*.rs' },
       redirect_uris: '[]',
     })
-    await listen(house.app, port, ['127.0.0.1'])
+    await listen(auth.app, port, ['127.0.0.1'])
     subjects = [ourSubject(issuer), theirSubject()]
   })
   after(async () => {
     await oracle?.close()
-    await house?.app.close()
+    await auth?.app.close()
   })
 }
 
@@ -85,7 +85,7 @@ function ourSubject(issuer: string): Subject {
       userinfo: '/oauth2/userinfo',
     },
     code: async (clientId = 'app') =>
-      house.code(await house.loggedIn(), {
+      auth.getCode(await auth.logIn(), {
         ...{ client_id: clientId, redirect_uri: CALLBACK, nonce: undefined },
         scope: `launch ${SCOPE}`,
       }),

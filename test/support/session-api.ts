@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Store } from '../../src/store/index.ts'
 import type { AppBrowser } from './app-browser.ts'
 import { type ScriptedEhr, startScriptedEhr } from './scripted-ehr.ts'
-import { launched, sessionApp, temporaryStore, testClock } from './session-app.ts'
+import { launchBrowser, sessionApp, temporaryStore, testClock } from './session-app.ts'
 
 const SUBJECT = { reference: 'Patient/juniper' }
 export const PATIENT = {
@@ -36,7 +36,7 @@ export function vital(id: string, effectiveDateTime: string) {
   return { resourceType: 'Observation', id, subject: SUBJECT, status: 'final', effectiveDateTime }
 }
 
-/** What the tests of `/api/**` work with; the browser was launched anew for each. */
+/** The setup of the tests of `/api/**`, with a new launch for each test. */
 export interface SessionApi {
   readonly clock: () => number
   readonly ehr: ScriptedEhr
@@ -70,7 +70,7 @@ export function useSessionApi(): SessionApi {
     withScope: async scope => {
       const identity = scope.split(' ').includes('openid') ? {} : { id_token: undefined }
       api.ehr.script.token = { scope, ...identity }
-      return launched(api.app, api.ehr.fhirBaseUrl)
+      return launchBrowser(api.app, api.ehr.fhirBaseUrl)
     },
     lastSearch: () => new URL(api.ehr.seen.at(-1)?.path ?? '', api.ehr.issuer),
   }
@@ -82,7 +82,7 @@ export function useSessionApi(): SessionApi {
   beforeEach(async () => {
     api.ehr.reset()
     api.ehr.records.push(...records())
-    made.browser = await launched(api.app, api.ehr.fhirBaseUrl)
+    made.browser = await launchBrowser(api.app, api.ehr.fhirBaseUrl)
   })
   after(async () => {
     await made.ehr?.close()

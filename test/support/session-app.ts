@@ -10,7 +10,7 @@ import { AppBrowser } from './app-browser.ts'
 import { type ScriptedEhr, startScriptedEhr } from './scripted-ehr.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 
-/** A clock that tests own. */
+/** A clock that tests set. */
 export interface TestClock {
   (): number
   advance(seconds: number): void
@@ -25,7 +25,7 @@ export function testClock(start = Date.now()): TestClock {
   })
 }
 
-/** A fresh SQLite store, which `close` removes: for tests that are not about the database. */
+/** Creates a SQLite store, which `close` removes, for tests that are not about the database. */
 export async function temporaryStore(): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
   const store = await openSqliteStore(`sqlite:${join(folder, 'test.db')}`)
@@ -43,7 +43,7 @@ type Changes = Partial<Omit<AppServerOptions, 'app'>> & { readonly app?: Partial
 export const APP_SCOPE =
   'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs'
 
-/** The app server on a store, set up for the EHRs given. */
+/** Creates an app server for the given EHRs. */
 export async function sessionApp(
   store: Store,
   issuers: readonly string[],
@@ -72,8 +72,8 @@ export async function sessionApp(
   })
 }
 
-/** A browser that has been through a launch. */
-export async function launched(app: FastifyInstance, iss: string): Promise<AppBrowser> {
+/** Returns a browser with a completed launch. */
+export async function launchBrowser(app: FastifyInstance, iss: string): Promise<AppBrowser> {
   const browser = new AppBrowser(app)
   const response = await browser.launch(iss)
   if (response.statusCode !== 302)
@@ -81,8 +81,8 @@ export async function launched(app: FastifyInstance, iss: string): Promise<AppBr
   return browser
 }
 
-/** What tests of the app server stand on: one EHR and one store, and for each test an app with a clock of its own. */
-export interface AppHouse {
+/** The setup of the tests of the app server: one EHR and one store, and for each test an app with its own clock. */
+export interface SessionAppSetup {
   readonly ehr: ScriptedEhr
   readonly store: Store
   readonly app: FastifyInstance
@@ -92,7 +92,7 @@ export interface AppHouse {
 }
 
 /** On a store of its own, or on one that its opener closes. */
-export function useAppHouse(open?: () => Promise<Store>): AppHouse {
+export function useSessionApp(open?: () => Promise<Store>): SessionAppSetup {
   let ehr: ScriptedEhr
   let store: Store
   let app: FastifyInstance

@@ -10,10 +10,10 @@ import { describeApp, describeDecision, type Names } from './describe.ts'
 
 describe('GET /activity', () => {
   const open = openTestStore()
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let browser: TestBrowser
   const record = (more: Partial<AuditRecord>): AuditRecord => ({
-    at: house.time.now,
+    at: auth.time.now,
     server: 'fhir',
     kind: 'fhir',
     interaction: 'read',
@@ -24,30 +24,30 @@ describe('GET /activity', () => {
     ...more,
   })
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    visitor = house.visitor()
-    await visitor.login()
+    auth = await TestAuthServer.open(await open())
+    browser = auth.openBrowser()
+    await browser.login()
     const many = Array.from({ length: 150 }, (_, at) =>
-      record({ at: house.time.now - at, request: `Patient/n${at}.` }),
+      record({ at: auth.time.now - at, request: `Patient/n${at}.` }),
     )
-    await createAuditor({ store: house.store }).record(
+    await createAuditor({ store: auth.store }).record(
       ...many,
       record({ request: 'Patient/of-app', client: 'sallyport-app', patient: 'juniper', launch: 'launch-1' }),
       record({ request: 'Patient/refused', allowed: false, status: 403, reason: '<script>No</script>' }),
       record({ kind: 'api', request: 'api/summary' }),
       record({ allowed: false, status: 401, reason: 'Missing token', repeats: 57 }),
-      record({ at: house.time.now - 7_200_000, request: 'Patient/two-hours-ago' }),
+      record({ at: auth.time.now - 7_200_000, request: 'Patient/two-hours-ago' }),
     )
   })
 
-  it('sends who is not logged in to the login', async () => {
-    const response = await house.visitor().get('/activity')
+  it('redirects to the login page without a login', async () => {
+    const response = await auth.openBrowser().get('/activity')
     assert.equal(response.statusCode, 302)
     assert.equal(response.headers.location, '/login')
   })
 
   it('shows the newest requests and counts those of the last hour', async () => {
-    const { body, statusCode } = await visitor.get('/activity')
+    const { body, statusCode } = await browser.get('/activity')
     assert.equal(statusCode, 200)
     assert.equal(body.match(/<tr role="row" data-record/g)?.length, 100)
     assert.match(body, /57 more like it, within a minute.*Missing token/s)
@@ -57,76 +57,76 @@ describe('GET /activity', () => {
     assert.match(body, /&lt;script&gt;No/)
   })
 
-  it('says the day of every request, today too', async () => {
-    const { body } = await visitor.get('/activity')
+  it("shows the date of every request, even of today's", async () => {
+    const { body } = await browser.get('/activity')
     const times = [...body.matchAll(/<time datetime="([^"T]*)T([^"]*)Z">\2 <span class="sub">([^<]*)</g)]
     assert.equal(times.length, 100)
     for (const [, day = '', , shown] of times) assert.equal(shown, formatDate(day))
     assert.match(body, /<details class="more narrow"><summary>Filter by app, patient or launch</)
   })
 
-  it('shows the older ones behind a link, down to the last', async () => {
+  it('links to older requests until the first one', async () => {
     let address = '/activity'
     let body = ''
     for (let pages = 0; pages < 3 && address !== ''; pages++) {
-      body = (await visitor.get(address)).body
+      body = (await browser.get(address)).body
       address = /href="(\/activity\?before=[^"]+)"/.exec(body)?.[1] ?? ''
     }
     assert.match(body, /two-hours-ago/)
     assert.match(body, /data-live="off"/)
   })
 
-  it('shows only one app, patient, launch or result', async () => {
+  it('filters by app, patient, launch or result', async () => {
     for (const query of [
       'app=sallyport-app',
       'patient=juniper',
       'launch=launch-1',
       'app=sallyport-app&result=allowed',
     ]) {
-      const { body } = await visitor.get(`/activity?${query}`)
+      const { body } = await browser.get(`/activity?${query}`)
       assert.equal(body.match(/data-record/g)?.length, 1, query)
       assert.match(body, /of-app/)
     }
-    const { body } = await visitor.get('/activity?result=refused')
+    const { body } = await browser.get('/activity?result=refused')
     assert.equal(body.match(/data-record/g)?.length, 2)
-    assert.match((await visitor.get('/activity?app=nobody')).body, /No matching requests/)
-    assert.equal((await visitor.get('/activity?before=x&result=y')).statusCode, 200)
+    assert.match((await browser.get('/activity?app=nobody')).body, /No matching requests/)
+    assert.equal((await browser.get('/activity?before=x&result=y')).statusCode, 200)
   })
 
-  it('is in the bar of the portal', async () => {
-    assert.match((await visitor.get('/portal')).body, /href="\/activity"/)
+  it('is linked in the top bar of the portal', async () => {
+    assert.match((await browser.get('/portal')).body, /href="\/activity"/)
   })
 })
 
-describe('GET /activity, elsewhere than on loopback', () => {
+describe('GET /activity off loopback', () => {
   const open = openTestStore()
 
-  it('is for those whom the setting names, and for nobody else', async () => {
+  it('allows only the clinicians that the setting names', async () => {
     const audit = { kept: true, failure: 'refuse', days: 365, activityClinicians: ['someone'] } as const
-    const house = await TestAuthServer.open(await open(), { settings: { onLoopback: false, audit } })
-    const visitor = house.visitor()
-    await visitor.login()
-    const { statusCode, body } = await visitor.get('/activity')
+    const auth = await TestAuthServer.open(await open(), { settings: { onLoopback: false, audit } })
+    const browser = auth.openBrowser()
+    await browser.login()
+    const { statusCode, body } = await browser.get('/activity')
     assert.equal(statusCode, 403)
-    assert.match(body, /You may not see the activity/)
-    assert.doesNotMatch((await visitor.get('/portal')).body, /href="\/activity"/)
+    assert.match(body, /You do not have access to the activity/)
+    assert.doesNotMatch((await browser.get('/portal')).body, /href="\/activity"/)
   })
 })
 
-describe('seesActivity', () => {
+describe('mayViewActivity', () => {
   const settings = (onLoopback: boolean, activityClinicians?: readonly string[]) =>
     ({ onLoopback, audit: { activityClinicians } }) as unknown as Parameters<typeof mayViewActivity>[0]
-  it('is every clinician on loopback, unless some are named', () => {
+  it('allows every clinician on loopback by default', () => {
     assert.equal(mayViewActivity(settings(true), 'ada'), true)
     assert.equal(mayViewActivity(settings(true, ['bea']), 'ada'), false)
   })
-  it('is only who is named elsewhere', () => {
+  it('allows only the named clinicians off loopback', () => {
     assert.equal(mayViewActivity(settings(false), 'ada'), false)
     assert.equal(mayViewActivity(settings(false, ['ada']), 'ada'), true)
   })
 })
 
-describe('decidedBy', () => {
+describe('describeDecision', () => {
   const names: Names = {
     clinician: () => 'Dr. Robin Ahmadi',
     app: id => (id === 'x' ? 'Helio Trends' : undefined),
@@ -178,10 +178,10 @@ describe('decidedBy', () => {
     ],
   ]
   for (const [more, expected] of cases) {
-    it(`says ${Object.values(expected).join(': ')}`, () => assert.deepEqual(words(more), expected))
+    it(`returns ${Object.values(expected).join(': ')}`, () => assert.deepEqual(words(more), expected))
   }
 
-  it('names the app, the portal, or none', () => {
+  it('shows the app, the portal, or no app', () => {
     const app = (client_id: string | null) => describeApp({ client_id } as KeptRecord, names)
     assert.deepEqual(
       [app('x'), app('y'), app('sallyport-portal'), app(null)],

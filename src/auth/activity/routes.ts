@@ -25,8 +25,8 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
         return reply.sendPage(
           renderErrorPage({
             kind: 'refused',
-            title: 'You may not see the activity',
-            text: ['It lists the requests of every app. Your administrator decides who may see it.'],
+            title: 'You do not have access to the activity',
+            text: ['This page lists the requests of every app. Your administrator decides who can see it.'],
             code: '403',
             reference: request.id,
             now: clock(),

@@ -128,7 +128,8 @@ function chooseScope(grantable: string, approvedScopes: ReadonlySet<string> | un
   if (grantable === '')
     throw new RolledBack(new Refusal('invalid_scope', 'None of the scopes can be granted.'))
   const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
-  if (scope === '') throw new RolledBack(new Refusal('access_denied', 'The user allowed nothing.'))
+  if (scope === '')
+    throw new RolledBack(new Refusal('access_denied', 'The user approved none of the scopes.'))
   return scope
 }
 

@@ -2,86 +2,86 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { sha256 } from '../../store/index.ts'
-import { readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import { readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 
 eachDatabase((_name, open) => {
   describe('a launch token at /oauth2/authorize', () => {
-    let house: TestAuthServer
-    let visitor: TestBrowser
+    let auth: TestAuthServer
+    let browser: TestBrowser
     before(async () => {
-      house = await TestAuthServer.open(await open())
-      visitor = await house.loggedIn()
-      await house.addClient({ client_id: 'other' })
-      await house.addClinician('colleague')
+      auth = await TestAuthServer.open(await open())
+      browser = await auth.logIn()
+      await auth.addClient({ client_id: 'other' })
+      await auth.addClinician('colleague')
     })
 
     const refused = async (browser: TestBrowser, different: Record<string, string | undefined>) => {
-      const answer = readAnswer(await house.authorize(browser, different))
+      const answer = readRedirect(await auth.authorize(browser, different))
       assert.equal(answer.code, undefined)
       return answer.error
     }
 
     it('is exchanged for one code', async () => {
-      const launch = await house.launch(visitor)
-      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
-      assert.equal(await refused(visitor, { launch }), 'invalid_request')
+      const launch = await auth.launch(browser)
+      assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
+      assert.equal(await refused(browser, { launch }), 'invalid_request')
     })
 
-    it('is exchanged for one code when 50 requests use it at once', async () => {
-      const launch = await house.launch(visitor)
+    it('is exchanged for one code if 50 requests use it at once', async () => {
+      const launch = await auth.launch(browser)
       const responses = await Promise.all(
-        Array.from({ length: 50 }, () => house.authorize(visitor, { launch })),
+        Array.from({ length: 50 }, () => auth.authorize(browser, { launch })),
       )
-      const answers = responses.map(readAnswer)
+      const answers = responses.map(readRedirect)
       assert.equal(answers.filter(answer => answer.code !== undefined).length, 1)
       assert.equal(answers.filter(answer => answer.error === 'invalid_request').length, 49)
     })
 
-    it('is kept when the request that names it is refused', async () => {
-      const launch = await house.launch(visitor)
-      await refused(visitor, { launch, scope: 'launch', aud: 'https://evil.example' })
-      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
+    it('stays valid if the request that contains it is refused', async () => {
+      const launch = await auth.launch(browser)
+      await refused(browser, { launch, scope: 'launch', aud: 'https://evil.example' })
+      assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
     })
 
     it('is refused after 5 minutes', async () => {
-      const [launch, late] = [await house.launch(visitor), await house.launch(visitor)]
-      house.time.now += 5 * 60_000 - 1
-      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
-      house.time.now += 1
-      assert.equal(await refused(visitor, { launch: late }), 'invalid_request')
+      const [launch, late] = [await auth.launch(browser), await auth.launch(browser)]
+      auth.time.now += 5 * 60_000 - 1
+      assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
+      auth.time.now += 1
+      assert.equal(await refused(browser, { launch: late }), 'invalid_request')
     })
 
-    it('is refused with another client, and kept for the right one', async () => {
-      const launch = await house.launch(visitor)
+    it('is refused with another client, and stays valid for its own', async () => {
+      const launch = await auth.launch(browser)
       const other = { client_id: 'other', redirect_uri: 'https://other.example/callback' }
-      assert.equal(await refused(visitor, { ...other, launch }), 'invalid_request')
-      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
+      assert.equal(await refused(browser, { ...other, launch }), 'invalid_request')
+      assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
     })
 
     it('is refused with another clinician', async () => {
-      const launch = await house.launch(visitor)
-      assert.equal(await refused(await house.loggedIn('colleague'), { launch }), 'invalid_request')
-      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
+      const launch = await auth.launch(browser)
+      assert.equal(await refused(await auth.logIn('colleague'), { launch }), 'invalid_request')
+      assert.ok(readRedirect(await auth.authorize(browser, { launch })).code)
     })
 
-    it('is refused when it was made for another FHIR base', async () => {
-      const launch = await house.launch(visitor)
-      const move = house.store.db.updateTable('launch_token').set({ fhir_base_url: 'https://elsewhere/fhir' })
+    it('is refused if it was created for another FHIR base URL', async () => {
+      const launch = await auth.launch(browser)
+      const move = auth.store.db.updateTable('launch_token').set({ fhir_base_url: 'https://elsewhere/fhir' })
       await move.where('token_hash', '=', sha256(launch)).execute()
-      assert.equal(await refused(visitor, { launch }), 'invalid_request')
+      assert.equal(await refused(browser, { launch }), 'invalid_request')
     })
 
     it('is refused without the scope launch', async () => {
-      const launch = await house.launch(visitor)
+      const launch = await auth.launch(browser)
       const scope = 'openid launch/patient patient/Patient.rs'
-      assert.equal(await refused(visitor, { launch, scope }), 'invalid_request')
+      assert.equal(await refused(browser, { launch, scope }), 'invalid_request')
     })
 
-    it('is stored as its SHA-256, with its context, client, clinician and FHIR base', async () => {
-      const launch = await house.launch(visitor, { encounterId: 'enc-2' })
+    it('is stored as its SHA-256 hash, with its context, client, clinician and FHIR base URL', async () => {
+      const launch = await auth.launch(browser, { encounterId: 'enc-2' })
       assert.match(launch, /^[\w-]{43}$/)
-      const row = await house.store.db
+      const row = await auth.store.db
         .selectFrom('launch_token')
         .selectAll()
         .where('token_hash', '=', sha256(launch))
@@ -99,8 +99,8 @@ eachDatabase((_name, open) => {
           fhir_base_url: 'http://localhost:8080/fhir',
           launch_id: '',
           context: null,
-          created_at: house.time.now,
-          expires_at: house.time.now + 300_000,
+          created_at: auth.time.now,
+          expires_at: auth.time.now + 300_000,
           used_at: null,
         },
       )

@@ -46,7 +46,7 @@ export function chooseNextStep({
   if (picker !== 'nothing' && request.picked?.clinicianId !== login.clinician.id)
     return silent ? makeRefusal('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
   if (consented || !needsConsent(client, request.prompts)) return { kind: 'issue-code', login }
-  return silent ? makeRefusal('consent_required', 'The user must agree.') : { kind: 'consent' }
+  return silent ? makeRefusal('consent_required', 'The user must give consent.') : { kind: 'consent' }
 }
 
 function needsConsent(client: Client, prompts: readonly Prompt[]): boolean {

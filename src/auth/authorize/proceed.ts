@@ -102,7 +102,7 @@ export async function loadState(
 ): Promise<AuthorizationState | Refusal> {
   const client = await findClient(context.store, request.clientId)
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
-    return new Refusal('invalid_request', 'The app is not registered here any more.')
+    return new Refusal('invalid_request', 'The app is no longer registered.')
   const { launchHash } = request
   const launch = launchHash === undefined ? undefined : await findLaunch(context.store.db, launchHash)
   return {

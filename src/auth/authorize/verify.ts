@@ -144,7 +144,7 @@ async function checkClient(store: Store, parameters: Parameters): Promise<Client
     return new Refusal('invalid_request', 'The parameter client_id is repeated or unreadable.')
   const id = parameters.get('client_id')
   if (id === undefined) return new Refusal('invalid_request', 'The parameter client_id is missing.')
-  return (await findClient(store, id)) ?? new Refusal('invalid_request', 'The app is not registered here.')
+  return (await findClient(store, id)) ?? new Refusal('invalid_request', 'The app is not registered.')
 }
 
 /**
@@ -180,7 +180,7 @@ function checkRedirectUri(client: Client, parameters: Parameters): string | Refu
       `The parameter redirect_uri is longer than ${LIMITS.urlCharacters} characters.`,
     )
   if (!isRegisteredRedirectUri(client, redirectUri))
-    return new Refusal('invalid_request', 'The redirect_uri is not one of those the app registered.')
+    return new Refusal('invalid_request', 'The redirect_uri is not registered for the app.')
   return redirectUri
 }
 

@@ -23,15 +23,15 @@ function allBut(grantable: string, ...unticked: readonly string[]): ReadonlySet<
   return new Set(boxes.filter(box => !unticked.includes(box)))
 }
 
-describe('askingsOf', () => {
+describe('listConsentItems', () => {
   const values = (scope: string) => listConsentItems(scope).map(asking => asking.scope.text)
 
-  it('asks about reading and writing apart', () => {
+  it('separates reading and writing', () => {
     assert.deepEqual(values('patient/Observation.crus'), ['patient/Observation.rs', 'patient/Observation.cu'])
     assert.deepEqual(values('patient/Condition.*'), ['patient/Condition.read', 'patient/Condition.write'])
   })
 
-  it('asks once about what another scope covers', () => {
+  it('lists a scope once if another one covers it', () => {
     assert.deepEqual(values('patient/*.rs patient/Patient.rs'), ['patient/*.rs'])
     assert.deepEqual(values('patient/Patient.rs patient/*.rs patient/Patient.c'), [
       'patient/*.rs',
@@ -59,7 +59,7 @@ describe('askingsOf', () => {
   })
 })
 
-describe('chosenScope', () => {
+describe('readApprovedScopes', () => {
   const rows: readonly (readonly [
     what: string,
     grantable: string,
@@ -101,29 +101,29 @@ describe('chosenScope', () => {
     ],
   ]
   for (const [what, grantable, unticked, granted] of rows) {
-    it(`grants "${granted}" with ${what} left out of "${grantable}"`, () => {
+    it(`grants "${granted}" without ${what} of "${grantable}"`, () => {
       assert.equal(applyApproval(grantable, allBut(grantable, ...unticked)), granted)
     })
   }
 
-  it('gives a wildcard kind by kind when one kind is left out, also where it was asked twice', () => {
+  it('splits a wildcard into kinds if one kind is cleared, even if it was requested twice', () => {
     const asked = 'patient/*.rs patient/Patient.rs patient/Condition.rs'
     const granted = applyApproval(asked, allBut(asked, 'patient/Condition.rs')).split(' ')
     assert.ok(granted.includes('patient/Patient.rs') && granted.includes('patient/Observation.rs'))
     assert.ok(!granted.some(one => one.startsWith('patient/Condition') || one.startsWith('patient/*')))
   })
 
-  it('gives a category of a wildcard', () => {
+  it('grants a category of a wildcard', () => {
     const granted = applyApproval('patient/*.rs', new Set(['patient/*.rs', 'patient/Observation.rs', LAB]))
     assert.equal(granted, LAB)
   })
 
-  it('grants nothing for boxes that are not on the page', () => {
+  it('grants nothing for checkboxes that are not on the page', () => {
     const foreign = new Set(['patient/*.cruds', 'user/*.rs', 'patient/Patient.rs', 'offline_access'])
     assert.equal(applyApproval('openid patient/Condition.rs', foreign), 'openid')
   })
 
-  it('never grants what was not grantable, whatever is ticked', () => {
+  it('never grants more than the grantable scopes, whatever the form contains', () => {
     const scope = fc
       .tuple(
         fc.constantFrom('patient', 'user'),
@@ -158,11 +158,11 @@ describe('the cost of consent', () => {
   })
 })
 
-describe('the words of scopes', () => {
+describe('descriptions of scopes', () => {
   const title = (text: string) =>
     parseScopes(text).map(one => one.kind === 'resource' && describeScope(one))[0]
 
-  it('name the kind, the part, or the type where there is no word for it', () => {
+  it('contain the kind, the part, or the type if it has no description', () => {
     assert.equal(title('patient/Condition.rs'), 'Conditions')
     assert.equal(title(LAB), 'Measurements and results: Laboratory results')
     assert.equal(
@@ -172,16 +172,19 @@ describe('the words of scopes', () => {
     assert.equal(title('patient/ClinicalImpression.rs'), 'Clinical impression')
   })
 
-  it('say that r includes the search, if it does', () => {
+  it('say that r includes search if it does', () => {
     assert.equal(describePermissions(new Set(['r']), 'r'), 'Read and search')
     assert.equal(describePermissions(new Set(['r']), 's'), 'Read')
     assert.equal(describePermissions(new Set(['c', 'u', 'd']), 'r'), 'Add, change and delete')
   })
 
-  it('sum up what an app may do', () => {
+  it('summarize the permissions of an app', () => {
     for (const [scope, text] of [
-      ['openid patient/Patient.rs patient/Condition.rs', 'Reads who the patient is and conditions'],
-      ['patient/*.rs patient/Patient.rs', 'Reads everything in the record, also kinds of data added later'],
+      ['openid patient/Patient.rs patient/Condition.rs', 'Reads patient details and conditions'],
+      [
+        'patient/*.rs patient/Patient.rs',
+        'Reads everything in the record, including kinds of data that are added later',
+      ],
       ['patient/Observation.crs', 'Reads and adds measurements'],
       [
         'patient/Condition.rs patient/Observation.cruds',
@@ -189,11 +192,11 @@ describe('the words of scopes', () => {
       ],
       [
         'patient/Observation.cuds user/Patient.rs',
-        'Reads, adds, changes and deletes measurements; reads who the patient is, of every patient you may see',
+        'Reads, adds, changes and deletes measurements; reads patient details, of every patient you may see',
       ],
       [`${LAB} patient/Condition.rs`, 'Reads some measurements and conditions'],
       ['patient/Observation.c', 'Adds measurements'],
-      ['user/Patient.rs', 'Reads who the patient is, of every patient you may see'],
+      ['user/Patient.rs', 'Reads patient details, of every patient you may see'],
       ['openid launch', 'Knows who you are; reads no record'],
     ] as const)
       assert.equal(summarizeScopes(scope), text)

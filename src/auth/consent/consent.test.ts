@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
-import { readForm, without } from '../testing/read-form.ts'
-import { decodeClaims, readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import { clearScopes, readForm } from '../testing/read-form.ts'
+import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
@@ -16,39 +16,39 @@ const HELIO_SCOPE = 'launch openid fhirUser online_access offline_access patient
 
 describe('/oauth2/consent', () => {
   const open = openTestStore()
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let mainBrowser: TestBrowser
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    await house.addClient({
+    auth = await TestAuthServer.open(await open())
+    await auth.addClient({
       client_id: 'helio',
       name: 'Helio <Trends>',
       scope: HELIO_SCOPE,
       first_party: false,
     })
-    await house.addClient({
+    await auth.addClient({
       client_id: 'reader',
       scope: 'user/*.rs',
       redirect_uris: JSON.stringify([APP.redirect_uri]),
       first_party: false,
     })
-    await house.addClinician('colleague')
-    visitor = await house.loggedIn()
+    await auth.addClinician('colleague')
+    mainBrowser = await auth.logIn()
   })
 
-  async function asked(scope = APP.scope, browser = visitor) {
-    const launch = await house.launch(browser, { clientId: 'helio' })
-    const response = await house.authorize(browser, { ...APP, scope, launch })
+  async function asked(scope = APP.scope, browser = mainBrowser) {
+    const launch = await auth.launch(browser, { clientId: 'helio' })
+    const response = await auth.authorize(browser, { ...APP, scope, launch })
     assert.match(response.headers.location ?? '', /^\/oauth2\/consent\?interaction=/)
     const page = await browser.get(response.headers.location ?? '')
     return { page, launch, form: readForm(page.body) }
   }
 
   function decide(form: URLSearchParams, decision: 'allow' | 'deny', headers = {}) {
-    return visitor.post('/oauth2/consent', `${form}&decision=${decision}`, headers)
+    return mainBrowser.post('/oauth2/consent', `${form}&decision=${decision}`, headers)
   }
 
-  it('names app, host, clinician, patient and what is asked for, and grants nothing by itself', async () => {
+  it('shows app, host, clinician, patient and requested access, and grants nothing by itself', async () => {
     const { page } = await asked()
     assert.equal(page.statusCode, 200)
     for (const text of [
@@ -66,14 +66,14 @@ describe('/oauth2/consent', () => {
       String(page.headers['content-security-policy']),
       /form-action 'self' https:\/\/helio\.example;/,
     )
-    assert.equal((await house.store.db.selectFrom('grant').select('id').execute()).length, 0)
+    assert.equal((await auth.store.db.selectFrom('grant').select('id').execute()).length, 0)
   })
 
-  it('marks an app that nobody has approved, and shows no logo of its choice', async () => {
+  it('marks an unverified app, and does not show its logo', async () => {
     const other = await TestAuthServer.open(await open())
     const logo_url = 'https://helio.example/logo.png'
     await other.addClient({ client_id: 'helio', first_party: false, approved: false, logo_url })
-    const clinician = await other.loggedIn()
+    const clinician = await other.logIn()
     const launch = await other.launch(clinician, { clientId: 'helio' })
     const response = await other.authorize(clinician, { ...APP, launch })
     const page = await clinician.follow(response, other.settings.issuerUrl)
@@ -83,11 +83,11 @@ describe('/oauth2/consent', () => {
     assert.doesNotMatch((await asked()).page.body, /Unverified/)
   })
 
-  it('tells what the app did not ask for from what it asked for and is not registered for', async () => {
+  it('distinguishes access that was not requested from access for which the app is not registered', async () => {
     const other = await TestAuthServer.open(await open())
     const scope = 'launch openid patient/Patient.rs patient/Observation.rs'
     await other.addClient({ client_id: 'helio', scope, first_party: false })
-    const browser = await other.loggedIn()
+    const browser = await other.logIn()
     const about = async (asked: string) => {
       const launch = await other.launch(browser, { clientId: 'helio' })
       const { headers } = await other.authorize(browser, { ...APP, scope: asked, launch })
@@ -110,39 +110,39 @@ describe('/oauth2/consent', () => {
     assert.doesNotMatch(await about(scope), /not registered/)
   })
 
-  it('gives a code when it is allowed, once', async () => {
+  it('issues one code after approval', async () => {
     const { form } = await asked()
-    const allowed = readAnswer(await decide(form, 'allow'))
-    const body = (await house.exchange(allowed.code ?? '', APP)).json()
+    const allowed = readRedirect(await decide(form, 'allow'))
+    const body = (await auth.exchange(allowed.code ?? '', APP)).json()
     assert.equal(body.scope, APP.scope)
     assert.equal((await decide(form, 'allow')).statusCode, 400)
   })
 
-  it('answers access_denied when it is not allowed, and leaves the launch unused', async () => {
+  it('responds with access_denied after a refusal, and does not consume the launch token', async () => {
     const { form, launch } = await asked()
-    const denied = readAnswer(await decide(form, 'deny'))
+    const denied = readRedirect(await decide(form, 'deny'))
     assert.equal(denied.error, 'access_denied')
     assert.equal(denied.state, 'state-1')
-    const token = house.store.db.selectFrom('launch_token').select('used_at')
+    const token = auth.store.db.selectFrom('launch_token').select('used_at')
     const { used_at } = await token.where('token_hash', '=', sha256(launch)).executeTakeFirstOrThrow()
     assert.equal(used_at, null)
     assert.equal((await decide(form, 'allow')).statusCode, 400)
   })
 
-  it('asks again when the form says neither, with what was unticked', async () => {
+  it('asks again with the same choices if the form contains no decision', async () => {
     const { form } = await asked()
-    const left = without(form, 'patient/*.rs')
-    const again = await visitor.post('/oauth2/consent', left.toString())
+    const left = clearScopes(form, 'patient/*.rs')
+    const again = await mainBrowser.post('/oauth2/consent', left.toString())
     assert.equal(again.statusCode, 200)
     assert.deepEqual([...readForm(again.body)], [...left])
   })
 
-  it('does not take the decision of another clinician', async () => {
-    const response = await house.authorize(visitor, { ...APP, scope: 'openid' })
-    const page = await visitor.get(response.headers.location ?? '')
+  it('refuses the decision of another clinician', async () => {
+    const response = await auth.authorize(mainBrowser, { ...APP, scope: 'openid' })
+    const page = await mainBrowser.get(response.headers.location ?? '')
     const clinician = /name="clinician" value="([^"]*)"/.exec(page.body)?.[1] ?? ''
-    const { interaction = '' } = readAnswer(response)
-    const colleague = await house.loggedIn('colleague')
+    const { interaction = '' } = readRedirect(response)
+    const colleague = await auth.logIn('colleague')
     const shown = await colleague.post('/oauth2/consent', { interaction, clinician, decision: 'allow' })
     assert.equal(shown.statusCode, 200)
     assert.match(shown.body, /Dr\. colleague/)
@@ -155,33 +155,33 @@ describe('/oauth2/consent', () => {
     assert.equal(response.statusCode, 403)
   })
 
-  it('sends to the login page whoever is not logged in', async () => {
+  it('redirects to the login page without a login', async () => {
     const { form } = await asked()
-    const response = await house.visitor().post('/oauth2/consent', `${form}&decision=allow`)
+    const response = await auth.openBrowser().post('/oauth2/consent', `${form}&decision=allow`)
     assert.match(response.headers.location ?? '', /^\/login\?interaction=/)
   })
 
-  it('also asks for an app of ours when it wants to be asked', async () => {
-    const response = await house.authorize(visitor, { prompt: 'consent' })
+  it('asks for a first-party app too if it requests consent', async () => {
+    const response = await auth.authorize(mainBrowser, { prompt: 'consent' })
     assert.match(response.headers.location ?? '', /^\/oauth2\/consent\?interaction=/)
   })
 
-  describe('grants exactly what was left ticked', () => {
+  describe('grants exactly the approved scopes', () => {
     const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
     const granted = async (scope: string, ...unticked: readonly string[]) => {
       const { form } = await asked(scope)
-      const { code = '' } = readAnswer(await decide(without(form, ...unticked), 'allow'))
-      const body = (await house.exchange(code, APP)).json()
+      const { code = '' } = readRedirect(await decide(clearScopes(form, ...unticked), 'allow'))
+      const body = (await auth.exchange(code, APP)).json()
       assert.equal(decodeClaims(body.access_token).scope, body.scope)
       return body
     }
 
-    it('without a type', async () => {
+    it('leaves out a type that was cleared', async () => {
       const body = await granted('launch patient/Patient.rs patient/Condition.rs', 'patient/Condition.rs')
       assert.equal(body.scope, 'launch patient/Patient.rs')
     })
 
-    it('without a category, although the app asked for the whole type', async () => {
+    it('leaves out a category that was cleared, although the app requested the whole type', async () => {
       const categories = ['social-history', 'survey'].map(code => `${CATEGORY}|${code}`)
       const { scope } = await granted(
         'launch patient/Observation.rs',
@@ -192,7 +192,7 @@ describe('/oauth2/consent', () => {
       for (const token of categories) assert.ok(!scope.includes(token))
     })
 
-    it('without offline access, and then without a refresh token', async () => {
+    it('issues no refresh token if offline access was cleared', async () => {
       const asking = 'launch offline_access patient/Patient.rs'
       assert.ok((await granted(asking)).refresh_token)
       const body = await granted(asking, 'offline_access')
@@ -200,56 +200,56 @@ describe('/oauth2/consent', () => {
       assert.equal(body.refresh_token, undefined)
     })
 
-    it('and never what the form adds', async () => {
+    it('ignores scopes that the form adds', async () => {
       const { form } = await asked('launch patient/Patient.rs')
       form.append('scope', 'patient/*.rs')
       form.append('scope', 'offline_access')
-      const { code = '' } = readAnswer(await decide(form, 'allow'))
-      assert.equal((await house.exchange(code, APP)).json().scope, 'launch patient/Patient.rs')
+      const { code = '' } = readRedirect(await decide(form, 'allow'))
+      assert.equal((await auth.exchange(code, APP)).json().scope, 'launch patient/Patient.rs')
     })
 
-    it('or access_denied when that is nothing', async () => {
-      const response = await house.authorize(visitor, {
+    it('responds with access_denied if no scope was approved', async () => {
+      const response = await auth.authorize(mainBrowser, {
         ...APP,
         client_id: 'reader',
         scope: 'user/Patient.rs',
       })
-      const form = readForm((await visitor.get(response.headers.location ?? '')).body)
-      const answer = readAnswer(await decide(without(form, 'user/Patient.rs'), 'allow'))
+      const form = readForm((await mainBrowser.get(response.headers.location ?? '')).body)
+      const answer = readRedirect(await decide(clearScopes(form, 'user/Patient.rs'), 'allow'))
       assert.equal(answer.error, 'access_denied')
     })
   })
 
-  it('shows offline access as what it is, and until when access lasts without it', async () => {
+  it('explains offline access, and when access ends without it', async () => {
     const { page } = await asked('launch online_access offline_access patient/Patient.rs')
-    assert.match(page.body, /Keep access[\s\S]*without you, until you remove it/)
+    assert.match(page.body, /Keep access[\s\S]*while you are signed out, until you remove it/)
     assert.match(page.body, /ends when you sign out, and at \d\d:\d\d at the latest/)
     const other = await asked('launch patient/Patient.rs')
     assert.match(other.page.body, /its access ends after 5 minutes/)
   })
 
-  it('says "Read and search" for r, and what writes, and that a wildcard has no end', async () => {
+  it('shows "Read and search" for r, marks writes, and explains that a wildcard includes future kinds', async () => {
     const { page } = await asked('launch patient/*.r')
     assert.match(page.body, /<h2[^>]*>Read and search<\/h2>/)
-    assert.match(page.body, /also kinds of data added later/)
-    await house.store.db
+    assert.match(page.body, /including kinds that are added later/)
+    await auth.store.db
       .updateTable('client')
       .set({ scope: 'patient/*.cruds' })
       .where('client_id', '=', 'helio')
       .execute()
     const writing = await asked('launch patient/Observation.cu')
     assert.match(writing.page.body, /Add and change measurements[\s\S]*Writes to the record/)
-    await house.store.db
+    await auth.store.db
       .updateTable('client')
       .set({ scope: HELIO_SCOPE })
       .where('client_id', '=', 'helio')
       .execute()
   })
 
-  it('shows logo and description of the app, and lets that one image through', async () => {
+  it('shows logo and description of the app, and allows only that image', async () => {
     const logo_url = 'https://cdn.helio.example/logo;a.png?v=1'
     const set = (values: { logo_url: string | null; description: string | null }) =>
-      house.store.db.updateTable('client').set(values).where('client_id', '=', 'helio').execute()
+      auth.store.db.updateTable('client').set(values).where('client_id', '=', 'helio').execute()
     await set({ logo_url, description: 'Draws <trends>.' })
     const { page } = await asked()
     await set({ logo_url: null, description: null })
@@ -261,12 +261,12 @@ describe('/oauth2/consent', () => {
     )
   })
 
-  it('says so when the name of the patient cannot be read', async () => {
-    const launch = await house.launch(visitor, { clientId: 'helio' })
-    const response = await house.authorize(visitor, { ...APP, launch })
-    house.fhir.fail('no-answer')
-    const page = await visitor.get(response.headers.location ?? '')
-    house.fhir.fail(undefined)
-    assert.match(page.body, /Name cannot be read now[\s\S]*juniper/)
+  it("shows that the patient's name is unavailable", async () => {
+    const launch = await auth.launch(mainBrowser, { clientId: 'helio' })
+    const response = await auth.authorize(mainBrowser, { ...APP, launch })
+    auth.fhir.fail('no-response')
+    const page = await mainBrowser.get(response.headers.location ?? '')
+    auth.fhir.fail(undefined)
+    assert.match(page.body, /Name temporarily unavailable[\s\S]*juniper/)
   })
 })

@@ -9,9 +9,9 @@ export interface Kind {
 /** By R4 type, in the order in which a wildcard offers them: US Core and related types. */
 const KINDS = {
   Patient: {
-    title: 'Who the patient is',
+    title: 'Patient details',
     text: 'Name, birth date, sex, address and contact details.',
-    noun: 'who the patient is',
+    noun: 'patient details',
   },
   Condition: {
     title: 'Conditions',
@@ -30,7 +30,7 @@ const KINDS = {
   },
   AllergyIntolerance: {
     title: 'Allergies',
-    text: 'Allergies and intolerances, and what they did.',
+    text: 'Allergies and intolerances, with their reactions.',
     noun: 'allergies',
   },
   Immunization: { title: 'Vaccinations', text: 'Vaccines given, and when.', noun: 'vaccinations' },
@@ -46,17 +46,21 @@ const KINDS = {
     noun: 'documents',
   },
   Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.', noun: 'encounters' },
-  CarePlan: { title: 'Care plans', text: 'What is planned for the patient.', noun: 'care plans' },
-  CareTeam: { title: 'Care teams', text: 'Who looks after the patient.', noun: 'care teams' },
-  Goal: { title: 'Goals', text: 'What the treatment aims at.', noun: 'goals' },
+  CarePlan: {
+    title: 'Care plans',
+    text: 'Treatment and activities planned for the patient.',
+    noun: 'care plans',
+  },
+  CareTeam: { title: 'Care teams', text: 'The people who look after the patient.', noun: 'care teams' },
+  Goal: { title: 'Goals', text: 'The aims of the treatment.', noun: 'goals' },
   MedicationDispense: {
     title: 'Medicines dispensed',
-    text: 'What a pharmacy handed out.',
+    text: 'Medicines supplied by a pharmacy.',
     noun: 'dispensed medicines',
   },
   MedicationStatement: {
     title: 'Medicines taken',
-    text: 'What the patient takes, as reported.',
+    text: 'Medicines that the patient reports taking.',
     noun: 'medicines taken',
   },
   ServiceRequest: { title: 'Orders', text: 'Referrals and orders for tests and treatment.', noun: 'orders' },
@@ -72,9 +76,9 @@ const KINDS = {
   Coverage: { title: 'Insurance', text: 'Who pays for the care.', noun: 'insurance' },
   RelatedPerson: { title: 'Relatives', text: 'Relatives and carers.', noun: 'relatives' },
   Provenance: {
-    title: 'Where entries come from',
-    text: 'Who recorded what, and when.',
-    noun: 'where entries come from',
+    title: 'Sources of entries',
+    text: 'Who recorded each entry, and when.',
+    noun: 'sources of entries',
   },
 } as const satisfies Readonly<Record<string, Kind>>
 
@@ -82,8 +86,8 @@ export const offeredTypes: readonly string[] = Object.keys(KINDS)
 
 const EVERYTHING: Kind = {
   title: 'Everything in the record',
-  text: 'All kinds of data, also kinds of data added later.',
-  noun: 'everything in the record, also kinds of data added later',
+  text: 'All kinds of data, including kinds that are added later.',
+  noun: 'everything in the record, including kinds of data that are added later',
 }
 
 export function describeKind(type: string): Kind {

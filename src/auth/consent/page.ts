@@ -23,7 +23,7 @@ export interface ConsentPageOptions {
   readonly login: Login
   readonly pendingId: string
   readonly scope: string
-  /** What could be granted if the client were registered for all requested scopes. */
+  /** The scopes that could be granted if the client were registered for all requested ones. */
   readonly wanted: string
   readonly redirectUri: string
   readonly sampleData: boolean
@@ -38,7 +38,7 @@ export interface ConsentPageOptions {
   readonly now: number
 }
 
-/** Shows which app asks for what, and until when. Refusing is as easy as allowing. */
+/** Shows the app, the requested access and its end. Refusing is as easy as allowing. */
 export function renderConsentPage(options: ConsentPageOptions): Html {
   const { client, login, sampleData, picked, patient } = options
   const steps = picked ? ['Sign in', 'Patient', 'Access'] : ['Sign in', 'Access']
@@ -52,7 +52,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   return renderPage(
     { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
     html`<div class="pagehead"><div><h1>Allow ${client.name}${use}?</h1>
-<p class="pagehead__lead">The app at <b>${readHost(options.redirectUri)}</b> asks for the access listed below. Clear what it should not have.</p></div></div>
+<p class="pagehead__lead">The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.</p></div></div>
 ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
@@ -65,7 +65,7 @@ function renderPatient({ patient, now }: ConsentPageOptions): Html | undefined {
   return html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${
     person
       ? renderPatientBanner(person, { now, heading: 'p' })
-      : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name cannot be read now</p><dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl></div></div>`
+      : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name temporarily unavailable</p><dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl></div></div>`
   }</section>`
 }
 
@@ -112,7 +112,7 @@ function renderIdentityRow(scope: string, { clinician }: Login): Html | undefine
     return renderFixedRow(
       'Your name and staff identity',
       'Always shared',
-      `So that the app knows who is using it: ${clinician.displayName}.`,
+      `Tells the app who is using it: ${clinician.displayName}.`,
     )
   return hasScope(scope, 'openid')
     ? renderFixedRow('Your user id', 'Always shared', 'An identifier without your name.')
@@ -154,7 +154,7 @@ function renderOfflineRow({
     {
       value: 'offline_access',
       title: 'Keep access',
-      text: `The app can use the access selected above without you, until you remove it under Apps with access. Without this, ${otherwise}`,
+      text: `The app can use the access selected above while you are signed out, until you remove it under Apps with access. Otherwise, ${otherwise}`,
     },
     isChecked,
   )

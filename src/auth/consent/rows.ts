@@ -53,12 +53,12 @@ export function renderWriteRow({ scope, parts }: ConsentItem, isChecked: IsCheck
 }
 
 function describeWrite(permissions: ConsentItem['scope']['permissions']): string {
-  const added = permissions.has('c') ? 'What the app adds becomes part of the record. ' : ''
+  const added = permissions.has('c') ? 'New entries become part of the record. ' : ''
   if (permissions.has('u') && permissions.has('d'))
-    return `${added}The app can change and delete what is there. Earlier versions are kept.`
-  if (permissions.has('u')) return `${added}The app can change what is there, and cannot delete it.`
-  if (permissions.has('d')) return `${added}The app can delete what is there, and cannot change it.`
-  return `${added}It cannot change or delete what is there.`
+    return `${added}The app can change and delete existing entries. Earlier versions are kept.`
+  if (permissions.has('u')) return `${added}The app can change existing entries but cannot delete them.`
+  if (permissions.has('d')) return `${added}The app can delete existing entries but cannot change them.`
+  return `${added}The app cannot change or delete existing entries.`
 }
 
 function renderScopeBadge(context: ConsentItem['scope']['context']): Html | undefined {
@@ -67,10 +67,10 @@ function renderScopeBadge(context: ConsentItem['scope']['context']): Html | unde
 
 function renderParts(type: string, parts: readonly Choice[], isChecked: IsChecked): Html | undefined {
   if (parts.length === 0) return undefined
-  const what = type === '*' ? 'kinds of data' : describeKind(type).noun
-  return html`<details class="more scope__more"${parts.some(part => !isChecked(part.scope.text)) && html` open`}><summary>Choose which ${what}</summary>
-<div class="scope__parts${type === '*' && ' scope__parts--many'}" role="group" aria-label="Which ${what}">${parts.map(part => renderPart(type, part, isChecked))}</div>
-${type === '*' && html`<p class="scope__note">If you leave one out, kinds that are not in this list are left out too.</p>`}</details>`
+  const nouns = type === '*' ? 'kinds of data' : describeKind(type).noun
+  return html`<details class="more scope__more"${parts.some(part => !isChecked(part.scope.text)) && html` open`}><summary>Choose which ${nouns}</summary>
+<div class="scope__parts${type === '*' && ' scope__parts--many'}" role="group" aria-label="Which ${nouns}">${parts.map(part => renderPart(type, part, isChecked))}</div>
+${type === '*' && html`<p class="scope__note">If you clear one, kinds that are not in this list are excluded too.</p>`}</details>`
 }
 
 // Only the title of the category, because its row has the title of the kind.

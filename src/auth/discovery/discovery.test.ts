@@ -14,12 +14,12 @@ const ENDPOINTS = {
 describe('discovery documents', () => {
   const open = openTestStore()
 
-  it('name the addresses below the issuer, whatever the Host header says', async () => {
-    const house = await TestAuthServer.open(await open(), {
+  it('contain URLs below the issuer, whatever the Host header says', async () => {
+    const auth = await TestAuthServer.open(await open(), {
       settings: { issuerUrl: 'https://auth.example', bind: ['0.0.0.0'] },
     })
     for (const name of ['openid-configuration', 'oauth-authorization-server', 'smart-configuration']) {
-      const response = await house.app.inject({
+      const response = await auth.app.inject({
         url: `/.well-known/${name}`,
         headers: { host: 'evil.example' },
       })
@@ -37,9 +37,9 @@ describe('discovery documents', () => {
     }
   })
 
-  it('have what OIDC Discovery requires', async () => {
-    const house = await TestAuthServer.open(await open())
-    const body = (await house.visitor().get('/.well-known/openid-configuration')).json()
+  it('contain the fields that OIDC Discovery requires', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const body = (await auth.openBrowser().get('/.well-known/openid-configuration')).json()
     assert.deepEqual(body.subject_types_supported, ['public'])
     assert.equal(body.userinfo_endpoint, 'http://localhost:9000/oauth2/userinfo')
     assert.equal(body.end_session_endpoint, 'http://localhost:9000/oauth2/logout')
@@ -48,8 +48,8 @@ describe('discovery documents', () => {
   })
 })
 
-describe('smartConfiguration', () => {
-  it('has every required field, absolute addresses, and S256 without plain', () => {
+describe('buildSmartConfiguration', () => {
+  it('has every required field, absolute URLs, and S256 without plain', () => {
     const body = buildSmartConfiguration(testSettings)
     for (const name of ['issuer', 'jwks_uri', 'authorization_endpoint', 'token_endpoint'] as const)
       assert.ok(URL.canParse(body[name]), name)
@@ -67,7 +67,7 @@ describe('smartConfiguration', () => {
     assert.deepEqual(body.code_challenge_methods_supported, ['S256'])
   })
 
-  it('advertises what works now and nothing else', () => {
+  it('advertises only capabilities that work', () => {
     assert.deepEqual(buildSmartConfiguration(testSettings).capabilities, [
       'launch-ehr',
       'launch-standalone',
@@ -91,7 +91,7 @@ describe('smartConfiguration', () => {
     ])
   })
 
-  it('names the scopes that are supported', () => {
+  it('lists the supported scopes', () => {
     assert.deepEqual(buildSmartConfiguration(testSettings).scopes_supported, [
       'openid',
       'fhirUser',
@@ -110,14 +110,14 @@ describe('smartConfiguration', () => {
     ])
   })
 
-  it('names no registration endpoint where nobody could register', () => {
+  it('has no registration endpoint if registration is closed', () => {
     const closed = { ...testSettings, openRegistration: false }
     assert.equal('registration_endpoint' in buildSmartConfiguration(closed), false)
     const byToken = { ...closed, registrationToken: 'an initial access token' }
     assert.equal('registration_endpoint' in buildSmartConfiguration(byToken), true)
   })
 
-  it('leaves out what the FHIR server does not honour', () => {
+  it('omits scopes that the FHIR server does not honour', () => {
     const body = buildSmartConfiguration({ ...testSettings, fhir: { scopeContexts: ['patient'] } })
     assert.equal(body.capabilities.includes('permission-user'), false)
     assert.equal(

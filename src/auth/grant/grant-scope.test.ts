@@ -105,7 +105,7 @@ describe('grantScope', () => {
   const scope = fc.tuple(context, type, permissions, query).map(([a, b, c, d]) => `${a}/${b}.${c}${d}`)
   const scopes = fc.array(scope, { minLength: 1, maxLength: 4 }).map(some => some.join(' '))
 
-  it('never grants what is not covered both by the request and by the allow-list', () => {
+  it('never grants more than both the request and the allow-list cover', () => {
     fc.assert(
       fc.property(scopes, scopes, (asked, allowed) => {
         for (const one of parseScopes(grantScope(asked, { ...terms, allowed, searchPermission: 's' }))) {
@@ -116,7 +116,7 @@ describe('grantScope', () => {
     )
   })
 
-  it('grants all of what is asked when the allow-list has it', () => {
+  it('grants all requested scopes if the allow-list has them', () => {
     fc.assert(
       fc.property(scopes, asked => {
         const granted = parseScopes(grantScope(asked, { ...terms, allowed: asked, searchPermission: 's' }))
@@ -134,7 +134,7 @@ function granular(count: number, name = 'code'): string {
 const parseResources = (text: string) => parseScopes(text).filter(scope => scope.kind === 'resource')
 
 describe('the cost of grantScope', () => {
-  it('grants as many scopes as were asked for when the client may have each of them', () => {
+  it('grants as many scopes as were requested if the client may have each of them', () => {
     assert.equal(grantScope(granular(100), { ...terms, allowed: granular(100) }), granular(100))
   })
 
@@ -169,7 +169,7 @@ describe('the cost of grantScope', () => {
       assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
     })
 
-  it('compares no scopes that share no permission', () => {
+  it('does not compare scopes that share no permission', () => {
     const parsed = new Map(
       [100, 400].map(count => {
         const allowed = granular(count, 'status').replaceAll('.rs', '.cud')
@@ -184,7 +184,7 @@ describe('the cost of grantScope', () => {
     assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
   })
 
-  it('stops when asked and registered scopes combine to more than a grant may hold', () => {
+  it('stops if requested and registered scopes combine to more than a grant may have', () => {
     const granted = grantScope(granular(100), { ...terms, allowed: granular(100, 'status') }).split(' ')
     assert.ok(granted.length > 100 && granted.length <= 200, String(granted.length))
   })

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
 import { createLogger } from '../../web/index.ts'
 import { SigningClient } from '../testing/signing-client.ts'
-import { decodeClaims, strangerToken, TestAuthServer } from '../testing/test-auth-server.ts'
+import { decodeClaims, TestAuthServer, unknownToken } from '../testing/test-auth-server.ts'
 import { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
@@ -11,17 +11,17 @@ const SCOPE = 'launch openid fhirUser offline_access patient/*.rs'
 
 describe('POST /oauth2/introspect', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   let backEnd: SigningClient
   const log: string[] = []
   const checksIn = (lines: readonly string[]) => lines.flatMap(line => JSON.parse(line).check ?? [])
   before(async () => {
     const logger = createLogger({ level: 'info', destination: { write: line => log.push(line) } })
-    house = await TestAuthServer.open(await open(), { logger })
-    backEnd = new SigningClient('back-end', house.time)
+    auth = await TestAuthServer.open(await open(), { logger })
+    backEnd = new SigningClient('back-end', auth.time)
     const secret = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
-    for (const id of ['app', 'other']) await house.addClient({ client_id: id, ...secret })
-    await house.addClient({
+    for (const id of ['app', 'other']) await auth.addClient({ client_id: id, ...secret })
+    await auth.addClient({
       client_id: 'back-end',
       auth_method: 'private_key_jwt',
       jwks: backEnd.jwks,
@@ -31,21 +31,21 @@ describe('POST /oauth2/introspect', () => {
 
   const basic = (id: string) => ({ authorization: `Basic ${Buffer.from(`${id}:s`).toString('base64')}` })
   const ask = (token: string, headers: Record<string, string>, form: Record<string, string> = {}) =>
-    new TestBrowser(house.app).post('/oauth2/introspect', { token, ...form }, headers)
+    new TestBrowser(auth.app).post('/oauth2/introspect', { token, ...form }, headers)
   const system = async (scope: string) => {
-    const form = { grant_type: 'client_credentials', scope, ...backEnd.proof() }
-    return String((await house.token(form)).json().access_token)
+    const form = { grant_type: 'client_credentials', scope, ...backEnd.makeProof() }
+    return String((await auth.requestToken(form)).json().access_token)
   }
   async function requestTokens(encounterId?: string) {
     const redirect_uri = 'https://app.example/callback'
-    const visitor = await house.loggedIn()
+    const browser = await auth.logIn()
     const form = { clientId: 'app', ...(encounterId ? { encounterId } : {}) }
-    const launch = await house.launch(visitor, form)
+    const launch = await auth.launch(browser, form)
     const code = new URL(
-      (await house.authorize(visitor, { launch, client_id: 'app', redirect_uri, scope: SCOPE })).headers
+      (await auth.authorize(browser, { launch, client_id: 'app', redirect_uri, scope: SCOPE })).headers
         .location ?? '',
     ).searchParams.get('code')
-    const response = await house.exchange(String(code), {
+    const response = await auth.exchange(String(code), {
       client_id: 'app',
       redirect_uri,
       client_secret: 's',
@@ -54,12 +54,12 @@ describe('POST /oauth2/introspect', () => {
     return response.json()
   }
 
-  it('says in the log which check a token did not pass, or the asker', async () => {
+  it('logs which check the token or the caller failed', async () => {
     const { access_token: token } = await requestTokens()
     log.length = 0
     await ask(token, basic('other'))
-    await ask(strangerToken, basic('app'))
-    await ask(token, { authorization: `Bearer ${strangerToken}` })
+    await ask(unknownToken, basic('app'))
+    await ask(token, { authorization: `Bearer ${unknownToken}` })
     assert.deepEqual(checksIn(log), [
       'client_id, the token belongs to another client',
       'it is not an access token that this server signed, and it is not an active refresh token',
@@ -68,7 +68,7 @@ describe('POST /oauth2/introspect', () => {
     assert.ok(!log.join('').includes(token))
   })
 
-  it('tells a confidential client about its own access token, with the launch context of the token response', async () => {
+  it("describes a confidential client's own access token, with the launch context of the token response", async () => {
     const tokens = await requestTokens('enc-1')
     const response = await ask(tokens.access_token, basic('app'))
     assert.equal(response.statusCode, 200)
@@ -88,7 +88,7 @@ describe('POST /oauth2/introspect', () => {
       token_type: 'Bearer',
       client_id: 'app',
       iss: 'http://localhost:9000',
-      aud: house.settings.fhirBaseUrl,
+      aud: auth.settings.fhirBaseUrl,
       sub: claims.sub,
       jti: claims.jti,
       iat: claims.iat,
@@ -100,35 +100,35 @@ describe('POST /oauth2/introspect', () => {
     assert.equal(response.json().need_patient_banner, true)
   })
 
-  it('tells it about its refresh token, until it is used', async () => {
+  it('describes its refresh token until it is used', async () => {
     const { refresh_token: token } = await requestTokens()
     const body = (await ask(token, basic('app'), { token_type_hint: 'refresh_token' })).json()
     assert.equal(body.active, true)
     assert.equal(body.scope, SCOPE)
     assert.equal(body.patient, 'juniper')
     assert.equal(typeof body.exp, 'number')
-    await house.refresh(token, { client_id: 'app', client_secret: 's' })
+    await auth.refresh(token, { client_id: 'app', client_secret: 's' })
     assert.deepEqual((await ask(token, basic('app'))).json(), { active: false })
   })
 
-  it('is exactly {"active":false} for whatever is not active or not the asker’s', async () => {
+  it('is exactly {"active":false} for a token that is inactive or belongs to another client', async () => {
     const tokens = await requestTokens()
     const [header = '', payload = ''] = tokens.access_token.split('.')
     for (const [token, client] of [
       [tokens.access_token, 'other'],
       [tokens.refresh_token, 'other'],
       [tokens.id_token, 'app'],
-      [strangerToken, 'app'],
+      [unknownToken, 'app'],
       ['nonsense', 'app'],
       [`${header}.${payload}.AAAA`, 'app'],
       [await system('system/*.rs'), 'app'],
     ])
       assert.equal((await ask(token, basic(client))).body, '{"active":false}')
-    house.time.now += 300_000
+    auth.time.now += 300_000
     assert.equal((await ask(tokens.access_token, basic('app'))).body, '{"active":false}')
   })
 
-  it('shows any access token, but no refresh token, to a bearer token with a system/ read scope', async () => {
+  it('describes any access token, but no refresh token, to a bearer token with a system/ read scope', async () => {
     const tokens = await requestTokens()
     const bearer = { authorization: `Bearer ${await system('system/Patient.r')}` }
     assert.equal((await ask(tokens.access_token, bearer)).json().client_id, 'app')
@@ -142,11 +142,11 @@ describe('POST /oauth2/introspect', () => {
     assert.equal('patient' in own, false)
   })
 
-  it('answers everybody else with 401', async () => {
+  it('refuses other callers with 401', async () => {
     const tokens = await requestTokens()
     const token = tokens.access_token
     const expired = await system('system/*.rs')
-    house.time.now += 301_000
+    auth.time.now += 301_000
     const nobody: readonly (readonly [Record<string, string>, Record<string, string>])[] = [
       [{}, {}],
       [{ client_id: 'sallyport-app' }, {}],
@@ -164,10 +164,10 @@ describe('POST /oauth2/introspect', () => {
     }
   })
 
-  it('needs a token to look at, in a form', async () => {
-    const response = await new TestBrowser(house.app).post('/oauth2/introspect', {}, basic('app'))
+  it('requires a form with a token', async () => {
+    const response = await new TestBrowser(auth.app).post('/oauth2/introspect', {}, basic('app'))
     assert.equal(response.json().error, 'invalid_request')
-    const json = await house.app.inject({
+    const json = await auth.app.inject({
       method: 'POST',
       url: '/oauth2/introspect',
       headers: { ...basic('app'), 'content-type': 'application/json' },

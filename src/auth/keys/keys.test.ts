@@ -12,8 +12,8 @@ describe('GET /oauth2/jwks', () => {
   const open = openTestStore()
 
   it('publishes the public key and nothing private, to any origin', async () => {
-    const house = await TestAuthServer.open(await open())
-    const response = await house.visitor().get('/oauth2/jwks')
+    const auth = await TestAuthServer.open(await open())
+    const response = await auth.openBrowser().get('/oauth2/jwks')
     assert.equal(response.statusCode, 200)
     assert.match(String(response.headers['content-type']), /^application\/json/)
     assert.match(String(response.headers['cache-control']), /max-age=/)
@@ -54,7 +54,7 @@ describe('createKeyRing', () => {
     )
   })
 
-  it('changes to the next key at the same moment on every instance, whenever each read the keys', async () => {
+  it('switches to the next key at the same time on every instance, whenever each read the keys', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const rings = [await ringOn(store, time), await ringOn(store, time)]
@@ -74,7 +74,7 @@ describe('createKeyRing', () => {
     assert.notEqual(before[0], after[0])
   })
 
-  it('makes a new key when the newest is too old, once for all instances', async () => {
+  it('creates a new key if the newest is too old, once for all instances', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     await makeFirstSigningKey(store, seal, time.now)
@@ -93,7 +93,7 @@ describe('createKeyRing', () => {
     assert.equal(await count(), 2)
   })
 
-  it('lets one of several rotations at once win', async () => {
+  it('accepts one of several concurrent rotations', async () => {
     const store = await open()
     await makeFirstSigningKey(store, seal, 1)
     const times = { now: 2, signsFrom: 3 }
@@ -108,7 +108,7 @@ describe('createKeyRing', () => {
     assert.equal(rows[0]?.generation, 2)
   })
 
-  it('withdraws a key at once, whatever was to sign next, and signs with a new one', async () => {
+  it('withdraws a key at once, even the next signing key, and signs with a new one', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
@@ -127,7 +127,7 @@ describe('createKeyRing', () => {
     assert.equal(kept.length, 2, 'the private part is gone too')
   })
 
-  it('goes on with the keys it has while the database is away', async () => {
+  it('continues with its keys while the database is unavailable', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
@@ -137,7 +137,7 @@ describe('createKeyRing', () => {
     assert.equal((await ring.getSigningKey()).publicJwk.kid, kid)
   })
 
-  it('rejects when there is no key, or the key was sealed with another secret', async () => {
+  it('rejects if there is no key, or if the key was encrypted with another secret', async () => {
     const store = await open()
     const options = { store, sealer: seal, clock: () => 1, publishedForMs: 1 }
     await assert.rejects(createKeyRing(options).getSigningKey(), /there is no signing key/)
@@ -149,7 +149,7 @@ describe('createKeyRing', () => {
 describe('signOwnJwt and verifyOwnJwt', () => {
   const open = openTestStore()
 
-  it('makes what jose verifies, and reads back only what our keys signed, of the right kind', async () => {
+  it('sign JWTs that jose verifies, and accept only JWTs of our keys with the right type', async () => {
     const store = await open()
     const seal = createSealer('secret')
     await makeFirstSigningKey(store, seal, 1)

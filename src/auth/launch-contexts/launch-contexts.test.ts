@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { addBackend, requestBackendToken } from '../testing/backend.ts'
-import { readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import { readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
 const SCOPE = '__launch-contexts.c'
 const ORDER = { client_id: 'sallyport-app', username: 'clinician', patient: 'juniper' }
 
-async function order(house: TestAuthServer, body: unknown, token?: string) {
-  const bearer = token ?? (await requestBackendToken(house, 'ehr', SCOPE))
-  return house.app.inject({
+async function order(auth: TestAuthServer, body: unknown, token?: string) {
+  const bearer = token ?? (await requestBackendToken(auth, 'ehr', SCOPE))
+  return auth.app.inject({
     method: 'POST',
     url: '/launch-contexts',
     headers: {
@@ -23,13 +23,13 @@ async function order(house: TestAuthServer, body: unknown, token?: string) {
 
 eachDatabase((_name, open) => {
   describe('POST /launch-contexts', () => {
-    let house: TestAuthServer
+    let auth: TestAuthServer
     before(async () => {
-      house = await TestAuthServer.open(await open())
-      await addBackend(house, 'ehr', `${SCOPE} system/*.rs`)
+      auth = await TestAuthServer.open(await open())
+      await addBackend(auth, 'ehr', `${SCOPE} system/*.rs`)
     })
 
-    it('gives a launch that the named user finishes, with all of its context', async () => {
+    it('creates a launch that the named user completes, with its whole context', async () => {
       const fhirContext = [
         { reference: 'ImagingStudy/123' },
         { canonical: 'https://forms.example/q|1', type: 'Questionnaire', role: 'https://forms.example/role' },
@@ -42,30 +42,30 @@ eachDatabase((_name, open) => {
         tenant: 'north',
         fhirContext,
       }
-      const response = await order(house, { ...ORDER, ...more })
+      const response = await order(auth, { ...ORDER, ...more })
       assert.equal(response.statusCode, 201)
       const { launch, launch_url, expires_in, ...rest } = response.json()
       assert.deepEqual([expires_in, rest], [300, {}])
       assert.match(launch, /^[\w-]{43}$/)
       const iss = encodeURIComponent('http://localhost:8080/fhir')
       assert.equal(launch_url, `http://localhost:8081/launch?iss=${iss}&launch=${launch}`)
-      const visitor = await house.loggedIn()
-      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
-      const tokens = (await house.exchange(code)).json()
+      const browser = await auth.logIn()
+      const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
+      const tokens = (await auth.exchange(code)).json()
       const { patient, encounter, need_patient_banner, intent, tenant } = tokens
       assert.deepEqual(
         { patient, encounter, need_patient_banner, intent, tenant, fhirContext: tokens.fhirContext },
         { patient: 'juniper', ...more },
       )
       // The same again on refresh.
-      const again = (await house.refresh(tokens.refresh_token)).json()
+      const again = (await auth.refresh(tokens.refresh_token)).json()
       assert.deepEqual([again.intent, again.tenant, again.fhirContext], ['reconcile', 'north', fhirContext])
     })
 
-    it('is for that user alone', async () => {
-      await house.addClinician('colleague')
-      const { launch } = (await order(house, ORDER)).json()
-      const other = readAnswer(await house.authorize(await house.loggedIn('colleague'), { launch }))
+    it('creates a launch for that user only', async () => {
+      await auth.addClinician('colleague')
+      const { launch } = (await order(auth, ORDER)).json()
+      const other = readRedirect(await auth.authorize(await auth.logIn('colleague'), { launch }))
       assert.equal(other.error, 'invalid_request')
     })
   })
@@ -73,30 +73,30 @@ eachDatabase((_name, open) => {
 
 describe('POST /launch-contexts', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    await addBackend(house, 'ehr', `${SCOPE} system/*.rs`)
-    await house.addClient({ client_id: 'silent', launch_url: null })
-    await house.addClinician('gone')
-    await house.store.db
+    auth = await TestAuthServer.open(await open())
+    await addBackend(auth, 'ehr', `${SCOPE} system/*.rs`)
+    await auth.addClient({ client_id: 'silent', launch_url: null })
+    await auth.addClinician('gone')
+    await auth.store.db
       .updateTable('clinician')
       .set({ disabled: true })
       .where('username', '=', 'gone')
       .execute()
   })
 
-  it('wants a token of a back end with its scope', async () => {
-    const visitor = await house.loggedIn()
-    const user = (await house.exchange(await house.code(visitor))).json().access_token
-    const reader = await requestBackendToken(house, 'ehr', 'system/*.rs')
+  it('requires a token of a backend service with its scope', async () => {
+    const browser = await auth.logIn()
+    const user = (await auth.exchange(await auth.getCode(browser))).json().access_token
+    const reader = await requestBackendToken(auth, 'ehr', 'system/*.rs')
     for (const [token, status, error] of [
       ['', 401, undefined],
       ['nonsense', 401, 'invalid_token'],
       [reader, 403, 'insufficient_scope'],
       [user, 403, 'insufficient_scope'],
     ] as const) {
-      const response = await order(house, ORDER, token)
+      const response = await order(auth, ORDER, token)
       assert.equal(response.statusCode, status)
       const challenge = String(response.headers['www-authenticate'])
       assert.match(challenge, /^Bearer/)
@@ -105,10 +105,10 @@ describe('POST /launch-contexts', () => {
     }
   })
 
-  it('ends with the token', async () => {
-    const token = await requestBackendToken(house, 'ehr', SCOPE)
-    house.time.now += 301_000
-    assert.equal((await order(house, ORDER, token)).statusCode, 401)
+  it('is refused when the token has ended', async () => {
+    const token = await requestBackendToken(auth, 'ehr', SCOPE)
+    auth.time.now += 301_000
+    assert.equal((await order(auth, ORDER, token)).statusCode, 401)
   })
 
   const bad: readonly (readonly [string, unknown, number])[] = [
@@ -164,30 +164,30 @@ describe('POST /launch-contexts', () => {
   ]
   for (const [what, body, status] of bad) {
     it(`refuses ${what}`, async () => {
-      const response = await order(house, body)
+      const response = await order(auth, body)
       assert.equal(response.statusCode, status)
       assert.equal(typeof response.json().error, 'string')
       assert.doesNotMatch(response.body, /launch_url/)
     })
   }
 
-  it('reads JSON, never a form', async () => {
-    const response = await house.visitor().post('/launch-contexts', ORDER, {
-      authorization: `Bearer ${await requestBackendToken(house, 'ehr', SCOPE)}`,
+  it('accepts JSON but no form', async () => {
+    const response = await auth.openBrowser().post('/launch-contexts', ORDER, {
+      authorization: `Bearer ${await requestBackendToken(auth, 'ehr', SCOPE)}`,
     })
     assert.equal(response.statusCode, 400)
     assert.equal(response.json().error, 'invalid_request')
   })
 
-  it('lets another patient into fhirContext with a role of its own', async () => {
+  it('accepts another patient in fhirContext with its own role', async () => {
     const fhirContext = [{ reference: 'Patient/ashlar', role: 'https://x.example/donor' }]
-    assert.equal((await order(house, { ...ORDER, fhirContext })).statusCode, 201)
+    assert.equal((await order(auth, { ...ORDER, fhirContext })).statusCode, 201)
   })
 
-  it('says that the FHIR server is away', async () => {
-    house.fhir.fail('no-answer')
-    const response = await order(house, ORDER)
-    house.fhir.fail(undefined)
+  it('reports an unreachable FHIR server', async () => {
+    auth.fhir.fail('no-response')
+    const response = await order(auth, ORDER)
+    auth.fhir.fail(undefined)
     assert.equal(response.statusCode, 503)
     assert.equal(response.headers['retry-after'], '2')
   })

@@ -3,27 +3,27 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import { styleJson } from '../style/smart-style.ts'
-import { readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import { readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { buildLaunchUrl } from './prepare.ts'
 
 describe('POST /portal/launch', () => {
   const open = openTestStore()
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let browser: TestBrowser
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    visitor = await house.loggedIn()
-    await house.addClient({ client_id: 'helio', launch_url: 'https://helio.example/launch?tenant=a%20b' })
-    await house.addClient({ client_id: 'backend', launch_url: null })
+    auth = await TestAuthServer.open(await open())
+    browser = await auth.logIn()
+    await auth.addClient({ client_id: 'helio', launch_url: 'https://helio.example/launch?tenant=a%20b' })
+    await auth.addClient({ client_id: 'backend', launch_url: null })
   })
 
   const tokens = async () =>
-    (await house.store.db.selectFrom('launch_token').select('token_hash').execute()).length
+    (await auth.store.db.selectFrom('launch_token').select('token_hash').execute()).length
 
-  it('redirects to the launch address with iss and launch, in that order', async () => {
-    const response = await visitor.post('/portal/launch', { patientId: 'juniper', encounterId: 'enc-1' })
+  it('redirects to the launch URL with iss and launch, in that order', async () => {
+    const response = await browser.post('/portal/launch', { patientId: 'juniper', encounterId: 'enc-1' })
     assert.equal(response.statusCode, 302)
     assert.match(
       response.headers.location ?? '',
@@ -33,13 +33,13 @@ describe('POST /portal/launch', () => {
 
   it('launches without an encounter', async () => {
     for (const form of [{ patientId: 'juniper' }, { patientId: 'juniper', encounterId: '' }])
-      assert.equal((await visitor.post('/portal/launch', form)).statusCode, 302)
+      assert.equal((await browser.post('/portal/launch', form)).statusCode, 302)
   })
 
-  it('launches another app, whose launch address keeps its query', async () => {
-    const response = await visitor.post('/portal/launch', { patientId: 'juniper', clientId: 'helio' })
+  it('launches another app and keeps the query of its launch URL', async () => {
+    const response = await browser.post('/portal/launch', { patientId: 'juniper', clientId: 'helio' })
     assert.ok(response.headers.location?.startsWith('https://helio.example/launch?tenant=a%20b&iss='))
-    const row = await house.store.db
+    const row = await auth.store.db
       .selectFrom('launch_token')
       .select('client_id')
       .where('client_id', '=', 'helio')
@@ -62,17 +62,17 @@ describe('POST /portal/launch', () => {
     ['an app without a launch address', { patientId: 'juniper', clientId: 'backend' }, 400],
   ]
   for (const [name, form, status] of refused) {
-    it(`answers ${status} to ${name}, and makes no token`, async () => {
+    it(`responds with ${status} to ${name}, and creates no launch token`, async () => {
       const before = await tokens()
-      const response = await visitor.post('/portal/launch', form)
+      const response = await browser.post('/portal/launch', form)
       assert.equal(response.statusCode, status)
       assert.match(response.body, /No record was opened/)
       assert.equal(await tokens(), before)
     })
   }
 
-  it('redirects whoever is not logged in to /login', async () => {
-    const response = await house.visitor().post('/portal/launch', { patientId: 'juniper' })
+  it('redirects to /login without a login', async () => {
+    const response = await auth.openBrowser().post('/portal/launch', { patientId: 'juniper' })
     assert.equal(response.statusCode, 302)
     assert.equal(response.headers.location, '/login')
   })
@@ -85,22 +85,22 @@ describe('POST /portal/launch', () => {
       { origin: 'http://localhost:8081' },
       { origin: 'null' },
     ])
-      assert.equal((await visitor.post('/portal/launch', { patientId: 'juniper' }, headers)).statusCode, 403)
+      assert.equal((await browser.post('/portal/launch', { patientId: 'juniper' }, headers)).statusCode, 403)
     assert.equal(await tokens(), before)
   })
 
-  it('answers 502 while the FHIR server is away', async () => {
-    house.fhir.fail('no-answer')
-    const response = await visitor.post('/portal/launch', { patientId: 'juniper' })
-    house.fhir.fail(undefined)
+  it('responds with 502 while the FHIR server is unreachable', async () => {
+    auth.fhir.fail('no-response')
+    const response = await browser.post('/portal/launch', { patientId: 'juniper' })
+    auth.fhir.fail(undefined)
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /Patient records are unavailable/)
   })
 
-  it('reads the launch address and banner from the settings', async () => {
+  it('reads launch URL and banner from the settings', async () => {
     const settings = { smartClientLaunchUrl: 'https://ehr.example/app', defaultNeedPatientBanner: false }
     const other = await TestAuthServer.open(await open(), { settings })
-    const response = await (await other.loggedIn()).post('/portal/launch', { patientId: 'juniper' })
+    const response = await (await other.logIn()).post('/portal/launch', { patientId: 'juniper' })
     assert.ok(response.headers.location?.startsWith('https://ehr.example/app?iss='))
     const row = await other.store.db
       .selectFrom('launch_token')
@@ -109,11 +109,11 @@ describe('POST /portal/launch', () => {
     assert.equal(row?.need_patient_banner, false)
   })
 
-  it('launches the default client that the setting names, at its own address or the set one', async () => {
+  it('launches the default client of the setting, at its own launch URL or the configured one', async () => {
     const settings = { defaultClientId: 'mine' }
     const other = await TestAuthServer.open(await open(), { settings })
     await other.addClient({ client_id: 'mine', launch_url: null })
-    const browser = await other.loggedIn()
+    const browser = await other.logIn()
     const launch = () => browser.post('/portal/launch', { patientId: 'juniper' })
     assert.ok((await launch()).headers.location?.startsWith('http://localhost:8081/launch?'))
     await other.store.db
@@ -125,33 +125,34 @@ describe('POST /portal/launch', () => {
   })
 })
 
-describe('launchAddress', () => {
+describe('buildLaunchUrl', () => {
   const rows: readonly (readonly [string, string])[] = [
     ['https://a.example/l', 'https://a.example/l?iss=I&launch=T'],
     ['https://a.example/l?x=1&y=%20', 'https://a.example/l?x=1&y=%20&iss=I&launch=T'],
     ['https://a.example/#/l', 'https://a.example/?iss=I&launch=T#/l'],
   ]
   for (const [launchUrl, address] of rows)
-    it(`makes ${address} of ${launchUrl}`, () => assert.equal(buildLaunchUrl(launchUrl, 'I', 'T'), address))
+    it(`builds ${address} from ${launchUrl}`, () =>
+      assert.equal(buildLaunchUrl(launchUrl, 'I', 'T'), address))
 })
 
-describe('more options of POST /portal/launch', () => {
+describe('further options of POST /portal/launch', () => {
   const open = openTestStore()
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let browser: TestBrowser
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    visitor = await house.loggedIn()
+    auth = await TestAuthServer.open(await open())
+    browser = await auth.logIn()
   })
 
   async function contextOf(form: Readonly<Record<string, string>>) {
-    const launch = await house.launch(visitor, form)
-    const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
-    const { need_patient_banner, intent, tenant, fhirContext } = (await house.exchange(code)).json()
+    const launch = await auth.launch(browser, form)
+    const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
+    const { need_patient_banner, intent, tenant, fhirContext } = (await auth.exchange(code)).json()
     return { need_patient_banner, intent, tenant, fhirContext }
   }
 
-  it('reach the app beside its tokens', async () => {
+  it('are returned to the app with its tokens', async () => {
     const form = {
       needPatientBanner: 'false',
       intent: ' review-labs ',
@@ -166,12 +167,12 @@ describe('more options of POST /portal/launch', () => {
     })
   })
 
-  it('take the JSON of fhirContext too', async () => {
+  it('accept the JSON of fhirContext', async () => {
     const fhirContext = [{ reference: 'List/1', role: 'https://x.example/role' }]
     assert.deepEqual((await contextOf({ fhirContext: JSON.stringify(fhirContext) })).fhirContext, fhirContext)
   })
 
-  it('left empty, say nothing', async () => {
+  it('are omitted if they are empty', async () => {
     const empty = { needPatientBanner: '', intent: '', tenant: ' ', fhirContext: '' }
     const told = { need_patient_banner: true, intent: undefined, tenant: undefined, fhirContext: undefined }
     assert.deepEqual(await contextOf(empty), told)
@@ -183,8 +184,8 @@ describe('more options of POST /portal/launch', () => {
     ['JSON that is broken', { fhirContext: '[{' }],
     ['an intent without end', { intent: 'x'.repeat(201) }],
   ] as const) {
-    it(`refuse ${what}, with words`, async () => {
-      const response = await visitor.post('/portal/launch', { patientId: 'juniper', ...form })
+    it(`are refused with ${what}`, async () => {
+      const response = await browser.post('/portal/launch', { patientId: 'juniper', ...form })
       assert.equal(response.statusCode, 400)
       assert.match(response.body, /Invalid options/)
     })
@@ -193,24 +194,24 @@ describe('more options of POST /portal/launch', () => {
 
 describe('smart_style_url', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   before(async () => {
-    house = await TestAuthServer.open(await open())
+    auth = await TestAuthServer.open(await open())
   })
 
-  it('names the style in every EHR launch, at an address that changes with its content', async () => {
-    const visitor = await house.loggedIn()
-    const { smart_style_url } = (await house.exchange(await house.code(visitor))).json()
+  it('is part of every EHR launch, at a URL that changes with its content', async () => {
+    const browser = await auth.logIn()
+    const { smart_style_url } = (await auth.exchange(await auth.getCode(browser))).json()
     const { origin, pathname } = new URL(smart_style_url)
     assert.equal(origin, 'http://localhost:9000')
-    const response = await house.app.inject({ url: pathname, headers: { origin: 'https://any.example' } })
+    const response = await auth.app.inject({ url: pathname, headers: { origin: 'https://any.example' } })
     assert.equal(response.statusCode, 200)
     assert.match(String(response.headers['content-type']), /^application\/json/)
     assert.match(String(response.headers['cache-control']), /immutable/)
     assert.equal(response.headers['access-control-allow-origin'], '*')
     const hash = createHash('sha256').update(response.body).digest('hex')
     assert.ok(pathname.includes(hash.slice(0, 16)))
-    assert.equal((await house.app.inject({ url: '/smart-style/0000000000000000.json' })).statusCode, 404)
+    assert.equal((await auth.app.inject({ url: '/smart-style/0000000000000000.json' })).statusCode, 404)
   })
 
   it('has every member of SMART, with the colours of our own pages', async () => {

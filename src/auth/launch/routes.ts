@@ -75,7 +75,7 @@ function sendProblem(
     title,
     text: [
       problem.kind === 'bad-options' ? `${text} ${problem.fault}.` : text,
-      'No record was opened. Go to the patients and launch the app again.',
+      'No record was opened. Launch the app again from the patient list.',
     ],
     code: String(status),
     reference: request.id,
@@ -100,7 +100,7 @@ function describeProblem(kind: Exclude<LaunchProblem['kind'], 'unavailable'>) {
       return {
         status: 404,
         title: 'Patient not found',
-        text: 'The record was removed, or you may not see it.',
+        text: 'The record was removed, or you do not have access to it.',
       }
     case 'unknown-encounter':
       return {

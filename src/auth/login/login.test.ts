@@ -14,13 +14,13 @@ const WRONG = 'The username or password is incorrect. Check both and try again.'
 
 eachDatabase((_name, open) => {
   describe('POST /login', () => {
-    let house: TestAuthServer
+    let auth: TestAuthServer
     before(async () => {
-      house = await TestAuthServer.open(await open())
+      auth = await TestAuthServer.open(await open())
     })
 
-    it('sends a clinician to the portal with a cookie for this server', async () => {
-      const response = await house.visitor().login()
+    it('redirects a clinician to the portal with a cookie for this server', async () => {
+      const response = await auth.openBrowser().login()
       assert.equal(response.statusCode, 302)
       assert.equal(response.headers.location, '/portal')
       const [cookie] = response.cookies
@@ -31,10 +31,10 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('does not tell a wrong username from a wrong password', async () => {
-      const visitor = house.visitor()
-      const password = await visitor.login('clinician', 'wrong')
-      const username = await visitor.login('nobody', 'sallyport')
+    it('does not distinguish a wrong username from a wrong password', async () => {
+      const browser = auth.openBrowser()
+      const password = await browser.login('clinician', 'wrong')
+      const username = await browser.login('nobody', 'sallyport')
       for (const response of [password, username]) {
         assert.equal(response.statusCode, 401)
         assert.ok(response.body.includes(WRONG))
@@ -53,92 +53,92 @@ eachDatabase((_name, open) => {
         'username=clini%00cian&password=sallyport',
         'username=clinician&password=sallyport%00',
       ])
-        assert.equal((await house.visitor().post('/login', form)).statusCode, 401, form)
+        assert.equal((await auth.openBrowser().post('/login', form)).statusCode, 401, form)
     })
 
-    it('gives each login an id of its own, and ends the one before', async () => {
-      const visitor = house.visitor()
-      visitor.cookies.set('sallyport-login', 'planted-by-someone-else')
-      await visitor.login()
-      const first = visitor.cookies.get('sallyport-login') ?? ''
+    it('gives each login its own id, and ends the previous one', async () => {
+      const browser = auth.openBrowser()
+      browser.cookies.set('sallyport-login', 'planted-by-someone-else')
+      await browser.login()
+      const first = browser.cookies.get('sallyport-login') ?? ''
       assert.notEqual(first, 'planted-by-someone-else')
-      await visitor.login()
-      assert.notEqual(visitor.cookies.get('sallyport-login'), first)
-      const old = house.visitor()
+      await browser.login()
+      assert.notEqual(browser.cookies.get('sallyport-login'), first)
+      const old = auth.openBrowser()
       old.cookies.set('sallyport-login', first)
       assert.equal((await old.get('/portal')).headers.location, '/login')
     })
 
-    it('lasts 8 hours', async () => {
-      const visitor = await house.loggedIn()
-      house.time.now += 8 * 3_600_000 - 1
-      assert.equal((await visitor.get('/portal')).statusCode, 200)
-      house.time.now += 1
-      assert.equal((await visitor.get('/portal')).headers.location, '/login')
+    it('creates a login of 8 hours', async () => {
+      const browser = await auth.logIn()
+      auth.time.now += 8 * 3_600_000 - 1
+      assert.equal((await browser.get('/portal')).statusCode, 200)
+      auth.time.now += 1
+      assert.equal((await browser.get('/portal')).headers.location, '/login')
     })
 
-    it('lets a clinician in who was added by one SQL line, with $2a$, $2b$ and $2y$ hashes', async () => {
+    it('accepts a clinician who was added by one SQL line, with $2a$, $2b$ and $2y$ hashes', async () => {
       for (const prefix of ['$2a$', '$2b$', '$2y$']) {
         const username = `plain ${prefix}`
         const made = (await hash('correct horse', 4)).replace(/^\$2b\$/, prefix)
         await sql`INSERT INTO clinician (username, password_hash, display_name, fhir_user_id) VALUES (${username}, ${made}, 'Dr. Plain', 'p-9')`.execute(
-          house.store.db,
+          auth.store.db,
         )
         assert.equal(
-          (await house.visitor().login(username, 'correct horse')).headers.location,
+          (await auth.openBrowser().login(username, 'correct horse')).headers.location,
           '/portal',
           prefix,
         )
-        assert.equal((await house.visitor().login(username, 'wrong')).statusCode, 401, prefix)
+        assert.equal((await auth.openBrowser().login(username, 'wrong')).statusCode, 401, prefix)
       }
     })
 
-    it('refuses a disabled clinician, at once also where they are logged in', async () => {
-      await house.addClinician('gone')
-      const visitor = await house.loggedIn('gone')
-      assert.equal((await visitor.get('/portal')).statusCode, 200)
-      const disable = house.store.db.updateTable('clinician').set({ disabled: true })
+    it('refuses a disabled clinician, and ends an existing login at once', async () => {
+      await auth.addClinician('gone')
+      const browser = await auth.logIn('gone')
+      assert.equal((await browser.get('/portal')).statusCode, 200)
+      const disable = auth.store.db.updateTable('clinician').set({ disabled: true })
       await disable.where('username', '=', 'gone').execute()
-      assert.equal((await visitor.get('/portal')).headers.location, '/login')
-      const again = await house.visitor().login('gone')
+      assert.equal((await browser.get('/portal')).headers.location, '/login')
+      const again = await auth.openBrowser().login('gone')
       assert.equal(again.statusCode, 401)
       assert.ok(again.body.includes(WRONG))
     })
 
-    it('refuses a hash that is none, and a password that bcrypt would cut', async () => {
+    it('refuses an invalid hash, and a password that bcrypt would truncate', async () => {
       const long = 'x'.repeat(72)
       await sql`INSERT INTO clinician (username, password_hash, display_name, fhir_user_id) VALUES
         ('plaintext', 'sallyport', 'Dr. Plaintext', 'p-1'), ('long', ${await hash(long, 4)}, 'Dr. Long', 'p-2')`.execute(
-        house.store.db,
+        auth.store.db,
       )
-      assert.equal((await house.visitor().login('plaintext', 'sallyport')).statusCode, 401)
-      assert.equal((await house.visitor().login('long', long)).statusCode, 302)
-      assert.equal((await house.visitor().login('long', `${long}y`)).statusCode, 401)
+      assert.equal((await auth.openBrowser().login('plaintext', 'sallyport')).statusCode, 401)
+      assert.equal((await auth.openBrowser().login('long', long)).statusCode, 302)
+      assert.equal((await auth.openBrowser().login('long', `${long}y`)).statusCode, 401)
     })
 
-    it('answers the eleventh attempt in 5 minutes with 429, even when it is right', async () => {
-      await house.addClinician('forgetful')
-      const start = house.time.now
+    it('responds to the eleventh attempt in 5 minutes with 429, even with the right password', async () => {
+      await auth.addClinician('forgetful')
+      const start = auth.time.now
       for (let at = 0; at < 10; at++) {
-        house.time.now += 1000
-        assert.equal((await house.visitor().login('forgetful', 'wrong')).statusCode, 401)
+        auth.time.now += 1000
+        assert.equal((await auth.openBrowser().login('forgetful', 'wrong')).statusCode, 401)
       }
-      const locked = await house.visitor().login('forgetful')
+      const locked = await auth.openBrowser().login('forgetful')
       assert.equal(locked.statusCode, 429)
       assert.equal(locked.headers['retry-after'], String(300 - 9))
       assert.match(locked.body, /Too many attempts/)
       // Another username from the same address is not locked.
-      assert.equal((await house.visitor().login()).statusCode, 302)
-      house.time.now = start + 1000 + 300_000 - 1
-      assert.equal((await house.visitor().login('forgetful')).statusCode, 429)
-      house.time.now += 1
-      assert.equal((await house.visitor().login('forgetful')).statusCode, 302)
+      assert.equal((await auth.openBrowser().login()).statusCode, 302)
+      auth.time.now = start + 1000 + 300_000 - 1
+      assert.equal((await auth.openBrowser().login('forgetful')).statusCode, 429)
+      auth.time.now += 1
+      assert.equal((await auth.openBrowser().login('forgetful')).statusCode, 302)
     })
 
-    it('counts from the address, and forgets after a success', async () => {
-      await house.addClinician('roaming')
+    it('counts failures by IP address, and resets the count after a success', async () => {
+      await auth.addClinician('roaming')
       const from = (remoteAddress: string, password: string) =>
-        house.app.inject({
+        auth.app.inject({
           method: 'POST',
           url: '/login',
           remoteAddress,
@@ -152,31 +152,31 @@ eachDatabase((_name, open) => {
       assert.equal((await from('10.0.0.2', 'wrong')).statusCode, 401)
     })
 
-    it('lets no guess through beyond the limit when many come at the same moment', async () => {
-      await house.addClinician('target')
-      const wrong = Array.from({ length: 40 }, () => house.visitor().login('target', 'wrong'))
+    it('never checks more guesses than the limit, even if they are concurrent', async () => {
+      await auth.addClinician('target')
+      const wrong = Array.from({ length: 40 }, () => auth.openBrowser().login('target', 'wrong'))
       await Promise.all(wrong)
-      const failures = await house.visitor().login('target')
+      const failures = await auth.openBrowser().login('target')
       assert.equal(failures.statusCode, 429)
     })
 
-    it('does not let the right guess in that comes with many wrong ones at the same moment', async () => {
-      await house.addClinician('guessed')
-      const wrong = Array.from({ length: 60 }, () => house.visitor().login('guessed', 'wrong'))
-      const right = await house.visitor().login('guessed')
+    it('refuses the right password among too many concurrent wrong ones', async () => {
+      await auth.addClinician('guessed')
+      const wrong = Array.from({ length: 60 }, () => auth.openBrowser().login('guessed', 'wrong'))
+      const right = await auth.openBrowser().login('guessed')
       assert.equal(right.statusCode, 429)
       const statuses = (await Promise.all(wrong)).map(response => response.statusCode)
       const counted = statuses.filter(status => status === 401).length
       assert.ok(counted >= 10 && counted < 10 + LIMITS.passwordsAtOnce, `${counted} guesses were looked at`)
     })
 
-    it('lets many right logins in at the same moment', async () => {
-      const responses = await Promise.all(Array.from({ length: 30 }, () => house.visitor().login()))
+    it('accepts many concurrent logins with the right password', async () => {
+      const responses = await Promise.all(Array.from({ length: 30 }, () => auth.openBrowser().login()))
       assert.ok(responses.every(response => response.statusCode === 302))
     })
 
-    it('answers 429 when an address has failed too often, whatever the username, and not another address', async () => {
-      const limited = await TestAuthServer.open(house.store, {
+    it('responds with 429 after too many failures from one IP address, whatever the username, and not to other addresses', async () => {
+      const limited = await TestAuthServer.open(auth.store, {
         settings: { loginFailureLimitPerAddress: 20 },
       })
       limited.time.now += 400_000
@@ -205,9 +205,9 @@ eachDatabase((_name, open) => {
       await limited.app.close()
     })
 
-    it('counts the guesses at one username from one IPv6 network together, whatever their address', async () => {
+    it('counts guesses at one username from one IPv6 network together', async () => {
       const from = (remoteAddress: string, password: string) =>
-        house.app.inject({
+        auth.app.inject({
           method: 'POST',
           url: '/login',
           remoteAddress,
@@ -221,37 +221,37 @@ eachDatabase((_name, open) => {
     })
 
     const setCost = async (username: string, cost: number) =>
-      house.store.db
+      auth.store.db
         .updateTable('clinician')
         .set({ password_hash: await hash('sallyport', cost) })
         .where('username', '=', username)
         .execute()
     const hashOf = async (username: string) =>
       (
-        await house.store.db
+        await auth.store.db
           .selectFrom('clinician')
           .select('password_hash')
           .where('username', '=', username)
           .executeTakeFirstOrThrow()
       ).password_hash
 
-    it('makes a stored hash as costly as the costliest at the next login, and never cheaper', async () => {
+    it('upgrades a stored hash to the highest cost at the next login, and never lowers it', async () => {
       for (const [username, cost] of [
         ['cheap', 4],
         ['costly', 7],
       ] as const) {
-        await house.addClinician(username)
+        await auth.addClinician(username)
         await setCost(username, cost)
       }
-      const rehashing = await TestAuthServer.open(house.store, { passwordCost: 5 })
+      const rehashing = await TestAuthServer.open(auth.store, { passwordCost: 5 })
       await setCost('cheap', 4)
       await setCost('costly', 7)
-      assert.equal((await rehashing.visitor().login('cheap', 'wrong')).statusCode, 401)
+      assert.equal((await rehashing.openBrowser().login('cheap', 'wrong')).statusCode, 401)
       assert.match(await hashOf('cheap'), /^\$2b\$04\$/)
       for (const username of ['cheap', 'costly']) {
-        assert.equal((await rehashing.visitor().login(username)).statusCode, 302)
+        assert.equal((await rehashing.openBrowser().login(username)).statusCode, 302)
         assert.match(await hashOf(username), /^\$2b\$(07|10)\$/)
-        assert.equal((await rehashing.visitor().login(username)).statusCode, 302)
+        assert.equal((await rehashing.openBrowser().login(username)).statusCode, 302)
       }
       await rehashing.app.close()
     })
@@ -259,9 +259,9 @@ eachDatabase((_name, open) => {
     it('refuses a form of another site', async () => {
       const form = { username: 'clinician', password: 'sallyport' }
       for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }])
-        assert.equal((await house.visitor().post('/login', form, headers)).statusCode, 403)
+        assert.equal((await auth.openBrowser().post('/login', form, headers)).statusCode, 403)
       const own = { 'sec-fetch-site': 'same-origin' }
-      assert.equal((await house.visitor().post('/login', form, own)).statusCode, 302)
+      assert.equal((await auth.openBrowser().post('/login', form, own)).statusCode, 302)
     })
   })
 })
@@ -269,40 +269,40 @@ eachDatabase((_name, open) => {
 describe('GET /login', () => {
   const open = openTestStore()
 
-  it('shows the form, and on a laptop the test login while it is right', async () => {
-    const house = await TestAuthServer.open(await open())
-    const page = await house.visitor().get('/login')
+  it('shows the form and, on loopback, the test login while it is valid', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const page = await auth.openBrowser().get('/login')
     assert.equal(page.statusCode, 200)
     for (const text of ['action="/login"', 'name="username"', 'name="password"', '<code>sallyport</code>'])
       assert.ok(page.body.includes(text), text)
     assert.match(String(page.headers['content-security-policy']), /frame-ancestors 'none'/)
-    await house.store.db
+    await auth.store.db
       .updateTable('clinician')
       .set({ password_hash: await hash('other', 4) })
       .execute()
-    assert.doesNotMatch((await house.visitor().get('/login')).body, /Test login/)
+    assert.doesNotMatch((await auth.openBrowser().get('/login')).body, /Test login/)
   })
 
-  it('does not show the test login off loopback, or with a real FHIR server', async () => {
+  it('does not show the test login off loopback, or with an upstream FHIR server', async () => {
     const { fhir } = (await import('../testing/settings.ts')).testSettings
     for (const settings of [
       { onLoopback: false },
       { fhir: { ...fhir, upstreamUrl: 'https://fhir.example' } },
     ]) {
-      const house = await TestAuthServer.open(await open(), { settings })
-      assert.doesNotMatch((await house.visitor().get('/login')).body, /Test login/)
+      const auth = await TestAuthServer.open(await open(), { settings })
+      assert.doesNotMatch((await auth.openBrowser().get('/login')).body, /Test login/)
     }
   })
 
   it('binds the cookie to the host under https', async () => {
     const settings = { issuerUrl: 'https://auth.example' }
-    const house = await TestAuthServer.open(await open(), { settings })
-    const [cookie] = (await house.visitor().login()).cookies
+    const auth = await TestAuthServer.open(await open(), { settings })
+    const [cookie] = (await auth.openBrowser().login()).cookies
     assert.equal(cookie?.name, '__Host-sallyport-login')
     assert.equal(cookie?.secure, true)
   })
 
-  it('answers a right login at once while 64 others with made-up usernames wait for theirs', async () => {
+  it('completes a login at once while 64 others with unknown usernames wait', async () => {
     const flooded = await TestAuthServer.open(await open())
     await flooded.addClinician('punctual')
     const password_hash = await hash('sallyport', 8)
@@ -311,12 +311,12 @@ describe('GET /login', () => {
     const began = performance.now()
     const flood = Array.from({ length: 64 }, (_, at) =>
       flooded
-        .visitor()
+        .openBrowser()
         .login(`made-up-${at}`, 'wrong')
         .then(({ statusCode }) => order.push(String(statusCode))),
     )
-    const mistyped = flooded.visitor().login('punctual', 'wrong')
-    const right = await flooded.visitor().login('punctual')
+    const mistyped = flooded.openBrowser().login('punctual', 'wrong')
+    const right = await flooded.openBrowser().login('punctual')
     const waited = performance.now() - began
     assert.equal(right.statusCode, 302)
     assert.ok(order.length < 12, `${order.length} of the flood were answered first`)
@@ -329,13 +329,13 @@ describe('GET /login', () => {
     assert.ok(share < 0.5, `it took ${share.toFixed(2)} of the time that all of them took`)
   })
 
-  it('refuses further logins with a username that has 100 waiting, and answers those of others', async () => {
-    const house = await TestAuthServer.open(await open(), { settings: { loginFailureLimit: 1_000 } })
-    await house.addClinician('guessed')
+  it('refuses further logins with a username that has 100 waiting, and serves other usernames', async () => {
+    const auth = await TestAuthServer.open(await open(), { settings: { loginFailureLimit: 1_000 } })
+    await auth.addClinician('guessed')
     const flood = Array.from({ length: LIMITS.loginsWaitingPerUsername + 20 }, () =>
-      house.visitor().login('guessed', 'wrong'),
+      auth.openBrowser().login('guessed', 'wrong'),
     )
-    assert.equal((await house.visitor().login('clinician')).statusCode, 302)
+    assert.equal((await auth.openBrowser().login('clinician')).statusCode, 302)
     const answers = await Promise.all(flood)
     const refused = answers.filter(({ statusCode }) => statusCode === 429)
     assert.ok(refused.length > 0 && refused.length <= 20, `${refused.length} were refused`)
@@ -346,7 +346,7 @@ describe('GET /login', () => {
     assert.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([401, 429]))
   })
 
-  it('compares and counts a wrong password even if the queue is full', async () => {
+  it('checks and counts a wrong password even if the queue is full', async () => {
     const { store, settings, time } = await TestAuthServer.open(await open())
     const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })
     const passwordHash = await hash('sallyport', 4)
@@ -384,7 +384,7 @@ describe('GET /login', () => {
     assert.equal((await attempt({ kind: 'right', newHash: undefined })).kind, 'too-many')
   })
 
-  it('gives every username a turn before any has a second, from however many networks it is guessed at', async () => {
+  it('serves every username once before any twice, from however many networks it is guessed', async () => {
     const queue = new PasswordQueue({ atOnce: 1, longest: 400 })
     const order: string[] = []
     const attempt = (username: string, network: string) =>
@@ -403,11 +403,11 @@ describe('GET /login', () => {
     assert.equal(order.length, 103)
   })
 
-  it('takes as long for any username, whatever the cost of its hash', async () => {
-    const house = await TestAuthServer.open(await open())
-    await house.addClinician('costly')
+  it('takes the same time for any username, whatever the cost of its hash', async () => {
+    const auth = await TestAuthServer.open(await open())
+    await auth.addClinician('costly')
     const store = async (username: string, cost: number) =>
-      house.store.db
+      auth.store.db
         .updateTable('clinician')
         .set({ password_hash: await hash('sallyport', cost) })
         .where('username', '=', username)
@@ -418,7 +418,7 @@ describe('GET /login', () => {
     for (let round = 0; round < 4; round++)
       for (const username of ['costly', 'clinician', 'nobody']) {
         const start = performance.now()
-        await house.visitor().login(username, 'wrong')
+        await auth.openBrowser().login(username, 'wrong')
         const took = performance.now() - start
         best.set(username, Math.min(took, best.get(username) ?? took))
       }
@@ -427,15 +427,15 @@ describe('GET /login', () => {
     assert.ok(Math.max(...times) / Math.min(...times) < 4, JSON.stringify([...best]))
   })
 
-  it('takes about as long for an unknown username as for a wrong password', async () => {
-    const house = await TestAuthServer.open(await open())
-    await house.store.db
+  it('takes about the same time for an unknown username as for a wrong password', async () => {
+    const auth = await TestAuthServer.open(await open())
+    await auth.store.db
       .updateTable('clinician')
       .set({ password_hash: await hash('sallyport', 10) })
       .execute()
     const time = async (username: string) => {
       const start = performance.now()
-      await house.visitor().login(username, 'wrong')
+      await auth.openBrowser().login(username, 'wrong')
       return performance.now() - start
     }
     await time('clinician')
@@ -445,59 +445,59 @@ describe('GET /login', () => {
   })
 })
 
-describe('a login that is not used', () => {
+describe('an idle login', () => {
   const open = openTestStore()
   const MINUTE = 60_000
 
-  it('ends after the idle time, which every page moves, and a page that only looks for news does not', async () => {
-    const house = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
-    const visitor = await house.loggedIn()
+  it('ends after the idle time, which pages extend but background updates do not', async () => {
+    const auth = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const browser = await auth.logIn()
     const opens = async (headers = {}) =>
-      (await visitor.get('/portal', headers)).headers.location !== '/login'
+      (await browser.get('/portal', headers)).headers.location !== '/login'
     for (let at = 0; at < 4; at++) {
-      house.time.now += 29 * MINUTE
+      auth.time.now += 29 * MINUTE
       assert.equal(await opens({ 'sec-fetch-mode': 'navigate' }), true)
     }
-    house.time.now += 20 * MINUTE
+    auth.time.now += 20 * MINUTE
     assert.equal(await opens({ 'sec-fetch-mode': 'cors' }), true)
-    house.time.now += 9 * MINUTE
+    auth.time.now += 9 * MINUTE
     // Over plain http browsers send no Sec-Fetch-Mode.
     assert.equal(await opens({ 'x-requested-with': 'fetch' }), true)
-    house.time.now += 1 * MINUTE
+    auth.time.now += 1 * MINUTE
     assert.equal(await opens(), false)
-    assert.equal((await visitor.get('/activity')).headers.location, '/login')
+    assert.equal((await browser.get('/activity')).headers.location, '/login')
   })
 
   it('still has its maximum of 8 hours, however much it is used', async () => {
-    const house = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
-    const visitor = await house.loggedIn()
+    const auth = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const browser = await auth.logIn()
     for (let at = 0; at < 24; at++) {
-      house.time.now += 20 * MINUTE
-      const location = (await visitor.get('/portal')).headers.location
+      auth.time.now += 20 * MINUTE
+      const location = (await browser.get('/portal')).headers.location
       assert.equal(location, at === 23 ? '/login' : undefined)
     }
   })
 
-  it('is followed by the apps of the same clinician when they log in again, and can be ended', async () => {
-    const house = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
-    const visitor = await house.loggedIn()
-    const tokens = (await house.exchange(await house.code(visitor))).json()
-    house.time.now += 31 * MINUTE
-    const renewed = await house.refresh(tokens.refresh_token)
+  it('passes its grants on to the next login of the same clinician, which can end them', async () => {
+    const auth = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const browser = await auth.logIn()
+    const tokens = (await auth.exchange(await auth.getCode(browser))).json()
+    auth.time.now += 31 * MINUTE
+    const renewed = await auth.refresh(tokens.refresh_token)
     assert.equal(renewed.statusCode, 200)
-    await visitor.login()
-    house.time.now += 7 * 60 * MINUTE
-    const later = await house.refresh(renewed.json().refresh_token)
+    await browser.login()
+    auth.time.now += 7 * 60 * MINUTE
+    const later = await auth.refresh(renewed.json().refresh_token)
     assert.equal(later.statusCode, 200)
-    await visitor.post('/logout', {})
-    assert.equal((await house.refresh(later.json().refresh_token)).statusCode, 400)
+    await browser.post('/logout', {})
+    assert.equal((await auth.refresh(later.json().refresh_token)).statusCode, 400)
   })
 
-  it('lasts until its maximum where no idle time is set, as on loopback', async () => {
-    const house = await TestAuthServer.open(await open())
-    const visitor = await house.loggedIn()
-    house.time.now += 7 * 60 * MINUTE
-    assert.equal((await visitor.get('/portal')).statusCode, 200)
+  it('lasts until its maximum without an idle time, as on loopback', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const browser = await auth.logIn()
+    auth.time.now += 7 * 60 * MINUTE
+    assert.equal((await browser.get('/portal')).statusCode, 200)
   })
 })
 
@@ -505,33 +505,33 @@ describe('/logout', () => {
   const open = openTestStore()
 
   it('shows a button on GET and ends the login on POST', async () => {
-    const house = await TestAuthServer.open(await open())
-    const visitor = await house.loggedIn()
-    const id = visitor.cookies.get('sallyport-login') ?? ''
-    const page = await visitor.get('/logout')
+    const auth = await TestAuthServer.open(await open())
+    const browser = await auth.logIn()
+    const id = browser.cookies.get('sallyport-login') ?? ''
+    const page = await browser.get('/logout')
     assert.match(page.body, /<form[^>]*method="post" action="\/logout"/)
-    assert.equal((await visitor.get('/portal')).statusCode, 200)
-    const response = await visitor.post('/logout', {})
+    assert.equal((await browser.get('/portal')).statusCode, 200)
+    const response = await browser.post('/logout', {})
     assert.equal(response.headers.location, '/login?signed-out=1')
-    assert.equal(visitor.cookies.size, 0)
-    assert.match((await visitor.get('/login?signed-out=1')).body, /You are signed out\./)
-    assert.doesNotMatch((await visitor.get('/login')).body, /You are signed out/)
-    visitor.cookies.set('sallyport-login', id)
-    assert.equal((await visitor.get('/portal')).headers.location, '/login')
+    assert.equal(browser.cookies.size, 0)
+    assert.match((await browser.get('/login?signed-out=1')).body, /You are signed out\./)
+    assert.doesNotMatch((await browser.get('/login')).body, /You are signed out/)
+    browser.cookies.set('sallyport-login', id)
+    assert.equal((await browser.get('/portal')).headers.location, '/login')
   })
 
-  it('tells nobody who is signed in that they are not', async () => {
-    const house = await TestAuthServer.open(await open())
-    const visitor = await house.loggedIn()
-    assert.doesNotMatch((await visitor.get('/login?signed-out=1')).body, /You are signed out/)
+  it('does not show "You are signed out" to a user who is signed in', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const browser = await auth.logIn()
+    assert.doesNotMatch((await browser.get('/login?signed-out=1')).body, /You are signed out/)
   })
 
-  it('refuses a POST of another site, and is calm when nobody is logged in', async () => {
-    const house = await TestAuthServer.open(await open())
-    const visitor = await house.loggedIn()
-    assert.equal((await visitor.post('/logout', {}, { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
-    assert.equal((await visitor.get('/portal')).statusCode, 200)
-    assert.equal((await house.visitor().post('/logout', {})).headers.location, '/login?signed-out=1')
-    assert.equal((await house.visitor().get('/logout')).headers.location, '/login')
+  it('refuses a POST of another site, and succeeds without a login', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const browser = await auth.logIn()
+    assert.equal((await browser.post('/logout', {}, { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
+    assert.equal((await browser.get('/portal')).statusCode, 200)
+    assert.equal((await auth.openBrowser().post('/logout', {})).headers.location, '/login?signed-out=1')
+    assert.equal((await auth.openBrowser().get('/logout')).headers.location, '/login')
   })
 })

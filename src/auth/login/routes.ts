@@ -191,8 +191,8 @@ function renderLoginPage(options: LoginPageOptions): Html {
 
 function renderCover(): Html {
   return html`<header class="gate__leaf">${renderLogo('/login', 'Sallyport')}${renderLoginArt()}<div class="gate__say">
-<p>Two doors stand before every record.</p>
-<p>You choose the patient and what an app may see. Then each request the app makes is checked against that choice.</p>
+<p>You decide which records an app can use.</p>
+<p>You choose the patient and the data. Every request of the app is then checked against your choice.</p>
 </div></header>`
 }
 

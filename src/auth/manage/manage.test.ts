@@ -10,36 +10,36 @@ const SCOPES = 'launch openid offline_access patient/Condition.rs patient/Observ
 
 eachDatabase((_name, open) => {
   describe('/manage', () => {
-    let house: TestAuthServer
-    let visitor: TestBrowser
+    let auth: TestAuthServer
+    let browser: TestBrowser
     before(async () => {
-      house = await TestAuthServer.open(await open())
+      auth = await TestAuthServer.open(await open())
       const logo_url = 'https://helio.example/logo.png'
-      await house.addClient({ client_id: 'helio', name: 'Helio <Trends>', scope: SCOPES, logo_url })
-      await house.addClient({ client_id: 'brief', scope: 'launch patient/Patient.rs user/Patient.rs' })
-      await house.addClinician('colleague')
-      visitor = await house.loggedIn()
+      await auth.addClient({ client_id: 'helio', name: 'Helio <Trends>', scope: SCOPES, logo_url })
+      await auth.addClient({ client_id: 'brief', scope: 'launch patient/Patient.rs user/Patient.rs' })
+      await auth.addClinician('colleague')
+      browser = await auth.logIn()
     })
 
     const tokens = async (browser: TestBrowser, client: typeof HELIO, scope: string) =>
-      (await house.exchange(await house.code(browser, { ...client, scope }), client)).json()
+      (await auth.exchange(await auth.getCode(browser, { ...client, scope }), client)).json()
 
-    it('is for whoever is logged in', async () => {
+    it('requires a login', async () => {
       for (const address of ['/manage', '/manage/remove?client=helio'])
-        assert.equal((await house.visitor().get(address)).headers.location, '/login')
+        assert.equal((await auth.openBrowser().get(address)).headers.location, '/login')
       assert.equal(
-        (await house.visitor().post('/manage/remove', { client: 'helio' })).headers.location,
+        (await auth.openBrowser().post('/manage/remove', { client: 'helio' })).headers.location,
         '/login',
       )
     })
 
-    it('says that no app has access', async () => {
-      assert.match((await (await house.loggedIn('colleague')).get('/manage')).body, /No app has access/)
+    it('shows that no app has access', async () => {
+      assert.match((await (await auth.logIn('colleague')).get('/manage')).body, /No app has access/)
     })
 
-    it('shows each app, what it may do, for how many, last use and end', async () => {
-      await tokens(visitor, HELIO, SCOPES)
-      const { body, headers } = await visitor.get('/manage')
+    it('shows each app with its permissions, number of patients, last use and end', async () => {
+      await tokens(browser, HELIO, SCOPES)
+      const { body, headers } = await browser.get('/manage')
       // A list shows no logos: its policy would have to name each.
       assert.match(String(headers['content-security-policy']), /img-src 'self' data:;/)
       assert.doesNotMatch(body, /logo\.png/)
@@ -52,69 +52,69 @@ eachDatabase((_name, open) => {
       assert.ok(body.includes(SCOPES))
     })
 
-    it('drops what has ended by itself: online with the login, the rest with its last token', async () => {
+    it('omits access that has ended: online access with the login, other access with its last token', async () => {
       const brief = { client_id: 'brief', redirect_uri: 'https://brief.example/callback' }
       const own = { client_id: 'sallyport-app', redirect_uri: 'http://localhost:8081/callback' }
-      const browser = await house.loggedIn('colleague')
+      const browser = await auth.logIn('colleague')
       await tokens(browser, brief, 'launch patient/Patient.rs user/Patient.rs')
-      await tokens(browser, own, house.settings.app.scope)
+      await tokens(browser, own, auth.settings.app.scope)
       const soon = (await browser.get('/manage')).body
       assert.match(soon, />brief<[\s\S]*All you may see/)
       assert.match(soon, /Demo app/)
-      house.time.now += 301_000
+      auth.time.now += 301_000
       const later = (await browser.get('/manage')).body
       assert.doesNotMatch(later, />brief</)
       assert.match(later, /Demo app/)
       await browser.post('/logout', {})
-      const anew = await house.loggedIn('colleague')
+      const anew = await auth.logIn('colleague')
       assert.match((await anew.get('/manage')).body, /No app has access/)
     })
 
-    it('asks once more on a page of its own, which changes nothing', async () => {
-      const page = await visitor.get('/manage/remove?client=helio')
+    it('asks for confirmation on a page that changes nothing', async () => {
+      const page = await browser.get('/manage/remove?client=helio')
       assert.match(page.body, /Remove Helio &lt;Trends&gt;’s access\?/)
-      assert.match((await visitor.get('/manage')).body, /Helio/)
-      assert.equal((await visitor.get('/manage/remove?client=nobody')).headers.location, '/manage')
+      assert.match((await browser.get('/manage')).body, /Helio/)
+      assert.equal((await browser.get('/manage/remove?client=nobody')).headers.location, '/manage')
     })
 
-    it('takes access back at once, of this app and this user only', async () => {
-      const colleague = await house.loggedIn('colleague')
-      const mine = await tokens(visitor, HELIO, SCOPES)
+    it('removes access at once, of this app and this user only', async () => {
+      const colleague = await auth.logIn('colleague')
+      const mine = await tokens(browser, HELIO, SCOPES)
       const theirs = await tokens(colleague, HELIO, SCOPES)
-      const form = readForm((await visitor.get('/manage/remove?client=helio')).body)
-      const response = await visitor.post('/manage/remove', form.toString())
+      const form = readForm((await browser.get('/manage/remove?client=helio')).body)
+      const response = await browser.post('/manage/remove', form.toString())
       assert.equal(response.statusCode, 303)
-      const page = await visitor.get(response.headers.location ?? '')
+      const page = await browser.get(response.headers.location ?? '')
       assert.match(
         page.body,
         /role="status"[\s\S]*Access removed[\s\S]*Helio &lt;Trends&gt; can no longer access any record/,
       )
-      const refresh = (token: string) => house.refresh(token, { client_id: 'helio' })
+      const refresh = (token: string) => auth.refresh(token, { client_id: 'helio' })
       assert.equal((await refresh(mine.refresh_token)).json().error, 'invalid_grant')
       assert.equal((await refresh(theirs.refresh_token)).statusCode, 200)
       assert.match((await colleague.get('/manage')).body, /Helio/)
       // FHIR servers learn it from the feed of what was revoked.
-      const feed = (await visitor.get('/oauth2/revocations')).json()
+      const feed = (await browser.get('/oauth2/revocations')).json()
       assert.ok(feed.revoked.length > 0)
     })
 
-    it('ends a code that was not exchanged yet', async () => {
-      const code = await house.code(visitor, { ...HELIO, scope: SCOPES })
-      await visitor.post('/manage/remove', { client: 'helio' })
-      assert.equal((await house.exchange(code, HELIO)).json().error, 'invalid_grant')
+    it('revokes a code that was not exchanged yet', async () => {
+      const code = await auth.getCode(browser, { ...HELIO, scope: SCOPES })
+      await browser.post('/manage/remove', { client: 'helio' })
+      assert.equal((await auth.exchange(code, HELIO)).json().error, 'invalid_grant')
     })
 
-    it('removes nothing for another site', async () => {
-      await tokens(visitor, HELIO, SCOPES)
+    it('refuses a removal that another site sends', async () => {
+      await tokens(browser, HELIO, SCOPES)
       const headers = { 'sec-fetch-site': 'cross-site' }
-      assert.equal((await visitor.post('/manage/remove', { client: 'helio' }, headers)).statusCode, 403)
-      assert.match((await visitor.get('/manage')).body, /Helio/)
+      assert.equal((await browser.post('/manage/remove', { client: 'helio' }, headers)).statusCode, 403)
+      assert.match((await browser.get('/manage')).body, /Helio/)
     })
 
-    it('says nothing of a removal that did not happen', async () => {
-      assert.doesNotMatch((await visitor.get('/manage?removed=helio')).body, /Access removed/)
-      assert.doesNotMatch((await visitor.get('/manage?removed=%3Cb%3E')).body, /Access removed/)
-      assert.equal((await visitor.post('/manage/remove', { client: 'nobody' })).headers.location, '/manage')
+    it('reports no removal that did not happen', async () => {
+      assert.doesNotMatch((await browser.get('/manage?removed=helio')).body, /Access removed/)
+      assert.doesNotMatch((await browser.get('/manage?removed=%3Cb%3E')).body, /Access removed/)
+      assert.equal((await browser.post('/manage/remove', { client: 'nobody' })).headers.location, '/manage')
     })
   })
 })

@@ -34,11 +34,10 @@ export function renderManagePage(
 <p class="pagehead__lead">Apps that use patient records on your behalf.${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
 ${access.length === 0 ? renderEmpty() : renderTable(access, now)}
-<p class="small muted after">Removing an app takes effect within seconds: its requests are refused. The app keeps the data that it has already read.</p>`,
+<p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`,
   )
 }
 
-/** Asks for confirmation. */
 export function renderRemovePage({ login, sampleData }: ManageOptions, { client, scope }: AppAccess): Html {
   return renderPage(
     { title: `Remove ${client.name}`, bar: makeSignedInBar(login, 'manage'), sampleData, width: 'flow' },
@@ -47,7 +46,7 @@ export function renderRemovePage({ login, sampleData }: ManageOptions, { client,
 <form class="card card__body stack" method="post" action="${paths.manageRemove}">
 <input type="hidden" name="client" value="${client.id}">
 <div>${renderAppIdentity(client)}</div>
-<dl class="kv"><div><dt>What it may do</dt><dd>${summarizeScopes(scope)}</dd></div></dl>
+<dl class="kv"><div><dt>Permissions</dt><dd>${summarizeScopes(scope)}</dd></div></dl>
 <p>You can open the app again later, from the patient list or from the app itself.</p>
 <div class="actions"><button class="btn btn--danger">Remove access</button><a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
@@ -61,13 +60,13 @@ function describeCount(offline: number): string {
 function renderEmpty(): Html {
   return html`<div class="card">${renderEmptyState({
     title: 'No app has access',
-    text: 'An app appears here once you launch it, or allow it to use a record.',
+    text: 'An app appears here after you launch it or allow it to use a record.',
     action: { href: paths.portal, text: 'Go to patients' },
   })}</div>`
 }
 
 function renderTable(access: readonly AppAccess[], now: number): Html {
-  const heads = ['App', 'What it may do', 'Records', 'Last used', 'Access ends']
+  const heads = ['App', 'Permissions', 'Records', 'Last used', 'Access ends']
   return html`<div class="card card--clip"><table class="table table--top table--stack apps" role="table">
 <caption class="sr">Apps with access, last used first</caption>
 <thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}<th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead>
@@ -78,7 +77,7 @@ function renderTable(access: readonly AppAccess[], now: number): Html {
 function renderRow({ client, scope, patients, lastUsedAt, endsAt }: AppAccess, now: number): Html {
   return html`<tr role="row">
 <th role="rowheader" scope="row">${renderListedApp(client)}</th>
-<td role="cell" data-label="What it may do">${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${scope}</p></details></td>
+<td role="cell" data-label="Permissions">${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${scope}</p></details></td>
 <td role="cell" data-label="Records" class="nowrap">${describePatients(patients)}</td>
 <td role="cell" data-label="Last used" class="nowrap">${renderTime(lastUsedAt, now)}</td>
 <td role="cell" data-label="Access ends">${

@@ -14,16 +14,16 @@ describe('isPrivateAddress', () => {
   const PRIVATE =
     '127.0.0.1 10.1.2.3 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 255.255.255.255 198.18.0.1 ::1 :: fe80::1 fc00::1 fd12::1 ff02::1 ::ffff:127.0.0.1 ::ffff:8.8.8.8 64:ff9b::7f00:1 2001:db8::1 2002:7f00:1:: nonsense'
   for (const address of PRIVATE.split(' '))
-    it(`holds for ${address}`, () => {
+    it(`is true for ${address}`, () => {
       assert.equal(isPrivateAddress(address), true)
     })
   for (const address of ['8.8.8.8', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '2a00:1450::1'])
-    it(`does not hold for ${address}`, () => {
+    it(`is false for ${address}`, () => {
       assert.equal(isPrivateAddress(address), false)
     })
 })
 
-describe('freshForMs', () => {
+describe('computeFreshForMs', () => {
   const cases: readonly (readonly [Record<string, string>, number])[] = [
     [{}, 60_000],
     [{ 'cache-control': 'max-age=30' }, 30_000],
@@ -73,7 +73,7 @@ describe('createDocumentFetcher', () => {
     ((_host: string, _options: object, done: (error: null, all: object[]) => void) =>
       done(null, [{ address, family: address.includes(':') ? 6 : 4 }])) as unknown as typeof lookup
 
-  it('fetches JSON with how long it may be kept, by a GET that accepts JSON', async () => {
+  it('fetches JSON and its cache time, by a GET that accepts JSON', async () => {
     let seen: unknown
     const port = await serve((request, response) => {
       seen = [request.method, request.headers.accept]
@@ -85,7 +85,7 @@ describe('createDocumentFetcher', () => {
     assert.deepEqual(seen, ['GET', 'application/json'])
   })
 
-  it('reaches no private address, whether it is written, by name, or in another spelling', async () => {
+  it('connects to no private address, whether it is literal, resolved from a name, or in another notation', async () => {
     let asked = 0
     const port = await serve((_request, response) => {
       asked += 1
@@ -108,7 +108,7 @@ describe('createDocumentFetcher', () => {
     assert.equal(asked, 0)
   })
 
-  it('uses no http, except for hosts that are listed', async () => {
+  it('uses http only for the listed hosts', async () => {
     const port = await serve((_request, response) => response.end('{}'))
     const strict = fetcher({ lookup: resolving('127.0.0.1') })
     assert.equal(await strict.fetchDocument('http://name.example/'), undefined)
@@ -118,7 +118,7 @@ describe('createDocumentFetcher', () => {
     assert.equal(await listing.fetchDocument(`http://localhost:${port}/`), undefined)
   })
 
-  it('follows no redirect, and takes nothing but a 200 with little JSON', async () => {
+  it('follows no redirect, and accepts only a 200 with JSON of limited size', async () => {
     const answers: readonly RequestListener[] = [
       (_request, response) => response.writeHead(302, { location: '/elsewhere' }).end(),
       (_request, response) => response.writeHead(404).end('{}'),

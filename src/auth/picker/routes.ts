@@ -146,7 +146,9 @@ function sendUnknown(
   const page = renderErrorPage({
     kind: 'refused',
     title: 'Not found',
-    text: ['The patient or the encounter does not exist, or you may not see it. No record was opened.'],
+    text: [
+      'The patient or the encounter does not exist, or you do not have access to it. No record was opened.',
+    ],
     code: '404',
     reference: request.id,
     now: clock(),

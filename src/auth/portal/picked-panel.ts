@@ -37,7 +37,7 @@ export function renderPatientNotFound(search: string | undefined): Html {
   return html`<section class="card portal__picked" aria-labelledby="picked">${renderEmptyState({
     id: 'picked',
     title: 'Patient not found',
-    text: 'The record was removed, or you may not see it. Select another patient.',
+    text: 'The record was removed, or you do not have access to it. Select another patient.',
     action: { href: buildPortalUrl({ search }), text: 'All patients' },
   })}</section>`
 }

@@ -35,30 +35,30 @@ function idsIn(body: string): readonly string[] {
 
 describe('GET /portal', () => {
   const open = openTestStore()
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let browser: TestBrowser
   before(async () => {
-    house = await TestAuthServer.open(await open(), { resources: RESOURCES })
-    visitor = await house.loggedIn()
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    browser = await auth.logIn()
   })
 
-  it('redirects whoever is not logged in to /login', async () => {
-    const response = await house.visitor().get('/portal?search=x')
+  it('redirects to /login without a login', async () => {
+    const response = await auth.openBrowser().get('/portal?search=x')
     assert.equal(response.statusCode, 302)
     assert.equal(response.headers.location, '/login')
   })
 
-  it('asks the FHIR server for 20 patients with the portal’s own token for the clinician', async () => {
-    house.fhir.asked.length = 0
-    await visitor.get('/portal')
-    const [asked] = house.fhir.asked
+  it("requests 20 patients from the FHIR server with the portal's own token for the clinician", async () => {
+    auth.fhir.requests.length = 0
+    await browser.get('/portal')
+    const [asked] = auth.fhir.requests
     assert.equal(asked?.url.href, 'http://localhost:8080/fhir/Patient?_count=20')
-    const keys = createLocalJWKSet((await visitor.get('/oauth2/jwks')).json())
+    const keys = createLocalJWKSet((await browser.get('/oauth2/jwks')).json())
     const { payload } = await jwtVerify(asked?.authorization?.slice('Bearer '.length) ?? '', keys, {
       issuer: 'http://localhost:9000',
       audience: 'http://localhost:8080/fhir',
       typ: 'at+jwt',
-      currentDate: new Date(house.time.now),
+      currentDate: new Date(auth.time.now),
     })
     assert.equal(payload.client_id, 'sallyport-portal')
     assert.equal(payload.scope, 'user/Patient.rs user/Encounter.rs')
@@ -66,8 +66,8 @@ describe('GET /portal', () => {
     assert.equal(Number(payload.exp) - Number(payload.iat), 60)
   })
 
-  it('lists patients by family name, one element each, with the FHIR base', async () => {
-    const page = await visitor.get('/portal')
+  it('lists patients by family name, one element each, with the FHIR base URL', async () => {
+    const page = await browser.get('/portal')
     assert.deepEqual(idsIn(page.body), ['evil', 'juniper', 'juniper2', 'limestone', 'nameless'])
     for (const text of [
       'http://localhost:8080/fhir',
@@ -79,9 +79,9 @@ describe('GET /portal', () => {
       assert.ok(page.body.includes(text), text)
   })
 
-  it('never lists more than 20', async () => {
+  it('lists at most 20', async () => {
     const many = await TestAuthServer.open(await open(), { resources: crowd })
-    const browser = await many.loggedIn()
+    const browser = await many.logIn()
     const page = await browser.get('/portal')
     assert.equal(idsIn(page.body).length, 20)
     assert.match(page.body, /20 of 30 patients\. Search to find the others\./)
@@ -89,17 +89,17 @@ describe('GET /portal', () => {
     assert.match(found.body, /20 of 30 patients match “family”\. Type more of the name to find the others\./)
   })
 
-  it('marks patients that are easily taken for each other, and who died', async () => {
-    const { body } = await visitor.get('/portal')
+  it('marks patients with similar names and patients who died', async () => {
+    const { body } = await browser.get('/portal')
     assert.equal(body.match(/Similar name/g)?.length, 2)
     assert.match(body, />Died</)
   })
 
-  it('says "Sample data" only while everybody on the page is made up', async () => {
+  it('shows "Sample data" only if all patients on the page are fictitious', async () => {
     const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
     const made = patient('made', 'Sample', 'A', { meta: { tag } })
     const resources = [made, patient('imported', 'Import', 'B'), encounter('e', 'made', 'finished')]
-    const other = await (await TestAuthServer.open(await open(), { resources })).loggedIn()
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
     const says = async (query: string) => /Sample data/.test((await other.get(`/portal?${query}`)).body)
     assert.equal(await says('search=sample'), true)
     assert.equal(await says('search=sample&patient=made'), true)
@@ -107,38 +107,38 @@ describe('GET /portal', () => {
     assert.equal(await says(''), false)
   })
 
-  it('says that there is no MRN, and marks the FHIR id as one', async () => {
-    const { body } = await visitor.get('/portal?search=limestone')
+  it('shows that there is no MRN, and labels the FHIR id', async () => {
+    const { body } = await browser.get('/portal?search=limestone')
     assert.match(body, /<span class="unknown">No MRN<\/span> <span class="prow__id">FHIR id limestone</)
     assert.doesNotMatch(body, /<span class="prow__label">MRN/)
   })
 
-  it('gives a record number as long as a UUID a line of its own', async () => {
+  it('shows a record number as long as a UUID on its own line', async () => {
     const identifier = (value: string) => [{ type: { coding: [{ code: 'MR' }] }, value }]
     const resources = [
       patient('short', 'Short', 'A', { identifier: identifier('SYN-000001') }),
       patient('long', 'Long', 'B', { identifier: identifier('6f1c1f0e-5d53-4c0e-9d5b-0c8f2c7f4a11') }),
     ]
     const other = await TestAuthServer.open(await open(), { resources })
-    const { body } = await (await other.loggedIn()).get('/portal')
+    const { body } = await (await other.logIn()).get('/portal')
     assert.match(body, /prow__fact--long"><span class="prow__label">MRN <\/span>6f1c1f0e/)
     assert.match(body, /prow__fact"><span class="prow__label">MRN <\/span>SYN-000001/)
   })
 
-  it('shows names that are markup as text', async () => {
-    const { body } = await visitor.get('/portal?patient=evil')
+  it('shows markup in names as text', async () => {
+    const { body } = await browser.get('/portal?patient=evil')
     assert.doesNotMatch(body, /<script>alert/)
     assert.match(body, /&lt;script&gt;alert\(1\)/)
   })
 
-  it('has words for an empty server', async () => {
+  it('explains an empty list', async () => {
     const empty = await TestAuthServer.open(await open(), { resources: [] })
-    assert.match((await (await empty.loggedIn()).get('/portal')).body, /No patients/)
+    assert.match((await (await empty.logIn()).get('/portal')).body, /No patients/)
   })
 
-  describe('with a patient picked', () => {
-    it('shows the banner, and the encounters with the one in progress first and chosen', async () => {
-      const { body } = await visitor.get('/portal?search=juniper&patient=juniper')
+  describe('with a selected patient', () => {
+    it('shows the banner, and the encounters with the one in progress first and selected', async () => {
+      const { body } = await browser.get('/portal?search=juniper&patient=juniper')
       assert.match(body, /<h2 class="patient__name" id="picked">/)
       const values = [...body.matchAll(/name="encounterId" value="([^"]*)" required( checked)?/g)]
       assert.deepEqual(
@@ -158,34 +158,34 @@ describe('GET /portal', () => {
       assert.doesNotMatch(body, /name="clientId"/)
     })
 
-    it('warns of a namesake who is not in the list', async () => {
+    it('warns of a similar name that is not in the list', async () => {
       const resources = [...crowd, patient('z1', 'Zircon', 'Anna'), patient('z2', 'Zircon', 'Anne')]
       const other = await TestAuthServer.open(await open(), { resources })
-      const { body } = await (await other.loggedIn()).get('/portal?patient=z1')
+      const { body } = await (await other.logIn()).get('/portal?patient=z1')
       assert.match(body, /Similar name: <span class="family">Zircon<\/span>, Anne/)
     })
 
-    it('chooses no encounter for the clinician where there is doubt', async () => {
+    it('selects no encounter if several are in progress', async () => {
       const resources = [
         patient('x', 'X', 'Y'),
         encounter('e1', 'x', 'finished'),
         encounter('e2', 'x', 'finished'),
       ]
       const other = await TestAuthServer.open(await open(), { resources })
-      const { body } = await (await other.loggedIn()).get('/portal?patient=x')
+      const { body } = await (await other.logIn()).get('/portal?patient=x')
       assert.doesNotMatch(body, /name="encounterId"[^>]* checked/)
-      const none = await visitor.get('/portal?patient=limestone')
+      const none = await browser.get('/portal?patient=limestone')
       assert.match(none.body, /name="encounterId" value="" required checked/)
     })
 
-    it('keeps earlier encounters one click away, on the same page', async () => {
+    it('shows earlier encounters on the same page after one click', async () => {
       const visits = Array.from({ length: 7 }, (_, at) =>
         encounter(`v${at}`, 'x', 'finished', { period: { start: `2026-0${at + 1}-01` } }),
       )
       const other = await TestAuthServer.open(await open(), {
         resources: [patient('x', 'X', 'Y'), ...visits],
       })
-      const clinician = await other.loggedIn()
+      const clinician = await other.logIn()
       const { body } = await clinician.get('/portal?patient=x')
       const ids = (text: string) =>
         [...text.matchAll(/name="encounterId" value="([^"]*)"/g)].map(match => match[1])
@@ -195,27 +195,29 @@ describe('GET /portal', () => {
       assert.match(body, /href="#earlier">Show 3 earlier encounters</)
     })
 
-    it('lets the form lead to the app: launch and redirect addresses are in the policy', async () => {
-      const page = await visitor.get('/portal?patient=juniper')
+    it('allows the form to redirect to the launch and redirect URIs of the app', async () => {
+      const page = await browser.get('/portal?patient=juniper')
       assert.match(
         String(page.headers['content-security-policy']),
         /form-action 'self' http:\/\/localhost:8081/,
       )
     })
 
-    it('says so when the patient is not there, or the id is none', async () => {
+    it('reports a patient that does not exist, or an invalid id', async () => {
       for (const id of ['nobody', '..%2Fmetadata', 'a%2Fb', '%3Cscript%3E', 'x'.repeat(65)]) {
-        house.fhir.asked.length = 0
-        const page = await visitor.get(`/portal?patient=${id}`)
+        auth.fhir.requests.length = 0
+        const page = await browser.get(`/portal?patient=${id}`)
         assert.match(page.body, /Patient not found/, id)
         assert.ok(
-          house.fhir.asked.every(({ url }) => /^\/fhir\/(Patient|Encounter)(\/nobody)?$/.test(url.pathname)),
+          auth.fhir.requests.every(({ url }) =>
+            /^\/fhir\/(Patient|Encounter)(\/nobody)?$/.test(url.pathname),
+          ),
           id,
         )
       }
     })
 
-    it('offers a choice of apps where there are several, the default first, and launches the chosen one', async () => {
+    it('offers a choice of several apps, the default first, and launches the chosen one', async () => {
       const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
       await other.addClient({
         client_id: 'aaa',
@@ -224,7 +226,7 @@ describe('GET /portal', () => {
         logo_url: 'https://aaa.example/logo.png',
       })
       await other.addClient({ client_id: 'backend', launch_url: null })
-      const clinician = await other.loggedIn()
+      const clinician = await other.logIn()
       const choices = (body: string) =>
         [...body.matchAll(/class="choice choice--link" href="([^"]*)"( aria-current="true")?/g)].map(
           ([, href = '', current]) => [
@@ -258,7 +260,7 @@ describe('GET /portal', () => {
 
     it('has a policy that does not grow with the registered apps', async () => {
       const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
-      const clinician = await other.loggedIn()
+      const clinician = await other.logIn()
       const policyOf = async () =>
         String((await clinician.get('/portal?patient=juniper')).headers['content-security-policy'])
       const alone = await policyOf()
@@ -268,12 +270,12 @@ describe('GET /portal', () => {
     })
   })
 
-  it('marks apps that nobody has approved, after the others, and shows no logo of their choice', async () => {
+  it('marks unverified apps, lists them after the others, and does not show their logos', async () => {
     const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
     const logo_url = 'https://zzz.example/logo.png'
     await other.addClient({ client_id: 'aaa', name: 'Demo app', approved: false, logo_url })
     await other.addClient({ client_id: 'zzz', logo_url })
-    const clinician = await other.loggedIn()
+    const clinician = await other.logIn()
     const { body } = await clinician.get('/portal?patient=juniper')
     const apps = [...body.matchAll(/class="choice choice--link"[\s\S]*?<\/a>/g)].map(([app]) => app)
     assert.deepEqual(
@@ -290,21 +292,21 @@ describe('GET /portal', () => {
     assert.match(String(chosen.headers['content-security-policy']), /img-src 'self' data:;/)
   })
 
-  it('tells apps of the same name apart by their ids', async () => {
+  it('distinguishes apps of the same name by their ids', async () => {
     const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
     for (const client_id of ['aaa', 'bbb']) await other.addClient({ client_id, name: 'Charts' })
-    const page = await (await other.loggedIn()).get('/portal?patient=juniper')
+    const page = await (await other.logIn()).get('/portal?patient=juniper')
     assert.deepEqual(
       [...page.body.matchAll(/Client id <code>([^<]*)</g)].map(match => match[1]),
       ['aaa', 'bbb'],
     )
   })
 
-  describe('while the FHIR server is away', () => {
-    for (const how of ['no-answer', 'not-json', 500, 503, 401] as const) {
-      it(`says in words for clinicians that it is (${how}), and recovers`, async () => {
-        house.fhir.fail(how)
-        const page = await visitor.get('/portal?search=x')
+  describe('while the FHIR server is unreachable', () => {
+    for (const how of ['no-response', 'not-json', 500, 503, 401] as const) {
+      it(`explains the outage to clinicians (${how}), and recovers`, async () => {
+        auth.fhir.fail(how)
+        const page = await browser.get('/portal?search=x')
         assert.equal(page.statusCode, 502)
         for (const text of [
           'Patient records are unavailable',
@@ -312,19 +314,19 @@ describe('GET /portal', () => {
           'href="/portal?search=x"',
         ])
           assert.ok(page.body.includes(text), text)
-        house.fhir.fail(undefined)
-        assert.equal((await visitor.get('/portal')).statusCode, 200)
+        auth.fhir.fail(undefined)
+        assert.equal((await browser.get('/portal')).statusCode, 200)
       })
     }
 
-    it('says since when', async () => {
-      house.fhir.fail('no-answer')
-      const first = await visitor.get('/portal')
+    it('shows since when', async () => {
+      auth.fhir.fail('no-response')
+      const first = await browser.get('/portal')
       const since = /has been unreachable since (\d\d:\d\d)/.exec(first.body)?.[1]
-      house.time.now += 7 * 60_000
-      const later = await visitor.get('/portal')
+      auth.time.now += 7 * 60_000
+      const later = await browser.get('/portal')
       assert.ok(since && later.body.includes(`has been unreachable since ${since}`))
-      house.fhir.fail(undefined)
+      auth.fhir.fail(undefined)
     })
   })
 })

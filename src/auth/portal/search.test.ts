@@ -21,18 +21,18 @@ function idsIn(body: string): readonly string[] {
 
 describe('GET /portal with a search', () => {
   const open = openTestStore()
-  let house: TestAuthServer
-  let visitor: TestBrowser
+  let auth: TestAuthServer
+  let browser: TestBrowser
   before(async () => {
-    house = await TestAuthServer.open(await open(), { resources: RESOURCES })
-    visitor = await house.loggedIn()
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    browser = await auth.logIn()
   })
 
-  it('sends the search text encoded and escaped, and shows it escaped', async () => {
+  it('sends the search text encoded, and shows it escaped', async () => {
     const search = `a&b=c|d,e\\f$<script>"'#%é`
-    house.fhir.asked.length = 0
-    const page = await visitor.get(`/portal?search=${encodeURIComponent(search)}`)
-    const [asked] = house.fhir.asked
+    auth.fhir.requests.length = 0
+    const page = await browser.get(`/portal?search=${encodeURIComponent(search)}`)
+    const [asked] = auth.fhir.requests
     assert.equal(asked?.url.searchParams.get('name'), `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`)
     assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count', '_sort'])
     assert.doesNotMatch(page.body, /<script>/)
@@ -42,68 +42,68 @@ describe('GET /portal with a search', () => {
     assert.match(page.body, /Show the first 20 patients/)
   })
 
-  it('searches by name, and finds a name whose parts are in any order', async () => {
-    const found = await visitor.get('/portal?search=Limestone')
+  it('searches by name, with its parts in any order', async () => {
+    const found = await browser.get('/portal?search=Limestone')
     assert.deepEqual(idsIn(found.body), ['limestone'])
     assert.match(found.body, /1 patient matches “Limestone”\./)
-    assert.deepEqual(idsIn((await visitor.get('/portal?search=edith,%20limestone')).body), ['limestone'])
+    assert.deepEqual(idsIn((await browser.get('/portal?search=edith,%20limestone')).body), ['limestone'])
     // The one whose name is kept as one text is found with those whose names are in parts, in every order.
     const resources = [
       ...RESOURCES,
       { resourceType: 'Patient', id: 'whole', name: [{ text: 'Alba Juniper', family: 'Juniper' }] },
     ]
-    const other = await (await TestAuthServer.open(await open(), { resources })).loggedIn()
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
     const ids = ['juniper', 'juniper2', 'whole']
     for (const text of ['alba juniper', 'juniper alba']) {
       const { body } = await other.get(`/portal?search=${encodeURIComponent(text)}`)
       assert.deepEqual(idsIn(body).toSorted(), ids, text)
       assert.ok(body.includes(`3 patients match “${text}”.`), text)
     }
-    assert.deepEqual(idsIn((await visitor.get('/portal?search=%20%20')).body).length, 5)
+    assert.deepEqual(idsIn((await browser.get('/portal?search=%20%20')).body).length, 5)
   })
 
-  it('asks for matches by family name, and takes them in any order from a server that cannot sort', async () => {
-    house.fhir.asked.length = 0
-    await visitor.get('/portal?search=Limestone')
+  it('requests matches by family name, and accepts any order from a server that cannot sort', async () => {
+    auth.fhir.requests.length = 0
+    await browser.get('/portal?search=Limestone')
     assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family'])
-    house.fhir.refuse('_sort')
-    house.fhir.asked.length = 0
-    const found = await visitor.get('/portal?search=Limestone')
-    house.fhir.refuse(undefined)
+    auth.fhir.refuse('_sort')
+    auth.fhir.requests.length = 0
+    const found = await browser.get('/portal?search=Limestone')
+    auth.fhir.refuse(undefined)
     assert.deepEqual(idsIn(found.body), ['limestone'])
     assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family', '?name=Limestone&_count=20'])
 
     function queries() {
-      return house.fhir.asked.map(({ url }) => url.search)
+      return auth.fhir.requests.map(({ url }) => url.search)
     }
   })
 
-  it('takes 200 characters and 20 words in the search field, and no more', async () => {
-    assert.match((await visitor.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
+  it('accepts at most 200 characters and 20 words', async () => {
+    assert.match((await browser.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
     for (const search of ['x'.repeat(200), Array(20).fill('x').join(' ')])
-      assert.equal((await visitor.get(`/portal?search=${encodeURIComponent(search)}`)).statusCode, 200)
+      assert.equal((await browser.get(`/portal?search=${encodeURIComponent(search)}`)).statusCode, 200)
     for (const search of ['x'.repeat(201), Array(21).fill('x').join(' ')]) {
-      const refused = await visitor.get(`/portal?search=${encodeURIComponent(search)}`)
+      const refused = await browser.get(`/portal?search=${encodeURIComponent(search)}`)
       assert.equal(refused.statusCode, 400)
       assert.match(refused.body, /A search for patients has at most 200 characters and 20 words\./)
     }
   })
 
-  it('finds by MRN what is one word with a digit, and by name too', async () => {
-    const found = await visitor.get('/portal?search=SYN-004127')
+  it('searches a single word with a digit by MRN and by name', async () => {
+    const found = await browser.get('/portal?search=SYN-004127')
     assert.deepEqual(idsIn(found.body), ['juniper'])
     assert.match(found.body, /1 patient matches “SYN-004127”\./)
-    assert.deepEqual(idsIn((await visitor.get('/portal?search=seven7')).body), ['seven'])
-    house.fhir.asked.length = 0
-    await visitor.get('/portal?search=a%7C1')
-    assert.equal(house.fhir.asked[1]?.url.searchParams.get('identifier'), 'a\\|1')
-    assert.match((await visitor.get('/portal')).body, /Find a patient by name or MRN</)
+    assert.deepEqual(idsIn((await browser.get('/portal?search=seven7')).body), ['seven'])
+    auth.fhir.requests.length = 0
+    await browser.get('/portal?search=a%7C1')
+    assert.equal(auth.fhir.requests[1]?.url.searchParams.get('identifier'), 'a\\|1')
+    assert.match((await browser.get('/portal')).body, /Find a patient by name or MRN</)
   })
 
-  it('finds by name at a server that does not search by MRN', async () => {
-    house.fhir.refuse('identifier')
-    const found = await visitor.get('/portal?search=seven7')
-    house.fhir.refuse(undefined)
+  it('searches by name if the server does not support MRN searches', async () => {
+    auth.fhir.refuse('identifier')
+    const found = await browser.get('/portal?search=seven7')
+    auth.fhir.refuse(undefined)
     assert.deepEqual(idsIn(found.body), ['seven'])
   })
 })

@@ -8,14 +8,14 @@ const APP = { redirect_uris: ['https://app.example/callback'], scope: 'launch op
 
 describe('POST /oauth2/register', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   let keys: SigningClient
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    keys = new SigningClient('any', house.time)
+    auth = await TestAuthServer.open(await open())
+    keys = new SigningClient('any', auth.time)
   })
 
-  const register = (metadata: unknown, headers: Record<string, string> = {}, on = house) =>
+  const register = (metadata: unknown, headers: Record<string, string> = {}, on = auth) =>
     on.app.inject({
       method: 'POST',
       url: '/oauth2/register',
@@ -23,7 +23,7 @@ describe('POST /oauth2/register', () => {
       payload: typeof metadata === 'string' ? metadata : JSON.stringify(metadata),
     })
 
-  it('gives a confidential client an id and a secret, which it can then use', async () => {
+  it('issues an id and a secret that a confidential client can use', async () => {
     const response = await register({ ...APP, client_name: 'Growth chart', software_id: 'passed over' })
     assert.equal(response.statusCode, 201, response.body)
     assert.equal(response.headers['cache-control'], 'no-store')
@@ -35,39 +35,39 @@ describe('POST /oauth2/register', () => {
     assert.deepEqual(body.redirect_uris, APP.redirect_uris)
     assert.equal('software_id' in body, false)
     const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: body.client_id }
-    const proven = await house.token({ ...form, client_secret: body.client_secret })
+    const proven = await auth.requestToken({ ...form, client_secret: body.client_secret })
     assert.equal(proven.json().error, 'invalid_grant')
-    assert.equal((await house.token(form)).json().error, 'invalid_client')
+    assert.equal((await auth.requestToken(form)).json().error, 'invalid_client')
   })
 
-  it('is not open to a page whose own name leads to this machine', async () => {
+  it('refuses a page whose host name resolves to this machine', async () => {
     for (const host of ['evil.example:9000', 'localhost.evil.example:9000'])
       assert.equal((await register(APP, { host })).statusCode, 421, host)
     for (const host of ['localhost:9000', '127.0.0.1:9000', '[::1]:9000'])
       assert.equal((await register(APP, { host })).statusCode, 201, host)
   })
 
-  it('reads JSON, never a form', async () => {
-    const response = await house
-      .visitor()
+  it('accepts JSON but no form', async () => {
+    const response = await auth
+      .openBrowser()
       .post('/oauth2/register', 'redirect_uris=https://a.example/&scope=openid')
     assert.equal(response.statusCode, 400)
     assert.equal(response.json().error, 'invalid_request')
   })
 
-  it('registers a public app whose users are asked for consent, and which the portal can launch', async () => {
+  it('registers a public app that needs consent and that the portal can launch', async () => {
     const initiate_login_uri = 'https://app.example/#/launch'
     const { client_id, ...body } = (
       await register({ ...APP, initiate_login_uri, token_endpoint_auth_method: 'none' })
     ).json()
     assert.equal('client_secret' in body, false)
-    const visitor = await house.loggedIn()
-    const launch = await house.launch(visitor, { clientId: client_id })
-    const asked = await house.authorize(visitor, { launch, client_id, redirect_uri: APP.redirect_uris[0] })
+    const browser = await auth.logIn()
+    const launch = await auth.launch(browser, { clientId: client_id })
+    const asked = await auth.authorize(browser, { launch, client_id, redirect_uri: APP.redirect_uris[0] })
     assert.match(asked.headers.location ?? '', /^\/oauth2\/consent/)
   })
 
-  it('registers a back end that signs', async () => {
+  it('registers a backend service with a key', async () => {
     const { client_id } = (
       await register({
         token_endpoint_auth_method: 'private_key_jwt',
@@ -76,12 +76,12 @@ describe('POST /oauth2/register', () => {
         jwks: { keys: [keys.jwk] },
       })
     ).json()
-    const client = new SigningClient(client_id, house.time)
-    const form = { grant_type: 'client_credentials', scope: 'system/Patient.rs', ...client.proof() }
-    assert.equal((await house.token(form)).statusCode, 200)
+    const client = new SigningClient(client_id, auth.time)
+    const form = { grant_type: 'client_credentials', scope: 'system/Patient.rs', ...client.makeProof() }
+    assert.equal((await auth.requestToken(form)).statusCode, 200)
   })
 
-  it('keeps of a key set what it reads, and nothing that is too long', async () => {
+  it('stores only the known members of a key set, and nothing that is too long', async () => {
     const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
     const metadata = { ...APP, token_endpoint_auth_method: 'private_key_jwt' }
     const put = (text: string, into: object) =>
@@ -96,7 +96,7 @@ describe('POST /oauth2/register', () => {
     assert.deepEqual([long.statusCode, long.json().error], [400, 'invalid_client_metadata'])
   })
 
-  it('gives a client that names no scopes those of an app, or of a back end', async () => {
+  it('gives a client without scopes the default scopes of an app or a backend service', async () => {
     const { scope: _, ...app } = APP
     const scopeOf = async (metadata: object) => (await register(metadata)).json().scope
     assert.equal(await scopeOf(app), 'launch launch/patient openid fhirUser patient/*.rs')
@@ -108,7 +108,7 @@ describe('POST /oauth2/register', () => {
     assert.equal(await scopeOf({ ...backEnd, jwks: { keys: [keys.jwk] } }), 'system/*.rs')
   })
 
-  it('gives system/ scopes off loopback only to whoever shows the initial access token', async () => {
+  it('grants system/ scopes off loopback only with the initial access token', async () => {
     const far = await TestAuthServer.open(await open(), {
       settings: { onLoopback: false, openRegistration: true, registrationToken: 'initial-access-token' },
     })
@@ -183,7 +183,7 @@ describe('POST /oauth2/register', () => {
       assert.equal(response.json().error, 'invalid_client_metadata')
     })
 
-  it('registers a client as unverified, and with the initial access token as approved', async () => {
+  it('registers a client as unverified, or as approved with the initial access token', async () => {
     const both = await TestAuthServer.open(await open(), {
       settings: { openRegistration: true, registrationToken: 'initial-access-token' },
     })
@@ -196,10 +196,10 @@ describe('POST /oauth2/register', () => {
     assert.equal(await isApproved({ authorization: 'Bearer initial-access-token' }), true)
   })
 
-  it('never makes a first-party client, nor one with an id of the asker’s choice', async () => {
+  it('never registers a first-party client, nor a client id that the caller chose', async () => {
     const body = (await register({ ...APP, client_id: 'sallyport-portal', first_party: true })).json()
     assert.notEqual(body.client_id, 'sallyport-portal')
-    const row = await house.store.db
+    const row = await auth.store.db
       .selectFrom('client')
       .select('first_party')
       .where('client_id', '=', body.client_id)
@@ -207,7 +207,7 @@ describe('POST /oauth2/register', () => {
     assert.equal(row.first_party, false)
   })
 
-  it('is closed where it is not set open, except to the initial access token', async () => {
+  it('is closed by default, except with the initial access token', async () => {
     const closed = await TestAuthServer.open(await open(), {
       settings: { openRegistration: false, registrationToken: 'an initial access token' },
     })
@@ -220,7 +220,7 @@ describe('POST /oauth2/register', () => {
     assert.equal((await register(APP, { authorization }, closed)).statusCode, 401, 'a token has no spaces')
   })
 
-  it('opens to whoever shows the initial access token', async () => {
+  it('accepts the initial access token', async () => {
     const closed = await TestAuthServer.open(await open(), {
       settings: { openRegistration: false, registrationToken: 'initial-access-token' },
     })
@@ -228,9 +228,9 @@ describe('POST /oauth2/register', () => {
     assert.equal((await register(APP, { authorization }, closed)).statusCode, 201)
   })
 
-  it('refuses what is not JSON', async () => {
+  it('refuses a body that is not JSON', async () => {
     assert.equal((await register('{')).statusCode, 400)
-    const form = await house.visitor().post('/oauth2/register', { scope: 'openid' })
+    const form = await auth.openBrowser().post('/oauth2/register', { scope: 'openid' })
     assert.equal(form.statusCode, 400)
   })
 })

@@ -1,4 +1,4 @@
-/** The fields of a page's posted form as a browser would send them: hidden ones, and the boxes that are ticked. */
+/** Reads the fields that a browser would send for a page's form: hidden ones and checked checkboxes. */
 export function readForm(page: string): URLSearchParams {
   const form = new URLSearchParams()
   const markup = /<form[^>]* method="post"[\s\S]*?<\/form>/.exec(page.slice(page.indexOf('<main')))?.[0] ?? ''
@@ -6,22 +6,22 @@ export function readForm(page: string): URLSearchParams {
     const attribute = (name: string) => new RegExp(` ?${name}="([^"]*)"`).exec(tag)?.[1]
     const type = attribute('type')
     const isSent = type === 'hidden' || / checked/.test(tag)
-    if (isSent) form.append(attribute('name') ?? '', unescaped(attribute('value') ?? ''))
+    if (isSent) form.append(attribute('name') ?? '', unescape(attribute('value') ?? ''))
   }
   return form
 }
 
-/** The form with these boxes unticked. */
-export function without(form: URLSearchParams, ...unticked: readonly string[]): URLSearchParams {
+/** Returns the form with these checkboxes cleared. */
+export function clearScopes(form: URLSearchParams, ...cleared: readonly string[]): URLSearchParams {
   const left = new URLSearchParams([...form])
-  for (const value of unticked) {
-    if (!left.has('scope', value)) throw new Error(`There is no ticked box ${value}`)
+  for (const value of cleared) {
+    if (!left.has('scope', value)) throw new Error(`There is no checked checkbox ${value}`)
     left.delete('scope', value)
   }
   return left
 }
 
-function unescaped(text: string): string {
+function unescape(text: string): string {
   return text
     .replaceAll('&#39;', "'")
     .replaceAll('&quot;', '"')

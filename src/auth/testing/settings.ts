@@ -26,7 +26,7 @@ export const testSettings: AuthSettings = {
   keyMaxAgeDays: 90,
   app: {
     clientId: 'sallyport-app',
-    // Most tests speak as a public client; those about keys say so.
+    // Most tests use a public client.
     authMethod: 'none',
     scope:
       'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',

@@ -9,7 +9,7 @@ const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' })
 
 type Part = Readonly<Record<string, unknown>>
 
-/** A client that signs (`private_key_jwt`): its key set, and assertions with whatever is to be wrong with them. */
+/** A client that authenticates by `private_key_jwt`: its key set, and valid or invalid assertions. */
 export class SigningClient {
   readonly id: string
   readonly alg: 'RS384' | 'ES384'
@@ -35,7 +35,7 @@ export class SigningClient {
     return JSON.stringify({ keys: [this.jwk] })
   }
 
-  assertion(claims: Part = {}, header: Part = {}, key = this.privateKey): string {
+  signAssertion(claims: Part = {}, header: Part = {}, key = this.privateKey): string {
     const seconds = Math.floor(this.time.now / 1000)
     const body = {
       ...{ iss: this.id, sub: this.id, aud: TOKEN_ENDPOINT, exp: seconds + 300, jti: randomUUID() },
@@ -46,9 +46,9 @@ export class SigningClient {
     return `${input}.${signature.toString('base64url')}`
   }
 
-  /** The form fields that prove it. */
-  proof(claims: Part = {}, header: Part = {}): Record<string, string> {
-    return { client_assertion_type: TYPE, client_assertion: this.assertion(claims, header) }
+  /** Makes the form fields that authenticate the client. */
+  makeProof(claims: Part = {}, header: Part = {}): Record<string, string> {
+    return { client_assertion_type: TYPE, client_assertion: this.signAssertion(claims, header) }
   }
 }
 

@@ -37,13 +37,13 @@ const { privateKey } = rsaPair()
 const QUICK_COST = 4
 const QUICK_HASH = hashSync('sallyport', QUICK_COST)
 
-/** An auth server with a clock that is moved by hand, a FHIR server to talk to, and clients that come to it. */
+/** An auth server with a clock that tests set, a FHIR server and clients. */
 export class TestAuthServer {
   readonly app: FastifyInstance
   readonly store: Store
   readonly settings: AuthSettings
   readonly fhir: TestFhirServer
-  /** The house's clock, in milliseconds. */
+  /** The server's clock, in milliseconds. */
   readonly time: { now: number }
 
   private constructor(
@@ -83,15 +83,14 @@ export class TestAuthServer {
     return new TestAuthServer(app, store, settings, fhir, time)
   }
 
-  /** A browser that nobody is logged in with. */
-  visitor(): TestBrowser {
+  openBrowser(): TestBrowser {
     return new TestBrowser(this.app)
   }
 
-  async loggedIn(username?: string): Promise<TestBrowser> {
-    const visitor = this.visitor()
-    await visitor.login(username)
-    return visitor
+  async logIn(username?: string): Promise<TestBrowser> {
+    const browser = this.openBrowser()
+    await browser.login(username)
+    return browser
   }
 
   async addClinician(username: string, more: Partial<Schema['clinician']> = {}): Promise<void> {
@@ -129,16 +128,16 @@ export class TestAuthServer {
     await storeOrigins(this.store.db, client.client_id)
   }
 
-  /** Launches from the portal and gives the launch token. */
-  async launch(visitor: TestBrowser, form: Readonly<Record<string, string>> = {}): Promise<string> {
-    const response = await visitor.post('/portal/launch', { patientId: 'juniper', ...form })
+  /** Launches from the portal and returns the launch token. */
+  async launch(browser: TestBrowser, form: Readonly<Record<string, string>> = {}): Promise<string> {
+    const response = await browser.post('/portal/launch', { patientId: 'juniper', ...form })
     const token = new URL(response.headers.location ?? 'http://none').searchParams.get('launch')
     if (token === null) throw new Error(`Cannot launch: ${response.statusCode}`)
     return token
   }
 
-  /** The parameters of a right authorization request, with what is different; `undefined` leaves one out. */
-  parameters(different: Readonly<Record<string, string | undefined>> = {}): Record<string, string> {
+  /** Makes the parameters of a valid authorization request with the given changes; `undefined` removes one. */
+  makeParameters(different: Readonly<Record<string, string | undefined>> = {}): Record<string, string> {
     const all: Record<string, string | undefined> = {
       response_type: 'code',
       client_id: 'sallyport-app',
@@ -157,24 +156,24 @@ export class TestAuthServer {
   }
 
   authorize(
-    visitor: TestBrowser,
+    browser: TestBrowser,
     different: Readonly<Record<string, string | undefined>> = {},
   ): Promise<LightMyRequestResponse> {
-    return visitor.get(`/oauth2/authorize?${new URLSearchParams(this.parameters(different))}`)
+    return browser.get(`/oauth2/authorize?${new URLSearchParams(this.makeParameters(different))}`)
   }
 
-  /** Goes from launch to code. */
-  async code(
-    visitor: TestBrowser,
+  /** Launches, authorizes and returns the code. */
+  async getCode(
+    browser: TestBrowser,
     different: Readonly<Record<string, string | undefined>> = {},
   ): Promise<string> {
-    const launch = await this.launch(visitor, different.client_id ? { clientId: different.client_id } : {})
-    const answer = readAnswer(await this.authorize(visitor, { launch, ...different }))
-    if (answer.code === undefined) throw new Error(`No code: ${JSON.stringify(answer)}`)
-    return answer.code
+    const launch = await this.launch(browser, different.client_id ? { clientId: different.client_id } : {})
+    const response = readRedirect(await this.authorize(browser, { launch, ...different }))
+    if (response.code === undefined) throw new Error(`No code: ${JSON.stringify(response)}`)
+    return response.code
   }
 
-  token(
+  requestToken(
     form: Readonly<Record<string, string>>,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<LightMyRequestResponse> {
@@ -194,11 +193,11 @@ export class TestAuthServer {
       code_verifier: VERIFIER,
       ...different,
     }
-    return this.token(form, headers)
+    return this.requestToken(form, headers)
   }
 
   refresh(token: string, different: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
-    return this.token({
+    return this.requestToken({
       grant_type: 'refresh_token',
       refresh_token: token,
       client_id: 'sallyport-app',
@@ -213,17 +212,17 @@ export function computeChallenge(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
 
-/** The parameters of the redirect to a client. */
-export function readAnswer(response: LightMyRequestResponse): Record<string, string> {
+/** Returns the parameters of the redirect to a client. */
+export function readRedirect(response: LightMyRequestResponse): Record<string, string> {
   const location = response.headers.location
   if (location === undefined) throw new Error(`Not a redirect: ${response.statusCode}`)
   return Object.fromEntries(new URL(location, 'http://localhost:9000').searchParams)
 }
 
-/** The claims of a token, unverified. */
+/** Returns the claims of a token without verifying it. */
 export function decodeClaims(token: unknown): Record<string, unknown> {
   return JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString())
 }
 
-/** A token of the right form that nobody issued. */
-export const strangerToken = createRandomToken()
+/** A token of the right form that was never issued. */
+export const unknownToken = createRandomToken()

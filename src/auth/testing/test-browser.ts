@@ -1,6 +1,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 
-/** A browser as far as the auth server sees one: it keeps cookies, sends forms, and follows what it is told to. */
+/** A client that keeps cookies, sends forms and follows redirects like a browser. */
 export class TestBrowser {
   readonly #app: FastifyInstance
   readonly cookies = new Map<string, string>()
@@ -9,24 +9,24 @@ export class TestBrowser {
     this.#app = app
   }
 
-  get(address: string, headers: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
-    return this.#send({ method: 'GET', url: pathOf(address), headers })
+  get(url: string, headers: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
+    return this.#send({ method: 'GET', url: toPath(url), headers })
   }
 
   post(
-    address: string,
+    url: string,
     form: Readonly<Record<string, string>> | string,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<LightMyRequestResponse> {
     return this.#send({
       method: 'POST',
-      url: pathOf(address),
+      url: toPath(url),
       payload: new URLSearchParams(form).toString(),
       headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
     })
   }
 
-  /** Follows redirects on this server until there is a page or an address elsewhere. */
+  /** Follows redirects until there is a page or a URL of another server. */
   async follow(response: LightMyRequestResponse, origin: string): Promise<LightMyRequestResponse> {
     const location = response.headers.location
     if (location === undefined || (!location.startsWith('/') && !location.startsWith(`${origin}/`)))
@@ -57,7 +57,7 @@ export class TestBrowser {
   }
 }
 
-function pathOf(address: string): string {
-  const { pathname, search } = new URL(address, 'http://localhost:9000')
+function toPath(url: string): string {
+  const { pathname, search } = new URL(url, 'http://localhost:9000')
   return pathname + search
 }

@@ -1,22 +1,22 @@
 import type { Resource } from '../../fhir/index.ts'
 
-/** What stands at the other end of the portal's requests, with what it was asked. */
+/** The FHIR server of the portal, with the requests that it received. */
 export interface TestFhirServer {
   readonly fetch: typeof globalThis.fetch
-  readonly asked: { readonly url: URL; readonly authorization: string | null }[]
-  /** Makes it answer in another way from now on: with a status, or not at all. */
-  fail(how: number | 'no-answer' | 'not-json' | undefined): void
-  /** Makes it answer 400 to this parameter from now on. */
+  readonly requests: { readonly url: URL; readonly authorization: string | null }[]
+  /** Makes it fail from now on: with a status, without a response, or with an invalid one. */
+  fail(how: number | 'no-response' | 'not-json' | undefined): void
+  /** Makes it respond to this parameter with 400 from now on. */
   refuse(parameter: string | undefined): void
 }
 
-/** A FHIR server as far as the portal uses one: reads, and searches by name, family, identifier and patient. */
+/** Creates a FHIR server with the interactions that the portal uses: reads, and searches by name, family, identifier and patient. */
 export function createTestFhirServer(baseUrl: string, resources: readonly Resource[]): TestFhirServer {
-  const asked: { url: URL; authorization: string | null }[] = []
-  let failing: number | 'no-answer' | 'not-json' | undefined
+  const requests: { url: URL; authorization: string | null }[] = []
+  let failing: number | 'no-response' | 'not-json' | undefined
   let refused: string | undefined
   return {
-    asked,
+    requests,
     refuse: parameter => {
       refused = parameter
     },
@@ -25,17 +25,17 @@ export function createTestFhirServer(baseUrl: string, resources: readonly Resour
     },
     fetch: async (input, init) => {
       const url = new URL(String(input))
-      asked.push({ url, authorization: new Headers(init?.headers).get('authorization') })
-      if (failing === 'no-answer') throw new TypeError('fetch failed')
+      requests.push({ url, authorization: new Headers(init?.headers).get('authorization') })
+      if (failing === 'no-response') throw new TypeError('fetch failed')
       if (failing === 'not-json') return new Response('<html>', { status: 200 })
       if (failing !== undefined) return Response.json({}, { status: failing })
       if (refused !== undefined && url.searchParams.has(refused)) return Response.json({}, { status: 400 })
-      return answer(url, baseUrl, resources)
+      return respond(url, baseUrl, resources)
     },
   }
 }
 
-function answer(url: URL, baseUrl: string, resources: readonly Resource[]): Response {
+function respond(url: URL, baseUrl: string, resources: readonly Resource[]): Response {
   const [type, id] = url.pathname.slice(new URL(baseUrl).pathname.length + 1).split('/')
   const all = resources.filter(one => one.resourceType === type)
   if (id !== undefined) {

@@ -5,7 +5,7 @@ import { after } from 'node:test'
 import { openSqliteStore } from '../../../test/support/sqlite-store.ts'
 import type { Store } from '../../store/index.ts'
 
-/** A store on SQLite for tests that are not about the database. Call it inside of `describe`. */
+/** Opens SQLite stores for tests that are not about the database. Call it inside `describe`. */
 export function openTestStore(): () => Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-auth-'))
   const stores: Store[] = []

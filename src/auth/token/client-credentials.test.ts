@@ -8,12 +8,12 @@ import { openTestStore } from '../testing/test-store.ts'
 
 describe('client_credentials', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   let backEnd: SigningClient
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    backEnd = new SigningClient('back-end', house.time)
-    await house.addClient({
+    auth = await TestAuthServer.open(await open())
+    backEnd = new SigningClient('back-end', auth.time)
+    await auth.addClient({
       client_id: 'back-end',
       auth_method: 'private_key_jwt',
       jwks: backEnd.jwks,
@@ -22,13 +22,13 @@ describe('client_credentials', () => {
     })
   })
   const ask = (scope: string | undefined) =>
-    house.token({
+    auth.requestToken({
       grant_type: 'client_credentials',
       ...(scope === undefined ? {} : { scope }),
-      ...backEnd.proof(),
+      ...backEnd.makeProof(),
     })
 
-  it('gives a token for 300 s, with the scope that was granted and no refresh token', async () => {
+  it('issues a token for 300 s, with the granted scope and no refresh token', async () => {
     const response = await ask('system/Patient.rs')
     assert.equal(response.statusCode, 200, response.body)
     const body = response.json()
@@ -41,30 +41,30 @@ describe('client_credentials', () => {
     const claims = decodeClaims(body.access_token)
     assert.equal(claims.sub, 'back-end')
     assert.equal(claims.client_id, 'back-end')
-    assert.equal(claims.aud, house.settings.fhirBaseUrl)
+    assert.equal(claims.aud, auth.settings.fhirBaseUrl)
     assert.equal(claims.scope, 'system/Patient.rs')
     assert.equal(Number(claims.exp) - Number(claims.iat), 300)
     assert.equal('patient' in claims || 'fhirUser' in claims, false)
   })
 
-  it('ends with its client, and not with an earlier one that had its id', async () => {
+  it('revokes the tokens with their client, and not those of a later client with the same id', async () => {
     const token = (await ask('__launch-contexts.c')).json().access_token
-    const knock = () => house.visitor().post('/launch-contexts', '', { authorization: `Bearer ${token}` })
+    const knock = () => auth.openBrowser().post('/launch-contexts', '', { authorization: `Bearer ${token}` })
     const end = (createdAt: number) =>
       revoke(
-        house.store.db,
+        auth.store.db,
         makeClientTokenPrefix({ id: 'back-end', createdAt }),
-        house.time.now,
-        house.time.now + 1,
+        auth.time.now,
+        auth.time.now + 1,
       )
-    await end(house.time.now - 1)
+    await end(auth.time.now - 1)
     assert.equal((await knock()).statusCode, 400)
-    await end(house.time.now)
+    await end(auth.time.now)
     assert.equal((await knock()).statusCode, 401)
-    await house.store.db.deleteFrom('revocation').execute()
+    await auth.store.db.deleteFrom('revocation').execute()
   })
 
-  it('stays at 300 s where access tokens live longer, and below where they do not', async () => {
+  it('limits the lifetime to 300 s, or to a shorter configured lifetime', async () => {
     for (const [ttl, expected] of [
       [3600, 300],
       [60, 60],
@@ -77,8 +77,8 @@ describe('client_credentials', () => {
         jwks: client.jwks,
         scope: 'system/*.rs',
       })
-      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof() }
-      assert.equal((await other.token(form)).json().expires_in, expected)
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() }
+      assert.equal((await other.requestToken(form)).json().expires_in, expected)
     }
   })
 
@@ -111,12 +111,12 @@ describe('client_credentials', () => {
       assert.equal(response.json().error, 'invalid_scope')
     })
 
-  it('is not for a client with a secret, nor for a public one', async () => {
+  it('refuses a client with a secret, and a public client', async () => {
     const secret = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
-    await house.addClient({ client_id: 'secret', ...secret, scope: 'system/*.rs' })
-    await house.addClient({ client_id: 'public', scope: 'system/*.rs' })
+    await auth.addClient({ client_id: 'secret', ...secret, scope: 'system/*.rs' })
+    await auth.addClient({ client_id: 'public', scope: 'system/*.rs' })
     for (const client of [{ client_id: 'secret', client_secret: 's' }, { client_id: 'public' }]) {
-      const response = await house.token({
+      const response = await auth.requestToken({
         grant_type: 'client_credentials',
         scope: 'system/*.rs',
         ...client,
@@ -126,8 +126,8 @@ describe('client_credentials', () => {
     }
   })
 
-  it('gives no system/ scope where the FHIR server does not honour it', async () => {
-    const fhir = { ...house.settings.fhir, scopeContexts: ['patient', 'user'] as const }
+  it('grants no system/ scope if the FHIR server does not honour it', async () => {
+    const fhir = { ...auth.settings.fhir, scopeContexts: ['patient', 'user'] as const }
     const other = await TestAuthServer.open(await open(), { settings: { fhir } })
     const client = new SigningClient('b', other.time)
     await other.addClient({
@@ -136,7 +136,7 @@ describe('client_credentials', () => {
       jwks: client.jwks,
       scope: 'system/*.rs',
     })
-    const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof() }
-    assert.equal((await other.token(form)).json().error, 'invalid_scope')
+    const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() }
+    assert.equal((await other.requestToken(form)).json().error, 'invalid_scope')
   })
 })

@@ -5,27 +5,27 @@ import { eachDatabase } from '../../../test/support/databases.ts'
 import {
   computeChallenge,
   decodeClaims,
-  readAnswer,
-  strangerToken,
+  readRedirect,
   TestAuthServer,
+  unknownToken,
   VERIFIER,
 } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 
 eachDatabase((_name, open) => {
   describe('exchangeCode', () => {
-    let house: TestAuthServer
-    let visitor: TestBrowser
+    let auth: TestAuthServer
+    let browser: TestBrowser
     before(async () => {
-      house = await TestAuthServer.open(await open())
-      visitor = await house.loggedIn()
-      await house.addClient({ client_id: 'other', scope: 'launch openid patient/*.rs' })
+      auth = await TestAuthServer.open(await open())
+      browser = await auth.logIn()
+      await auth.addClient({ client_id: 'other', scope: 'launch openid patient/*.rs' })
     })
 
-    it('answers with token, scope, patient, encounter and banner', async () => {
-      const launch = await house.launch(visitor, { encounterId: 'enc-1' })
-      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
-      const response = await house.exchange(code)
+    it('returns token, scope, patient, encounter and banner', async () => {
+      const launch = await auth.launch(browser, { encounterId: 'enc-1' })
+      const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
+      const response = await auth.exchange(code)
       const body = response.json()
       assert.equal(response.statusCode, 200)
       assert.equal(response.headers['cache-control'], 'no-store')
@@ -40,7 +40,7 @@ eachDatabase((_name, open) => {
           expires_in: 300,
           // The login's 8 hours: no time passes in this test.
           refresh_token_expires_in: 28_800,
-          scope: house.settings.app.scope,
+          scope: auth.settings.app.scope,
           patient: 'juniper',
           encounter: 'enc-1',
           need_patient_banner: true,
@@ -52,18 +52,18 @@ eachDatabase((_name, open) => {
     })
 
     it('signs an access token with the specified claims, and no others', async () => {
-      const launch = await house.launch(visitor, { encounterId: 'enc-1' })
-      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
-      const { access_token: token } = (await house.exchange(code)).json()
-      const keys = createLocalJWKSet((await visitor.get('/oauth2/jwks')).json())
+      const launch = await auth.launch(browser, { encounterId: 'enc-1' })
+      const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
+      const { access_token: token } = (await auth.exchange(code)).json()
+      const keys = createLocalJWKSet((await browser.get('/oauth2/jwks')).json())
       const { payload, protectedHeader } = await jwtVerify(token, keys, {
         issuer: 'http://localhost:9000',
         audience: 'http://localhost:8080/fhir',
         typ: 'at+jwt',
         algorithms: ['RS256'],
-        currentDate: new Date(house.time.now),
+        currentDate: new Date(auth.time.now),
       })
-      const { id } = await house.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+      const { id } = await auth.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
       assert.equal(typeof protectedHeader.kid, 'string')
       assert.equal(typeof payload.jti, 'string')
       assert.deepEqual(
@@ -73,10 +73,10 @@ eachDatabase((_name, open) => {
           sub: id,
           aud: 'http://localhost:8080/fhir',
           client_id: 'sallyport-app',
-          scope: house.settings.app.scope,
+          scope: auth.settings.app.scope,
           jti: '',
-          iat: house.time.now / 1000,
-          exp: house.time.now / 1000 + 300,
+          iat: auth.time.now / 1000,
+          exp: auth.time.now / 1000 + 300,
           patient: 'juniper',
           encounter: 'enc-1',
           fhirUser: 'http://localhost:8080/fhir/Practitioner/practitioner-1',
@@ -84,36 +84,36 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('signs an id_token for the client, with nonce, name and absolute fhirUser', async () => {
-      const { id_token: token } = (await house.exchange(await house.code(visitor))).json()
+    it('signs an ID token for the client, with nonce, name and absolute fhirUser', async () => {
+      const { id_token: token } = (await auth.exchange(await auth.getCode(browser))).json()
       const claims = decodeClaims(token)
       assert.equal(claims.aud, 'sallyport-app')
       assert.equal(claims.nonce, 'nonce-1')
       assert.equal(claims.name, 'Dr. Robin Ahmadi')
       assert.equal(claims.fhirUser, 'http://localhost:8080/fhir/Practitioner/practitioner-1')
-      assert.equal(claims.auth_time, house.time.now / 1000)
+      assert.equal(claims.auth_time, auth.time.now / 1000)
     })
 
-    it('leaves encounter, refresh_token and id_token out where they do not apply', async () => {
+    it('omits encounter, refresh_token and id_token if they do not apply', async () => {
       const scope = 'launch patient/Patient.rs'
-      const body = (await house.exchange(await house.code(visitor, { scope }))).json()
+      const body = (await auth.exchange(await auth.getCode(browser, { scope }))).json()
       assert.equal(body.scope, scope)
       for (const name of ['encounter', 'refresh_token', 'id_token']) assert.equal(name in body, false, name)
       assert.equal('fhirUser' in decodeClaims(body.access_token), false)
     })
 
-    it('ends the whole grant when a code is used again', async () => {
-      const code = await house.code(visitor)
-      const { refresh_token: token } = (await house.exchange(code)).json()
-      const again = await house.exchange(code)
+    it('revokes the whole grant if a code is used again', async () => {
+      const code = await auth.getCode(browser)
+      const { refresh_token: token } = (await auth.exchange(code)).json()
+      const again = await auth.exchange(code)
       assert.equal(again.statusCode, 400)
       assert.equal(again.json().error, 'invalid_grant')
-      assert.equal((await house.refresh(token)).json().error, 'invalid_grant')
+      assert.equal((await auth.refresh(token)).json().error, 'invalid_grant')
     })
 
-    it('lets exactly one of 50 simultaneous exchanges win', async () => {
-      const code = await house.code(visitor)
-      const responses = await Promise.all(Array.from({ length: 50 }, () => house.exchange(code)))
+    it('succeeds for exactly one of 50 concurrent exchanges', async () => {
+      const code = await auth.getCode(browser)
+      const responses = await Promise.all(Array.from({ length: 50 }, () => auth.exchange(code)))
       const won = responses.filter(response => response.statusCode === 200)
       const lost = responses.filter(response => response.statusCode === 400)
       assert.deepEqual([won.length, lost.length], [1, 49])
@@ -121,64 +121,64 @@ eachDatabase((_name, open) => {
     })
 
     it('refuses a code after 60 seconds', async () => {
-      const [late, inTime] = [await house.code(visitor), await house.code(visitor)]
-      house.time.now += 59_999
-      assert.equal((await house.exchange(inTime)).statusCode, 200)
-      house.time.now += 1
-      assert.equal((await house.exchange(late)).json().error, 'invalid_grant')
+      const [late, inTime] = [await auth.getCode(browser), await auth.getCode(browser)]
+      auth.time.now += 59_999
+      assert.equal((await auth.exchange(inTime)).statusCode, 200)
+      auth.time.now += 1
+      assert.equal((await auth.exchange(late)).json().error, 'invalid_grant')
     })
 
-    it('refuses a code with another client, redirect or verifier, and keeps it for the right one', async () => {
-      const code = await house.code(visitor)
+    it('refuses a code with another client, redirect URI or verifier, and keeps it valid for the right one', async () => {
+      const code = await auth.getCode(browser)
       const cases: readonly Readonly<Record<string, string>>[] = [
         { client_id: 'other' },
         { redirect_uri: 'http://localhost:8081/callback/' },
         { code_verifier: `${VERIFIER}x` },
         { code_verifier: computeChallenge(VERIFIER) },
         { code_verifier: 'short' },
-        { code: strangerToken },
+        { code: unknownToken },
       ]
       for (const different of cases) {
-        const response = await house.exchange(code, different)
+        const response = await auth.exchange(code, different)
         assert.equal(response.statusCode, 400, JSON.stringify(different))
         assert.equal(response.json().error, 'invalid_grant', JSON.stringify(different))
       }
-      assert.equal((await house.exchange(code)).statusCode, 200)
+      assert.equal((await auth.exchange(code)).statusCode, 200)
     })
 
-    it('refuses a request that lacks code, redirect_uri or code_verifier', async () => {
-      const code = await house.code(visitor)
+    it('refuses a request without code, redirect_uri or code_verifier', async () => {
+      const code = await auth.getCode(browser)
       for (const name of ['code', 'redirect_uri', 'code_verifier']) {
-        const response = await house.exchange(code, { [name]: '' })
+        const response = await auth.exchange(code, { [name]: '' })
         assert.equal(response.statusCode, 400, name)
         assert.equal(response.json().error, 'invalid_request', name)
       }
     })
 
-    it('refuses a code of a clinician who logged out, or was disabled', async () => {
-      await house.addClinician('leaving')
-      const leaving = await house.loggedIn('leaving')
-      const code = await house.code(leaving)
+    it('refuses a code of a clinician who logged out or was disabled', async () => {
+      await auth.addClinician('leaving')
+      const leaving = await auth.logIn('leaving')
+      const code = await auth.getCode(leaving)
       await leaving.post('/logout', {})
-      assert.equal((await house.exchange(code)).json().error, 'invalid_grant')
+      assert.equal((await auth.exchange(code)).json().error, 'invalid_grant')
 
       await leaving.login('leaving')
-      const second = await house.code(leaving)
-      const disable = house.store.db.updateTable('clinician').set({ disabled: true })
+      const second = await auth.getCode(leaving)
+      const disable = auth.store.db.updateTable('clinician').set({ disabled: true })
       await disable.where('username', '=', 'leaving').execute()
-      assert.equal((await house.exchange(second)).json().error, 'invalid_grant')
+      assert.equal((await auth.exchange(second)).json().error, 'invalid_grant')
     })
 
-    it('keeps no code, token or secret readable in the database', async () => {
-      const launch = await house.launch(visitor)
-      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
-      const { refresh_token: token } = (await house.exchange(code)).json()
+    it('stores no readable code, token or secret in the database', async () => {
+      const launch = await auth.launch(browser)
+      const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
+      const { refresh_token: token } = (await auth.exchange(code)).json()
       const tables = ['launch_token', 'authorization_code', 'refresh_token', 'login', 'grant'] as const
       const rows = await Promise.all(
-        tables.map(table => house.store.db.selectFrom(table).selectAll().execute()),
+        tables.map(table => auth.store.db.selectFrom(table).selectAll().execute()),
       )
       const text = JSON.stringify(rows)
-      for (const secret of [launch, code, token, ...visitor.cookies.values()])
+      for (const secret of [launch, code, token, ...browser.cookies.values()])
         assert.equal(text.includes(secret), false)
     })
   })

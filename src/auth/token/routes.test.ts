@@ -6,15 +6,15 @@ import { openTestStore } from '../testing/test-store.ts'
 
 describe('POST /oauth2/token', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    await house.addClient({
+    auth = await TestAuthServer.open(await open())
+    await auth.addClient({
       client_id: 'secret:ive',
       auth_method: 'client_secret',
       secret_hash: sha256('s+cret %'),
     })
-    await house.addClient({ client_id: 'keyed', auth_method: 'private_key_jwt' })
+    await auth.addClient({ client_id: 'keyed', auth_method: 'private_key_jwt' })
   })
 
   const basic = (id: string, secret: string) => ({
@@ -32,7 +32,7 @@ describe('POST /oauth2/token', () => {
   ]
   for (const [name, more, headers] of proven) {
     it(`accepts ${name}`, async () => {
-      const response = await house.token({ ...form, ...more }, headers)
+      const response = await auth.requestToken({ ...form, ...more }, headers)
       assert.equal(response.statusCode, 400)
       assert.equal(response.json().error, 'invalid_grant')
     })
@@ -61,7 +61,7 @@ describe('POST /oauth2/token', () => {
   ]
   for (const [name, more, headers] of unproven) {
     it(`refuses ${name}`, async () => {
-      const response = await house.token({ ...form, ...more }, headers)
+      const response = await auth.requestToken({ ...form, ...more }, headers)
       assert.equal(response.statusCode, 401)
       assert.equal(response.json().error, 'invalid_client')
       assert.match(String(response.headers['www-authenticate']), /^Basic realm=/)
@@ -70,43 +70,43 @@ describe('POST /oauth2/token', () => {
     })
   }
 
-  it('does not tell an unknown client from a wrong secret', async () => {
-    const unknown = await house.token({ ...form, client_id: 'nobody', client_secret: 'x' })
-    const wrong = await house.token({ ...form, client_id: 'secret:ive', client_secret: 'x' })
+  it('does not distinguish an unknown client from a wrong secret', async () => {
+    const unknown = await auth.requestToken({ ...form, client_id: 'nobody', client_secret: 'x' })
+    const wrong = await auth.requestToken({ ...form, client_id: 'secret:ive', client_secret: 'x' })
     assert.deepEqual(unknown.json(), wrong.json())
   })
 
   it('refuses two authentication methods, and two different client ids', async () => {
-    const both = await house.token({ ...form, client_secret: 's+cret %' }, encoded)
+    const both = await auth.requestToken({ ...form, client_secret: 's+cret %' }, encoded)
     assert.equal(both.json().error, 'invalid_request')
-    const different = await house.token({ ...form, client_id: 'sallyport-app' }, encoded)
+    const different = await auth.requestToken({ ...form, client_id: 'sallyport-app' }, encoded)
     assert.equal(different.json().error, 'invalid_request')
   })
 
-  it('refuses parameters that come twice, or with a NUL', async () => {
+  it('refuses repeated parameters, and parameters with a NUL', async () => {
     for (const body of [
       'grant_type=refresh_token&grant_type=refresh_token&client_id=sallyport-app&refresh_token=x',
       'grant_type=refresh_token&client_id=sallyport-app&client_id=sallyport-app&refresh_token=x',
       'grant_type=refresh_token&client_id=sallyport-app%00&refresh_token=x',
     ]) {
-      const response = await house.visitor().post('/oauth2/token', body)
+      const response = await auth.openBrowser().post('/oauth2/token', body)
       assert.equal(response.statusCode, 400, body)
       assert.equal(response.json().error, 'invalid_request')
     }
   })
 
-  it('refuses a grant type that is missing or unknown', async () => {
+  it('refuses a missing or unknown grant type', async () => {
     const client = { client_id: 'sallyport-app' }
-    assert.equal((await house.token(client)).json().error, 'invalid_request')
+    assert.equal((await auth.requestToken(client)).json().error, 'invalid_request')
     for (const type of ['password', 'implicit', 'toString', '__proto__'])
       assert.equal(
-        (await house.token({ ...client, grant_type: type })).json().error,
+        (await auth.requestToken({ ...client, grant_type: type })).json().error,
         'unsupported_grant_type',
         type,
       )
   })
 
-  it('reads forms only', async () => {
+  it('accepts only forms', async () => {
     const payload = JSON.stringify({ ...form, client_id: 'sallyport-app' })
     for (const type of [
       'application/json',
@@ -114,7 +114,7 @@ describe('POST /oauth2/token', () => {
       'application/x-www-form-urlencodedish',
       undefined,
     ]) {
-      const response = await house.app.inject({
+      const response = await auth.app.inject({
         method: 'POST',
         url: '/oauth2/token',
         payload: type === 'application/x-www-form-urlencodedish' ? 'a=b' : payload,
@@ -126,21 +126,25 @@ describe('POST /oauth2/token', () => {
     }
   })
 
-  it('answers a body over the limit with 413 and an OAuth error', async () => {
-    const response = await house.token({ ...form, client_id: 'sallyport-app', more: 'x'.repeat(70_000) })
+  it('responds to a body over the limit with 413 and an OAuth error', async () => {
+    const response = await auth.requestToken({
+      ...form,
+      client_id: 'sallyport-app',
+      more: 'x'.repeat(70_000),
+    })
     assert.equal(response.statusCode, 413)
     assert.equal(response.json().error, 'invalid_request')
   })
 
-  it('accepts a request that a page of another site sends, as no cookie opens it', async () => {
+  it('accepts a cross-site request, because it uses no cookie', async () => {
     const headers = { origin: 'http://localhost:8081', 'sec-fetch-site': 'same-site' }
-    const response = await house.token({ ...form, client_id: 'sallyport-app' }, headers)
+    const response = await auth.requestToken({ ...form, client_id: 'sallyport-app' }, headers)
     assert.equal(response.json().error, 'invalid_grant')
   })
 
-  it('lets browser apps read the answer from their registered origins only, errors included', async () => {
+  it('allows browser apps to read responses from their registered origins only, including errors', async () => {
     const ask = async (origin: string, client_id: string) => {
-      const response = await house.token({ ...form, client_id }, { origin })
+      const response = await auth.requestToken({ ...form, client_id }, { origin })
       assert.equal(response.headers.vary, 'Origin')
       assert.equal(response.headers['access-control-allow-credentials'], undefined)
       return response.headers['access-control-allow-origin']
@@ -153,9 +157,9 @@ describe('POST /oauth2/token', () => {
     assert.equal(await ask('null', 'sallyport-app'), undefined)
   })
 
-  it('answers preflights of registered origins', async () => {
+  it('responds to preflights of registered origins', async () => {
     const preflight = (origin: string) =>
-      house.app.inject({
+      auth.app.inject({
         method: 'OPTIONS',
         url: '/oauth2/token',
         headers: { origin, 'access-control-request-method': 'POST' },

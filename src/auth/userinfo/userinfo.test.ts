@@ -5,18 +5,18 @@ import { openTestStore } from '../testing/test-store.ts'
 
 describe('/oauth2/userinfo', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   before(async () => {
-    house = await TestAuthServer.open(await open())
+    auth = await TestAuthServer.open(await open())
   })
 
   const ask = (authorization: string | undefined, method: 'GET' | 'POST' = 'GET', url = '/oauth2/userinfo') =>
-    house.app.inject({ method, url, headers: authorization === undefined ? {} : { authorization } })
+    auth.app.inject({ method, url, headers: authorization === undefined ? {} : { authorization } })
   async function requestTokens(scope?: string) {
-    return (await house.exchange(await house.code(await house.loggedIn(), scope ? { scope } : {}))).json()
+    return (await auth.exchange(await auth.getCode(await auth.logIn(), scope ? { scope } : {}))).json()
   }
 
-  it('says the same as the id_token, by GET and by POST', async () => {
+  it('returns the claims of the ID token, for GET and POST', async () => {
     const tokens = await requestTokens()
     const { sub, fhirUser, name } = decodeClaims(tokens.id_token)
     for (const method of ['GET', 'POST'] as const) {
@@ -27,13 +27,13 @@ describe('/oauth2/userinfo', () => {
     }
   })
 
-  it('says no more than the scope', async () => {
+  it('returns only the claims of the granted scope', async () => {
     const { access_token: token } = await requestTokens('launch openid patient/Patient.rs')
     const body = (await ask(`bearer ${token}`)).json()
     assert.deepEqual(Object.keys(body), ['sub'])
   })
 
-  it('refuses a token without openid with 403, and what is no token of ours with 401', async () => {
+  it('refuses a token without openid with 403, and an invalid token with 401', async () => {
     const { access_token: narrow } = await requestTokens('launch fhirUser patient/Patient.rs')
     const response = await ask(`Bearer ${narrow}`)
     assert.equal(response.statusCode, 403)
@@ -51,8 +51,8 @@ describe('/oauth2/userinfo', () => {
     assert.equal(inQuery.statusCode, 401)
   })
 
-  it('may be read by pages of the client’s own origin only', async () => {
-    await house.addClient({ client_id: 'other' })
+  it("may be read by pages of the client's own origin only", async () => {
+    await auth.addClient({ client_id: 'other' })
     const { access_token: token } = await requestTokens()
     for (const [origin, allowed] of [
       ['http://localhost:8081', 'http://localhost:8081'],
@@ -60,20 +60,20 @@ describe('/oauth2/userinfo', () => {
       ['https://evil.example', undefined],
     ] as const) {
       const headers = { authorization: `Bearer ${token}`, origin }
-      const response = await house.app.inject({ url: '/oauth2/userinfo', headers })
+      const response = await auth.app.inject({ url: '/oauth2/userinfo', headers })
       assert.equal(response.statusCode, 200)
       assert.equal(response.headers['access-control-allow-origin'], allowed, origin)
       assert.equal(response.headers.vary, 'Origin')
     }
   })
 
-  it('refuses a token once its clinician signed out, or it expired', async () => {
-    const visitor = await house.loggedIn()
-    const { access_token: token } = (await house.exchange(await house.code(visitor))).json()
-    await visitor.post('/logout', {})
+  it('refuses a token after its clinician signed out or it expired', async () => {
+    const browser = await auth.logIn()
+    const { access_token: token } = (await auth.exchange(await auth.getCode(browser))).json()
+    await browser.post('/logout', {})
     assert.equal((await ask(`Bearer ${token}`)).statusCode, 401)
     const { access_token: later } = await requestTokens()
-    house.time.now += 300_000
+    auth.time.now += 300_000
     assert.equal((await ask(`Bearer ${later}`)).statusCode, 401)
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { bundle, type ScriptedEhr, startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
 import { API_PATHS, PATIENT, useSessionApi } from '../../../test/support/session-api.ts'
-import { APP_SCOPE, launched, sessionApp } from '../../../test/support/session-app.ts'
+import { APP_SCOPE, launchBrowser, sessionApp } from '../../../test/support/session-app.ts'
 
 describe('the session API', () => {
   const api = useSessionApi()
@@ -69,7 +69,7 @@ describe('the session API', () => {
 
     it('omits encounterId if there is none', async () => {
       api.ehr.script.token = { encounter: undefined }
-      const other = await launched(api.app, api.ehr.fhirBaseUrl)
+      const other = await launchBrowser(api.app, api.ehr.fhirBaseUrl)
       assert.equal('encounterId' in (await other.get('/api/session')).json(), false)
     })
 
@@ -97,7 +97,7 @@ describe('the session API', () => {
     ] as const) {
       it(`shows fhirUser ${fhirUser} as ${JSON.stringify(shown)}`, async () => {
         api.ehr.script.claims = { fhirUser }
-        const other = await launched(api.app, api.ehr.fhirBaseUrl)
+        const other = await launchBrowser(api.app, api.ehr.fhirBaseUrl)
         const body = (await other.get('/api/me')).json()
         assert.deepEqual(body, { subject: 'clinician-1', name: 'Dr. Robin Ahmadi', ...shown })
       })
@@ -221,7 +221,7 @@ describe('the session API', () => {
     it('causes 502 transient if it is unreachable, and the session continues', async () => {
       const going = await startScriptedEhr()
       const lonely = await sessionApp(api.store, [going.fhirBaseUrl], { clock: api.clock })
-      const other = await launched(lonely, going.fhirBaseUrl)
+      const other = await launchBrowser(lonely, going.fhirBaseUrl)
       await going.close()
       const response = await other.get('/api/summary')
       assert.equal(response.statusCode, 502)

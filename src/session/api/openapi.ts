@@ -20,7 +20,7 @@ const NO_SCOPE_NEEDED = 'No scope is needed.'
 /** Errors that every endpoint may return, and errors of some endpoints only (API-11). */
 export const ERRORS = {
   400: 'A parameter is unknown or has an invalid value (`invalid`).',
-  401: 'There is no session, the session is over, or the FHIR server no longer accepts it (`login`).',
+  401: 'There is no session, the session has ended, or the FHIR server no longer accepts it (`login`).',
   403: 'A required scope was not granted (`forbidden`, naming it), or the FHIR server refuses.',
   404: 'The FHIR server has no such record (`not-found`).',
   409: 'X-Session-Id is not the session of the cookie: another launch replaced it (`conflict`).',

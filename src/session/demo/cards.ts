@@ -61,7 +61,7 @@ function adviseOn(what: string, failure: Failure): string {
     case 'missing-scope':
       return `The record may contain ${what}. Check the full record.`
     case 'access-refused':
-      return `The FHIR server does not let this session see ${what}.`
+      return `The FHIR server refuses this session access to ${what}.`
     default:
       return `The record may contain ${what}. Reload the page, or check the full record.`
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { bundle } from '../../../test/support/scripted-ehr.ts'
-import { launched, useAppHouse } from '../../../test/support/session-app.ts'
+import { launchBrowser, useSessionApp } from '../../../test/support/session-app.ts'
 
 const SUBJECT = { reference: 'Patient/juniper' }
 const PATIENT = {
@@ -51,11 +51,11 @@ function pressure(date: string, systolic: number, diastolic: number) {
 }
 
 describe('the demo app page', () => {
-  const house = useAppHouse()
+  const setup = useSessionApp()
   let browser: AppBrowser
   beforeEach(async () => {
-    const now = house.clock()
-    house.ehr.records.push(
+    const now = setup.clock()
+    setup.ehr.records.push(
       PATIENT,
       condition('Atrial fibrillation'),
       condition('Hypothyroidism', {
@@ -67,14 +67,14 @@ describe('the demo app page', () => {
       pressure(new Date(now).toISOString(), 142, 84),
       pressure(new Date(now - 30 * 86_400_000).toISOString(), 160, 92),
     )
-    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
   })
 
   const page = async () => (await browser.get('/')).body
 
   it('shows blood pressure with every digit that is recorded', async () => {
-    const text = JSON.stringify(bundle([pressure(new Date(house.clock()).toISOString(), 142, 84)]))
-    house.ehr.script.fhir = (url, reply) =>
+    const text = JSON.stringify(bundle([pressure(new Date(setup.clock()).toISOString(), 142, 84)]))
+    setup.ehr.script.fhir = (url, reply) =>
       url.pathname.endsWith('/Observation')
         ? reply
             .type('application/fhir+json')
@@ -101,7 +101,7 @@ describe('the demo app page', () => {
   it('says "Sample data" only for a generated patient', async () => {
     assert.doesNotMatch(await page(), /Sample data/)
     const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
-    house.ehr.records[0] = { ...PATIENT, meta: { tag } }
+    setup.ehr.records[0] = { ...PATIENT, meta: { tag } }
     assert.match(await page(), /Sample data/)
   })
 
@@ -119,12 +119,12 @@ describe('the demo app page', () => {
   it('tells an open page by HEAD whether its record may still be shown, without extending the session', async () => {
     const ends = async () => (await browser.get('/api/session')).json().expiresAt
     const before = await ends()
-    house.clock.advance(60)
+    setup.clock.advance(60)
     assert.equal((await browser.head('/')).statusCode, 200)
     assert.equal(await ends(), before)
     // As after access is removed: the FHIR server rejects both tokens.
-    house.ehr.script.fhir = (_url, reply) => reply.code(401).send({ resourceType: 'OperationOutcome' })
-    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+    setup.ehr.script.fhir = (_url, reply) => reply.code(401).send({ resourceType: 'OperationOutcome' })
+    setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
     assert.equal((await browser.head('/')).statusCode, 401)
   })
 
@@ -140,14 +140,14 @@ describe('the demo app page', () => {
     assert.match(policy, /default-src 'none'/)
     assert.doesNotMatch(policy, /unsafe|https?:|\*/)
     assert.doesNotMatch(response.body, / style=| on[a-z]+=/)
-    for (const token of house.ehr.issued) assert.ok(!response.body.includes(token))
+    for (const token of setup.ehr.issued) assert.ok(!response.body.includes(token))
     assert.equal(response.headers['cache-control'], 'no-store')
   })
 
   it('escapes recorded text', async () => {
-    house.ehr.records.length = 0
+    setup.ehr.records.length = 0
     const evil = '<img src=x onerror=alert(1)>'
-    house.ehr.records.push(
+    setup.ehr.records.push(
       { ...PATIENT, name: [{ family: evil, given: [evil] }] },
       condition(evil),
       medication(evil, evil),
@@ -166,9 +166,9 @@ describe('the demo app page', () => {
       period: { start: '2026-11-13' },
     }
     const shown = async (scope: string, ...encounters: object[]) => {
-      house.ehr.records.push(...(encounters as Record<string, unknown>[]))
-      house.ehr.script.token = { scope: `launch patient/Patient.rs ${scope}` }
-      browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      setup.ehr.records.push(...(encounters as Record<string, unknown>[]))
+      setup.ehr.script.token = { scope: `launch patient/Patient.rs ${scope}` }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       const [, rest = ''] = (await page()).split('<dt>Encounter</dt><dd>')
       const [said = ''] = rest.split('</dd>')
       assert.match(rest, /<summary>Encounter id<\/summary><p class="url url--block">visit-1<\/p>/)
@@ -185,7 +185,7 @@ describe('the demo app page', () => {
 
     it('says that it is not shared if its scope is not granted, and does not request it', async () => {
       assert.equal(await shown('', ENCOUNTER), 'Chosen at the launch|Not shared with this app|')
-      assert(!house.ehr.seen.some(({ path }) => path.includes('/Encounter')))
+      assert(!setup.ehr.seen.some(({ path }) => path.includes('/Encounter')))
     })
 
     it('shows the rest if it cannot be loaded or belongs to another patient', async () => {
@@ -196,8 +196,8 @@ describe('the demo app page', () => {
     })
 
     it('says None if there is none', async () => {
-      house.ehr.script.token = { encounter: undefined }
-      browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      setup.ehr.script.token = { encounter: undefined }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       const body = await page()
       assert.match(body, /<dt>Encounter<\/dt><dd>None<\/dd>/)
       assert.doesNotMatch(body, /Encounter id/)
@@ -205,7 +205,7 @@ describe('the demo app page', () => {
   })
 
   it('says when nothing is recorded', async () => {
-    house.ehr.records.length = 1
+    setup.ehr.records.length = 1
     const body = await page()
     for (const text of [
       'No active condition recorded',
@@ -216,31 +216,31 @@ describe('the demo app page', () => {
   })
 
   it('says which data is not shared, never that there is none', async () => {
-    house.ehr.script.token = { scope: 'launch patient/Patient.rs', id_token: undefined }
-    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.script.token = { scope: 'launch patient/Patient.rs', id_token: undefined }
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     const body = await page()
     assert.equal(body.match(/<b>Not shared with this app\.<\/b>/g)?.length, 3)
     assert.doesNotMatch(body, /No active/)
   })
 
   it('shows the id if the name is not shared', async () => {
-    house.ehr.script.token = { scope: 'launch patient/Condition.rs', id_token: undefined }
-    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.script.token = { scope: 'launch patient/Condition.rs', id_token: undefined }
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     const body = await page()
     assert.match(body, /<h1 class="patient__name">Name not shared with this app<\/h1>/)
     assert.match(body, /<dt>FHIR id<\/dt><dd>juniper<\/dd>/)
   })
 
   it('omits the banner if the EHR shows it, but names the patient on paper', async () => {
-    house.ehr.script.token = { need_patient_banner: false }
-    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.script.token = { need_patient_banner: false }
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     const body = await page()
     assert.doesNotMatch(body, /class="patient /)
     assert.match(body, /<p class="print"><b>Juniper, Alba \(Ms\)<\/b>, born 14-Mar-1958, MRN SYN-004127<\/p>/)
   })
 
   it('shows the other parts when one cannot be loaded', async () => {
-    house.ehr.script.fhir = (url, reply) => {
+    setup.ehr.script.fhir = (url, reply) => {
       if (url.pathname.endsWith('/Condition')) return reply.code(500).send()
       return url.pathname.includes('/Patient/') ? PATIENT : bundle([])
     }
@@ -252,29 +252,29 @@ describe('the demo app page', () => {
   })
 
   it('says when fewer are shown than there are', async () => {
-    house.ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`Condition ${at}`)))
+    setup.ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`Condition ${at}`)))
     assert.match(await page(), /50 of 62 active, newest first/)
   })
 
   it('says since when the FHIR server has not responded', async () => {
-    house.ehr.script.fhir = (_url, reply) => reply.code(503).send()
+    setup.ehr.script.fhir = (_url, reply) => reply.code(503).send()
     await browser.get('/api/patient')
     const since = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' }).format(
-      house.clock(),
+      setup.clock(),
     )
-    house.clock.advance(65)
+    setup.clock.advance(65)
     const response = await browser.get('/')
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /Patient records cannot be reached/)
     assert.match(response.body, new RegExp(`has not responded since (\\d\\d-\\w+-\\d+ )?${since}`))
     assert.match(response.body, /href="\/">Try again/)
-    house.ehr.script.fhir = undefined
+    setup.ehr.script.fhir = undefined
     assert.equal((await browser.get('/')).statusCode, 200)
   })
 
   it('says that the record is refused or gone', async () => {
     for (const status of [403, 404]) {
-      house.ehr.script.fhir = (_url, reply) => reply.code(status).send()
+      setup.ehr.script.fhir = (_url, reply) => reply.code(status).send()
       const response = await browser.get('/')
       assert.equal(response.statusCode, status)
       assert.match(response.body, /This record cannot be shown/)
@@ -282,32 +282,32 @@ describe('the demo app page', () => {
   })
 
   it('invites to launch if there is no session', async () => {
-    const response = await new AppBrowser(house.app).get('/')
+    const response = await new AppBrowser(setup.app).get('/')
     assert.equal(response.statusCode, 200)
     assert.match(response.body, /No patient is open/)
     assert.match(response.body, /href="http:\/\/localhost:9000\/portal"/)
   })
 
-  it('says when the session is over', async () => {
-    house.clock.advance(1800)
+  it('says when the session has ended', async () => {
+    setup.clock.advance(1800)
     const response = await browser.get('/')
     assert.equal(response.statusCode, 401)
-    assert.match(response.body, /Your session is over/)
+    assert.match(response.body, /Your session has ended/)
     assert.ok(!response.body.includes('Juniper'))
   })
 
   it('says the same if the auth server refuses to renew it', async () => {
-    house.clock.advance(300)
-    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+    setup.clock.advance(300)
+    setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
     const response = await browser.get('/')
     assert.equal(response.statusCode, 401)
-    assert.match(response.body, /Your session is over/)
+    assert.match(response.body, /Your session has ended/)
   })
 
   it('warns on load only if the end cannot be extended', async () => {
     assert.match(await page(), /id="session-last" role="status" hidden>/)
-    house.ehr.script.token = { expires_in: 100, refresh_token_expires_in: 200 }
-    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.script.token = { expires_in: 100, refresh_token_expires_in: 200 }
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     assert.match(await page(), /id="session-last" role="status">/)
   })
 

@@ -47,7 +47,7 @@ function sessionOverPage({ context, reference }: Occasion): StatePage {
     status: 401,
     page: renderErrorPage({
       kind: 'refused',
-      title: 'Your session is over',
+      title: 'Your session has ended',
       text: [
         "It expired, you signed out, or the app's access was removed. The record is closed, and you lost no work.",
         html`To continue, <b>launch the app again</b> from the patient list.`,

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
-import { APP_SCOPE, launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { APP_SCOPE, launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 
 describe('an EHR that returns invalid responses', () => {
-  const house = useAppHouse()
+  const setup = useSessionApp()
   const ENDPOINT = /^smart-configuration an endpoint or jwks_uri: Expected an http or https URL$/
 
   function checkLogged(): string {
-    const [line, ...more] = house.log().filter(({ msg }) => msg === 'Launch refused')
+    const [line, ...more] = setup.log().filter(({ msg }) => msg === 'Launch refused')
     assert.deepEqual(more, [])
-    const text = JSON.stringify(house.log())
-    for (const token of house.ehr.issued) assert.ok(!text.includes(token))
+    const text = JSON.stringify(setup.log())
+    for (const token of setup.ehr.issued) assert.ok(!text.includes(token))
     assert.doesNotMatch(text, /eyJ|code-/)
     return String(line?.check)
   }
@@ -36,8 +36,8 @@ describe('an EHR that returns invalid responses', () => {
       ],
     ] as const) {
       it(`refuses a configuration with ${what}`, async () => {
-        house.ehr.script.configuration = configuration
-        const response = await new AppBrowser(house.app).begin(house.ehr.fhirBaseUrl)
+        setup.ehr.script.configuration = configuration
+        const response = await new AppBrowser(setup.app).begin(setup.ehr.fhirBaseUrl)
         assert.equal(response.statusCode, 502)
         assert.match(response.body, /Patient records cannot be reached/)
         assert.match(checkLogged(), check)
@@ -66,15 +66,15 @@ describe('an EHR that returns invalid responses', () => {
       ['no code', /no authorization code/, q => q.delete('code')],
     ] as readonly (readonly [string, RegExp, (query: URLSearchParams) => void])[]) {
       it(`refuses a callback URL with ${what} as bad input and requests no token`, async () => {
-        const browser = new AppBrowser(house.app)
-        const address = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+        const browser = new AppBrowser(setup.app)
+        const address = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
         const url = new URL(address, 'http://localhost:8081')
         change(url.searchParams)
-        const before = house.ehr.tokenForms.length
+        const before = setup.ehr.tokenForms.length
         const response = await browser.get(`${url.pathname}${url.search}`)
         assert.equal(response.statusCode, 400)
         assert.match(response.body, /The sign-in could not be verified/)
-        assert.equal(house.ehr.tokenForms.length, before)
+        assert.equal(setup.ehr.tokenForms.length, before)
         assert.match(checkLogged(), check)
         assert.equal((await browser.get('/api/session')).statusCode, 401)
       })
@@ -113,12 +113,12 @@ describe('an EHR that returns invalid responses', () => {
       ],
     ] as const) {
       it(`refuses a response with ${what}`, async () => {
-        Object.assign(house.ehr.script, script)
-        const browser = new AppBrowser(house.app)
-        const response = await browser.launch(house.ehr.fhirBaseUrl)
+        Object.assign(setup.ehr.script, script)
+        const browser = new AppBrowser(setup.app)
+        const response = await browser.launch(setup.ehr.fhirBaseUrl)
         assert.equal(response.statusCode, 502)
         assert.match(response.body, /The sign-in could not be verified/)
-        for (const token of house.ehr.issued) assert.ok(!response.body.includes(token))
+        for (const token of setup.ehr.issued) assert.ok(!response.body.includes(token))
         assert.match(checkLogged(), check)
         assert.equal((await browser.get('/api/session')).statusCode, 401)
       })
@@ -127,7 +127,7 @@ describe('an EHR that returns invalid responses', () => {
 })
 
 describe("the auth server's response to a launch", () => {
-  const house = useAppHouse()
+  const setup = useSessionApp()
 
   it('explains an OAuth error and requests no token', async () => {
     for (const [error, status, title] of [
@@ -138,24 +138,24 @@ describe("the auth server's response to a launch", () => {
       ['something_new', 400, /This launch was refused/],
       ['constructor', 400, /This launch was refused/],
     ] as const) {
-      house.ehr.script.callback = {
+      setup.ehr.script.callback = {
         error,
         code: undefined,
         error_description: 'Launch token used <b>before</b>',
       }
-      const browser = new AppBrowser(house.app)
-      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const browser = new AppBrowser(setup.app)
+      const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       const response = await browser.get(callback)
       assert.equal(response.statusCode, status)
       assert.match(response.body, title)
       assert.match(response.body, new RegExp(`<code>${error}</code>`))
       assert.match(response.body, /Launch token used &lt;b&gt;before&lt;\/b&gt;/)
     }
-    assert.deepEqual(house.ehr.tokenForms, [])
+    assert.deepEqual(setup.ehr.tokenForms, [])
   })
 
   it('shows nothing of an OAuth error with an unknown state', async () => {
-    const response = await new AppBrowser(house.app).get(
+    const response = await new AppBrowser(setup.app).get(
       '/callback?error=access_denied&error_description=Call+555&state=x',
     )
     assert.equal(response.statusCode, 400)
@@ -163,16 +163,16 @@ describe("the auth server's response to a launch", () => {
   })
 
   it('refuses a launch without a patient and revokes the tokens', async () => {
-    house.ehr.script.token = { patient: undefined }
-    const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
+    setup.ehr.script.token = { patient: undefined }
+    const response = await new AppBrowser(setup.app).launch(setup.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 400)
-    assert.match(response.body, /This launch names no patient/)
-    assert.deepEqual(house.ehr.revoked.toSorted(), house.ehr.issued.toSorted())
+    assert.match(response.body, /This launch has no patient/)
+    assert.deepEqual(setup.ehr.revoked.toSorted(), setup.ehr.issued.toSorted())
   })
 
   it('takes the patient from the token response, not from the id_token', async () => {
-    house.ehr.script.claims = { patient: 'someone-else' }
-    const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.script.claims = { patient: 'someone-else' }
+    const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     assert.equal((await browser.get('/api/session')).json().patientId, 'juniper')
   })
 
@@ -183,54 +183,54 @@ describe("the auth server's response to a launch", () => {
       [undefined, true],
       ['false', true],
     ]) {
-      house.ehr.script.token = { need_patient_banner: sent }
-      const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      setup.ehr.script.token = { need_patient_banner: sent }
+      const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       assert.equal((await browser.get('/api/session')).json().needPatientBanner, need)
     }
   })
 
   it('assumes the requested scope if the response has none (RFC 6749, 5.1)', async () => {
-    house.ehr.script.token = { scope: undefined }
-    const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.script.token = { scope: undefined }
+    const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     assert.deepEqual((await browser.get('/api/session')).json().scopes, APP_SCOPE.split(' '))
   })
 
   it('opens a session without identity if openid was not granted, with one token request', async () => {
-    house.ehr.script.token = { id_token: undefined, scope: 'launch patient/Patient.rs' }
-    const browser = await launched(house.app, house.ehr.fhirBaseUrl)
-    assert.equal(house.ehr.tokenForms.length, 1)
+    setup.ehr.script.token = { id_token: undefined, scope: 'launch patient/Patient.rs' }
+    const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+    assert.equal(setup.ehr.tokenForms.length, 1)
     const me = await browser.get('/api/me')
     assert.equal(me.statusCode, 403)
     assert.match(me.json().issue[0].details.text, /openid fhirUser/)
   })
 
   it('opens a session without identity if openid is not requested', async () => {
-    const plain = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {
+    const plain = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], {
       app: { scope: 'launch patient/Patient.rs' },
     })
-    house.ehr.script.token = { id_token: undefined }
-    const browser = await launched(plain, house.ehr.fhirBaseUrl)
+    setup.ehr.script.token = { id_token: undefined }
+    const browser = await launchBrowser(plain, setup.ehr.fhirBaseUrl)
     assert.equal((await browser.get('/api/session')).statusCode, 200)
   })
 
   it('says that the code is refused', async () => {
-    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
-    const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
+    setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+    const response = await new AppBrowser(setup.app).launch(setup.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 400)
     assert.match(response.body, /<code>invalid_grant<\/code>/)
   })
 
   it('says that the sign-in server failed', async () => {
-    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).type('text/html').send('<h1>Busy</h1>')
-    const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
+    setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).type('text/html').send('<h1>Busy</h1>')
+    const response = await new AppBrowser(setup.app).launch(setup.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /The sign-in server is unreachable/)
   })
 
   it('says that the sign-in server did not respond in time', async () => {
-    house.ehr.script.tokenEndpoint = () => new Promise(() => {})
-    const impatient = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { app: { timeoutSeconds: 0.1 } })
-    const response = await new AppBrowser(impatient).launch(house.ehr.fhirBaseUrl)
+    setup.ehr.script.tokenEndpoint = () => new Promise(() => {})
+    const impatient = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], { app: { timeoutSeconds: 0.1 } })
+    const response = await new AppBrowser(impatient).launch(setup.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 504)
     assert.match(response.body, /The sign-in server is unreachable/)
   })

@@ -3,17 +3,17 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 import { sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
 
 eachDatabase((_name, open) => {
-  const house = useAppHouse(open)
+  const setup = useSessionApp(open)
 
   describe('GET /callback', () => {
     it('opens a session for the patient, encounter and banner of the token response', async () => {
-      const browser = new AppBrowser(house.app)
-      const response = await browser.launch(house.ehr.fhirBaseUrl)
+      const browser = new AppBrowser(setup.app)
+      const response = await browser.launch(setup.ehr.fhirBaseUrl)
       assert.equal(response.statusCode, 302)
       assert.equal(response.headers.location, '/')
       const { patientId, encounterId, needPatientBanner, fhirBaseUrl } = (
@@ -25,14 +25,14 @@ eachDatabase((_name, open) => {
           patientId: 'juniper',
           encounterId: 'visit-1',
           needPatientBanner: true,
-          fhirBaseUrl: house.ehr.fhirBaseUrl,
+          fhirBaseUrl: setup.ehr.fhirBaseUrl,
         },
       )
     })
 
     it('sets one opaque HttpOnly cookie and clears the launch cookie', async () => {
-      const browser = new AppBrowser(house.app)
-      const response = await browser.launch(house.ehr.fhirBaseUrl)
+      const browser = new AppBrowser(setup.app)
+      const response = await browser.launch(setup.ehr.fhirBaseUrl)
       const cookie = response.cookies.find(({ name }) => name === 'sallyport-app')
       assert.match(cookie?.value ?? '', /^[\w-]{43}$/)
       assert.equal(cookie?.httpOnly, true)
@@ -41,24 +41,24 @@ eachDatabase((_name, open) => {
     })
 
     it('binds cookies to the host and to https if the app has an https URL', async () => {
-      const secure = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { appUrl: 'https://app.example' })
-      const response = await new AppBrowser(secure).launch(house.ehr.fhirBaseUrl)
+      const secure = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], { appUrl: 'https://app.example' })
+      const response = await new AppBrowser(secure).launch(setup.ehr.fhirBaseUrl)
       const cookie = response.cookies.find(({ name }) => name === '__Host-sallyport-app')
       assert.equal(cookie?.secure, true)
       assert.equal(cookie?.path, '/')
     })
 
     it('stores no token and no cookie in plain text', async () => {
-      const browser = await launched(house.app, house.ehr.fhirBaseUrl)
-      const rows = JSON.stringify(await house.store.db.selectFrom('app_session').selectAll().execute())
-      assert.equal(house.ehr.issued.length, 2)
-      for (const secret of [...house.ehr.issued, ...browser.cookies.values()])
+      const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      const rows = JSON.stringify(await setup.store.db.selectFrom('app_session').selectAll().execute())
+      assert.equal(setup.ehr.issued.length, 2)
+      for (const secret of [...setup.ehr.issued, ...browser.cookies.values()])
         assert.ok(!rows.includes(secret))
     })
 
     it('sends code, verifier and client id, and no secret', async () => {
-      await launched(house.app, house.ehr.fhirBaseUrl)
-      const [form] = house.ehr.tokenForms
+      await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      const [form] = setup.ehr.tokenForms
       const { code, code_verifier, ...rest } = form ?? {}
       assert.deepEqual(
         { ...rest },
@@ -72,78 +72,78 @@ eachDatabase((_name, open) => {
     })
 
     async function refused(browser: AppBrowser, url: string, title: RegExp, status: number): Promise<void> {
-      const before = house.ehr.tokenForms.length
+      const before = setup.ehr.tokenForms.length
       const response = await browser.get(url)
       assert.equal(response.statusCode, status)
       assert.match(response.body, title)
-      assert.equal(house.ehr.tokenForms.length, before)
+      assert.equal(setup.ehr.tokenForms.length, before)
       assert.equal(browser.cookies.has('sallyport-app'), false)
     }
 
     it('refuses a state that it did not issue', async () => {
-      const browser = new AppBrowser(house.app)
-      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const browser = new AppBrowser(setup.app)
+      const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       await refused(browser, callback.replace(/state=[^&]+/, 'state=other'), /cannot be continued/, 400)
       await refused(browser, callback.replace(/state=[^&]+&?/, ''), /cannot be continued/, 400)
       await refused(browser, `${callback}&state=twice`, /cannot be continued/, 400)
       await refused(browser, '/callback', /cannot be continued/, 400)
       const repeated = 'parameter state is missing or repeated'
       assert.deepEqual(
-        house.log().map(({ check }) => check),
+        setup.log().map(({ check }) => check),
         ['the browser sent no cookie of this launch', repeated, repeated, repeated],
       )
     })
 
     it('refuses a launch whose sealed verifier was copied from another one', async () => {
-      const [browser, other] = [new AppBrowser(house.app), new AppBrowser(house.app)]
-      const { db } = house.store
+      const [browser, other] = [new AppBrowser(setup.app), new AppBrowser(setup.app)]
+      const { db } = setup.store
       await db.deleteFrom('app_launch').execute()
-      await other.begin(house.ehr.fhirBaseUrl)
+      await other.begin(setup.ehr.fhirBaseUrl)
       const { code_verifier_sealed } = await db
         .selectFrom('app_launch')
         .select('code_verifier_sealed')
         .executeTakeFirstOrThrow()
-      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       await db.updateTable('app_launch').set({ code_verifier_sealed }).execute()
       await refused(browser, callback, /cannot be continued/, 400)
     })
 
     it('refuses the state of another browser and still lets the right browser finish', async () => {
-      const [victim, attacker] = [new AppBrowser(house.app), new AppBrowser(house.app)]
-      const callback = await attacker.visitAuthServer(await attacker.begin(house.ehr.fhirBaseUrl))
-      await victim.begin(house.ehr.fhirBaseUrl)
+      const [victim, attacker] = [new AppBrowser(setup.app), new AppBrowser(setup.app)]
+      const callback = await attacker.visitAuthServer(await attacker.begin(setup.ehr.fhirBaseUrl))
+      await victim.begin(setup.ehr.fhirBaseUrl)
       await refused(victim, callback, /cannot be continued/, 400)
       assert.equal((await attacker.get(callback)).statusCode, 302)
     })
 
     it('refuses a replayed callback and leaves the session alone', async () => {
-      const browser = new AppBrowser(house.app)
-      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const browser = new AppBrowser(setup.app)
+      const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       const launchCookies = new Map(browser.cookies)
       await browser.get(callback)
       for (const [name, value] of launchCookies) browser.cookies.set(name, value)
       const again = await browser.get(callback)
       assert.equal(again.statusCode, 400)
-      assert.equal(house.ehr.tokenForms.length, 1)
+      assert.equal(setup.ehr.tokenForms.length, 1)
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
 
     it('accepts exactly one of many parallel callbacks', async () => {
-      const browser = new AppBrowser(house.app)
-      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const browser = new AppBrowser(setup.app)
+      const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
       const cookies = Object.fromEntries(browser.cookies)
       const responses = await Promise.all(
-        Array.from({ length: 20 }, () => house.app.inject({ method: 'GET', url: callback, cookies })),
+        Array.from({ length: 20 }, () => setup.app.inject({ method: 'GET', url: callback, cookies })),
       )
       assert.equal(responses.filter(({ statusCode }) => statusCode === 302).length, 1)
-      assert.equal(house.ehr.tokenForms.length, 1)
+      assert.equal(setup.ehr.tokenForms.length, 1)
     })
 
     it('lets two tabs launch at the same time', async () => {
-      const browser = new AppBrowser(house.app)
+      const browser = new AppBrowser(setup.app)
       const [first, second] = await Promise.all([
-        browser.begin(house.ehr.fhirBaseUrl),
-        browser.begin(house.ehr.fhirBaseUrl),
+        browser.begin(setup.ehr.fhirBaseUrl),
+        browser.begin(setup.ehr.fhirBaseUrl),
       ])
       const one = await browser.visitAuthServer(first)
       const two = await browser.visitAuthServer(second)
@@ -152,14 +152,14 @@ eachDatabase((_name, open) => {
     })
 
     it('keeps the newest five launches of a browser, in its cookies and in the database', async () => {
-      const browser = new AppBrowser(house.app)
+      const browser = new AppBrowser(setup.app)
       browser.cookies.set('sallyport-login', 'of the auth server on another port')
-      const count = async () => (await house.store.db.selectFrom('app_launch').selectAll().execute()).length
+      const count = async () => (await setup.store.db.selectFrom('app_launch').selectAll().execute()).length
       const before = await count()
       const begun = []
       for (let at = 0; at < 30; at++) {
-        house.clock.advance(0.001)
-        begun.push(await browser.begin(house.ehr.fhirBaseUrl))
+        setup.clock.advance(0.001)
+        begun.push(await browser.begin(setup.ehr.fhirBaseUrl))
       }
       const pending = [...browser.cookies.keys()].filter(name => name.startsWith('sallyport-app-launch-'))
       assert.equal(pending.length, 5)
@@ -172,7 +172,7 @@ eachDatabase((_name, open) => {
     })
 
     it('allows at most 2,000 pending launches per network and 10,000 in total', async () => {
-      const now = house.clock()
+      const now = setup.clock()
       const fill = async (address: string) => {
         const network_hash = sha256(findNetwork(address))
         const lifetime = { created_at: now, expires_at: now + 600_000 }
@@ -181,13 +181,13 @@ eachDatabase((_name, open) => {
           ...{ issuer: 'i', fhir_base_url: 'f', nonce: 'n', code_verifier_sealed: 's' },
         }))
         for (let at = 0; at < rows.length; at += 500)
-          await house.store.db
+          await setup.store.db
             .insertInto('app_launch')
             .values(rows.slice(at, at + 500))
             .execute()
       }
-      const url = `/launch?${new URLSearchParams({ iss: house.ehr.fhirBaseUrl, launch: 'l' })}`
-      const from = (remoteAddress: string) => house.app.inject({ method: 'GET', url, remoteAddress })
+      const url = `/launch?${new URLSearchParams({ iss: setup.ehr.fhirBaseUrl, launch: 'l' })}`
+      const from = (remoteAddress: string) => setup.app.inject({ method: 'GET', url, remoteAddress })
       await fill('10.7.7.7')
       const refused = await from('10.7.7.7')
       assert.equal(refused.statusCode, 429)
@@ -195,60 +195,60 @@ eachDatabase((_name, open) => {
       assert.equal((await from('10.7.7.8')).statusCode, 302)
       for (const network of [1, 2, 3, 4]) await fill(`10.7.6.${network}`)
       assert.equal((await from('10.7.7.8')).statusCode, 429)
-      house.clock.advance(600)
+      setup.clock.advance(600)
       assert.equal((await from('10.7.7.7')).statusCode, 302)
       // The other tests share this store and have their own clocks.
-      await house.store.db.deleteFrom('app_launch').where('issuer', '=', 'i').execute()
+      await setup.store.db.deleteFrom('app_launch').where('issuer', '=', 'i').execute()
     })
 
     it('makes a browser evict launch cookies before login and session cookies', async () => {
-      const browser = new AppBrowser(house.app)
-      const begun = await browser.begin(house.ehr.fhirBaseUrl)
+      const browser = new AppBrowser(setup.app)
+      const begun = await browser.begin(setup.ehr.fhirBaseUrl)
       assert.match(String(begun.headers['set-cookie']), /^sallyport-app-launch-.*; Priority=Low/)
       const opened = await browser.get(await browser.visitAuthServer(begun))
       assert.match(String(opened.headers['set-cookie']), /sallyport-app=[^;]*;.* Priority=High/)
     })
 
     it('refuses a launch that took more than 10 minutes', async () => {
-      const browser = new AppBrowser(house.app)
-      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
-      house.clock.advance(601)
+      const browser = new AppBrowser(setup.app)
+      const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
+      setup.clock.advance(601)
       await refused(browser, callback, /cannot be continued/, 400)
     })
 
     it('sends the code only to the auth server that started the launch', async () => {
-      const browser = new AppBrowser(house.app)
-      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
-      house.ehr.script.configuration = {
+      const browser = new AppBrowser(setup.app)
+      const callback = await browser.visitAuthServer(await browser.begin(setup.ehr.fhirBaseUrl))
+      setup.ehr.script.configuration = {
         issuer: 'https://evil.example',
         token_endpoint: 'https://evil.example/token',
       }
-      house.clock.advance(301)
+      setup.clock.advance(301)
       const response = await browser.get(callback)
       assert.equal(response.statusCode, 502)
       assert.match(response.body, /ISSUER_CHANGED/)
-      const check = `smart-configuration issuer is now https://evil.example, expected ${house.ehr.issuer}`
-      assert.equal(house.log().at(-1)?.check, check)
+      const check = `smart-configuration issuer is now https://evil.example, expected ${setup.ehr.issuer}`
+      assert.equal(setup.log().at(-1)?.check, check)
     })
 
     it("replaces the browser's session and revokes its tokens", async () => {
-      const browser = await launched(house.app, house.ehr.fhirBaseUrl)
-      const [before, tokens] = [(await browser.get('/api/session')).json(), [...house.ehr.issued]]
+      const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      const [before, tokens] = [(await browser.get('/api/session')).json(), [...setup.ehr.issued]]
       const oldCookies = { ...Object.fromEntries(browser.cookies) }
-      house.ehr.script.token = { patient: 'fennel' }
-      await browser.launch(house.ehr.fhirBaseUrl)
+      setup.ehr.script.token = { patient: 'fennel' }
+      await browser.launch(setup.ehr.fhirBaseUrl)
       const session = (await browser.get('/api/session')).json()
       assert.equal(session.patientId, 'fennel')
       assert.notEqual(session.sessionId, before.sessionId)
-      assert.deepEqual(house.ehr.revoked.toSorted(), tokens.toSorted())
-      const old = await house.app.inject({ method: 'GET', url: '/api/session', cookies: oldCookies })
+      assert.deepEqual(setup.ehr.revoked.toSorted(), tokens.toSorted())
+      const old = await setup.app.inject({ method: 'GET', url: '/api/session', cookies: oldCookies })
       assert.equal(old.statusCode, 401)
     })
 
     it('does not adopt a session id that the browser sends', async () => {
-      const browser = new AppBrowser(house.app)
+      const browser = new AppBrowser(setup.app)
       browser.cookies.set('sallyport-app', 'fixed-by-an-attacker')
-      await browser.launch(house.ehr.fhirBaseUrl)
+      await browser.launch(setup.ehr.fhirBaseUrl)
       assert.notEqual(browser.cookies.get('sallyport-app'), 'fixed-by-an-attacker')
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })

@@ -2,23 +2,23 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
-import { APP_SCOPE, launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { APP_SCOPE, launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 
 describe('GET /launch', () => {
-  const house = useAppHouse()
+  const setup = useSessionApp()
 
   it('sends PKCE, state, nonce, aud and launch to the auth server', async () => {
-    const response = await new AppBrowser(house.app).begin(house.ehr.fhirBaseUrl, 'xyz')
+    const response = await new AppBrowser(setup.app).begin(setup.ehr.fhirBaseUrl, 'xyz')
     assert.equal(response.statusCode, 302)
     const url = new URL(String(response.headers.location))
-    assert.equal(`${url.origin}${url.pathname}`, `${house.ehr.issuer}/authorize`)
+    assert.equal(`${url.origin}${url.pathname}`, `${setup.ehr.issuer}/authorize`)
     const { state, nonce, code_challenge, ...rest } = Object.fromEntries(url.searchParams)
     assert.deepEqual(rest, {
       response_type: 'code',
       client_id: 'sallyport-app',
       redirect_uri: 'http://localhost:8081/callback',
       scope: APP_SCOPE,
-      aud: house.ehr.fhirBaseUrl,
+      aud: setup.ehr.fhirBaseUrl,
       launch: 'xyz',
       code_challenge_method: 'S256',
     })
@@ -26,9 +26,9 @@ describe('GET /launch', () => {
   })
 
   it('stores neither state nor code verifier in plain text', async () => {
-    const response = await new AppBrowser(house.app).begin(house.ehr.fhirBaseUrl)
+    const response = await new AppBrowser(setup.app).begin(setup.ehr.fhirBaseUrl)
     const state = new URL(String(response.headers.location)).searchParams.get('state') ?? ''
-    const rows = JSON.stringify(await house.store.db.selectFrom('app_launch').selectAll().execute())
+    const rows = JSON.stringify(await setup.store.db.selectFrom('app_launch').selectAll().execute())
     const [cookie] = response.cookies
     assert.ok(!rows.includes(state))
     assert.ok(cookie && !rows.includes(cookie.value))
@@ -36,9 +36,9 @@ describe('GET /launch', () => {
   })
 
   it('accepts the iss with a trailing slash and sends it back unchanged', async () => {
-    const response = await new AppBrowser(house.app).begin(`${house.ehr.fhirBaseUrl}/`)
+    const response = await new AppBrowser(setup.app).begin(`${setup.ehr.fhirBaseUrl}/`)
     const url = new URL(String(response.headers.location))
-    assert.equal(url.searchParams.get('aud'), `${house.ehr.fhirBaseUrl}/`)
+    assert.equal(url.searchParams.get('aud'), `${setup.ehr.fhirBaseUrl}/`)
   })
 
   it('refuses an iss that is not configured and sends no request to it', async () => {
@@ -46,30 +46,30 @@ describe('GET /launch', () => {
     try {
       for (const iss of [
         other.fhirBaseUrl,
-        `${house.ehr.fhirBaseUrl}/../fhir`,
-        `${house.ehr.fhirBaseUrl}//`,
-        `${house.ehr.fhirBaseUrl}?x`,
-        `${house.ehr.fhirBaseUrl}#x`,
-        house.ehr.fhirBaseUrl.toUpperCase(),
+        `${setup.ehr.fhirBaseUrl}/../fhir`,
+        `${setup.ehr.fhirBaseUrl}//`,
+        `${setup.ehr.fhirBaseUrl}?x`,
+        `${setup.ehr.fhirBaseUrl}#x`,
+        setup.ehr.fhirBaseUrl.toUpperCase(),
         'javascript:alert(1)',
         'x',
       ]) {
-        const response = await new AppBrowser(house.app).begin(iss)
+        const response = await new AppBrowser(setup.app).begin(iss)
         assert.equal(response.statusCode, 403, iss)
-        assert.match(response.body, /This app does not know that record server/)
+        assert.match(response.body, /This app is not set up for that FHIR server/)
       }
-      const [first] = house.log()
-      const expected = `iss ${other.fhirBaseUrl}, expected one of ${house.ehr.fhirBaseUrl}`
+      const [first] = setup.log()
+      const expected = `iss ${other.fhirBaseUrl}, expected one of ${setup.ehr.fhirBaseUrl}`
       assert.equal(first?.check, expected)
       assert.deepEqual(other.seen, [])
-      assert.deepEqual(house.ehr.seen, [])
+      assert.deepEqual(setup.ehr.seen, [])
     } finally {
       await other.close()
     }
   })
 
   it('shows a foreign iss only as text', async () => {
-    const response = await new AppBrowser(house.app).begin(
+    const response = await new AppBrowser(setup.app).begin(
       'https://evil.example/<script>alert(1)</script>?token=abc',
     )
     assert.ok(!response.body.includes('<script>alert'))
@@ -77,8 +77,8 @@ describe('GET /launch', () => {
   })
 
   it('refuses parameters that are too long and names the limit', async () => {
-    const get = (url: string) => house.app.inject({ method: 'GET', url })
-    const iss = encodeURIComponent(house.ehr.fhirBaseUrl)
+    const get = (url: string) => setup.app.inject({ method: 'GET', url })
+    const iss = encodeURIComponent(setup.ehr.fhirBaseUrl)
     assert.equal((await get(`/launch?iss=${iss}&launch=${'x'.repeat(4096)}`)).statusCode, 302)
     const weird = await get(`/launch?iss=${iss}&launch=${'%25'.repeat(4096)}`)
     assert.ok(String(weird.headers.location).length < 14_000)
@@ -95,8 +95,8 @@ describe('GET /launch', () => {
   })
 
   it('names the missing part of a link', async () => {
-    const browser = new AppBrowser(house.app)
-    const iss = encodeURIComponent(house.ehr.fhirBaseUrl)
+    const browser = new AppBrowser(setup.app)
+    const iss = encodeURIComponent(setup.ehr.fhirBaseUrl)
     for (const [query, name] of [
       [`iss=${iss}`, 'launch'],
       [`iss=${iss}&launch=`, 'launch'],
@@ -108,16 +108,16 @@ describe('GET /launch', () => {
       assert.equal(response.statusCode, 400, query)
       assert.match(response.body, new RegExp(`Expected one value for ${name}`))
     }
-    assert.deepEqual(house.ehr.seen, [])
+    assert.deepEqual(setup.ehr.seen, [])
   })
 
   it('without iss and launch starts a standalone launch against the configured issuer', async () => {
-    const browser = new AppBrowser(house.app)
+    const browser = new AppBrowser(setup.app)
     const response = await browser.get('/launch')
     assert.equal(response.statusCode, 302)
     const { origin, pathname, searchParams } = new URL(String(response.headers.location))
-    assert.equal(`${origin}${pathname}`, `${house.ehr.issuer}/authorize`)
-    assert.equal(searchParams.get('aud'), house.ehr.fhirBaseUrl)
+    assert.equal(`${origin}${pathname}`, `${setup.ehr.issuer}/authorize`)
+    assert.equal(searchParams.get('aud'), setup.ehr.fhirBaseUrl)
     assert.equal(searchParams.get('launch'), null)
     assert.equal(searchParams.get('scope'), APP_SCOPE.replace(/^launch /, 'launch/patient '))
     assert.equal((await browser.get(await browser.visitAuthServer(response))).headers.location, '/')
@@ -125,40 +125,40 @@ describe('GET /launch', () => {
   })
 
   it('with only one of the two is refused', async () => {
-    for (const query of [`iss=${encodeURIComponent(house.ehr.fhirBaseUrl)}`, 'launch=x', 'iss=&launch='])
-      assert.equal((await new AppBrowser(house.app).get(`/launch?${query}`)).statusCode, 400)
+    for (const query of [`iss=${encodeURIComponent(setup.ehr.fhirBaseUrl)}`, 'launch=x', 'iss=&launch='])
+      assert.equal((await new AppBrowser(setup.app).get(`/launch?${query}`)).statusCode, 400)
   })
 
   it('refuses HEAD, which would start a launch', async () => {
-    const response = await house.app.inject({
+    const response = await setup.app.inject({
       method: 'HEAD',
-      url: `/launch?iss=${house.ehr.fhirBaseUrl}&launch=a`,
+      url: `/launch?iss=${setup.ehr.fhirBaseUrl}&launch=a`,
     })
     assert.ok(response.statusCode >= 400)
-    assert.deepEqual(house.ehr.seen, [])
+    assert.deepEqual(setup.ehr.seen, [])
   })
 
   it('reads the configuration once for launches within 5 minutes', async () => {
-    const reads = () => house.ehr.seen.filter(({ path }) => path.endsWith('smart-configuration')).length
-    const browser = new AppBrowser(house.app)
-    await Promise.all([1, 2, 3].map(() => browser.begin(house.ehr.fhirBaseUrl)))
-    await browser.begin(house.ehr.fhirBaseUrl)
+    const reads = () => setup.ehr.seen.filter(({ path }) => path.endsWith('smart-configuration')).length
+    const browser = new AppBrowser(setup.app)
+    await Promise.all([1, 2, 3].map(() => browser.begin(setup.ehr.fhirBaseUrl)))
+    await browser.begin(setup.ehr.fhirBaseUrl)
     assert.equal(reads(), 1)
-    house.clock.advance(301)
-    await browser.begin(house.ehr.fhirBaseUrl)
+    setup.clock.advance(301)
+    await browser.begin(setup.ehr.fhirBaseUrl)
     assert.equal(reads(), 2)
   })
 
   it('resolves relative endpoints against the FHIR base', async () => {
-    house.ehr.script.configuration = { authorization_endpoint: '../authorize', token_endpoint: '../token' }
-    const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.script.configuration = { authorization_endpoint: '../authorize', token_endpoint: '../token' }
+    const browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
     assert.equal((await browser.get('/api/session')).statusCode, 200)
   })
 
   it('says that records cannot be reached if the FHIR server is unreachable', async () => {
     const gone = await startScriptedEhr()
     await gone.close()
-    const lonely = await sessionApp(house.store, [gone.fhirBaseUrl])
+    const lonely = await sessionApp(setup.store, [gone.fhirBaseUrl])
     const response = await new AppBrowser(lonely).begin(gone.fhirBaseUrl)
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /Patient records cannot be reached/)
@@ -168,8 +168,8 @@ describe('GET /launch', () => {
     const fetch: typeof globalThis.fetch = async () => {
       throw new DOMException('The operation was aborted due to timeout', 'TimeoutError')
     }
-    const waiting = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { fetch })
-    const response = await new AppBrowser(waiting).begin(house.ehr.fhirBaseUrl)
+    const waiting = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], { fetch })
+    const response = await new AppBrowser(waiting).begin(setup.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 504)
   })
 })

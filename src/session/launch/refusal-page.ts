@@ -11,7 +11,7 @@ export interface RefusalTexts extends Pick<ErrorPageOptions, 'kind' | 'title' | 
 }
 
 const NO_RECORD: Html = html`<b>No record was opened.</b> Launch the app again from the patient list.`
-const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again, tell your support the reference below.`
+const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again, give your support team the reference below.`
 
 export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings): RefusalTexts {
   switch (refusal.kind) {
@@ -19,7 +19,7 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
       return {
         status: 400,
         kind: 'refused',
-        title: 'This launch link is not complete',
+        title: 'This launch link is incomplete',
         text: ['A part of the link that opened this page is missing or appears twice.', NO_RECORD],
         code: 'invalid_request',
         reason: `Expected one value for ${refusal.name}`,
@@ -39,15 +39,12 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
       return {
         status: 403,
         kind: 'refused',
-        title: 'This app does not know that record server',
-        text: [
-          'The launch came from a FHIR server that this app is not set up for. The app sent nothing to it.',
-          NO_RECORD,
-        ],
+        title: 'This app is not set up for that FHIR server',
+        text: ['The launch came from an unknown FHIR server. The app sent nothing to it.', NO_RECORD],
         code: 'unknown_issuer',
         facts: [
-          ['Launched from', html`<code>${formatUrl(refusal.iss)}</code>`],
-          ['Set up for', html`<code>${settings.app.issuers.join(' ')}</code>`],
+          ['Issuer', html`<code>${formatUrl(refusal.iss)}</code>`],
+          ['Expected', html`<code>${settings.app.issuers.join(' ')}</code>`],
         ],
       }
     case 'no-discovery':
@@ -98,8 +95,8 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
       return {
         status: 400,
         kind: 'refused',
-        title: 'This launch names no patient',
-        text: ['The app shows one patient, and the sign-in server did not say which.', NO_RECORD],
+        title: 'This launch has no patient',
+        text: ['The app shows one patient, and the sign-in server did not specify one.', NO_RECORD],
         code: 'no_patient',
       }
   }

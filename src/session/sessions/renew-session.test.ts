@@ -2,22 +2,22 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, describe, it } from 'node:test'
 import type { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 import { openStore } from '../../store/index.ts'
 
 eachDatabase((_name, _open, create) => {
   let databaseUrl = ''
-  const house = useAppHouse(async () => {
+  const setup = useSessionApp(async () => {
     databaseUrl = await create()
     return openStore(databaseUrl)
   })
-  after(() => house.store.close())
+  after(() => setup.store.close())
   let browser: AppBrowser
   beforeEach(async () => {
-    house.ehr.records.push({ resourceType: 'Patient', id: 'juniper' })
-    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.records.push({ resourceType: 'Patient', id: 'juniper' })
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
   })
-  const refreshes = () => house.ehr.tokenForms.filter(({ grant_type }) => grant_type === 'refresh_token')
+  const refreshes = () => setup.ehr.tokenForms.filter(({ grant_type }) => grant_type === 'refresh_token')
 
   async function isOver(): Promise<void> {
     for (const path of ['/api/session', '/api/patient', '/api/me']) {
@@ -29,18 +29,18 @@ eachDatabase((_name, _open, create) => {
 
   describe('silent renewal', () => {
     it('happens shortly before the access token expires, unnoticed by the caller', async () => {
-      house.clock.advance(280)
+      setup.clock.advance(280)
       await browser.get('/api/patient')
       assert.equal(refreshes().length, 0)
-      house.clock.advance(11)
-      house.ehr.expireAccessTokens()
+      setup.clock.advance(11)
+      setup.ehr.expireAccessTokens()
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
       assert.equal(refreshes().length, 1)
     })
 
     it('sends one token request for 50 parallel requests', async () => {
-      house.clock.advance(300)
-      house.ehr.expireAccessTokens()
+      setup.clock.advance(300)
+      setup.ehr.expireAccessTokens()
       const paths = ['/api/patient', '/api/session', '/api/me', '/api/conditions', '/api/summary']
       const responses = await Promise.all(
         Array.from({ length: 50 }, (_, at) => browser.get(paths[at % 5] ?? '')),
@@ -52,13 +52,13 @@ eachDatabase((_name, _open, create) => {
     it('sends one token request for two instances on one database', async () => {
       const otherStore = await openStore(databaseUrl)
       try {
-        const other = await sessionApp(otherStore, [house.ehr.fhirBaseUrl], { clock: house.clock })
-        house.clock.advance(300)
-        house.ehr.expireAccessTokens()
+        const other = await sessionApp(otherStore, [setup.ehr.fhirBaseUrl], { clock: setup.clock })
+        setup.clock.advance(300)
+        setup.ehr.expireAccessTokens()
         const cookies = Object.fromEntries(browser.cookies)
         const responses = await Promise.all(
           Array.from({ length: 20 }, (_, at) =>
-            [house.app, other][at % 2]?.inject({ method: 'GET', url: '/api/patient', cookies }),
+            [setup.app, other][at % 2]?.inject({ method: 'GET', url: '/api/patient', cookies }),
           ),
         )
         assert.deepEqual([...new Set(responses.map(response => response?.statusCode))], [200])
@@ -70,30 +70,30 @@ eachDatabase((_name, _open, create) => {
 
     it('takes over from an instance that died during a renewal', async () => {
       const { sessionId } = (await browser.get('/api/session')).json()
-      house.clock.advance(300)
+      setup.clock.advance(300)
       const claim = (until: number) =>
-        house.store.db
+        setup.store.db
           .updateTable('app_session')
           .set({ renewing_until: until })
           .where('session_id', '=', sessionId)
           .execute()
-      await claim(house.clock() + 60_000)
-      const impatient = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {
-        clock: house.clock,
+      await claim(setup.clock() + 60_000)
+      const impatient = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], {
+        clock: setup.clock,
         app: { timeoutSeconds: 0.1 },
       })
       const cookies = Object.fromEntries(browser.cookies)
       const waiting = await impatient.inject({ method: 'GET', url: '/api/patient', cookies })
       assert.equal(waiting.statusCode, 504)
       assert.equal(refreshes().length, 0)
-      await claim(house.clock() - 1)
+      await claim(setup.clock() - 1)
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
       assert.equal(refreshes().length, 1)
     })
 
     it('uses each refresh token once, over many renewals', async () => {
       for (let round = 0; round < 4; round++) {
-        house.clock.advance(300)
+        setup.clock.advance(300)
         assert.equal((await browser.get('/api/patient')).statusCode, 200)
       }
       const used = refreshes().map(({ refresh_token }) => refresh_token)
@@ -101,18 +101,18 @@ eachDatabase((_name, _open, create) => {
     })
 
     it('keeps the refresh token of an auth server that does not rotate', async () => {
-      house.clock.advance(300)
-      house.ehr.script.token = { refresh_token: undefined }
+      setup.clock.advance(300)
+      setup.ehr.script.token = { refresh_token: undefined }
       await browser.get('/api/patient')
-      const rows = await house.store.db.selectFrom('app_session').selectAll().execute()
+      const rows = await setup.store.db.selectFrom('app_session').selectAll().execute()
       assert.ok(
         rows.some(({ token_version, renewable_until }) => token_version === 2 && renewable_until === null),
       )
     })
 
     it('adopts a narrower scope', async () => {
-      house.ehr.script.token = { scope: 'launch openid fhirUser patient/Patient.rs' }
-      house.clock.advance(300)
+      setup.ehr.script.token = { scope: 'launch openid fhirUser patient/Patient.rs' }
+      setup.clock.advance(300)
       assert.deepEqual((await browser.get('/api/session')).json().scopes, [
         'launch',
         'openid',
@@ -123,59 +123,59 @@ eachDatabase((_name, _open, create) => {
     })
 
     it('works for any token lifetime', async () => {
-      house.ehr.script.token = { expires_in: 2 }
-      browser = await launched(house.app, house.ehr.fhirBaseUrl)
-      house.clock.advance(2)
+      setup.ehr.script.token = { expires_in: 2 }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      setup.clock.advance(2)
       await Promise.all(Array.from({ length: 20 }, () => browser.get('/api/patient')))
       assert.equal(refreshes().length, 1)
     })
 
     it('ends the session when the auth server refuses, also for /api/session', async () => {
-      house.clock.advance(300)
-      house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+      setup.clock.advance(300)
+      setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
       assert.equal((await browser.get('/api/session')).statusCode, 401)
       await isOver()
       assert.equal(refreshes().length, 1)
-      assert.equal(house.log().at(-1)?.check, 'invalid_grant')
+      assert.equal(setup.log().at(-1)?.check, 'invalid_grant')
     })
 
     it('ends the session when the new tokens are for another patient', async () => {
-      house.clock.advance(300)
-      house.ehr.script.token = { patient: 'fennel' }
+      setup.clock.advance(300)
+      setup.ehr.script.token = { patient: 'fennel' }
       assert.equal((await browser.get('/api/patient')).statusCode, 401)
       await isOver()
-      const [line] = house.log()
+      const [line] = setup.log()
       assert.equal(line?.check, "token response patient, expected the session's patient")
       assert.doesNotMatch(JSON.stringify(line), /fennel|juniper/)
     })
 
     it('fails while the auth server fails, and then succeeds', async () => {
-      house.clock.advance(300)
-      house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).send()
+      setup.clock.advance(300)
+      setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).send()
       const response = await browser.get('/api/patient')
       assert.equal(response.statusCode, 502)
       assert.equal(response.json().issue[0].code, 'transient')
       assert.equal((await browser.get('/api/session')).statusCode, 200)
-      house.ehr.script.tokenEndpoint = undefined
+      setup.ehr.script.tokenEndpoint = undefined
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
     })
 
     it('sends the refresh token only to the auth server that issued it', async () => {
-      house.clock.advance(301)
-      const sent = house.ehr.tokenForms.length
-      house.ehr.script.configuration = {
+      setup.clock.advance(301)
+      const sent = setup.ehr.tokenForms.length
+      setup.ehr.script.configuration = {
         issuer: 'https://evil.example',
-        token_endpoint: `${house.ehr.issuer}/token?evil`,
+        token_endpoint: `${setup.ehr.issuer}/token?evil`,
       }
       assert.equal((await browser.get('/api/patient')).statusCode, 401)
-      assert.equal(house.ehr.tokenForms.length, sent)
+      assert.equal(setup.ehr.tokenForms.length, sent)
     })
 
     it('revokes tokens that arrive after the session ended', async () => {
-      house.clock.advance(300)
+      setup.clock.advance(300)
       const arrived = Promise.withResolvers<void>()
       const answer = Promise.withResolvers<void>()
-      house.ehr.script.tokenEndpoint = async () => {
+      setup.ehr.script.tokenEndpoint = async () => {
         arrived.resolve()
         await answer.promise
         return {
@@ -187,23 +187,23 @@ eachDatabase((_name, _open, create) => {
       }
       const reading = browser.get('/api/patient')
       await arrived.promise
-      await house.app.inject({ method: 'POST', url: '/logout', cookies: Object.fromEntries(browser.cookies) })
+      await setup.app.inject({ method: 'POST', url: '/logout', cookies: Object.fromEntries(browser.cookies) })
       answer.resolve()
       assert.equal((await reading).statusCode, 401)
-      assert.ok(house.ehr.revoked.includes('late-refresh'))
-      assert.ok(house.ehr.revoked.includes('late-access'))
+      assert.ok(setup.ehr.revoked.includes('late-refresh'))
+      assert.ok(setup.ehr.revoked.includes('late-access'))
     })
   })
 
   describe('a 401 of the FHIR server', () => {
     it('causes one renewal and one retry', async () => {
-      house.ehr.expireAccessTokens()
+      setup.ehr.expireAccessTokens()
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
       assert.equal(refreshes().length, 1)
     })
 
     it('reaches the caller if the new token is refused as well', async () => {
-      house.ehr.script.fhir = (_url, reply) => reply.code(401).send()
+      setup.ehr.script.fhir = (_url, reply) => reply.code(401).send()
       const response = await browser.get('/api/patient')
       assert.equal(response.statusCode, 401)
       assert.equal(response.json().issue[0].code, 'login')
@@ -211,15 +211,15 @@ eachDatabase((_name, _open, create) => {
     })
 
     it('reaches the caller at once if the token cannot be renewed', async () => {
-      house.ehr.script.token = { refresh_token: undefined }
-      browser = await launched(house.app, house.ehr.fhirBaseUrl)
-      house.ehr.expireAccessTokens()
+      setup.ehr.script.token = { refresh_token: undefined }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      setup.ehr.expireAccessTokens()
       assert.equal((await browser.get('/api/patient')).statusCode, 401)
       assert.deepEqual(refreshes(), [])
     })
 
     it('causes one renewal for many requests', async () => {
-      house.ehr.expireAccessTokens()
+      setup.ehr.expireAccessTokens()
       const responses = await Promise.all(Array.from({ length: 30 }, () => browser.get('/api/patient')))
       assert.deepEqual([...new Set(responses.map(({ statusCode }) => statusCode))], [200])
       assert.equal(refreshes().length, 1)

@@ -2,25 +2,25 @@ import assert from 'node:assert/strict'
 import { after, beforeEach, describe, it } from 'node:test'
 import type { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 import { createAuditor } from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/refuse-records.ts'
 import { createSealer, openStore, sweep } from '../../store/index.ts'
 
 eachDatabase((name, _open, create) => {
   let databaseUrl = ''
-  const house = useAppHouse(async () => {
+  const setup = useSessionApp(async () => {
     databaseUrl = await create()
     return openStore(databaseUrl)
   })
-  after(() => house.store.close())
+  after(() => setup.store.close())
   let browser: AppBrowser
   beforeEach(async () => {
-    house.ehr.records.push({ resourceType: 'Patient', id: 'juniper' })
-    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    setup.ehr.records.push({ resourceType: 'Patient', id: 'juniper' })
+    browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
   })
 
-  const refreshes = () => house.ehr.tokenForms.filter(({ grant_type }) => grant_type === 'refresh_token')
+  const refreshes = () => setup.ehr.tokenForms.filter(({ grant_type }) => grant_type === 'refresh_token')
   const secondsLeft = async () => (await browser.get('/api/session')).json().secondsRemaining
 
   async function isOver(): Promise<void> {
@@ -34,52 +34,52 @@ eachDatabase((name, _open, create) => {
   describe('the end of a session', () => {
     it('comes after the idle time', async () => {
       assert.equal(await secondsLeft(), 1800)
-      house.clock.advance(1799)
+      setup.clock.advance(1799)
       assert.equal(await secondsLeft(), 1)
-      house.clock.advance(1)
+      setup.clock.advance(1)
       await isOver()
     })
 
     it('is extended by an /api request and by the page, but not by /api/session', async () => {
-      house.clock.advance(600)
+      setup.clock.advance(600)
       assert.equal(await secondsLeft(), 1200)
       await browser.get('/api/patient')
       assert.equal(await secondsLeft(), 1800)
-      house.clock.advance(600)
+      setup.clock.advance(600)
       await browser.get('/')
       assert.equal(await secondsLeft(), 1800)
     })
 
     it('is not extended by a request for another session', async () => {
-      house.clock.advance(600)
+      setup.clock.advance(600)
       await browser.get('/api/patient', { 'x-session-id': 'another' })
       assert.equal(await secondsLeft(), 1200)
     })
 
     it('never exceeds the maximum', async () => {
       for (let hour = 0; hour < 16; hour++) {
-        house.clock.advance(1790)
+        setup.clock.advance(1790)
         await browser.get('/api/patient')
       }
       assert.equal(await secondsLeft(), 28_800 - 16 * 1790)
-      house.clock.advance(28_800 - 16 * 1790)
+      setup.clock.advance(28_800 - 16 * 1790)
       await isOver()
     })
 
     it('comes with the access token if it cannot be renewed', async () => {
-      house.ehr.script.token = { refresh_token: undefined, expires_in: 120 }
-      browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      setup.ehr.script.token = { refresh_token: undefined, expires_in: 120 }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       assert.equal(await secondsLeft(), 120)
-      house.clock.advance(119)
+      setup.clock.advance(119)
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
-      house.clock.advance(1)
+      setup.clock.advance(1)
       await isOver()
       assert.deepEqual(refreshes(), [])
     })
 
     it('comes with the refresh token if its lifetime is known', async () => {
-      house.ehr.script.token = { refresh_token_expires_in: 900 }
-      browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      setup.ehr.script.token = { refresh_token_expires_in: 900 }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       assert.equal(await secondsLeft(), 900)
     })
 
@@ -89,8 +89,8 @@ eachDatabase((name, _open, create) => {
         { refresh_token: undefined, expires_in: 5_000.0005 },
         { expires_in: 1e300, refresh_token_expires_in: 1e300 },
       ]) {
-        house.ehr.script.token = token
-        browser = await launched(house.app, house.ehr.fhirBaseUrl)
+        setup.ehr.script.token = token
+        browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
         assert.equal(await secondsLeft(), 1800)
       }
     })
@@ -98,20 +98,20 @@ eachDatabase((name, _open, create) => {
     it('is returned in UTC and agrees with the seconds', async () => {
       const { expiresAt, secondsRemaining } = (await browser.get('/api/session')).json()
       assert.match(expiresAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-      assert.equal(Math.floor((Date.parse(expiresAt) - house.clock()) / 1000), secondsRemaining)
+      assert.equal(Math.floor((Date.parse(expiresAt) - setup.clock()) / 1000), secondsRemaining)
     })
 
     it('makes its row eligible for deletion', async () => {
       const { sessionId } = (await browser.get('/api/session')).json()
       const rows = () =>
-        house.store.db
+        setup.store.db
           .selectFrom('app_session')
           .select('id_hash')
           .where('session_id', '=', sessionId)
           .execute()
-      await sweep(house.store, house.clock())
+      await sweep(setup.store, setup.clock())
       assert.equal((await rows()).length, 1)
-      await sweep(house.store, house.clock() + 1_801_000)
+      await sweep(setup.store, setup.clock() + 1_801_000)
       assert.equal((await rows()).length, 0)
     })
   })
@@ -121,7 +121,7 @@ eachDatabase((name, _open, create) => {
       const { sessionId } = (await browser.get('/api/session')).json()
       const page = { 'x-session-id': sessionId }
       assert.equal((await browser.get('/api/patient', page)).statusCode, 200)
-      await browser.launch(house.ehr.fhirBaseUrl)
+      await browser.launch(setup.ehr.fhirBaseUrl)
       for (const path of ['/api/session', '/api/patient', '/api/summary']) {
         const response = await browser.get(path, page)
         assert.equal(response.statusCode, 409, path)
@@ -144,18 +144,18 @@ eachDatabase((name, _open, create) => {
       assert.equal(response.statusCode, 303)
       assert.equal(response.headers.location, '/logout')
       assert.equal(browser.cookies.size, 0)
-      assert.deepEqual(house.ehr.revoked.toSorted(), house.ehr.issued.toSorted())
-      const replayed = await house.app.inject({ method: 'GET', url: '/api/session', cookies })
+      assert.deepEqual(setup.ehr.revoked.toSorted(), setup.ehr.issued.toSorted())
+      const replayed = await setup.app.inject({ method: 'GET', url: '/api/session', cookies })
       assert.equal(replayed.statusCode, 401)
       assert.match((await browser.get('/logout')).body, /Your session has ended/)
     })
 
     it('ends the session even if the auth server ignores the revocation', async () => {
-      house.ehr.script.configuration = { revocation_endpoint: undefined }
-      const silent = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { clock: house.clock })
-      browser = await launched(silent, house.ehr.fhirBaseUrl)
+      setup.ehr.script.configuration = { revocation_endpoint: undefined }
+      const silent = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], { clock: setup.clock })
+      browser = await launchBrowser(silent, setup.ehr.fhirBaseUrl)
       assert.equal((await browser.post('/logout')).statusCode, 303)
-      assert.deepEqual(house.ehr.revoked, [])
+      assert.deepEqual(setup.ehr.revoked, [])
       assert.equal((await browser.get('/api/session')).statusCode, 401)
     })
 
@@ -166,7 +166,7 @@ eachDatabase((name, _open, create) => {
     })
 
     it('succeeds without a session', async () => {
-      const response = await house.app.inject({ method: 'POST', url: '/logout' })
+      const response = await setup.app.inject({ method: 'POST', url: '/logout' })
       assert.equal(response.statusCode, 303)
     })
   })
@@ -174,16 +174,16 @@ eachDatabase((name, _open, create) => {
   describe('a session whose audit record cannot be stored', () => {
     let allow: () => Promise<void>
     beforeEach(async () => {
-      const { store, clock, ehr } = house
+      const { store, clock, ehr } = setup
       const audited = await sessionApp(store, [ehr.fhirBaseUrl], { clock, audit: createAuditor({ store }) })
-      browser = await launched(audited, ehr.fhirBaseUrl)
+      browser = await launchBrowser(audited, ehr.fhirBaseUrl)
       allow = await refuseRecords(store)
     })
 
     it('is not ended by a logout, which can be repeated', async () => {
       assert.equal((await browser.post('/logout')).statusCode, 503)
       assert.equal(await secondsLeft(), 1800)
-      assert.deepEqual(house.ehr.revoked, [])
+      assert.deepEqual(setup.ehr.revoked, [])
       await allow()
       assert.equal((await browser.post('/logout')).statusCode, 303)
       await isOver()
@@ -191,13 +191,13 @@ eachDatabase((name, _open, create) => {
 
     it('is not replaced by another launch', async () => {
       const { sessionId } = (await browser.get('/api/session')).json()
-      assert.equal((await browser.launch(house.ehr.fhirBaseUrl)).statusCode, 503)
+      assert.equal((await browser.launch(setup.ehr.fhirBaseUrl)).statusCode, 503)
       await allow()
       assert.equal((await browser.get('/api/patient', { 'x-session-id': sessionId })).statusCode, 200)
     })
 
     it('keeps the tokens of a renewal, because the auth server has replaced the old ones', async () => {
-      house.clock.advance(400)
+      setup.clock.advance(400)
       assert.equal((await browser.get('/api/patient')).statusCode, 503)
       await allow()
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
@@ -209,7 +209,7 @@ eachDatabase((name, _open, create) => {
   describe('an unreachable database', { skip: name === 'SQLite' }, () => {
     it('returns 503, as JSON or as a page, and reveals no detail', async () => {
       const gone = await openStore(databaseUrl)
-      const broken = await sessionApp(gone, [house.ehr.fhirBaseUrl], { clock: house.clock })
+      const broken = await sessionApp(gone, [setup.ehr.fhirBaseUrl], { clock: setup.clock })
       await gone.close()
       const cookies = Object.fromEntries(browser.cookies)
       const api = await broken.inject({ method: 'GET', url: '/api/session', cookies })
@@ -217,7 +217,7 @@ eachDatabase((name, _open, create) => {
       assert.equal(api.json().issue[0].code, 'transient')
       const page = await broken.inject({ method: 'GET', url: '/', cookies })
       assert.equal(page.statusCode, 503)
-      assert.match(page.body, /cannot be shown right now/)
+      assert.match(page.body, /temporarily unavailable/)
       assert.equal((await broken.inject({ method: 'GET', url: '/readyz' })).statusCode, 503)
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
@@ -225,15 +225,15 @@ eachDatabase((name, _open, create) => {
 
   describe('a session with the encrypted tokens of another one', () => {
     it('is over, because tokens decrypt only in their own row', async () => {
-      const other = await launched(house.app, house.ehr.fhirBaseUrl)
+      const other = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       const id = async (of: AppBrowser) => String((await of.get('/api/session')).json().sessionId)
       const [mine, theirs] = [await id(browser), await id(other)]
-      const { tokens_sealed } = await house.store.db
+      const { tokens_sealed } = await setup.store.db
         .selectFrom('app_session')
         .select('tokens_sealed')
         .where('session_id', '=', theirs)
         .executeTakeFirstOrThrow()
-      await house.store.db
+      await setup.store.db
         .updateTable('app_session')
         .set({ tokens_sealed })
         .where('session_id', '=', mine)
@@ -245,15 +245,15 @@ eachDatabase((name, _open, create) => {
 
   describe('a session of another SMART_SECRET', () => {
     it('is over', async () => {
-      const other = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {
-        clock: house.clock,
+      const other = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], {
+        clock: setup.clock,
         sealer: createSealer('another secret, long enough'),
       })
       const cookies = Object.fromEntries(browser.cookies)
       const response = await other.inject({ method: 'GET', url: '/api/patient', cookies })
       assert.equal(response.statusCode, 401)
       assert.equal(
-        house.ehr.seen.some(({ path }) => path.includes('/Patient')),
+        setup.ehr.seen.some(({ path }) => path.includes('/Patient')),
         false,
       )
     })

@@ -9,24 +9,24 @@ const SCOPE = 'system/Patient.rs'
 
 describe('private_key_jwt', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   let rs: SigningClient
   let es: SigningClient
   before(async () => {
-    house = await TestAuthServer.open(await open())
-    rs = new SigningClient('rs', house.time, 'RS384')
-    es = new SigningClient('es', house.time, 'ES384')
+    auth = await TestAuthServer.open(await open())
+    rs = new SigningClient('rs', auth.time, 'RS384')
+    es = new SigningClient('es', auth.time, 'ES384')
     for (const client of [rs, es])
-      await house.addClient({
+      await auth.addClient({
         client_id: client.id,
         auth_method: 'private_key_jwt',
         jwks: client.jwks,
         scope: 'system/*.rs',
       })
-    await house.addClient({ client_id: 'public' })
+    await auth.addClient({ client_id: 'public' })
     const twins = JSON.stringify({ keys: [es.jwk, { ...es.jwk, use: undefined }] })
-    await house.addClient({ client_id: 'twins', auth_method: 'private_key_jwt', jwks: twins, scope: SCOPE })
-    await house.addClient({
+    await auth.addClient({ client_id: 'twins', auth_method: 'private_key_jwt', jwks: twins, scope: SCOPE })
+    await auth.addClient({
       client_id: 'empty',
       auth_method: 'private_key_jwt',
       jwks: '{"keys":[]}',
@@ -35,73 +35,76 @@ describe('private_key_jwt', () => {
   })
 
   const ask = (form: Record<string, string>, headers: Record<string, string> = {}) =>
-    house.token({ grant_type: 'client_credentials', scope: SCOPE, ...form }, headers)
+    auth.requestToken({ grant_type: 'client_credentials', scope: SCOPE, ...form }, headers)
 
   for (const alg of ['RS384', 'ES384'] as const)
     it(`accepts ${alg}, with and without client_id, for the token endpoint and for the issuer`, async () => {
       const client = alg === 'RS384' ? rs : es
-      assert.equal((await ask(client.proof())).statusCode, 200)
-      assert.equal((await ask({ ...client.proof(), client_id: client.id })).statusCode, 200)
-      assert.equal((await ask(client.proof({ aud: 'http://localhost:9000' }))).statusCode, 200)
-      assert.equal((await ask(client.proof({ aud: ['http://localhost:9000/oauth2/token'] }))).statusCode, 200)
-      assert.equal((await ask(client.proof({}, { typ: undefined }))).statusCode, 200)
+      assert.equal((await ask(client.makeProof())).statusCode, 200)
+      assert.equal((await ask({ ...client.makeProof(), client_id: client.id })).statusCode, 200)
+      assert.equal((await ask(client.makeProof({ aud: 'http://localhost:9000' }))).statusCode, 200)
+      assert.equal(
+        (await ask(client.makeProof({ aud: ['http://localhost:9000/oauth2/token'] }))).statusCode,
+        200,
+      )
+      assert.equal((await ask(client.makeProof({}, { typ: undefined }))).statusCode, 200)
     })
 
-  const seconds = () => Math.floor(house.time.now / 1000)
+  const seconds = () => Math.floor(auth.time.now / 1000)
   const stranger = generateKeyPairSync('ec', { namedCurve: 'P-384' })
   const refused: Readonly<Record<string, () => Record<string, string>>> = {
-    'aud of another server': () => es.proof({ aud: 'https://other.example/token' }),
-    'aud that begins with ours': () => es.proof({ aud: 'http://localhost:9000/oauth2/token/x' }),
-    'aud for others too': () => es.proof({ aud: ['http://localhost:9000', 'https://other.example'] }),
-    'aud that is empty': () => es.proof({ aud: [] }),
-    'no aud': () => es.proof({ aud: undefined }),
-    'no exp': () => es.proof({ exp: undefined }),
-    'exp as text': () => es.proof({ exp: `${seconds() + 60}` }),
-    'exp that is over': () => es.proof({ exp: seconds() }),
-    'exp an hour ahead': () => es.proof({ exp: seconds() + 3600 }),
-    'nbf to come': () => es.proof({ nbf: seconds() + 60 }),
-    'iat to come': () => es.proof({ iat: seconds() + 60 }),
-    'no jti': () => es.proof({ jti: undefined }),
-    'empty jti': () => es.proof({ jti: '' }),
-    'jti that is no text': () => es.proof({ jti: 7 }),
-    'another sub': () => es.proof({ sub: 'rs' }),
-    'another iss': () => es.proof({ iss: 'rs' }),
-    'no iss': () => es.proof({ iss: undefined, sub: undefined }),
-    'an unknown client': () => es.proof({ iss: 'nobody', sub: 'nobody' }),
-    'a public client': () => es.proof({ iss: 'public', sub: 'public' }),
-    'the key of another client': () => rs.proof({ iss: 'es', sub: 'es' }),
-    'another client_id beside it': () => ({ ...es.proof(), client_id: 'rs' }),
-    'alg none': () => es.proof({}, { alg: 'none' }),
-    'alg RS256': () => rs.proof({}, { alg: 'RS256' }),
-    'alg HS384': () => es.proof({}, { alg: 'HS384' }),
-    'alg of the other kind of key': () => es.proof({}, { alg: 'RS384' }),
-    'no kid': () => es.proof({}, { kid: undefined }),
-    'an unknown kid': () => es.proof({}, { kid: 'key-2' }),
-    'two keys with the kid': () => es.proof({ iss: 'twins', sub: 'twins' }),
-    'a client without keys': () => es.proof({ iss: 'empty', sub: 'empty' }),
-    'a jku for inline keys': () => es.proof({}, { jku: 'https://evil.example/jwks' }),
-    'typ of an access token': () => es.proof({}, { typ: 'at+jwt' }),
-    crit: () => es.proof({}, { crit: ['x'], x: 1 }),
+    'aud of another server': () => es.makeProof({ aud: 'https://other.example/token' }),
+    'aud that begins with ours': () => es.makeProof({ aud: 'http://localhost:9000/oauth2/token/x' }),
+    'aud for others too': () => es.makeProof({ aud: ['http://localhost:9000', 'https://other.example'] }),
+    'aud that is empty': () => es.makeProof({ aud: [] }),
+    'no aud': () => es.makeProof({ aud: undefined }),
+    'no exp': () => es.makeProof({ exp: undefined }),
+    'exp as text': () => es.makeProof({ exp: `${seconds() + 60}` }),
+    'exp that is over': () => es.makeProof({ exp: seconds() }),
+    'exp an hour ahead': () => es.makeProof({ exp: seconds() + 3600 }),
+    'nbf to come': () => es.makeProof({ nbf: seconds() + 60 }),
+    'iat to come': () => es.makeProof({ iat: seconds() + 60 }),
+    'no jti': () => es.makeProof({ jti: undefined }),
+    'empty jti': () => es.makeProof({ jti: '' }),
+    'jti that is no text': () => es.makeProof({ jti: 7 }),
+    'another sub': () => es.makeProof({ sub: 'rs' }),
+    'another iss': () => es.makeProof({ iss: 'rs' }),
+    'no iss': () => es.makeProof({ iss: undefined, sub: undefined }),
+    'an unknown client': () => es.makeProof({ iss: 'nobody', sub: 'nobody' }),
+    'a public client': () => es.makeProof({ iss: 'public', sub: 'public' }),
+    'the key of another client': () => rs.makeProof({ iss: 'es', sub: 'es' }),
+    'another client_id beside it': () => ({ ...es.makeProof(), client_id: 'rs' }),
+    'alg none': () => es.makeProof({}, { alg: 'none' }),
+    'alg RS256': () => rs.makeProof({}, { alg: 'RS256' }),
+    'alg HS384': () => es.makeProof({}, { alg: 'HS384' }),
+    'alg of the other kind of key': () => es.makeProof({}, { alg: 'RS384' }),
+    'no kid': () => es.makeProof({}, { kid: undefined }),
+    'an unknown kid': () => es.makeProof({}, { kid: 'key-2' }),
+    'two keys with the kid': () => es.makeProof({ iss: 'twins', sub: 'twins' }),
+    'a client without keys': () => es.makeProof({ iss: 'empty', sub: 'empty' }),
+    'a jku for inline keys': () => es.makeProof({}, { jku: 'https://evil.example/jwks' }),
+    'typ of an access token': () => es.makeProof({}, { typ: 'at+jwt' }),
+    crit: () => es.makeProof({}, { crit: ['x'], x: 1 }),
     'a signature by somebody else': () => ({
-      ...es.proof(),
-      client_assertion: es.assertion({}, {}, stranger.privateKey),
+      ...es.makeProof(),
+      client_assertion: es.signAssertion({}, {}, stranger.privateKey),
     }),
     'a signature in DER': () => {
-      const [head = '', body = ''] = es.assertion().split('.')
+      const [head = '', body = ''] = es.signAssertion().split('.')
       const der = sign('sha384', Buffer.from(`${head}.${body}`), es.privateKey).toString('base64url')
-      return { ...es.proof(), client_assertion: `${head}.${body}.${der}` }
+      return { ...es.makeProof(), client_assertion: `${head}.${body}.${der}` }
     },
     'no signature': () => {
-      const [head = '', body = ''] = es.assertion().split('.')
-      return { ...es.proof(), client_assertion: `${head}.${body}.` }
+      const [head = '', body = ''] = es.signAssertion().split('.')
+      return { ...es.makeProof(), client_assertion: `${head}.${body}.` }
     },
     'HMAC with the public key': () => {
-      const input = es.assertion({}, { alg: 'HS384' }).split('.').slice(0, 2).join('.')
+      const input = es.signAssertion({}, { alg: 'HS384' }).split('.').slice(0, 2).join('.')
       const mac = createHmac('sha384', es.jwks).update(input).digest('base64url')
-      return { ...es.proof(), client_assertion: `${input}.${mac}` }
+      return { ...es.makeProof(), client_assertion: `${input}.${mac}` }
     },
     'changed claims': () => {
-      const [head = '', , signature = ''] = es.assertion().split('.')
+      const [head = '', , signature = ''] = es.signAssertion().split('.')
       const body = encode({
         iss: 'es',
         sub: 'es',
@@ -109,26 +112,26 @@ describe('private_key_jwt', () => {
         exp: seconds() + 60,
         jti: 'x',
       })
-      return { ...es.proof(), client_assertion: `${head}.${body}.${signature}` }
+      return { ...es.makeProof(), client_assertion: `${head}.${body}.${signature}` }
     },
-    'claims that are a list': () => ({ ...es.proof(), client_assertion: 'e30.W10.AAAA' }),
-    'no JWT': () => ({ ...es.proof(), client_assertion: 'nonsense' }),
-    'an assertion of 10 kB': () => es.proof({ more: 'x'.repeat(10_000) }),
+    'claims that are a list': () => ({ ...es.makeProof(), client_assertion: 'e30.W10.AAAA' }),
+    'no JWT': () => ({ ...es.makeProof(), client_assertion: 'nonsense' }),
+    'an assertion of 10 kB': () => es.makeProof({ more: 'x'.repeat(10_000) }),
   }
-  it('tells the client why an assertion is refused', async () => {
+  it('returns the reason for a refusal to the client', async () => {
     const told = async (proof: Record<string, string>) => (await ask(proof)).json().error_description
     const reasons: Record<string, Record<string, string>> = {
-      'kid is missing': es.proof({}, { kid: undefined }),
-      'exp is more than five minutes ahead': es.proof({ exp: seconds() + 3600 }),
-      'exp is in the past': es.proof({ exp: seconds() }),
-      'alg is neither RS384 nor ES384': rs.proof({}, { alg: 'RS256' }),
-      'aud is not this server': es.proof({ aud: 'https://elsewhere.example' }),
-      'jti is missing or longer than 1024 characters': es.proof({ jti: undefined }),
-      'no key of the client has this kid and alg': es.proof({}, { kid: 'key-2' }),
-      'the client is not registered for private_key_jwt': es.proof({ iss: 'nobody', sub: 'nobody' }),
+      'kid is missing': es.makeProof({}, { kid: undefined }),
+      'exp is more than five minutes ahead': es.makeProof({ exp: seconds() + 3600 }),
+      'exp is in the past': es.makeProof({ exp: seconds() }),
+      'alg is neither RS384 nor ES384': rs.makeProof({}, { alg: 'RS256' }),
+      'aud is not this server': es.makeProof({ aud: 'https://elsewhere.example' }),
+      'jti is missing or longer than 1024 characters': es.makeProof({ jti: undefined }),
+      'no key of the client has this kid and alg': es.makeProof({}, { kid: 'key-2' }),
+      'the client is not registered for private_key_jwt': es.makeProof({ iss: 'nobody', sub: 'nobody' }),
       'the signature does not match': {
-        ...es.proof(),
-        client_assertion: es.assertion({}, {}, stranger.privateKey),
+        ...es.makeProof(),
+        client_assertion: es.signAssertion({}, {}, stranger.privateKey),
       },
     }
     for (const [reason, proof] of Object.entries(reasons))
@@ -145,7 +148,7 @@ describe('private_key_jwt', () => {
     })
 
   it('refuses another assertion type, a missing assertion, and a second method, as invalid_request', async () => {
-    const proof = es.proof()
+    const proof = es.makeProof()
     for (const [form, headers] of [
       [{ ...proof, client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' }, {}],
       [{ client_assertion_type: proof.client_assertion_type ?? '' }, {}],
@@ -161,34 +164,34 @@ describe('private_key_jwt', () => {
   })
 
   it('accepts an assertion once, and the same jti of another client', async () => {
-    const proof = es.proof({ jti: 'shared' })
+    const proof = es.makeProof({ jti: 'shared' })
     assert.equal((await ask(proof)).statusCode, 200)
     const again = await ask(proof)
     assert.equal(again.json().error, 'invalid_client')
     assert.equal(again.json().error_description, 'The client assertion was refused: jti was used before.')
-    assert.equal((await ask(es.proof({ jti: 'shared' }))).json().error, 'invalid_client')
-    assert.equal((await ask(rs.proof({ jti: 'shared' }))).statusCode, 200)
+    assert.equal((await ask(es.makeProof({ jti: 'shared' }))).json().error, 'invalid_client')
+    assert.equal((await ask(rs.makeProof({ jti: 'shared' }))).statusCode, 200)
   })
 
-  it('is exchanged with a code or refresh token, and required for both', async () => {
-    await house.addClient({
+  it('is required for the exchange of a code and of a refresh token', async () => {
+    await auth.addClient({
       client_id: 'keyed',
       auth_method: 'private_key_jwt',
       jwks: es.jwks,
       scope: 'launch openid offline_access patient/*.rs',
     })
-    const keyed = new SigningClient('keyed', house.time)
+    const keyed = new SigningClient('keyed', auth.time)
     const redirect_uri = 'https://keyed.example/callback'
-    const code = await house.code(await house.loggedIn(), {
+    const code = await auth.getCode(await auth.logIn(), {
       client_id: 'keyed',
       redirect_uri,
       scope: 'launch openid offline_access patient/*.rs',
     })
-    assert.equal((await house.exchange(code, { client_id: 'keyed', redirect_uri })).statusCode, 401)
-    const exchanged = await house.exchange(code, { client_id: 'keyed', redirect_uri, ...keyed.proof() })
+    assert.equal((await auth.exchange(code, { client_id: 'keyed', redirect_uri })).statusCode, 401)
+    const exchanged = await auth.exchange(code, { client_id: 'keyed', redirect_uri, ...keyed.makeProof() })
     assert.equal(exchanged.statusCode, 200, exchanged.body)
     const { refresh_token: token } = exchanged.json()
-    assert.equal((await house.refresh(token, { client_id: 'keyed' })).statusCode, 401)
-    assert.equal((await house.refresh(token, { client_id: 'keyed', ...keyed.proof() })).statusCode, 200)
+    assert.equal((await auth.refresh(token, { client_id: 'keyed' })).statusCode, 401)
+    assert.equal((await auth.refresh(token, { client_id: 'keyed', ...keyed.makeProof() })).statusCode, 200)
   })
 })

@@ -9,9 +9,9 @@ import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { createKeySets } from './key-sets.ts'
 
-describe('a key set by address', () => {
+describe('a key set by URL', () => {
   const open = openTestStore()
-  let house: TestAuthServer
+  let auth: TestAuthServer
   let client: SigningClient
   let server: Server
   let url: string
@@ -19,8 +19,8 @@ describe('a key set by address', () => {
   let served: { keys: unknown; cacheControl: string; status: number; requests: number }
   before(async () => {
     const logger = createLogger({ level: 'warn', destination: { write: line => log.push(line) } })
-    house = await TestAuthServer.open(await open(), { logger })
-    client = new SigningClient('by-url', house.time)
+    auth = await TestAuthServer.open(await open(), { logger })
+    client = new SigningClient('by-url', auth.time)
     served = { keys: [client.jwk], cacheControl: 'max-age=60', status: 200, requests: 0 }
     server = createServer((_request, response) => {
       served.requests += 1
@@ -29,7 +29,7 @@ describe('a key set by address', () => {
     })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`
-    await house.addClient({
+    await auth.addClient({
       client_id: 'by-url',
       auth_method: 'private_key_jwt',
       jwks_url: url,
@@ -37,13 +37,13 @@ describe('a key set by address', () => {
     })
   })
   after(async () => {
-    await house.app.close()
+    await auth.app.close()
     server.close()
   })
 
   const ask = async (header: Record<string, unknown> = {}) => {
-    const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof({}, header) }
-    return (await house.token(form)).statusCode
+    const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof({}, header) }
+    return (await auth.requestToken(form)).statusCode
   }
   const requestsOf = async (act: () => Promise<unknown>) => {
     const earlier = served.requests
@@ -51,7 +51,7 @@ describe('a key set by address', () => {
     return served.requests - earlier
   }
 
-  it('is fetched once while it is fresh, also when many ask at once, and anew afterwards', async () => {
+  it('is fetched once while it is fresh, even for concurrent requests, and again afterwards', async () => {
     assert.equal(
       await requestsOf(async () => {
         const statuses = await Promise.all(Array.from({ length: 10 }, () => ask()))
@@ -59,19 +59,22 @@ describe('a key set by address', () => {
       }),
       1,
     )
-    house.time.now += 59_000
+    auth.time.now += 59_000
     assert.equal(await requestsOf(() => ask()), 0)
-    house.time.now += 1_000
+    auth.time.now += 1_000
     assert.equal(await requestsOf(() => ask()), 1)
   })
 
   it('is fetched at most once in five seconds even if it may not be cached', async () => {
-    house.time.now += 60_000
+    auth.time.now += 60_000
     served.cacheControl = 'no-store'
     const strangers = async () => {
       for (let i = 0; i < 20; i++) {
-        const forged = { ...client.proof(), client_assertion: `${client.assertion().slice(0, -8)}AAAAAAAA` }
-        const answer = await house.token({
+        const forged = {
+          ...client.makeProof(),
+          client_assertion: `${client.signAssertion().slice(0, -8)}AAAAAAAA`,
+        }
+        const answer = await auth.requestToken({
           grant_type: 'client_credentials',
           scope: 'system/*.rs',
           ...forged,
@@ -81,53 +84,53 @@ describe('a key set by address', () => {
     }
     assert.equal(await requestsOf(strangers), 1)
     assert.equal(await requestsOf(() => ask()), 0)
-    house.time.now += 5_000
+    auth.time.now += 5_000
     assert.equal(await requestsOf(strangers), 1)
     served.cacheControl = 'max-age=60'
-    house.time.now += 5_000
+    auth.time.now += 5_000
     await ask()
   })
 
-  it('is not asked for again at once when it cannot be fetched', async () => {
-    house.time.now += 60_000
+  it('is not fetched again at once after a failure', async () => {
+    auth.time.now += 60_000
     served.status = 500
     const failing = async () => {
       for (let i = 0; i < 5; i++) assert.equal(await ask(), 401)
     }
     assert.equal(await requestsOf(failing), 1)
     served.status = 200
-    house.time.now += 5_000
+    auth.time.now += 5_000
     assert.equal(await requestsOf(async () => assert.equal(await ask(), 200)), 1)
   })
 
-  it('is asked again for a new kid, but not at anybody’s pace', async () => {
-    house.time.now += 6_000
+  it('is fetched again for a new kid, at a limited rate', async () => {
+    auth.time.now += 6_000
     served.keys = [client.jwk, { ...client.jwk, kid: 'key-2' }]
     assert.equal(await requestsOf(async () => assert.equal(await ask({ kid: 'key-2' }), 200)), 1)
     const strangers = async () => {
       for (let i = 0; i < 5; i++) assert.equal(await ask({ kid: `made-up-${i}` }), 401)
     }
     assert.equal(await requestsOf(strangers), 0)
-    house.time.now += 5_000
+    auth.time.now += 5_000
     assert.equal(await requestsOf(strangers), 1)
   })
 
-  it('is over when it is stale and cannot be fetched', async () => {
+  it('is not used if it is stale and cannot be fetched', async () => {
     served.status = 500
     assert.equal(await ask(), 200)
-    house.time.now += 60_000
+    auth.time.now += 60_000
     assert.equal(await ask(), 401)
     served.status = 200
-    house.time.now += 5_000
+    auth.time.now += 5_000
     assert.equal(await ask(), 200)
   })
 
-  it('says in the log why it cannot be used', async () => {
+  it('causes a log line with the reason if it cannot be used', async () => {
     for (const [keys, reason] of [
       ['none', 'no JSON object with an array keys'],
       [[{ ...client.jwk, kid: undefined }], 'no key for RS384 or ES384 with a kid'],
     ] as const) {
-      house.time.now += 60_000
+      auth.time.now += 60_000
       served.keys = keys
       log.length = 0
       assert.equal(await ask(), 401)
@@ -135,11 +138,11 @@ describe('a key set by address', () => {
       assert.deepEqual([msg, named, told], ['Cannot use the key set of a client', url, reason])
     }
     served.keys = [client.jwk]
-    house.time.now += 60_000
+    auth.time.now += 60_000
     assert.equal(await ask(), 200)
   })
 
-  it('accepts a jku only when it is the registered address, and asks no other', async () => {
+  it('accepts a jku only if it equals the registered URL, and fetches no other', async () => {
     assert.equal(await ask({ jku: url }), 200)
     const port = new URL(url).port
     assert.equal(
@@ -151,7 +154,7 @@ describe('a key set by address', () => {
     )
   })
 
-  it('can be fetched however many slow key sets strangers have registered', async () => {
+  it('can be fetched however many slow key sets unverified clients have registered', async () => {
     const { promise: never } = Promise.withResolvers<undefined>()
     const asked: string[] = []
     const fetchDocument = (address: string) => {
@@ -160,7 +163,7 @@ describe('a key set by address', () => {
         ? never
         : Promise.resolve({ json: { keys: [client.jwk] }, freshForMs: 0 })
     }
-    const keySets = createKeySets({ fetchDocument, clock: () => house.time.now })
+    const keySets = createKeySets({ fetchDocument, clock: () => auth.time.now })
     const find = (name: string, approved: boolean) =>
       keySets.find({ jwksUrl: `https://${name}.example/jwks`, approved }, client.kid)
     for (let at = 0; at < LIMITS.keySetFetches; at++) void find(`slow-${at}`, false)
@@ -171,7 +174,7 @@ describe('a key set by address', () => {
     assert.equal(asked.length, LIMITS.keySetFetches + 1)
   })
 
-  it('names the limit of concurrent fetches to one more stranger, while another client gets its token', async () => {
+  it('refuses one more unverified client with the limit of concurrent fetches, while another client gets its token', async () => {
     const slow = createServer()
     await new Promise<void>(resolve => slow.listen(0, '127.0.0.1', resolve))
     const address = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
@@ -182,13 +185,13 @@ describe('a key set by address', () => {
       if (fetches === LIMITS.keySetFetchesOfStrangers) fetched()
     })
     const askAs = async (at: number) => {
-      const stranger = new SigningClient(`stranger-${at}`, house.time)
-      await house.addClient({
+      const stranger = new SigningClient(`stranger-${at}`, auth.time)
+      await auth.addClient({
         ...{ client_id: `stranger-${at}`, auth_method: 'private_key_jwt', approved: false },
         ...{ jwks_url: `${address}/${at}`, scope: 'system/*.rs' },
       })
-      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...stranger.proof() }
-      return house.token(form)
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...stranger.makeProof() }
+      return auth.requestToken(form)
     }
     const waiting = Array.from({ length: LIMITS.keySetFetchesOfStrangers }, (_, at) => askAs(at))
     await allFetch
@@ -209,15 +212,18 @@ describe('a key set by address', () => {
       jwks_url: url,
       scope: 'system/*.rs',
     })
-    const form = () => ({ grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof() })
-    const time = house.time.now
-    house.time.now = away.time.now
-    assert.equal(await requestsOf(async () => assert.equal((await away.token(form())).statusCode, 401)), 0)
+    const form = () => ({ grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() })
+    const time = auth.time.now
+    auth.time.now = away.time.now
+    assert.equal(
+      await requestsOf(async () => assert.equal((await away.requestToken(form())).statusCode, 401)),
+      0,
+    )
     const listed = await TestAuthServer.open(away.store, {
       settings: { onLoopback: false, privateJwksHosts: ['127.0.0.1'] },
     })
-    assert.equal((await listed.token(form())).statusCode, 200)
-    house.time.now = time
+    assert.equal((await listed.requestToken(form())).statusCode, 200)
+    auth.time.now = time
     await Promise.all([away.app.close(), listed.app.close()])
   })
 })
