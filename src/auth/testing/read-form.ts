@@ -6,7 +6,7 @@ export function readForm(page: string): URLSearchParams {
     const attribute = (name: string) => new RegExp(` ?${name}="([^"]*)"`).exec(tag)?.[1]
     const type = attribute('type')
     const isSent = type === 'hidden' || / checked/.test(tag)
-    if (isSent) form.append(attribute('name') ?? '', unescape(attribute('value') ?? ''))
+    if (isSent) form.append(attribute('name') ?? '', decodeEntities(attribute('value') ?? ''))
   }
   return form
 }
@@ -21,7 +21,7 @@ export function clearScopes(form: URLSearchParams, ...cleared: readonly string[]
   return left
 }
 
-function unescape(text: string): string {
+function decodeEntities(text: string): string {
   return text
     .replaceAll('&#39;', "'")
     .replaceAll('&quot;', '"')
