@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FhirServerOptions, fhirServer } from '../../../sqlite/index.ts'
@@ -28,6 +28,7 @@ const HABITS = {
   'dangling-references-refused': writes.danglingReferencesRefused,
   'if-match-conflicts': writes.ifMatchConflicts,
   'if-none-match-ignored': writes.ifNoneMatchIgnored,
+  'deletes-cascade': writes.deletesCascade,
   'delete-unconditional': writes.deleteUnconditional,
   'unchanged-keeps-version': writes.unchangedKeepsVersion,
   'transactions-answer-relative': writes.transactionsAnswerRelative,
@@ -41,6 +42,10 @@ export interface HapiUpstream {
   readonly seen: readonly HapiRequest[]
   /** Moves the clock on, by which results are reused. */
   advance(milliseconds: number): void
+  /** Is done before each request from now on. */
+  before(act: ((request: HapiRequest) => Promise<void>) | undefined): void
+  /** Switches a habit on or off. */
+  bend(name: HabitName, isOn: boolean): void
   /** Takes requests and carries them out only after `resume`. */
   pause(): void
   resume(): void
@@ -56,24 +61,31 @@ export async function startHapi(
   let now = Date.now()
   let held: Promise<void> = Promise.resolve()
   let release = () => {}
+  let act: ((request: HapiRequest) => Promise<void>) | undefined
+  const isOff = new Set<HabitName>(off)
   let handle: Next = async () => respond(503, {})
-  const server = createServer(async (incoming, outgoing) => {
+  const pending = new Set<Promise<void>>()
+  const server = createServer((incoming, outgoing) => {
+    const done = answer(incoming, outgoing).finally(() => pending.delete(done))
+    pending.add(done)
+  })
+  async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const request = await readRequest(incoming)
     if (request.path === 'metadata') await sleep(metadataMs)
     else seen.push(request)
     await held
+    await act?.(request)
     const { status, headers, body } = await handle(request)
     const length = { 'content-length': String(Buffer.byteLength(body)) }
     outgoing.writeHead(status, { ...headers, ...(status !== 204 && status !== 304 && length) })
     outgoing.end(incoming.method === 'HEAD' ? undefined : body)
-  })
+  }
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
   const stored = await openStored({ baseUrl, dataFile: ':memory:', smartConfiguration: {} }, () => now)
-  const names = (Object.keys(HABITS) as HabitName[]).filter(name => !off.includes(name))
-  handle = names.reduceRight<Next>((next, name) => {
+  handle = (Object.keys(HABITS) as HabitName[]).reduceRight<Next>((next, name) => {
     const bend = HABITS[name](stored)
-    return request => bend(request, next)
+    return request => (isOff.has(name) ? next(request) : bend(request, next))
   }, stored.send)
   return {
     url: baseUrl,
@@ -81,6 +93,10 @@ export async function startHapi(
     advance: milliseconds => {
       now += milliseconds
     },
+    before: next => {
+      act = next
+    },
+    bend: (name, isOn) => void (isOn ? isOff.delete(name) : isOff.add(name)),
     pause: () => {
       held = new Promise(resolve => {
         release = resolve
@@ -88,6 +104,8 @@ export async function startHapi(
     },
     resume: () => release(),
     close: async () => {
+      release()
+      await Promise.all(pending)
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))
       await stored.close()

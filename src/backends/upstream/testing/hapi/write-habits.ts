@@ -86,6 +86,20 @@ export const ifNoneMatchIgnored: Habit = () => async (request, next) => {
   return next(isTransaction(request) ? dropConditions(request, 'PUT', 'ifNoneMatch') : request)
 }
 
+/** `_cascade` and `_expunge` on `DELETE` are carried out, also in Bundles. */
+export const deletesCascade: Habit = () => async (request, next) => {
+  const isSpecial = ([name]: readonly [string, string]) => name === '_cascade' || name === '_expunge'
+  if (request.method === 'DELETE')
+    return next({ ...request, params: request.params.filter(it => !isSpecial(it)) })
+  if (request.method !== 'POST' || request.path !== '') return next(request)
+  return next(
+    mapEntries(request, entry => {
+      const url = entry.request?.url?.replace(/\?_(?:cascade|expunge)=\w+$/, '') ?? ''
+      return entry.request?.method === 'DELETE' ? { ...entry, request: { ...entry.request, url } } : entry
+    }),
+  )
+}
+
 /** `If-Match` on `DELETE` is ignored; the response is 200 with an OperationOutcome. */
 export const deleteUnconditional: Habit = () => async (request, next) => {
   if (isTransaction(request)) return next(dropConditions(request, 'DELETE', 'ifMatch'))
