@@ -82,6 +82,8 @@ describe('readSettings', () => {
           operations: [],
           searchParameters: [],
           narrowing: 'auto',
+          profile: 'auto',
+          searchCache: 'bypass',
           timeoutSeconds: 10,
           responseLimitMegabytes: 16,
           connections: 64,

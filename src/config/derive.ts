@@ -90,6 +90,8 @@ function upstreamOf(
     operations: values.fhirUpstreamOperations ?? [],
     searchParameters: values.fhirUpstreamSearchParameters ?? [],
     narrowing: values.fhirUpstreamNarrowing,
+    profile: values.fhirUpstreamProfile,
+    searchCache: values.fhirUpstreamSearchCache,
     timeoutSeconds: values.fhirUpstreamTimeoutSeconds,
     responseLimitMegabytes: values.fhirUpstreamResponseLimit,
     connections: values.fhirUpstreamConnections,

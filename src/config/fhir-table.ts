@@ -90,6 +90,24 @@ export const upstreamTable = {
       'How the gateway limits a search to a patient: by compartment path, by search parameter, or as the CapabilityStatement suggests.',
     of: settings => settings.fhir.upstream.narrowing,
   }),
+  fhirUpstreamProfile: defineFixed({
+    name: 'smart.fhir.upstream-profile',
+    env: 'SMART_FHIR_UPSTREAM_PROFILE',
+    type: types.oneOf('auto', 'hapi', 'strict'),
+    initial: 'auto',
+    about:
+      'How the upstream behaves where FHIR servers differ. `auto` recognises HAPI by its CapabilityStatement and otherwise makes the careful choice; `strict` relies on FHIR R4 ([gateway](gateway.md#how-upstreams-differ)).',
+    of: settings => settings.fhir.upstream.profile,
+  }),
+  fhirUpstreamSearchCache: defineFixed({
+    name: 'smart.fhir.upstream-search-cache',
+    env: 'SMART_FHIR_UPSTREAM_SEARCH_CACHE',
+    type: types.oneOf('bypass', 'allow'),
+    initial: 'bypass',
+    about:
+      "Whether the upstream may answer an app's search from earlier results: `bypass` sends `Cache-Control: no-cache`. Searches by which the gateway decides always bypass the cache.",
+    of: settings => settings.fhir.upstream.searchCache,
+  }),
   fhirUpstreamOperations: defineOpen({
     name: 'smart.fhir.upstream-operations',
     env: 'SMART_FHIR_UPSTREAM_OPERATIONS',

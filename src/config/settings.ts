@@ -81,6 +81,8 @@ export type Source = 'environment' | 'file' | 'default'
 export interface UpstreamSettings {
   readonly aliases: readonly string[]
   readonly narrowing: 'auto' | 'compartment' | 'parameter'
+  readonly profile: 'auto' | 'hapi' | 'strict'
+  readonly searchCache: 'bypass' | 'allow'
   readonly operations: readonly string[]
   readonly searchParameters: readonly string[]
   readonly timeoutSeconds: number

@@ -3,6 +3,7 @@ import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/in
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
+import type { UpstreamProfile } from './profile.ts'
 import type { IsUpstreamParameter } from './search/upstream-parameters.ts'
 
 /** The parts of the gateway that its interactions need. */
@@ -30,5 +31,8 @@ export interface GatewayContext {
   ) => Promise<PanelMembership | Failure>
   /** How a search within a patient's compartment is sent: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
+  readonly profile: () => Promise<UpstreamProfile>
+  /** Whether the upstream may answer searches of callers from earlier results. */
+  readonly searchCache: 'bypass' | 'allow'
   readonly capabilities: () => Promise<object | Failure>
 }

@@ -20,6 +20,7 @@ import { createUrlRewriter } from './http/urls.ts'
 import { type Watch, watchUpstream } from './http/watch.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { findMembers } from './membership/membership.ts'
+import { chooseProfile, type ProfileName } from './profile.ts'
 import { openPages } from './search/page-links.ts'
 import { createUpstreamParameters } from './search/upstream-parameters.ts'
 
@@ -33,6 +34,10 @@ export interface GatewayOptions extends FhirApiOptions {
   readonly upstreamTls?: { readonly cert?: string; readonly key?: string; readonly ca?: string }
   /** How a patient's compartment is searched; by default as the upstream's CapabilityStatement suggests. */
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
+  /** How the upstream behaves where servers differ; recognised by its CapabilityStatement by default. */
+  readonly profile?: ProfileName
+  /** Whether the upstream may answer searches of callers from earlier results; it must not by default. */
+  readonly searchCache?: 'bypass' | 'allow'
   /** The operations that the gateway offers; by default none that the site has to allow. */
   readonly operations?: readonly OperationRule[]
   /** Search parameters of the site that depend only on the resource itself: `Patient.mrn`, or `mrn` for every type. */
@@ -88,6 +93,7 @@ function createContext(
     ...connection
   }: Pick<GatewayContext, 'urls' | 'upstream'> & { readonly statement: UpstreamCapabilities },
 ): GatewayContext {
+  const { profile = 'auto' } = options
   const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
   const configuration = evaluateLate(smartConfiguration)
   return {
@@ -105,11 +111,20 @@ function createContext(
       const found = await statement.get()
       return isFailure(found) ? found : buildStatement(found, baseUrl, configuration(), operations)
     },
+    async profile() {
+      const found = await statement.get()
+      return chooseProfile(profile, isFailure(found) ? undefined : found)
+    },
     async narrowing() {
       if (narrowing !== 'auto') return narrowing
       const found = await statement.get()
-      return !isFailure(found) && hasCompartments(found) ? 'compartment' : 'parameter'
+      if (isFailure(found)) return 'parameter'
+      const { compartmentSearches } = chooseProfile(profile, found)
+      const isOffered =
+        compartmentSearches === 'yes' || (compartmentSearches === 'as-stated' && hasCompartments(found))
+      return isOffered ? 'compartment' : 'parameter'
     },
+    searchCache: options.searchCache ?? 'bypass',
   }
 }
 

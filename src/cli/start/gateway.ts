@@ -26,6 +26,8 @@ export async function openGateway(
     auth: readUpstreamAuth(upstream),
     upstreamTls: tlsOf(upstream),
     narrowing: upstream.narrowing,
+    profile: upstream.profile,
+    searchCache: upstream.searchCache,
     operations: findOfferedOperations(settings),
     searchParameters: upstream.searchParameters,
     timeoutMs: upstream.timeoutSeconds * 1000,

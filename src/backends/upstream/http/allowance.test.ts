@@ -9,6 +9,7 @@ import {
 } from '../../../fhir-api/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayContext } from '../context.ts'
+import { chooseProfile } from '../profile.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
 import { performRequest as handle } from '../testing/perform.ts'
 import { computeAllowance } from './allowance.ts'
@@ -45,6 +46,8 @@ function endless(resources: readonly object[] = []) {
     accessCache: createAccessCache(),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
+    profile: async () => chooseProfile('auto', undefined),
+    searchCache: 'bypass',
     ...{
       findMembers: nothing,
       capabilities: nothing,
