@@ -60,6 +60,8 @@ describe('effectiveSettings', () => {
       SMART_FHIR_UPSTREAM_URL: 'http://localhost:6',
       SMART_FHIR_UPSTREAM_ALIASES: 'http://localhost:7',
       SMART_FHIR_UPSTREAM_NARROWING: 'parameter',
+      SMART_FHIR_UPSTREAM_PROFILE: 'hapi',
+      SMART_FHIR_UPSTREAM_SEARCH_CACHE: 'allow',
       SMART_FHIR_UPSTREAM_OPERATIONS: '$meta',
       SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS: 'mrn',
       SMART_FHIR_UPSTREAM_AUTH: 'basic',

@@ -5,5 +5,4 @@
  */
 
 export { createCredentials, type UpstreamAuth } from './http/credentials.ts'
-export { chooseProfile, isHapi, PROFILES, type ProfileName, type UpstreamProfile } from './profile.ts'
 export { createGateway, type GatewayOptions } from './server.ts'

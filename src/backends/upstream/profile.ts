@@ -63,8 +63,7 @@ const CAREFUL: UpstreamProfile = {
   currentHistory: false,
 }
 
-export const PROFILES = ['auto', 'hapi', 'strict'] as const
-export type ProfileName = (typeof PROFILES)[number]
+export type ProfileName = 'auto' | 'hapi' | 'strict'
 
 /** The profile of a setting; `auto` recognises the server by its CapabilityStatement, where that could be read. */
 export function chooseProfile(
@@ -81,6 +80,6 @@ export function chooseProfile(
   }
 }
 
-export function isHapi({ software }: Readonly<Record<string, unknown>>): boolean {
+function isHapi({ software }: Readonly<Record<string, unknown>>): boolean {
   return isRecord(software) && /\bHAPI\b/i.test(String(software.name))
 }
