@@ -2,7 +2,7 @@ import { LONGEST_SCOPE_LIST } from '../smart/index.ts'
 
 /**
  * The limits of the auth server (docs/limits.md). A request that exceeds a limit gets a 4xx response that names the limit.
- * The limits of scopes are in `src/smart/scope-limits.ts`.
+ * The limits of scopes are in `src/smart/scope.ts`.
  */
 export const LIMITS = {
   /** Apps that the portal lists. Others can be launched by their client id. */

@@ -1,28 +1,27 @@
-import type { Permission } from '../fhir/index.ts'
-import type { Panel } from './policy/panel.ts'
+import type { Permission, ResourceReference } from '../fhir/index.ts'
 
-/** What all hold for a resource that is reached by one granted scope. */
+/** The conditions of one granted scope. A resource must meet all of them. */
 export interface Constraint {
   /** The resource is this patient, or in this patient's compartment. */
   readonly patient?: string
-  /** The resource is of a patient on this panel, or is one: the user's own rights. */
+  /** The resource belongs to a patient on this panel, or is one: the user's own rights. */
   readonly panel?: Panel
   /** For a write: no compartment reference of the resource names another patient, or one outside the panel (WRITE-2). */
   readonly exclusive?: true
-  /** Of a new Patient: no reference in it is to a patient other than this one. */
+  /** For a new Patient: it refers to no other patient than this one. */
   readonly refersTo?: string
-  /** The resource matches all of these search parameters (a granular scope). Each can be evaluated. */
+  /** The resource matches all of these search parameters (a granular scope). */
   readonly query?: readonly (readonly [name: string, value: string])[]
   /** The resource has this id (the user's own resource). */
   readonly id?: string
 }
 
-/** What a grant reaches of one resource type with one permission: everything, nothing (no limit), or any of the limits. */
+/** The part of a resource type that a grant may touch with one permission: everything, or any of the constraints. */
 export type AccessFilter = 'everything' | readonly Constraint[]
 
-/** What a caller may touch. The embedded FHIR server puts it into its queries; the gateway checks by it. */
+/** The access filters of a caller, by type and permission. */
 export interface Access {
-  /** With `s` it is what a search reaches, whichever permission the settings ask for it (`smart.fhir.search-letter`). */
+  /** `s` is for searches, whichever permission the settings require for them (`smart.fhir.search-letter`). */
   filterFor(type: string, permission: Permission): AccessFilter
 }
 
@@ -37,3 +36,28 @@ export const fullAccess: Access = { filterFor: () => 'everything' }
 
 /** The access of a caller who may touch nothing. */
 export const noAccess: Access = { filterFor: () => [] }
+
+/** The patients that a policy assigns to a clinician, by any of these. All but `patients` depend on stored data. */
+export interface Panel {
+  readonly patients: ReadonlySet<string>
+  readonly organizations: readonly string[]
+  readonly careTeams: readonly string[]
+  /** The clinician whose care teams count. */
+  readonly member?: ResourceReference
+}
+
+/** Whether a panel consists of the patients it names, so that it does not depend on stored data. */
+export function isOfNamedOnly({ organizations, careTeams, member }: Panel): boolean {
+  return organizations.length === 0 && careTeams.length === 0 && member === undefined
+}
+
+/** Whether a patient is on a panel according to stored data. */
+export interface PanelMembership {
+  includes(panel: Panel, patient: string): boolean
+}
+
+/** Finds which of these patients are on the panels. */
+export type FindPanelMembership<P> = (
+  panels: readonly Panel[],
+  patients: ReadonlySet<string>,
+) => PanelMembership | P | Promise<PanelMembership | P>

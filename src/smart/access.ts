@@ -1,24 +1,23 @@
 import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
-import { narrow, uniteConstraints } from './constraint.ts'
+import { findPatientConstraint, narrow, uniteConstraints } from './constraint.ts'
 import { type EnforcementPolicy, type Grant, PORTAL_CLIENT } from './grant.ts'
 import { mergeValues } from './merge-values.ts'
-import { findPatientConstraint } from './patient-constraint.ts'
 import { permits, type ResourceScope } from './scope.ts'
 
-/** One thing of a grant that reaches something: a scope, or the `fhirUser` of the token for its own resource. */
+/** The part of a grant that gives access: a scope, or the `fhirUser` of the token for its own resource. */
 export interface FilterSource {
   readonly by: ResourceScope | 'fhirUser'
   readonly constraints: readonly Constraint[]
 }
 
-/** What a grant reaches of a type with a permission, and by what. */
+/** An access filter, and the parts of the grant that it comes from. */
 export interface ExplainedFilter {
   readonly filter: AccessFilter
-  /** The same as limits of the parts, of which `reach` may have made one out of several. */
+  /** The same filter before constraints were merged. */
   readonly unmerged: AccessFilter
   readonly sources: readonly FilterSource[]
-  /** Scopes that cover type and permission in a context that is honoured, whatever they reach. */
+  /** Scopes that cover type and permission in an honoured context, even if they give access to nothing. */
   readonly covering: readonly ResourceScope[]
 }
 
@@ -26,16 +25,16 @@ export interface GrantedAccess extends Access {
   explainFilter(type: string, permission: Permission): ExplainedFilter
 }
 
-/** What a grant may touch under a policy; each type and permission is worked out when first asked for. */
+/** The access of a grant under a policy. Each filter is computed when it is first needed. */
 export function computeAccess(grant: Grant, policy: EnforcementPolicy): GrantedAccess {
   const known: Partial<Record<Permission, Map<string, ExplainedFilter>>> = {}
-  const reached = (type: string, permission: Permission) => {
+  const explain = (type: string, permission: Permission) => {
     known[permission] ??= new Map()
     const found = known[permission].get(type) ?? explainFilter(grant, policy, type, permission)
     known[permission].set(type, found)
     return found
   }
-  return { explainFilter: reached, filterFor: (type, permission) => reached(type, permission).filter }
+  return { explainFilter: explain, filterFor: (type, permission) => explain(type, permission).filter }
 }
 
 function explainFilter(
@@ -107,7 +106,7 @@ function findContextConstraints(
   }
 }
 
-/** What a user may access with a `user/` scope. Only clinicians may see every patient (USER-2). */
+/** The access of a user with a `user/` scope. Only clinicians may see every patient (USER-2). */
 function findUserFilter(
   user: ResourceReference,
   policy: EnforcementPolicy,
@@ -119,12 +118,12 @@ function findUserFilter(
   return constraint ? [constraint] : []
 }
 
-/** Whether it is one of whom the policy of a site speaks. */
+/** Whether the site's policy applies to this user. */
 export function isClinician({ type }: ResourceReference): boolean {
   return type === 'Practitioner' || type === 'PractitionerRole'
 }
 
-// A parameter that cannot be evaluated grants nothing; asked of an empty resource, it tells whether it can be.
+// A parameter that cannot be evaluated grants nothing. An empty resource shows whether it can be.
 function isEvaluable(type: string, [name, value]: readonly [string, string], baseUrl: string): boolean {
   return matches({ resourceType: type }, name, value, baseUrl) !== undefined
 }

@@ -2,15 +2,15 @@ import type { Interaction, Refused } from '../fhir/index.ts'
 import type { Access } from './access-filter.ts'
 import type { Grant } from './grant.ts'
 
-/** A caller whose token is good. Each interaction of the request (a Bundle has many) is then decided by itself. */
+/** A caller with a valid token. Each interaction of the request (a Bundle has many) is decided separately. */
 export interface Authenticated {
   readonly allowed: true
-  /** What the token says, for the audit trail. */
+  /** For the audit trail. */
   readonly grant?: Grant
   decide(interaction: Interaction): Refused | Permitted
 }
 
-/** An interaction that is let through, within what it reaches. */
+/** An allowed interaction, with its access. */
 interface Permitted {
   readonly allowed: true
   readonly access: Access
@@ -18,17 +18,17 @@ interface Permitted {
   readonly by?: string
 }
 
-/** A caller whose token is no good. */
+/** A caller without a valid token. */
 export interface AuthFailure extends Refused {
-  /** For the audit trail: what the token said, where its issuer signed it and it was revoked or has expired since. */
+  /** For the audit trail: the grant of a token that was valid and has expired or was revoked. */
   readonly rejectedGrant?: Grant
 }
 
-/** What a FHIR server asks before it touches data. The interceptor is one; an unguarded server has none. */
+/** Decides the requests to a FHIR server. The interceptor is one. */
 export interface Authenticator {
   /**
-   * Judges the bearer token of a request, at once where it can. Never throws or rejects: whatever goes wrong inside
-   * becomes a refusal.
+   * Verifies the bearer token of a request, synchronously if it is cached. Never throws or rejects: any error becomes a
+   * refusal.
    */
   authenticate(
     authorization: string | undefined,

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../test/support/growth.ts'
-import type { Constraint } from './access-filter.ts'
+import type { Constraint, Panel } from './access-filter.ts'
 import { groupConstraints, uniteConstraints } from './constraint.ts'
-import type { Panel } from './policy/panel.ts'
 import { satisfies } from './satisfies.ts'
 
 const lab: Constraint = { patient: '1', query: [['category', 'lab']] }

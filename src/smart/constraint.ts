@@ -1,14 +1,13 @@
-import type { AccessFilter, Constraint } from './access-filter.ts'
-import type { Panel } from './policy/panel.ts'
-import { impliedKeys, queryKey } from './query-keys.ts'
+import { listCompartmentParameters, type Permission } from '../fhir/index.ts'
+import type { AccessFilter, Constraint, Panel } from './access-filter.ts'
+import { getImpliedKeys, getQueryKey } from './query-keys.ts'
 
-/** The limit, and all of these search parameters match too. */
+/** The constraint with further search parameters, which must match too. */
 export function narrow(constraint: Constraint, query: NonNullable<Constraint['query']>): Constraint {
   if (query.length === 0) return constraint
   return { ...constraint, query: constraint.query === undefined ? query : [...constraint.query, ...query] }
 }
 
-/** Whether a limit leaves nothing out. */
 export function isUnrestricted(constraint: Constraint): boolean {
   return (
     constraint.patient === undefined &&
@@ -19,45 +18,45 @@ export function isUnrestricted(constraint: Constraint): boolean {
   )
 }
 
-/** What is within any of the limits. A narrower limit adds nothing to a wider one, and takes nothing from it. */
+/** The filter that any of the constraints allows. A constraint that is narrower than another one is dropped. */
 export function uniteConstraints(constraints: readonly Constraint[]): AccessFilter {
   if (constraints.some(isUnrestricted)) return 'everything'
   if (constraints.length < 2) return constraints
-  const { keyOf, widerKeys } = subjectKeys()
-  // By subject and then by query: where each was said first.
+  const { getKey, getWiderKeys } = createSubjectKeys()
+  // By subject and then by query: the index of the first constraint.
   const firsts = new Map<string, Map<string, number>>()
   for (const [at, constraint] of constraints.entries()) {
-    const subject = keyOf(constraint)
+    const subject = getKey(constraint)
     const queries = firsts.get(subject) ?? new Map<string, number>()
     firsts.set(subject, queries)
-    const query = queryKey(constraint.query ?? [])
+    const query = getQueryKey(constraint.query ?? [])
     if (!queries.has(query)) queries.set(query, at)
   }
   return constraints.filter((constraint, at) => {
-    const wider = widerKeys(constraint).flatMap(subject => firsts.get(subject) ?? [])
-    const said = impliedKeys(constraint.query ?? []).flatMap(query =>
+    const wider = getWiderKeys(constraint).flatMap(subject => firsts.get(subject) ?? [])
+    const implying = getImpliedKeys(constraint.query ?? []).flatMap(query =>
       wider.flatMap(queries => queries.get(query) ?? []),
     )
-    // A later limit that is the same or narrower adds nothing.
-    return said.every(first => first === at)
+    // A later constraint that is the same or narrower adds nothing.
+    return implying.every(first => first === at)
   })
 }
 
-/** Limits that require the same but for their queries: any of the queries, and all else. */
+/** Constraints that differ only in their queries: one of the queries must match, and everything else. */
 export interface ConstraintGroup {
   readonly subject: Omit<Constraint, 'query'>
-  /** Each is a list of search parameters that all match; an empty one leaves nothing out. */
+  /** Each is a list of search parameters that must all match. */
   readonly queries: readonly NonNullable<Constraint['query']>[]
 }
 
 const groups = new WeakMap<readonly Constraint[], readonly ConstraintGroup[]>()
 
-/** The limits by what they require beside their queries, so that this is looked at once for each resource. */
+/** Groups constraints that differ only in their queries, so that the rest is checked once per resource. */
 export function groupConstraints(constraints: readonly Constraint[]): readonly ConstraintGroup[] {
   const known = groups.get(constraints)
   if (known) return known
-  const { keyOf } = subjectKeys()
-  const grouped = [...Map.groupBy(constraints, keyOf).values()].map(alike => {
+  const { getKey } = createSubjectKeys()
+  const grouped = [...Map.groupBy(constraints, getKey).values()].map(alike => {
     const { query: _, ...subject }: Constraint = alike[0] ?? {}
     return { subject, queries: alike.map(({ query = [] }) => query) }
   })
@@ -65,31 +64,31 @@ export function groupConstraints(constraints: readonly Constraint[]): readonly C
   return grouped
 }
 
-/** Texts for what a limit requires beside its query. */
-function subjectKeys() {
+/** Texts that identify a constraint without its query. */
+function createSubjectKeys() {
   const panels = new Map<Panel, number>()
   const known = new Map<string, readonly string[]>()
 
-  function partsOf({ patient, panel, id, exclusive, refersTo }: Constraint): readonly unknown[] {
+  function listParts({ patient, panel, id, exclusive, refersTo }: Constraint): readonly unknown[] {
     // Panels are the same only if they are one object.
     if (panel && !panels.has(panel)) panels.set(panel, panels.size)
     return [patient, panel && panels.get(panel), id, exclusive, refersTo]
   }
 
   return {
-    keyOf: (constraint: Constraint) => JSON.stringify(partsOf(constraint)),
-    /** The keys of all that contains it, itself included: any of what it requires may be left out. */
-    widerKeys(constraint: Constraint): readonly string[] {
-      const parts = partsOf(constraint)
+    getKey: (constraint: Constraint) => JSON.stringify(listParts(constraint)),
+    /** The keys of all constraints that are as wide or wider: each part may be missing. */
+    getWiderKeys(constraint: Constraint): readonly string[] {
+      const parts = listParts(constraint)
       const key = JSON.stringify(parts)
-      const wider = known.get(key) ?? subsetsOf(parts).map(some => JSON.stringify(some))
+      const wider = known.get(key) ?? listSubsets(parts).map(some => JSON.stringify(some))
       known.set(key, wider)
       return wider
     },
   }
 }
 
-function subsetsOf(parts: readonly unknown[]): readonly (readonly unknown[])[] {
+function listSubsets(parts: readonly unknown[]): readonly (readonly unknown[])[] {
   return parts.reduce<readonly (readonly unknown[])[]>(
     (known, part) =>
       known.flatMap(some =>
@@ -102,4 +101,49 @@ function subsetsOf(parts: readonly unknown[]): readonly (readonly unknown[])[] {
       ),
     [[]],
   )
+}
+
+// Not of one patient: readable and searchable with a `patient/` scope, but never writable.
+const SHARED: ReadonlySet<string> = new Set([
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'Location',
+  'Medication',
+  'HealthcareService',
+  // Conformance and terminology: definitions, which refer to no patient. An ImplementationGuide may (its examples).
+  'CapabilityStatement',
+  'CodeSystem',
+  'CompartmentDefinition',
+  'ConceptMap',
+  'GraphDefinition',
+  'MessageDefinition',
+  'NamingSystem',
+  'OperationDefinition',
+  'Questionnaire',
+  'SearchParameter',
+  'StructureDefinition',
+  'StructureMap',
+  'TerminologyCapabilities',
+  'ValueSet',
+])
+
+/** The constraint of a `patient/` scope without its query; undefined if it gives no access to the type. */
+export function findPatientConstraint(
+  patient: string,
+  type: string,
+  permission: Permission,
+): Constraint | undefined {
+  const reading = permission === 'r' || permission === 's'
+  if (SHARED.has(type)) return reading ? {} : undefined
+  // A new Patient is in no compartment; `patient/Patient.c` may create one nevertheless (WRITE-3).
+  if (type === 'Patient' && permission === 'c') return { refersTo: patient }
+  if (!hasCompartment(type)) return undefined
+  return reading ? { patient } : { patient, exclusive: true }
+}
+
+/** Whether resources of a type can be in a patient's compartment at all. */
+export function hasCompartment(type: string): boolean {
+  // A Patient is in its own, a Binary in that of its `securityContext`, without a search parameter for it.
+  return type === 'Patient' || type === 'Binary' || listCompartmentParameters(type).length > 0
 }

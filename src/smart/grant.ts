@@ -1,29 +1,30 @@
+import { hash } from 'node:crypto'
 import type { OperationRule, Permission, ResourceReference } from '../fhir/index.ts'
 import type { AccessFilter } from './access-filter.ts'
 import type { Scope, ScopeContext } from './scope.ts'
 
-/** What an access token says: who may do what, for which patient. */
+/** The contents of an access token: who may do what, for which patient. */
 export interface Grant {
   readonly scopes: readonly Scope[]
-  /** The id of the one patient that `patient/` scopes speak of. */
+  /** The id of the patient of `patient/` scopes. */
   readonly patient?: string
   /** The user's own resource on this server. */
   readonly fhirUser?: ResourceReference
   readonly subject?: string
-  /** Who issued the token, where it is not our auth server. */
+  /** The issuer of the token, if it is not our auth server. */
   readonly issuer?: string
   readonly clientId?: string
   readonly tokenId?: string
 }
 
-/** How a server honours grants: its settings, and the rights that its users have by themselves. */
+/** How a server applies grants: its settings, and its users' own rights. */
 export interface EnforcementPolicy {
   readonly fhirBaseUrl: string
   /** `smart.fhir.scope-contexts` */
   readonly contexts: readonly ScopeContext[]
   /** `smart.fhir.search-letter`: the permission that a search needs (SCOPE-7). */
   readonly searchPermission: 'r' | 's'
-  /** What a clinician may reach whatever a `user/` scope says; without it, everything (`smart.fhir.policy-file`). */
+  /** The user's own rights, which a `user/` scope cannot exceed; everything if undefined (`smart.fhir.policy-file`). */
   readonly userFilter?: (user: ResourceReference, type: string, permission: Permission) => AccessFilter
   /** The operations that the server offers; by default those of the embedded server. */
   readonly operations?: readonly OperationRule[]
@@ -31,3 +32,25 @@ export interface EnforcementPolicy {
 
 /** The portal's own client, which `smart.fhir.scope-contexts` never limits (SCOPE-8). */
 export const PORTAL_CLIENT = 'sallyport-portal'
+
+const fingerprints = new WeakMap<Grant, string>()
+
+/**
+ * Identifies a grant, for example in a page link. It is the same for every token of one grant, so that paging survives a
+ * refresh, and differs for any other user, client, patient or set of scopes.
+ */
+export function grantFingerprint(grant: Grant | undefined): string {
+  if (grant === undefined) return ''
+  let fingerprint = fingerprints.get(grant)
+  if (fingerprint === undefined) {
+    const { issuer, subject, clientId, patient, fhirUser, scopes } = grant
+    const texts = scopes.map(scope => scope.text).toSorted()
+    fingerprint = hash(
+      'sha256',
+      JSON.stringify([issuer, subject, clientId, patient, fhirUser, texts]),
+      'base64url',
+    )
+    fingerprints.set(grant, fingerprint)
+  }
+  return fingerprint
+}

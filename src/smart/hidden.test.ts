@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CurrentVersion } from '../fhir/index.ts'
-import { type Access, type AccessFilter, failHidden, findUpdateConflict } from './index.ts'
+import { type CurrentVersion, fail, type Permission, type Resource } from '../fhir/index.ts'
+import {
+  type Access,
+  type AccessFilter,
+  type Constraint,
+  checkPatch,
+  failHidden,
+  findUpdateConflict,
+  mayRevealAbsence,
+} from './index.ts'
 
 const makeAccess = (filters: Readonly<Record<string, AccessFilter>>): Access => ({
   filterFor: (type, permission) => filters[`${type}.${permission}`] ?? [],
@@ -52,4 +60,87 @@ describe('findUpdateConflict', () => {
     assert.equal(find(condition, 'absent', 'W/"1"'), 'outside-access')
     assert.equal(find({ type: 'Patient', id: '2' }, 'absent', 'W/"1"'), 'outside-access')
   })
+})
+
+const own: Constraint = { id: '1' }
+
+const patient: Constraint = { patient: '1' }
+
+const query = [['code', 'x']] as const
+
+const panel = { patients: new Set(['1']), organizations: [], careTeams: [] }
+
+// What a grant reaches, what is asked for, and whether its absence may be told.
+const CASES: readonly (readonly [AccessFilter, string, string, boolean])[] = [
+  ['everything', 'Condition', '1', true],
+  [[], 'Condition', '1', false],
+  [[{}], 'Condition', '1', false],
+  [[own], 'Practitioner', '1', true],
+  [[own], 'Practitioner', '2', false],
+  [[{ ...own, query }], 'Practitioner', '1', false],
+  [[patient], 'Patient', '1', true],
+  [[patient], 'Patient', '2', false],
+  [[patient], 'Condition', '1', false],
+  [[{ ...patient, query }], 'Patient', '1', false],
+  [[{ ...patient, id: '2' }], 'Patient', '1', false],
+  [[{ ...patient, id: '1' }], 'Patient', '1', true],
+  [[{ query }], 'Condition', '1', false],
+  [[{ panel }], 'Patient', '1', false],
+  [[{ query }, patient], 'Patient', '1', true],
+  [[patient, { query }], 'Patient', '1', true],
+]
+
+describe('mayRevealAbsence', () => {
+  for (const [filter, type, id, told] of CASES) {
+    const constraints = filter === 'everything' ? filter : JSON.stringify(filter)
+    it(`is ${told} of ${type}/${id} for who reaches ${constraints}`, () =>
+      assert.equal(mayRevealAbsence(filter, type, id), told))
+  }
+})
+
+const stored: Resource = { resourceType: 'Observation', id: 'o', status: 'final' }
+
+const result: Resource = { ...stored, status: 'amended' }
+
+const replace = [{ op: 'replace', path: '/status', value: 'amended' }]
+
+const test = [{ op: 'test', path: '/status', value: 'final' }, ...replace]
+
+const malformed = fail({ problem: 'malformed-body', text: 'no patch' })
+
+const failed = fail({ problem: 'unusable-patch', text: 'status is final' })
+
+/** Lists what a caller may do, as `r:stored`. */
+const reaching =
+  (...reached: string[]) =>
+  (permission: Permission, resource: Resource) =>
+    reached.includes(`${permission}:${resource === stored ? 'stored' : 'result'}`)
+
+describe('checkPatch', () => {
+  const reader = reaching('r:stored')
+
+  it('lets a caller who may read the resource test it, and learn why the patch fails', () => {
+    assert.equal(checkPatch(test, stored, result, reader), undefined)
+    assert.equal(checkPatch(test, stored, failed, reader), failed)
+  })
+
+  it('lets a caller who may not read the resource replace elements', () => {
+    assert.equal(checkPatch(replace, stored, result, reaching()), undefined)
+    assert.equal(checkPatch(replace, stored, result, reaching('s:stored')), undefined)
+  })
+
+  it('refuses a patch that reads the resource to a caller who may not', () => {
+    for (const outcome of [result, failed])
+      assert.equal(checkPatch(test, stored, outcome, reaching())?.problem, 'outside-access')
+  })
+
+  it('tells a caller who may not read the resource why a patch fails only if the patch itself is malformed', () => {
+    assert.equal(checkPatch(replace, stored, malformed, reaching()), malformed)
+    const hidden = checkPatch(replace, stored, failed, reaching())
+    assert.partialDeepStrictEqual(hidden, { problem: 'unusable-patch', text: 'Cannot apply patch' })
+  })
+
+  for (const reached of ['r:result', 's:result'])
+    it(`refuses a patch that makes a hidden resource readable by ${reached[0]}`, () =>
+      assert.equal(checkPatch(replace, stored, result, reaching(reached))?.problem, 'outside-access'))
 })

@@ -1,6 +1,6 @@
 /**
- * SMART's authorization model: the scope language, what a grant may touch of each resource type (access filters), and
- * the policy of a site about its clinicians. Pure: it reads no token, no request and no store.
+ * SMART's authorization model: the scope language, the resources that a grant may touch (access filters), and a site's
+ * policy about its clinicians. Pure: it reads no token, no request and no store.
  */
 
 export type { Permission } from '../fhir/index.ts'
@@ -15,26 +15,28 @@ export {
   type Access,
   type AccessFilter,
   type Constraint,
+  type FindPanelMembership,
   fullAccess,
+  isOfNamedOnly,
   noAccess,
+  type Panel,
+  type PanelMembership,
   type VersionAccess,
 } from './access-filter.ts'
 export type { Authenticated, Authenticator, AuthFailure } from './authenticator.ts'
-export { grantsBinary } from './binary-access.ts'
-export { checkPatch } from './check-patch.ts'
-export { type ConstraintGroup, groupConstraints, isUnrestricted } from './constraint.ts'
-export { type EnforcementPolicy, type Grant, PORTAL_CLIENT } from './grant.ts'
-export { grantFingerprint } from './grant-fingerprint.ts'
-export { failHidden, findUpdateConflict } from './hidden.ts'
-export { hasCompartment } from './patient-constraint.ts'
-export type { AccessPolicy } from './policy/access-policy.ts'
-export { type FindPanelMembership, isOfNamedOnly, type Panel, type PanelMembership } from './policy/panel.ts'
-export { type InvalidPolicy, parsePolicy } from './policy/parse-policy.ts'
-export { createUserFilter } from './policy/user-filter.ts'
-export { impliedKeys, queryKey } from './query-keys.ts'
-export { mayRevealAbsence } from './reveal-absence.ts'
-export { isWritable, satisfies } from './satisfies.ts'
+export { type ConstraintGroup, groupConstraints, hasCompartment, isUnrestricted } from './constraint.ts'
+export { type EnforcementPolicy, type Grant, grantFingerprint, PORTAL_CLIENT } from './grant.ts'
+export { checkPatch, failHidden, findUpdateConflict, mayRevealAbsence } from './hidden.ts'
+export { type AccessPolicy, createUserFilter, type InvalidPolicy, parsePolicy } from './policy.ts'
+export { getImpliedKeys, getQueryKey } from './query-keys.ts'
+export { grantsBinary, isWritable, satisfies } from './satisfies.ts'
 export {
+  findScopeListFault,
+  hasTooManyCombined,
+  LONGEST_SCOPE_LIST,
+  MOST_COMBINED_PARAMETERS,
+  MOST_SCOPE_PARAMETERS,
+  MOST_SCOPES,
   type PlainScope,
   parseScope,
   parseScopes,
@@ -43,11 +45,3 @@ export {
   type Scope,
   type ScopeContext,
 } from './scope.ts'
-export {
-  findScopeListFault,
-  hasTooManyCombined,
-  LONGEST_SCOPE_LIST,
-  MOST_COMBINED_PARAMETERS,
-  MOST_SCOPE_PARAMETERS,
-  MOST_SCOPES,
-} from './scope-limits.ts'

@@ -3,18 +3,18 @@ import type { Constraint } from './access-filter.ts'
 type Query = NonNullable<Constraint['query']>
 
 /**
- * Limits that differ only in the value of one search parameter, as one limit to any of those values: `category=a` and
- * `category=b` are `category=a,b` (R4 search.html#combining). A token may hold a hundred such scopes of one type, and
- * each limit that is left costs a lookup for every resource.
+ * Merges constraints that differ only in the value of one search parameter: `category=a` and `category=b` become
+ * `category=a,b` (R4 search.html#combining). A token may have a hundred such scopes of one type, and each constraint costs
+ * a lookup for every resource.
  */
 export function mergeValues(constraints: readonly Constraint[]): readonly Constraint[] {
   const merged: (Constraint | undefined)[] = [...constraints]
   const panels = new Map(constraints.map(({ panel }, at) => [panel, at]))
-  for (const [name, places] of placesByName(constraints)) {
+  for (const [name, places] of groupByName(constraints)) {
     if (places.length < 2 || !takesAlternatives(name)) continue
     const alike = Map.groupBy(places, at => {
       const constraint = merged[at]
-      return (constraint && keyWithout(name, constraint, panels.get(constraint.panel))) ?? at
+      return (constraint && createKeyWithout(name, constraint, panels.get(constraint.panel))) ?? at
     })
     for (const [first = 0, ...others] of alike.values()) {
       const constraint = merged[first]
@@ -27,8 +27,8 @@ export function mergeValues(constraints: readonly Constraint[]): readonly Constr
   return merged.filter(constraint => constraint !== undefined)
 }
 
-/** Where each search parameter is named, so that a constraint is only compared with others that name it too. */
-function placesByName(constraints: readonly Constraint[]): ReadonlyMap<string, readonly number[]> {
+/** The constraints that name each search parameter: only these are compared. */
+function groupByName(constraints: readonly Constraint[]): ReadonlyMap<string, readonly number[]> {
   const places = new Map<string, number[]>()
   for (const [at, { query = [] }] of constraints.entries())
     for (const name of new Set(query.map(([it]) => it))) {
@@ -44,13 +44,13 @@ function takesAlternatives(name: string): boolean {
   return !/:(?:not|missing)\b/.test(name)
 }
 
-/** What a constraint requires beside one search parameter; undefined where its values cannot be merged. */
-function keyWithout(
+/** Identifies a constraint without one search parameter; undefined if its values cannot be merged. */
+function createKeyWithout(
   name: string,
   { panel: _, query = [], ...subject }: Constraint,
   panel: number | undefined,
 ): string | undefined {
-  const [value, ...more] = valuesOf(query, name)
+  const [value, ...more] = listValues(query, name)
   // A backslash at the end of a value would escape the comma.
   if (more.length > 0 || value?.endsWith('\\')) return undefined
   const others = query.filter(([other]) => other !== name)
@@ -58,13 +58,13 @@ function keyWithout(
 }
 
 function mergeAlike(first: Constraint, others: readonly Constraint[], name: string): Constraint {
-  const values = new Set([first, ...others].flatMap(({ query = [] }) => valuesOf(query, name)))
+  const values = new Set([first, ...others].flatMap(({ query = [] }) => listValues(query, name)))
   const query = (first.query ?? []).map(pair =>
     pair[0] === name ? ([name, [...values].join(',')] as const) : pair,
   )
   return { ...first, query }
 }
 
-function valuesOf(query: Query, name: string): readonly string[] {
+function listValues(query: Query, name: string): readonly string[] {
   return query.flatMap(([other, value]) => (other === name ? [value] : []))
 }

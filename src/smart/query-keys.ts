@@ -1,4 +1,4 @@
-import { MOST_SCOPE_PARAMETERS } from './scope-limits.ts'
+import { MOST_SCOPE_PARAMETERS } from './scope.ts'
 
 type Query = readonly (readonly [name: string, value: string])[]
 
@@ -7,34 +7,34 @@ interface Keys {
   readonly implied: readonly string[]
 }
 
-// A query never changes, and that of a scope is asked about for one type after another.
+// A query never changes, and that of a scope is needed for many types.
 const known = new WeakMap<Query, Keys>()
 
-/** A text that two queries have in common only if they restrict to the same. */
-export function queryKey(query: Query): string {
-  return keysOf(query).own
+/** A text that is the same for queries with the same search parameters. */
+export function getQueryKey(query: Query): string {
+  return getKeys(query).own
 }
 
 /**
- * The keys of every restriction that a query implies: one for each subset of its search parameters, itself included.
- * What is restricted by any of them contains what is restricted by the query, so a wider restriction is found by lookup
- * instead of by comparison with all others. A query that is longer than that of any scope implies itself only.
+ * The keys of every query that this one implies: one for each subset of its search parameters, including all of them. A
+ * wider constraint is thus found by lookup instead of by comparison with all others. A query that is longer than that of
+ * any scope implies only itself.
  */
-export function impliedKeys(query: Query): readonly string[] {
-  return keysOf(query).implied
+export function getImpliedKeys(query: Query): readonly string[] {
+  return getKeys(query).implied
 }
 
-function keysOf(query: Query): Keys {
+function getKeys(query: Query): Keys {
   const found = known.get(query)
   if (found) return found
   const items = [...new Set(query.map(pair => JSON.stringify(pair)))].sort()
   const own = items.join()
-  const keys = { own, implied: items.length > MOST_SCOPE_PARAMETERS ? [own] : subsetsOf(items) }
+  const keys = { own, implied: items.length > MOST_SCOPE_PARAMETERS ? [own] : listSubsets(items) }
   known.set(query, keys)
   return keys
 }
 
-function subsetsOf(items: readonly string[]): readonly string[] {
+function listSubsets(items: readonly string[]): readonly string[] {
   return items
     .reduce<readonly (readonly string[])[]>(
       (known, item) => known.flatMap(some => [some, [...some, item]]),

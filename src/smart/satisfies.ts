@@ -2,18 +2,18 @@ import {
   createMatcher,
   findCompartmentPatients,
   findContainedPatients,
+  findNamedBinaries,
   findReferredPatients,
   isRecord,
   namesOtherPatient,
   parseReference,
   type Resource,
 } from '../fhir/index.ts'
-import type { AccessFilter, Constraint } from './access-filter.ts'
-import type { Panel, PanelMembership } from './policy/panel.ts'
+import type { Access, AccessFilter, Constraint, Panel, PanelMembership } from './access-filter.ts'
 
 /**
- * Whether a resource is reached. A search parameter that cannot be evaluated on it reaches nothing; without a roster
- * only the patients whom a panel names are on it.
+ * Whether a resource is within an access filter. A search parameter that cannot be evaluated never matches. Without panel
+ * membership only the patients that a panel names are on it.
  */
 export function satisfies(
   resource: Resource,
@@ -38,8 +38,8 @@ function createConstraintTest(
 }
 
 /**
- * Whether new content may be written: it is within the reach, and no reference in it, also of an element that puts it
- * into nobody's compartment (`Observation.focus`, `Patient.link`), is to a patient outside.
+ * Whether new content may be written: it is within the filter, and none of its references is to a patient outside, not even
+ * one that does not count for the compartment (`Observation.focus`, `Patient.link`).
  */
 export function isWritable(
   resource: Resource,
@@ -63,7 +63,7 @@ function refersToNoOther(
   return [...findReferredPatients(resource, baseUrl)].every(createPatientTest(constraint, membership))
 }
 
-/** Tells whether a constraint admits references to a patient. One without patients admits all. */
+/** Whether a constraint allows references to a patient. One without patients allows all. */
 function createPatientTest(
   { patient, panel, refersTo }: Constraint,
   membership: PanelMembership | undefined,
@@ -74,7 +74,7 @@ function createPatientTest(
     (!panel || panel.patients.has(id) || (membership?.includes(panel, id) ?? false))
 }
 
-/** Whether the limit holds apart from its search parameters. */
+/** Whether a constraint holds apart from its search parameters. */
 function isOfSubject(
   resource: Resource,
   constraint: Constraint,
@@ -95,7 +95,7 @@ function isOfSubject(
   return containsNoOther(resource, constraint, baseUrl, membership)
 }
 
-/** Whether everything that the resource contains is about patients of the limit. */
+/** Whether all contained resources are about patients of the constraint. */
 function containsNoOther(
   resource: Resource,
   constraint: Constraint,
@@ -135,4 +135,30 @@ function isManaged({ managingOrganization }: Resource, { organizations }: Panel,
   const text = isRecord(managingOrganization) ? managingOrganization.reference : undefined
   const reference = typeof text === 'string' ? parseReference(text, baseUrl) : undefined
   return reference?.type === 'Organization' && organizations.includes(reference.id)
+}
+
+/**
+ * Whether a DocumentReference lets the caller read a Binary without security context: it names the Binary, the caller may
+ * read it, and it is of a patient whose Binaries the caller may read. The FHIR API also checks that it was written after
+ * the Binary: it gives no access to content that was stored later (docs/decisions/0173-binaries.md).
+ */
+export function grantsBinary(
+  document: Resource,
+  id: string,
+  access: Access,
+  baseUrl: string,
+  membership?: PanelMembership,
+): boolean {
+  const filter = access.filterFor('Binary', 'r')
+  const patients = filter === 'everything' ? filter : filter.filter(isByPatient)
+  return (
+    findNamedBinaries(document, baseUrl).has(id) &&
+    satisfies(document, access.filterFor('DocumentReference', 'r'), baseUrl, membership) &&
+    satisfies(document, patients, baseUrl, membership)
+  )
+}
+
+/** Whether a constraint is by patient only: a query on Binaries cannot be applied to a DocumentReference. */
+function isByPatient({ patient, panel, ...more }: Constraint): boolean {
+  return (patient !== undefined || panel !== undefined) && Object.keys(more).length === 0
 }

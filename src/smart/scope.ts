@@ -1,7 +1,6 @@
 import type { Permission } from '../fhir/index.ts'
-import { MOST_SCOPE_PARAMETERS } from './scope-limits.ts'
 
-/** Whose data a scope speaks of. */
+/** The beginning of a scope: whose data it covers. */
 export type ScopeContext = 'patient' | 'user' | 'system'
 
 /** A scope on FHIR resources, parsed. `type` keeps the case it was written in. */
@@ -39,22 +38,23 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 const PLAIN_SCOPE =
   /^(?:openid|fhirUser|profile|online_access|offline_access|launch(?:\/[a-z]+(?:\?role=[^\s]+)?)?|__[\w.-]+|https?:\/\/\S+)$/
 
-// The same few scopes come again and again, and a scope never changes.
+// The same few scopes are parsed repeatedly, and a scope never changes.
 const REMEMBERED = 1000
+
 const known = new Map<string, Scope>()
 
-/** The scope that a text means, or undefined when it is outside the grammar and so permits nothing. */
+/** Undefined for a text outside the grammar, which permits nothing. */
 export function parseScope(text: string): Scope | undefined {
   const found = known.get(text)
   if (found !== undefined) return found
-  const scope = read(text)
+  const scope = parseText(text)
   if (scope === undefined) return undefined
   if (known.size >= REMEMBERED) known.clear()
   known.set(text, scope)
   return scope
 }
 
-function read(text: string): Scope | undefined {
+function parseText(text: string): Scope | undefined {
   if (!SCOPE_TOKEN.test(text)) return undefined
   const match = RESOURCE_SCOPE.exec(text)
   if (match) {
@@ -118,4 +118,41 @@ function parseQuery(query: string | undefined): ResourceScope['query'] | undefin
     }
   }
   return pairs
+}
+
+/** The most scopes of one request, and of one registered client. */
+export const MOST_SCOPES = 100
+
+/** The longest list of scopes, in characters. An access token with such a list still fits into a header. */
+export const LONGEST_SCOPE_LIST = 8_000
+
+/** The most search parameters of a granular scope. A longer one is outside the grammar and permits nothing. */
+export const MOST_SCOPE_PARAMETERS = 6
+
+/**
+ * The most search parameters of all granular scopes with several parameters. Scopes with one parameter are merged into one
+ * condition; each of these is a condition of its own for every resource.
+ */
+export const MOST_COMBINED_PARAMETERS = 50
+
+/** The limit that a list of scopes exceeds, as the end of a sentence; undefined if none. */
+export function findScopeListFault(list: string): string | undefined {
+  if (list.length > LONGEST_SCOPE_LIST) return `is longer than ${LONGEST_SCOPE_LIST} characters`
+  const texts = list.split(' ').filter(text => text !== '')
+  if (texts.length > MOST_SCOPES) return `has more than ${MOST_SCOPES} scopes`
+  if (texts.some(text => countParameters(text) > MOST_SCOPE_PARAMETERS))
+    return `has a scope with more than ${MOST_SCOPE_PARAMETERS} search parameters`
+  return hasTooManyCombined(texts.map(countParameters))
+    ? `has more than ${MOST_COMBINED_PARAMETERS} search parameters in scopes that combine several`
+    : undefined
+}
+
+/** Whether scopes with these numbers of search parameters combine too many. */
+export function hasTooManyCombined(counts: readonly number[]): boolean {
+  return counts.filter(it => it > 1).reduce((sum, it) => sum + it, 0) > MOST_COMBINED_PARAMETERS
+}
+
+// Only granular scopes have an ampersand.
+function countParameters(text: string): number {
+  return text.split('&').length
 }

@@ -1,4 +1,4 @@
-import { impliedKeys, queryKey, type ResourceScope, type Scope } from '../../smart/index.ts'
+import { getImpliedKeys, getQueryKey, type ResourceScope, type Scope } from '../../smart/index.ts'
 
 /**
  * A set of scopes that can tell in constant time whether they cover another scope. Each scope is indexed by its target;
@@ -46,14 +46,14 @@ export class ScopeIndex {
 
 function listKeys(scope: Scope): readonly string[] {
   if (scope.kind === 'plain') return [scope.text]
-  const key = makeKey(scope, scope.type, queryKey(scope.query))
+  const key = makeKey(scope, scope.type, getQueryKey(scope.query))
   return [...scope.permissions].map(permission => permission + key)
 }
 
 /** The keys of the scope's target and of all wider ones: the wildcard type, fewer search parameters. */
 function listWiderKeys(scope: ResourceScope): readonly string[] {
   const types = scope.type === '*' ? ['*'] : [scope.type, '*']
-  return impliedKeys(scope.query).flatMap(query => types.map(type => makeKey(scope, type, query)))
+  return getImpliedKeys(scope.query).flatMap(query => types.map(type => makeKey(scope, type, query)))
 }
 
 // The leading space distinguishes it from plain scopes.

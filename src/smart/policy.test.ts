@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Resource } from '../../fhir/index.ts'
+import type { Resource } from '../fhir/index.ts'
 import {
   type AccessPolicy,
   computeAccess,
@@ -12,9 +12,10 @@ import {
   parsePolicy,
   parseScopes,
   satisfies,
-} from '../index.ts'
+} from './index.ts'
 
 const base = 'http://localhost/fhir'
+
 const kim = { type: 'Practitioner', id: 'kim' }
 
 function rightsOf(...rules: readonly object[]): AccessPolicy {

@@ -1,0 +1,164 @@
+import {
+  isId,
+  isRecord,
+  listSearchParameters,
+  type Permission,
+  parseReference,
+  type ResourceReference,
+} from '../fhir/index.ts'
+import { type AccessFilter, type Constraint, isOfNamedOnly, type Panel } from './access-filter.ts'
+import { hasCompartment } from './constraint.ts'
+import type { EnforcementPolicy } from './grant.ts'
+
+/** The contents of a policy file (`smart.fhir.policy-file`): which clinicians may see which patients. */
+export interface AccessPolicy {
+  readonly rules: readonly PolicyRule[]
+}
+
+/** All rules that match a clinician apply. A clinician matched by no rule sees no patients. */
+interface PolicyRule {
+  readonly clinicians: 'all' | readonly ResourceReference[]
+  readonly patients: 'all' | readonly string[]
+  /** Patients whose managing organization is one of these. */
+  readonly organizations: readonly string[]
+  /** Patients of these active care teams, or of those that the clinician is a member of. */
+  readonly careTeams: 'own' | readonly string[]
+}
+
+/** The fault of a policy file and its position. */
+export interface InvalidPolicy {
+  readonly problem: string
+}
+
+const RULE_KEYS = ['clinicians', 'patients', 'organizations', 'careTeams']
+
+/** Parses a policy file. Any unknown part makes the whole file invalid. */
+export function parsePolicy(value: unknown): AccessPolicy | InvalidPolicy {
+  if (!isRecord(value)) return invalid('expected rules')
+  const unknown = Object.keys(value).find(key => key !== 'rules')
+  if (unknown !== undefined) return invalid(`unknown name ${unknown}; expected rules`)
+  if (!Array.isArray(value.rules)) return invalid('rules: expected a list')
+  const rules: PolicyRule[] = []
+  for (const [at, candidate] of value.rules.entries()) {
+    const rule = readRule(candidate)
+    if ('problem' in rule) return invalid(`rules[${at}]${rule.problem}`)
+    rules.push(rule)
+  }
+  return { rules }
+}
+
+function readRule(value: unknown): PolicyRule | InvalidPolicy {
+  if (!isRecord(value)) return invalid(`: expected ${RULE_KEYS.join(', ')}`)
+  const unknown = Object.keys(value).find(key => !RULE_KEYS.includes(key))
+  if (unknown !== undefined) return invalid(`: unknown name ${unknown}; expected ${RULE_KEYS.join(', ')}`)
+  const { patients = [], organizations = [], careTeams = [] } = value
+  const clinicians = value.clinicians === 'all' ? 'all' : readList(value.clinicians, readClinician)
+  if (!clinicians || clinicians.length === 0)
+    return invalid(".clinicians: expected 'all', or a list such as [Practitioner/1]")
+  const seen = patients === 'all' ? 'all' : readList(patients, createIdReader('Patient'))
+  if (!seen) return invalid(".patients: expected 'all', or a list of patient ids")
+  const managed = readList(organizations, createIdReader('Organization'))
+  if (!managed) return invalid('.organizations: expected a list such as [Organization/1]')
+  const teams = careTeams === 'own' ? 'own' : readList(careTeams, createIdReader('CareTeam'))
+  if (!teams) return invalid(".careTeams: expected 'own', or a list such as [CareTeam/1]")
+  return { clinicians, patients: seen, organizations: managed, careTeams: teams }
+}
+
+function readList<Item>(
+  value: unknown,
+  read: (item: unknown) => Item | undefined,
+): readonly Item[] | undefined {
+  if (!Array.isArray(value)) return undefined
+  const items = value.map(read)
+  return items.every(item => item !== undefined) ? items : undefined
+}
+
+function readClinician(item: unknown): ResourceReference | undefined {
+  const reference = typeof item === 'string' ? parseReference(item, '') : undefined
+  if (reference?.version !== undefined) return undefined
+  return reference?.type === 'Practitioner' || reference?.type === 'PractitionerRole' ? reference : undefined
+}
+
+/** An id, by itself or with its type. */
+function createIdReader(type: string): (item: unknown) => string | undefined {
+  return item => {
+    if (typeof item !== 'string') return undefined
+    const id = item.startsWith(`${type}/`) ? item.slice(type.length + 1) : item
+    return isId(id) ? id : undefined
+  }
+}
+
+function invalid(problem: string): InvalidPolicy {
+  return { problem }
+}
+
+// Few enough that each patient can be a constraint of its own, which every server supports.
+const FEW = 50
+
+const REMEMBERED = 1000
+
+/** A clinician's own rights: everything except the data of patients who are not on the panel. */
+export function createUserFilter(rights: AccessPolicy): NonNullable<EnforcementPolicy['userFilter']> {
+  const panels = new Map<string, Panel | 'all'>()
+  const panelFor = (user: ResourceReference): Panel | 'all' => {
+    const key = `${user.type}/${user.id}`
+    const panel = panels.get(key) ?? findPanel(rights, user)
+    if (panels.size >= REMEMBERED) panels.clear()
+    panels.set(key, panel)
+    return panel
+  }
+  return (user, type, permission) => findPanelFilter(panelFor(user), type, permission)
+}
+
+function findPanelFilter(panel: Panel | 'all', type: string, permission: Permission): AccessFilter {
+  if (panel === 'all') return 'everything'
+  if (!hasCompartment(type)) return namesPatients(type) ? [] : 'everything'
+  const exclusive = permission === 'r' || permission === 's' ? {} : ({ exclusive: true } as const)
+  if (isListed(panel)) return [...panel.patients].map((patient): Constraint => ({ patient, ...exclusive }))
+  return [{ panel, ...exclusive }]
+}
+
+function isListed(panel: Panel): boolean {
+  const { size } = panel.patients
+  return isOfNamedOnly(panel) && size > 0 && size <= FEW
+}
+
+// A Bundle and Parameters contain anything; the others may refer to patients without a search parameter for it.
+const MAY_NAME_PATIENTS: ReadonlySet<string> = new Set([
+  'BiologicallyDerivedProduct',
+  'Bundle',
+  'DeviceMetric',
+  'EnrollmentResponse',
+  'Linkage',
+  'MessageHeader',
+  'Parameters',
+  'PaymentNotice',
+  'PaymentReconciliation',
+  'Subscription',
+  'VerificationResult',
+])
+
+/** Whether a type outside all compartments may name patients, as a Group does. */
+function namesPatients(type: string): boolean {
+  return (
+    MAY_NAME_PATIENTS.has(type) ||
+    listSearchParameters(type).some(({ target }) => target?.includes('Patient'))
+  )
+}
+
+/** The patients of a clinician: all, or a panel, which may be empty. */
+function findPanel({ rules }: AccessPolicy, user: ResourceReference): Panel | 'all' {
+  const own = rules.filter(rule => matches(rule, user))
+  if (own.some(rule => rule.patients === 'all')) return 'all'
+  const isMember = own.some(rule => rule.careTeams === 'own')
+  return {
+    patients: new Set(own.flatMap(rule => rule.patients)),
+    organizations: own.flatMap(rule => rule.organizations),
+    careTeams: own.flatMap(rule => (rule.careTeams === 'own' ? [] : rule.careTeams)),
+    ...(isMember && { member: user }),
+  }
+}
+
+function matches({ clinicians }: PolicyRule, { type, id }: ResourceReference): boolean {
+  return clinicians === 'all' || clinicians.some(it => it.type === type && it.id === id)
+}
