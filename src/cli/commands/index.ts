@@ -21,6 +21,7 @@ const loaders = {
   audit: async () => (await import('./audit.ts')).audit,
   explain: async () => (await import('./explain.ts')).explain,
   'data import': async () => (await import('./data.ts')).dataImport,
+  'check upstream': async () => (await import('./check.ts')).checkUpstreamCommand,
 } satisfies Record<string, () => Promise<Command>>
 
 export type CommandName = keyof typeof loaders

@@ -24,7 +24,7 @@ export async function openGateway(
     upstreamUrl,
     upstreamAliases: upstream.aliases,
     auth: readUpstreamAuth(upstream),
-    upstreamTls: tlsOf(upstream),
+    upstreamTls: readUpstreamTls(upstream),
     narrowing: upstream.narrowing,
     profile: upstream.profile,
     searchCache: upstream.searchCache,
@@ -61,7 +61,11 @@ export function readUpstreamAuth({
   }
 }
 
-function tlsOf({ tlsCert, tlsKey, tlsCa }: Upstream): NonNullable<GatewayOptions['upstreamTls']> {
+export function readUpstreamTls({
+  tlsCert,
+  tlsKey,
+  tlsCa,
+}: Upstream): NonNullable<GatewayOptions['upstreamTls']> {
   return {
     ...(tlsCert !== undefined && { cert: pem('SMART_FHIR_UPSTREAM_TLS_CERT', tlsCert) }),
     ...(tlsKey !== undefined && { key: pem('SMART_FHIR_UPSTREAM_TLS_KEY', tlsKey) }),

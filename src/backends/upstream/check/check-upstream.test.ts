@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startHapi } from '../testing/hapi/start-hapi.ts'
+import { startMedplum } from '../testing/medplum-upstream.ts'
+import { startUpstream } from '../testing/start-gateway.ts'
+import { checkUpstream } from './check-upstream.ts'
+import { type Level, type Send, TAG_SYSTEM } from './probe.ts'
+import { recommendSettings } from './recommend.ts'
+
+const settings = {
+  'upstream-profile': 'auto',
+  'upstream-narrowing': 'auto',
+  'upstream-search-cache': 'bypass',
+}
+
+const sendTo =
+  (baseUrl: string): Send =>
+  async ({ path, body, ...request }) => {
+    const response = await fetch(baseUrl + path, { ...request, ...(body !== undefined && { body }) })
+    const headers = Object.fromEntries(response.headers)
+    return { status: response.status, headers, text: await response.text(), milliseconds: 1 }
+  }
+
+async function check(baseUrl: string, isWriting = true) {
+  const { software, findings, left } = await checkUpstream({ send: sendTo(baseUrl), baseUrl, isWriting })
+  const named = (level: Level) => findings.filter(it => it.level === level).map(it => it.check)
+  return { software, findings, left, named }
+}
+
+describe('checkUpstream', () => {
+  it('finds nothing unsafe in the embedded server, and recommends the profile strict', async () => {
+    const upstream = await startUpstream()
+    try {
+      const { software, findings, left, named } = await check(upstream.url)
+      assert.deepEqual(
+        [left, named('handled'), named('unsafe')],
+        [[], ['create only by If-Match: W/"0"'], []],
+      )
+      const [profile] = recommendSettings(software, findings, settings)
+      assert.equal(profile?.recommended, 'strict')
+    } finally {
+      await upstream.end()
+    }
+  })
+
+  it('finds the habits of HAPI, and recommends the profile hapi and search parameters', async () => {
+    const upstream = await startHapi()
+    try {
+      const { software, findings, left, named } = await check(upstream.url)
+      assert.deepEqual([left, named('unsafe')], [[], []])
+      assert.deepEqual(named('handled'), [
+        'compartment searches',
+        'two lower bounds of a date',
+        'search results',
+        'If-None-Match: * on PUT',
+        'If-Match on DELETE',
+        'own absolute URL in a body',
+        'own absolute URL in a search',
+        'dates by year and month',
+        'history after a delete',
+        'numeric ids',
+      ])
+      assert.deepEqual(
+        recommendSettings(software, findings, settings).map(it => it.recommended),
+        ['hapi', 'parameter', 'bypass'],
+      )
+      const unsafe = { ...settings, 'upstream-profile': 'strict', 'upstream-narrowing': 'compartment' }
+      assert.deepEqual(
+        recommendSettings(software, findings, unsafe).flatMap(it => it.unsafe ?? []),
+        ['the upstream differs from R4', 'limited searches fail'],
+      )
+    } finally {
+      await upstream.close()
+    }
+  })
+
+  it('reports that the router of Medplum ignores versions in transactions and creates over existing resources', async () => {
+    const upstream = await startMedplum()
+    try {
+      const { software, findings, left, named } = await check(upstream.url)
+      assert.deepEqual([left, named('unsafe')], [[], ['FHIR version', 'conditions in a transaction']])
+      assert.deepEqual(named('handled'), [
+        'compartment searches',
+        'If-None-Match: * on PUT',
+        'create only by If-Match: W/"0"',
+        'If-Match on DELETE',
+        'history after a delete',
+      ])
+      const [profile] = recommendSettings(software, findings, settings)
+      assert.match(profile?.unsafe ?? '', /^a PUT can overwrite a resource/)
+    } finally {
+      await upstream.close()
+    }
+  })
+
+  it('creates nothing without permission, and deletes all that it created', async () => {
+    const upstream = await startHapi()
+    try {
+      const { named } = await check(upstream.url, false)
+      assert.equal(upstream.seen.filter(it => it.method !== 'GET' && !it.path.endsWith('_search')).length, 0)
+      assert.ok(named('unknown').includes('If-Match on PUT'))
+      await check(upstream.url)
+      for (const type of ['Patient', 'Observation']) {
+        const { text } = await sendTo(upstream.url)({
+          ...{ method: 'GET', path: `/${type}?_tag=${TAG_SYSTEM}|&_summary=count` },
+          headers: { 'cache-control': 'no-cache' },
+        })
+        assert.equal(JSON.parse(text).total, 0, type)
+      }
+    } finally {
+      await upstream.close()
+    }
+  })
+})

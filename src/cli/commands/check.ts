@@ -1,0 +1,115 @@
+import type { Finding, Recommendation, Send, UpstreamReport } from '../../backends/upstream/index.ts'
+import { listEffectiveSettings, readConfiguration, type Settings } from '../../config/index.ts'
+import { type Command, CommandFailure, formatColumns, getOptional, type Io, isSet } from '../command.ts'
+import { readUpstreamAuth, readUpstreamTls } from '../start/gateway.ts'
+
+export const checkUpstreamCommand: Command = {
+  name: 'check upstream',
+  summary: 'Check whether a FHIR server works as the upstream of the gateway',
+  usage: `
+Usage: npm run -s sallyport -- check upstream [--url <base>] [--write]
+
+Tries everything that the gateway relies on, and prints a table with the results and the settings that it recommends:
+  ok       the server behaves as FHIR R4 defines
+  handled  the server differs, and the gateway handles it
+  unsafe   the gateway cannot protect data on this server
+  unknown  not tried
+
+Options:
+  --url <base>  FHIR base URL of the server (default: SMART_FHIR_UPSTREAM_URL). Only if both are the same, sends the
+                gateway's credentials
+  --write       also try writes. Creates resources with a tag of their own (urn:sallyport:check), and deletes them
+
+Exit code: 0 if the server can be used with the settings in effect, 1 if a result or a setting is unsafe.
+
+Example:
+  npm run -s sallyport -- check upstream --url http://localhost:8888/fhir --write`,
+  options: { url: { type: 'string' }, write: { type: 'boolean' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const configuration = readConfiguration(io.env, io.cwd)
+    const { fhir } = configuration.settings
+    const baseUrl = (getOptional(args, 'url') ?? fhir.upstreamUrl)?.replace(/\/+$/, '')
+    if (baseUrl === undefined || !/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
+      throw new CommandFailure('Cannot check: set SMART_FHIR_UPSTREAM_URL or --url to an http or https URL')
+    const { checkUpstream, recommendSettings } = await import('../../backends/upstream/index.ts')
+    const inEffect = new Map(listEffectiveSettings(configuration).map(it => [it.name, it.value]))
+    const findValue = (name: string, initial: string) => inEffect.get(`smart.fhir.${name}`) ?? initial
+    const report = await withClient(baseUrl, configuration.settings, send =>
+      checkUpstream({ send, baseUrl, isWriting: isSet(args, 'write') }),
+    )
+    const recommended = recommendSettings(report.software, report.findings, {
+      'upstream-profile': findValue('upstream-profile', 'auto'),
+      'upstream-narrowing': findValue('upstream-narrowing', 'auto'),
+      'upstream-search-cache': findValue('upstream-search-cache', 'bypass'),
+    })
+    print(baseUrl, report, recommended, io)
+    return isUnsafe(report.findings, recommended) ? 1 : 0
+  },
+}
+
+function isUnsafe(findings: readonly Finding[], recommended: readonly Recommendation[]): boolean {
+  return findings.some(it => it.level === 'unsafe') || recommended.some(it => it.unsafe !== undefined)
+}
+
+function print(
+  baseUrl: string,
+  { software, findings, left }: UpstreamReport,
+  recommended: readonly Recommendation[],
+  io: Io,
+): void {
+  const settings = recommended.map(it => [
+    it.setting,
+    it.inEffect,
+    it.recommended,
+    it.unsafe === undefined ? '' : `unsafe: ${it.unsafe}`,
+  ])
+  const lines = [
+    `${baseUrl}: ${software}`,
+    '',
+    formatColumns(findings.map(it => [it.level, it.check, it.result])),
+    '',
+    formatColumns([['setting', 'in effect', 'recommended', ''], ...settings]),
+    ...left.map(path => `Cannot delete ${path}`),
+  ]
+  io.stdout.write(`${lines.join('\n')}\n`)
+}
+
+/** Sends with the gateway's credentials, and only to the gateway's upstream. */
+async function withClient<T>(
+  baseUrl: string,
+  { fhir }: Settings,
+  work: (send: Send) => Promise<T>,
+): Promise<T> {
+  const { Agent, request: sendRequest } = await import('undici')
+  const { createCredentials } = await import('../../backends/upstream/index.ts')
+  const isUpstream = baseUrl === fhir.upstreamUrl
+  const timeoutMs = fhir.upstream.timeoutSeconds * 1000
+  const auth = isUpstream ? readUpstreamAuth(fhir.upstream) : ({ kind: 'none' } as const)
+  const credentials = createCredentials({ auth, fetch, clock: Date.now, timeoutMs })
+  const dispatcher = new Agent({ ...(isUpstream && { connect: readUpstreamTls(fhir.upstream) }) })
+  const send: Send = async ({ method, path, headers = {}, body = null }) => {
+    const authorization = await credentials.getAuthorization()
+    const began = performance.now()
+    const response = await sendRequest(baseUrl + path, {
+      ...{ method, body, dispatcher, headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+      headers: { ...headers, ...(authorization !== undefined && { authorization }) },
+    })
+    const text = await response.body.text()
+    const milliseconds = performance.now() - began
+    const given = Object.entries(response.headers).map(([name, value]) => [name, value && String(value)])
+    return { status: response.statusCode, headers: Object.fromEntries(given), text, milliseconds }
+  }
+  try {
+    return await work(send)
+  } catch (error) {
+    throw new CommandFailure(`Cannot reach ${baseUrl}: ${describe(error)}`)
+  } finally {
+    await dispatcher.close()
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error ? String(error.code) : error.message
+}
