@@ -12,10 +12,10 @@ export {
   findLogoUrlFault,
   findRedirectUriFault,
 } from './client/urls.ts'
+export { TEST_CLINICIAN } from './clinician/clinician.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'
-export { TEST_CLINICIAN } from './clinician/seed.ts'
 export type { AuthSettings } from './context.ts'
-export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/smart-configuration.ts'
+export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/metadata.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
 export { KEY_LEAD_MS } from './keys/key-ring.ts'
 export { makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'

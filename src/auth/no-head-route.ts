@@ -1,2 +1,2 @@
-/** For a GET with side effects: a HEAD request would use up the code or the login for nothing. */
+/** For a GET with side effects: a HEAD request would consume the code or the login for nothing. */
 export const NO_HEAD_ROUTE = { exposeHeadRoute: false } as const

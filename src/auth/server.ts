@@ -11,8 +11,12 @@ import { verifyRequest } from './authorize/verify.ts'
 import { createKeySets } from './client/assertion/key-sets.ts'
 import { addConsentRoutes } from './consent/routes.ts'
 import type { AuthContext, AuthSettings } from './context.ts'
-import { buildOpenidConfiguration, buildServerMetadata } from './discovery/server-metadata.ts'
-import { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/smart-configuration.ts'
+import {
+  buildOpenidConfiguration,
+  buildServerMetadata,
+  buildSmartConfiguration,
+  type SmartConfigurationSettings,
+} from './discovery/metadata.ts'
 import { addEndSessionRoutes } from './end-session/routes.ts'
 import { addIntrospectRoutes } from './introspect/routes.ts'
 import type { KeyRing } from './keys/key-ring.ts'
@@ -20,7 +24,7 @@ import { createKeyRing } from './keys/key-ring.ts'
 import { addLaunchRoutes } from './launch/routes.ts'
 import { addLaunchContextRoutes } from './launch-contexts/routes.ts'
 import { createPasswordCheck } from './login/check-password.ts'
-import { findCurrentLogin } from './login/current-login.ts'
+import { findCurrentLogin } from './login/login.ts'
 import { addLoginRoutes } from './login/routes.ts'
 import { addLogoutRoutes } from './logout/routes.ts'
 import { addManageRoutes } from './manage/routes.ts'
@@ -33,7 +37,7 @@ import { addPortalRoutes } from './portal/routes.ts'
 import { Refusal } from './refusal.ts'
 import { addRegisterRoutes } from './register/routes.ts'
 import { addRevokeRoutes } from './revoke/routes.ts'
-import { addStyleRoutes } from './style/routes.ts'
+import { addStyleRoutes } from './style/smart-style.ts'
 import { addTokenRoutes } from './token/routes.ts'
 import { addUserinfoRoutes } from './userinfo/routes.ts'
 

@@ -4,8 +4,7 @@ import { formatDate, type Html, html, renderBadge, renderEmptyState, renderPage 
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { makeSignedInBar } from '../portal/bar.ts'
-import { showsSampleData } from '../portal/sample-data.ts'
+import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import type { Names } from './describe.ts'
 import { describeApp, describeDecision } from './describe.ts'
 import { buildUrl, isNarrowed, type View } from './view.ts'
@@ -42,9 +41,9 @@ function renderTime(at: number): Html {
 }
 
 /** Allows line breaks between the parts of a URL. */
-function insertBreaks(address: string): Html | string {
-  if (address === '') return 'the base'
-  return html`${address.split(/(?=[?&])|(?<=\/)/).map((part, at) => html`${at > 0 && html`<wbr>`}${part}`)}`
+function insertBreaks(url: string): Html | string {
+  if (url === '') return 'the base'
+  return html`${url.split(/(?=[?&])|(?<=\/)/).map((part, at) => html`${at > 0 && html`<wbr>`}${part}`)}`
 }
 
 export interface ActivityPageOptions {

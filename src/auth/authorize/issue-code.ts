@@ -11,10 +11,14 @@ import { consumeLaunchToken, findLaunch, refuseLaunch } from '../launch/launch-t
 import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
-import { describeAvailableContext, type LaunchContext, resolveLaunchContext } from './launch-context.ts'
+import {
+  describeAvailableContext,
+  type LaunchContext,
+  makeScopeTerms,
+  resolveLaunchContext,
+} from './launch-context.ts'
 import { consumePendingAuthorization } from './pending-authorization.ts'
 import type { AuthorizationRequest } from './request.ts'
-import { makeScopeTerms } from './scope-terms.ts'
 
 /** The plain scopes that a user may decline. */
 const SWITCHABLE: ReadonlySet<string> = new Set(['offline_access'])
@@ -73,7 +77,7 @@ export interface Approval {
 }
 
 /**
- * Issues the code. One transaction uses up the stored request and the launch token and writes the audit record: of
+ * Issues the code. One transaction consumes the stored request and the launch token and writes the audit record: of
  * several simultaneous attempts only the first gets a code, and the others change nothing.
  */
 export async function issueCode(

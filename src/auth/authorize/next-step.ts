@@ -3,8 +3,8 @@ import type { Launch } from '../launch/launch-token.ts'
 import { refuseLaunch } from '../launch/launch-token.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
+import type { PickerChoice } from './launch-context.ts'
 import type { AuthorizationRequest, Prompt } from './request.ts'
-import type { PickerChoice } from './scope-terms.ts'
 
 export type NextStep =
   | { readonly kind: 'login' }
@@ -42,7 +42,7 @@ export function chooseNextStep({
       'The id_token_hint names another user than the one who is logged in.',
     )
   if (launch && launch.clinicianUsername !== login.clinician.username)
-    return { kind: 'refuse', refusal: refuseLaunch('foreign') }
+    return { kind: 'refuse', refusal: refuseLaunch('other-client-or-user') }
   if (picker !== 'nothing' && request.picked?.clinicianId !== login.clinician.id)
     return silent ? makeRefusal('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
   if (consented || !needsConsent(client, request.prompts)) return { kind: 'issue-code', login }

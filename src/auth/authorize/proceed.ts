@@ -1,20 +1,19 @@
 import type { FastifyReply } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
-import { isRegisteredRedirectUri } from '../client/redirect-uri.ts'
+import { isRegisteredRedirectUri } from '../client/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
-import { findCurrentLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
+import { findCurrentLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { issueCode } from './issue-code.ts'
-import { resolveLaunchContext } from './launch-context.ts'
+import { choosePicker, resolveLaunchContext } from './launch-context.ts'
 import { type AuthorizationState, chooseNextStep } from './next-step.ts'
 import { storePendingAuthorization } from './pending-authorization.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { redirectToClient, sendRefusal } from './respond.ts'
-import { choosePicker } from './scope-terms.ts'
 
 /** An authorization request; it has an id once it is stored. */
 export interface RequestInProgress {

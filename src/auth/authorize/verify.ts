@@ -3,18 +3,24 @@ import type { Store } from '../../store/index.ts'
 import { sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { findClient } from '../client/client.ts'
-import { isRegisteredRedirectUri } from '../client/redirect-uri.ts'
+import { isRegisteredRedirectUri } from '../client/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
 import { findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
 import { type KnownParties, Refusal } from '../refusal.ts'
-import { checkLengths, checkRepeated, checkUnsupported } from './check-parameters.ts'
-import { checkScope } from './check-scope.ts'
-import { checkIdTokenHint, checkMaxAge, checkPrompt } from './check-user.ts'
+import {
+  checkIdTokenHint,
+  checkLengths,
+  checkMaxAge,
+  checkPrompt,
+  checkRepeated,
+  checkScope,
+  checkUnsupported,
+} from './checks.ts'
+import { readRequestedScope } from './launch-context.ts'
 import type { AuthorizationRequest, Finding, RequestInput } from './request.ts'
-import { readRequestedScope } from './scope-terms.ts'
 
 // A SHA-256 hash as base64url.
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
@@ -149,7 +155,7 @@ async function checkClient(store: Store, parameters: Parameters): Promise<Client
 
 /**
  * The launch token must be known, unused, unexpired, and issued for this client and FHIR base. Whether it is for this
- * clinician is checked after the login. It is used up when the code is issued.
+ * clinician is checked after the login. It is consumed when the code is issued.
  */
 async function checkLaunch(
   { client, parameters }: RequestInput,
@@ -163,7 +169,7 @@ async function checkLaunch(
   const launch = await findLaunch(store.db, launchHash)
   if (!launch) return refuseLaunch('unknown')
   if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
-    return refuseLaunch('foreign')
+    return refuseLaunch('other-client-or-user')
   if (launch.usedAt !== undefined) return refuseLaunch('used')
   return launch.expiresAt > clock() ? { launchHash, launchId: launch.id } : refuseLaunch('expired')
 }

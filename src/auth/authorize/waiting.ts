@@ -18,7 +18,7 @@ export interface Waiting {
 
 /** Why the page is not shown. */
 export type OtherOutcome =
-  | { readonly kind: 'over' }
+  | { readonly kind: 'expired' }
   | { readonly kind: 'refused'; readonly refusal: Refusal; readonly pending: PendingAuthorization }
   | { readonly kind: 'another-step'; readonly pending: PendingAuthorization }
 
@@ -30,7 +30,7 @@ export async function findWaiting(
   steps: readonly NextStep['kind'][],
 ): Promise<Waiting | OtherOutcome> {
   const pending = await findPendingAuthorization(context, parameters)
-  if (!pending) return { kind: 'over' }
+  if (!pending) return { kind: 'expired' }
   const request = steps.includes('pick') ? forgetPicked(pending) : pending.request
   const state = await loadState(reply, context, { request })
   if (state instanceof Refusal) return { kind: 'refused', refusal: state, pending }
@@ -53,7 +53,7 @@ export async function sendOtherOutcome(
   outcome: OtherOutcome,
 ): Promise<FastifyReply> {
   switch (outcome.kind) {
-    case 'over':
+    case 'expired':
       return sendExpired(reply, context)
     case 'refused':
       return sendRefusal(reply, context, outcome.refusal, {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { getStatus, Refusal } from '../refusal.ts'
 
-/** RFC 6749, 5.1: nobody caches token responses or errors. */
+/** RFC 6749, 5.1: token responses and errors must not be cached. */
 export async function forbidCaching(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
   reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' })
 }

@@ -1,7 +1,8 @@
 import { isLoopbackHost } from '../../config/index.ts'
 import { isPlainHost } from '../../web/index.ts'
+import type { Client } from './client.ts'
 
-/** Says why a redirect URI is not allowed (RFC 6749, 3.1.2; RFC 8252, 7), or returns undefined. */
+/** Returns the reason why a redirect URI is not allowed (RFC 6749, 3.1.2; RFC 8252, 7), or returns undefined. */
 export function findRedirectUriFault(text: string): string | undefined {
   const url = parseAbsoluteUrl(text)
   if (typeof url === 'string') return url
@@ -10,7 +11,7 @@ export function findRedirectUriFault(text: string): string | undefined {
     : 'expected https, http on loopback, or a private-use scheme'
 }
 
-/** Says why a launch URL is not allowed. It may have a fragment, for apps with a hash router (`/#/launch`). */
+/** Returns the reason why a launch URL is not allowed. It may have a fragment, for apps with a hash router (`/#/launch`). */
 export function findLaunchUrlFault(text: string): string | undefined {
   const [page = ''] = text.split('#', 1)
   return findPageUrlFault(parseAbsoluteUrl(page)) ?? (isEncoded(text) ? undefined : NOT_ENCODED)
@@ -57,4 +58,23 @@ function isLoopbackHttp(url: URL): boolean {
 // RFC 8252, 7.1: a reversed domain name, so it has a dot. This excludes schemes that browsers handle themselves.
 function isPrivateUse(url: URL): boolean {
   return /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol)
+}
+
+/**
+ * Whether a client registered this redirect URI. Exact string comparison (RFC 9700, 2.1), except for the port of a native
+ * app's loopback URI, which the operating system chooses (RFC 8252, 7.3). The exception is for IP literals, because
+ * `localhost` may resolve to another address (RFC 8252, 8.3), and for public clients with PKCE, so that another local
+ * process cannot redeem the code.
+ */
+export function isRegisteredRedirectUri(client: Client, uri: string): boolean {
+  if (client.redirectUris.includes(uri)) return true
+  const isNative = client.authMethod === 'none' && client.pkceRequired
+  const asked = isNative ? removeLoopbackPort(uri) : undefined
+  return asked !== undefined && client.redirectUris.some(one => removeLoopbackPort(one) === asked)
+}
+
+function removeLoopbackPort(uri: string): string | undefined {
+  const [, host, port = '80', rest = ''] =
+    /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?([/?][^#]*)?$/.exec(uri) ?? []
+  return host !== undefined && Number(port) > 0 && Number(port) < 65_536 ? `${host}${rest}` : undefined
 }

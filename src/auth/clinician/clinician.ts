@@ -1,5 +1,6 @@
-import type { Selectable } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Schema, Store } from '../../store/index.ts'
+import { hashPassword } from './password.ts'
 
 export interface Clinician {
   readonly id: string
@@ -19,4 +20,37 @@ export function toClinician(
 export function buildFhirUser(fhirUserId: string, fhirBaseUrl: string): string {
   const id = fhirUserId.replace(/^Practitioner\//, '')
   return `${fhirBaseUrl}/Practitioner/${id}`
+}
+
+/** The test clinician of the first start. */
+export const TEST_CLINICIAN = { username: 'clinician', displayName: 'Dr. Robin Ahmadi' } as const
+
+/**
+ * Creates the test clinician if there is no clinician yet. Safe if several instances start at once, because the username
+ * is unique. Returns whether this start created it.
+ */
+export async function seedClinician(
+  { db }: Store,
+  password: string,
+  practitionerId: string,
+): Promise<boolean> {
+  const some = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
+  if (some) return false
+  const passwordHash = await hashPassword(password)
+  const result = await db
+    .insertInto('clinician')
+    .columns(['username', 'password_hash', 'display_name', 'fhir_user_id'])
+    .expression(
+      db
+        .selectNoFrom([
+          sql<string>`cast(${TEST_CLINICIAN.username} as text)`.as('username'),
+          sql<string>`cast(${passwordHash} as text)`.as('password_hash'),
+          sql<string>`cast(${TEST_CLINICIAN.displayName} as text)`.as('display_name'),
+          sql<string>`cast(${practitionerId} as text)`.as('fhir_user_id'),
+        ])
+        .where(({ not, exists, selectFrom }) => not(exists(selectFrom('clinician').select('id')))),
+    )
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  return result.numInsertedOrUpdatedRows === 1n
 }

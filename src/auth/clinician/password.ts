@@ -6,7 +6,7 @@ export const PASSWORD_COST = 10
 const MAX_BYTES = 72
 
 /** The salt and digest of an unknown password. No known password has it at any cost. */
-const NOBODY = '$MwlpsZqe92ktww76iZQ0d.aZhHfuoV1EWpsRUtmjibVcLjkHBJcZ6'
+const UNKNOWN_USER_HASH = '$MwlpsZqe92ktww76iZQ0d.aZhHfuoV1EWpsRUtmjibVcLjkHBJcZ6'
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 
@@ -31,12 +31,12 @@ export async function isPasswordOf(
 ): Promise<boolean> {
   const own = readCost(passwordHash)
   if (passwordHash === undefined || own === undefined) {
-    await compare(password, `$2b$${String(cost).padStart(2, '0')}${NOBODY}`)
+    await compare(password, `$2b$${String(cost).padStart(2, '0')}${UNKNOWN_USER_HASH}`)
     return false
   }
   const matches = await compare(password, passwordHash)
   if (matches && Buffer.byteLength(password) <= MAX_BYTES) return true
   for (let step = own; step < cost; step++)
-    await compare(password, `$2b$${String(step).padStart(2, '0')}${NOBODY}`)
+    await compare(password, `$2b$${String(step).padStart(2, '0')}${UNKNOWN_USER_HASH}`)
   return false
 }

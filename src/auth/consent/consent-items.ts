@@ -17,7 +17,7 @@ export interface ConsentItem extends Choice {
 }
 
 /**
- * Lists what a consent page asks about, in the order of the request. A scope that another scope covers has no checkbox
+ * Lists the items of a consent page, in the order of the request. A scope that another scope covers has no checkbox
  * and is granted with the other one (`patient/*.rs patient/Patient.rs`).
  */
 export function listConsentItems(grantable: string): readonly ConsentItem[] {

@@ -1,9 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readPerson } from '../../web/index.ts'
-import { describeAvailableContext, resolveLaunchContext } from '../authorize/launch-context.ts'
+import {
+  describeAvailableContext,
+  makeScopeTerms,
+  resolveLaunchContext,
+} from '../authorize/launch-context.ts'
 import type { AuthorizationState } from '../authorize/next-step.ts'
 import { proceed, refuseRequest } from '../authorize/proceed.ts'
-import { makeScopeTerms } from '../authorize/scope-terms.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
@@ -11,9 +14,9 @@ import type { Login } from '../login/login.ts'
 import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { listLogos } from '../portal/app-identity.ts'
+import { listLogos } from '../portal/apps.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
-import { showsSampleData } from '../portal/sample-data.ts'
+import { showsSampleData } from '../portal/page-parts.ts'
 import { Refusal } from '../refusal.ts'
 import { renderConsentPage } from './page.ts'
 import type { IsChecked } from './rows.ts'
@@ -91,7 +94,7 @@ async function sendConsentPage(
   return reply.sendPage(page, { formTargets: [request.redirectUri], images: listLogos(client) })
 }
 
-/** Finds the patient of the request. If the record cannot be read now, the page says so. */
+/** Finds the patient of the request. `person` is undefined if the record cannot be read. */
 async function findPatient(
   context: AuthContext,
   { clinician }: Login,
@@ -100,8 +103,8 @@ async function findPatient(
   const id = resolveLaunchContext(launch, request.picked)?.patientId
   if (id === undefined) return undefined
   const read = await createFhirReader(context, clinician)
-  const answer = await read(`Patient/${id}`)
-  return { id, person: answer.kind === 'found' ? readPerson(answer.resource) : undefined }
+  const response = await read(`Patient/${id}`)
+  return { id, person: response.kind === 'found' ? readPerson(response.resource) : undefined }
 }
 
 function computeGrantable({ settings }: AuthContext, { request, client, launch }: AuthorizationState) {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { testSettings } from '../testing/settings.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
-import { buildSmartConfiguration } from './smart-configuration.ts'
+import { buildSmartConfiguration } from './metadata.ts'
 
 const ENDPOINTS = {
   introspection_endpoint: '/oauth2/introspect',

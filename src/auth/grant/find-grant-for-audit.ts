@@ -9,7 +9,7 @@ export interface AuditedGrant {
   readonly launch: string
 }
 
-/** Finds the grant of a code or refresh token, used or not, whoever sent it. For the audit trail only. */
+/** Finds the grant of a code or refresh token, used or not, of any client. For the audit trail only. */
 export async function findGrantForAudit(
   db: Kysely<Schema>,
   sent: { readonly code: string | undefined; readonly refreshToken: string | undefined },

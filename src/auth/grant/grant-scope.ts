@@ -1,4 +1,5 @@
 import {
+  findScopeListFault,
   MOST_SCOPES,
   type PlainScope,
   parseScope,
@@ -6,6 +7,7 @@ import {
   type Scope,
   type ScopeContext,
 } from '../../smart/index.ts'
+import { Refusal } from '../refusal.ts'
 import { type AllowedScopes, indexAllowedScopes, keepPermissions, toCanonical } from './narrow.ts'
 
 /** What the granted scopes depend on, except the request. */
@@ -92,4 +94,24 @@ function isContextGranted(context: ScopeContext, terms: ScopeTerms): boolean {
     case 'system':
       return false
   }
+}
+
+/** Refuses a list of scopes that exceeds a limit. */
+export function checkRequestedScope(asked: string): Refusal | undefined {
+  const fault = findScopeListFault(asked)
+  return fault === undefined ? undefined : new Refusal('invalid_scope', `The scope ${fault}.`)
+}
+
+/** Refuses a grant without scopes, and one with more scopes than a token may have. */
+export function checkGrantedScope(granted: string): Refusal | undefined {
+  if (granted === '') return new Refusal('invalid_scope', 'None of the scopes can be granted to this client.')
+  if (granted.split(' ').length > MOST_SCOPES)
+    return new Refusal(
+      'invalid_scope',
+      `The scope combines with the registered granular scopes to more than ${MOST_SCOPES} scopes.`,
+    )
+  const fault = findScopeListFault(granted)
+  return fault === undefined
+    ? undefined
+    : new Refusal('invalid_scope', `The scope, combined with the registered granular scopes, ${fault}.`)
 }

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import type { ExtraContext } from '../launch/extra-context.ts'
+import type { AuthSettings } from '../context.ts'
+import type { ExtraContext } from '../launch/options.ts'
+import { stylePath } from '../style/smart-style.ts'
 
 /** The access that a clinician granted to a client. */
 export interface Grant {
@@ -108,5 +110,17 @@ function toGrant(row: GrantRow): Grant {
       fhirUserId: row.fhir_user_id,
     },
     endsAt: hasScope(row.scope, 'offline_access') ? undefined : (row.login_expires_at ?? 0),
+  }
+}
+
+/** The launch context in a token response or an introspection response (SMART 2.2, launch context). */
+export function buildContextMembers({ issuerUrl }: Pick<AuthSettings, 'issuerUrl'>, grant: Grant) {
+  const { patientId, encounterId, needPatientBanner, fromEhr, extraContext } = grant
+  return {
+    ...(patientId === undefined ? {} : { patient: patientId }),
+    ...(encounterId === undefined ? {} : { encounter: encounterId }),
+    ...(needPatientBanner === undefined ? {} : { need_patient_banner: needPatientBanner }),
+    ...extraContext,
+    ...(fromEhr ? { smart_style_url: `${issuerUrl}${stylePath}` } : {}),
   }
 }

@@ -1,13 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseScopes } from '../../smart/index.ts'
-import { authenticateBearer, type BearerError, isBearer, sendBearerError } from '../access/bearer-token.ts'
+import { sha256 } from '../../store/index.ts'
+import {
+  type AccessToken,
+  authenticateBearer,
+  type BearerError,
+  checkAccessToken,
+  isBearer,
+  sendBearerError,
+} from '../access/access-token.ts'
 import { authenticateClient } from '../client/authenticate.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
+import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
+import { buildContextMembers, findLiveGrant, type Grant, hasScope } from '../grant/grant.ts'
 import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { type IntrospectionScope, introspect } from './introspect.ts'
 
 /** `POST /oauth2/introspect` (RFC 7662; SMART 2.2, token introspection). */
 export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -47,4 +56,89 @@ function readsAsSystem(scope: string): boolean {
   return parseScopes(scope).some(
     one => one.kind === 'resource' && one.context === 'system' && one.permissions.has('r'),
   )
+}
+
+/** RFC 7662, 2.2. */
+export type Introspection =
+  | { readonly active: false }
+  | ({ readonly active: true } & Readonly<Record<string, unknown>>)
+
+const INACTIVE: Introspection = { active: false }
+
+/**
+ * Which tokens the caller may introspect: all of its own, or the access tokens of every client. A resource server cannot
+ * introspect refresh tokens.
+ */
+export type IntrospectionScope =
+  | { readonly kind: 'own'; readonly clientId: string }
+  | { readonly kind: 'any-access-token' }
+
+/**
+ * Introspects an access or refresh token. A token that the caller may not introspect is inactive; only the log has the
+ * reason.
+ */
+export async function introspect(
+  context: AuthContext,
+  visible: IntrospectionScope,
+  token: string,
+  onInactive: (check: string) => void,
+): Promise<Introspection> {
+  const access = await checkAccessToken(context, token)
+  if (typeof access === 'string' && visible.kind === 'any-access-token') {
+    onInactive(access)
+    return INACTIVE
+  }
+  const found =
+    typeof access === 'string'
+      ? await describeRefreshToken(context, token)
+      : describeAccessToken(context, access)
+  if (found.active && visible.kind === 'own' && found.client_id !== visible.clientId) {
+    onInactive('client_id, the token belongs to another client')
+    return INACTIVE
+  }
+  if (!found.active) onInactive(`${access}, and it is not an active refresh token`)
+  return found
+}
+
+function describeAccessToken(context: AuthContext, { claims, grant, expiresAt }: AccessToken): Introspection {
+  const { iss, sub, aud, client_id, scope, jti, iat } = claims
+  return {
+    active: true,
+    token_type: 'Bearer',
+    ...{ iss, sub, aud, client_id, scope, jti, iat },
+    exp: expiresAt,
+    ...(grant
+      ? { ...describeUser(context, grant, String(scope)), ...buildContextMembers(context.settings, grant) }
+      : {}),
+  }
+}
+
+async function describeRefreshToken(context: AuthContext, token: string): Promise<Introspection> {
+  const { store, clock, settings } = context
+  const row = await store.db
+    .selectFrom('refresh_token')
+    .select(['grant_id', 'created_at', 'expires_at'])
+    .where('token_hash', '=', sha256(token))
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', clock())
+    .executeTakeFirst()
+  const grant = row && (await findLiveGrant(store.db, row.grant_id, clock()))
+  if (!row || !grant) return INACTIVE
+  return {
+    active: true,
+    iss: settings.issuerUrl,
+    sub: grant.clinician.id,
+    client_id: grant.clientId,
+    scope: grant.scope,
+    iat: Math.floor(row.created_at / 1000),
+    exp: Math.floor(row.expires_at / 1000),
+    ...describeUser(context, grant, grant.scope),
+    ...buildContextMembers(context.settings, grant),
+  }
+}
+
+function describeUser({ settings }: AuthContext, { clinician }: Grant, scope: string) {
+  return hasScope(scope, 'fhirUser')
+    ? { fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl) }
+    : {}
 }

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { createCachedFetch } from '../../cache/index.ts'
+import { type Claims, decodeJwt, readKeySet, signJwt, verifySignature } from '../../jwt/index.ts'
 import type { Schema, Sealer, Store } from '../../store/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { makeNextSigningKey, openSigningKey, type PublicJwk, type SigningKey } from './signing-key.ts'
@@ -102,4 +103,20 @@ function loadRows({ store, publishedForMs }: KeyRingOptions, now: number): Promi
     .where(({ or, eb }) => or([eb('retired_at', 'is', null), eb('retired_at', '>', now - publishedForMs)]))
     .orderBy('generation', 'desc')
     .execute()
+}
+
+/** RFC 9068, 4: the `typ` keeps an ID token from being used as an access token. */
+export type TokenType = 'at+jwt' | 'JWT'
+
+export function signOwnJwt({ publicJwk, privateKey }: SigningKey, typ: TokenType, claims: Claims): string {
+  return signJwt({ alg: publicJwk.alg, typ, kid: publicJwk.kid }, claims, privateKey)
+}
+
+/** The claims of a token of this type that one of our keys signed, even if it has expired; otherwise undefined. */
+export function verifyOwnJwt(token: string, typ: TokenType, keys: readonly PublicJwk[]): Claims | undefined {
+  const jwt = decodeJwt(token)
+  if (jwt?.header.typ !== typ) return undefined
+  const named = keys.filter(({ kid }) => kid === jwt.header.kid)
+  const [key] = readKeySet({ keys: named }, ['RS256']) ?? []
+  return key && verifySignature(jwt, key) ? jwt.claims : undefined
 }

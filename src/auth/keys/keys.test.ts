@@ -4,8 +4,7 @@ import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import { createSealer, type Store } from '../../store/index.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
-import { createKeyRing, type KeyRing } from './key-ring.ts'
-import { signOwnJwt, verifyOwnJwt } from './own-jwt.ts'
+import { createKeyRing, type KeyRing, signOwnJwt, verifyOwnJwt } from './key-ring.ts'
 import { makeFirstSigningKey, makeNextSigningKey, withdrawSigningKey } from './signing-key.ts'
 
 describe('GET /oauth2/jwks', () => {

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { authenticateBearer, sendBearerError } from '../access/bearer-token.ts'
+import { authenticateBearer, sendBearerError } from '../access/access-token.ts'
 import { auditEvent } from '../audit.ts'
 import { readJson, sendOAuthError } from '../client/request.ts'
 import { type Clinician, toClinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
-import { isShortText, readFhirContext } from '../launch/extra-context.ts'
+import { isShortText, readFhirContext } from '../launch/options.ts'
 import type { LaunchRequest } from '../launch/prepare.ts'
 import {
   type IssuedLaunch,
@@ -37,7 +37,7 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'tenant',
 ])
 
-/** Reads the JSON of `POST /launch-contexts`, or says what is wrong with it. Unknown members are errors. */
+/** Reads the JSON of `POST /launch-contexts`, or returns the fault. Unknown members are errors. */
 function readLaunchContextRequest(body: unknown): LaunchContextRequest | string {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return 'The body must be a JSON object'
@@ -128,10 +128,10 @@ async function findClinician({ store }: AuthContext, username: string): Promise<
   return row && toClinician(row)
 }
 
-function sendLaunch(reply: FastifyReply, { token, url: address }: IssuedLaunch): FastifyReply {
+function sendLaunch(reply: FastifyReply, { token, url }: IssuedLaunch): FastifyReply {
   return reply.code(201).send({
     launch: token,
-    launch_url: address,
+    launch_url: url,
     expires_in: LIFETIME.launchToken / 1000,
   })
 }

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
-import type { ExtraContext } from './extra-context.ts'
+import type { ExtraContext } from './options.ts'
 
 /** The context of a launch, and the client and user that may use it. */
 export interface Launch {
@@ -67,7 +67,7 @@ export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise
   )
 }
 
-/** Uses up the token by compare-and-set: only one of several attempts gets `true`. */
+/** Consumes the token by compare-and-set: only one of several attempts gets `true`. */
 export async function consumeLaunchToken(db: Kysely<Schema>, hash: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('launch_token')
@@ -79,11 +79,11 @@ export async function consumeLaunchToken(db: Kysely<Schema>, hash: string, now: 
 }
 
 /** The `detail` for the log has the exact reason. */
-export function refuseLaunch(reason: 'unknown' | 'foreign' | 'expired' | 'used'): Refusal {
+export function refuseLaunch(reason: 'unknown' | 'other-client-or-user' | 'expired' | 'used'): Refusal {
   switch (reason) {
     // One text for both, so that a stolen token does not reveal whose it is.
     case 'unknown':
-    case 'foreign':
+    case 'other-client-or-user':
       return new Refusal('invalid_request', 'The launch is not known for this app and user.', {
         detail: `launch token ${reason}`,
       })

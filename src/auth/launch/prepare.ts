@@ -5,11 +5,11 @@ import type { Schema } from '../../store/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from '../portal/apps.ts'
-import { toEncounter } from '../portal/encounters.ts'
 import type { FhirReader } from '../portal/fhir-reader.ts'
 import type { Unavailable } from '../portal/patients.ts'
+import { toEncounter } from '../portal/picked.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
-import type { LaunchOptions } from './read-options.ts'
+import type { LaunchOptions } from './options.ts'
 
 export interface LaunchRequest {
   readonly patientId: string | undefined
@@ -17,7 +17,7 @@ export interface LaunchRequest {
   /** The app, if it is not the default one. */
   readonly clientId: string | undefined
   readonly repeated: boolean
-  /** A string says what is wrong with the options. */
+  /** The options, or their fault as a string. */
   readonly options: LaunchOptions | string
 }
 
@@ -100,10 +100,10 @@ export async function checkSubject(
 
 async function checkPatient(read: FhirReader, patientId: string): Promise<SubjectProblem | undefined> {
   if (!isId(patientId)) return { kind: 'unknown-patient' }
-  const answer = await read(`Patient/${patientId}`)
-  if (answer.kind === 'unavailable') return answer
-  const found = answer.kind === 'found' && answer.resource.resourceType === 'Patient'
-  return found && answer.resource.id === patientId ? undefined : { kind: 'unknown-patient' }
+  const response = await read(`Patient/${patientId}`)
+  if (response.kind === 'unavailable') return response
+  const found = response.kind === 'found' && response.resource.resourceType === 'Patient'
+  return found && response.resource.id === patientId ? undefined : { kind: 'unknown-patient' }
 }
 
 async function checkEncounter(
@@ -113,12 +113,12 @@ async function checkEncounter(
   patientId: string,
 ): Promise<SubjectProblem | undefined> {
   if (!isId(encounterId)) return { kind: 'unknown-encounter' }
-  const answer = await read(`Encounter/${encounterId}`)
-  if (answer.kind === 'unavailable') return answer
+  const response = await read(`Encounter/${encounterId}`)
+  if (response.kind === 'unavailable') return response
   const isOfPatient =
-    answer.kind === 'found' &&
-    answer.resource.resourceType === 'Encounter' &&
-    toEncounter(answer.resource, settings.fhirBaseUrl).patientId === patientId
+    response.kind === 'found' &&
+    response.resource.resourceType === 'Encounter' &&
+    toEncounter(response.resource, settings.fhirBaseUrl).patientId === patientId
   return isOfPatient ? undefined : { kind: 'unknown-encounter' }
 }
 

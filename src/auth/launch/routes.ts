@@ -4,13 +4,14 @@ import type { Schema } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
-import { requireLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
+import { requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { makeSignedInBar } from '../portal/bar.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
+import { makeSignedInBar } from '../portal/page-parts.ts'
 import { sendUnavailable } from '../portal/unavailable.ts'
+import { readOptions } from './options.ts'
 import {
   issueLaunch,
   type LaunchProblem,
@@ -18,7 +19,6 @@ import {
   prepareLaunch,
   type ReadyLaunch,
 } from './prepare.ts'
-import { readOptions } from './read-options.ts'
 
 /** `POST /portal/launch` creates a launch token and redirects the browser to the app. */
 export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -68,7 +68,12 @@ function sendProblem(
   problem: LaunchProblem,
 ): FastifyReply {
   if (problem.kind === 'unavailable')
-    return sendUnavailable(reply, context, { login, away: problem, since: undefined, tryAgain: paths.portal })
+    return sendUnavailable(reply, context, {
+      login,
+      outage: problem,
+      since: undefined,
+      tryAgain: paths.portal,
+    })
   const { status, title, text } = describeProblem(problem.kind)
   const page = renderErrorPage({
     kind: 'refused',

@@ -1,12 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { html, renderPage } from '../../web/index.ts'
+import { type Html, html, renderPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
-import { clearLoginCookie, findLastLogin, requireLogin } from '../login/current-login.ts'
-import { endLogin } from '../login/login.ts'
+import { clearLoginCookie, endLogin, findLastLogin, requireLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { makeSignedInBar } from '../portal/bar.ts'
-import { describeLogout } from './describe-logout.ts'
+import { makeSignedInBar } from '../portal/page-parts.ts'
 
 /** `GET /logout` shows a button, `POST /logout` ends the login and its grants. */
 export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -36,4 +34,9 @@ function renderQuestion() {
   return html`<div class="pagehead"><div><h1>Sign out?</h1>
 <p class="pagehead__lead">${describeLogout()}</p></div></div>
 <form class="actions" method="post" action="/logout"><button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`
+}
+
+/** Grants with `offline_access` do not end with the login. */
+export function describeLogout(): Html {
+  return html`After you sign out, apps that you opened can no longer read records, except those with access while you are away. <a href="${paths.manage}">Apps with access</a> lists these and lets you remove them.`
 }

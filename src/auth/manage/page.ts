@@ -13,8 +13,8 @@ import type { Client } from '../client/client.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { renderAppIdentity, renderListedApp } from '../portal/app-identity.ts'
-import { makeSignedInBar } from '../portal/bar.ts'
+import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
+import { makeSignedInBar } from '../portal/page-parts.ts'
 import type { AppAccess } from './access.ts'
 
 export interface ManageOptions {

@@ -11,8 +11,8 @@ import {
 import type { Client } from '../client/client.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { readHost, renderUnverifiedWarning } from '../portal/app-identity.ts'
-import { describeList, renderFacts, renderNobody, renderSearchForm } from '../portal/list.ts'
+import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
+import { describeList, renderFacts, renderNoPatients, renderSearchForm } from '../portal/list.ts'
 import type { PatientList } from '../portal/patients.ts'
 import type { Picked } from '../portal/picked.ts'
 import { renderEncounterChoice } from '../portal/picked-panel.ts'
@@ -43,7 +43,7 @@ export function renderPatientPage(
 ${renderSearchForm(paths.pick, search, hidden)}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
 ${hasAlike(list.patients) && renderWarning('Some patients in this list have similar names.', 'Check the birth date and the MRN before you continue.')}
-${renderPickForm(options, list.patients.length === 0 ? html`<div class="card plistbox">${renderNobody(search, all)}</div>` : renderRadios(options, list, search))}
+${renderPickForm(options, list.patients.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, list, search))}
 </div>`,
   )
 }

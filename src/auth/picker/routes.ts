@@ -10,14 +10,14 @@ import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
+import { showsSampleData } from '../portal/page-parts.ts'
 import { findPatients, findSearchFault, type Unavailable } from '../portal/patients.ts'
 import { readPicked } from '../portal/picked.ts'
-import { showsSampleData } from '../portal/sample-data.ts'
 import { sendUnavailable } from '../portal/unavailable.ts'
 import { Refusal } from '../refusal.ts'
 import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
 
-const NOBODY_CHOSEN = new Refusal('access_denied', 'The user did not select a patient.')
+const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a patient.')
 
 /**
  * The picker of a standalone launch (`launch/patient`, `launch/encounter`), after the login and before consent. To cancel
@@ -42,7 +42,7 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
     const waiting = await findWaiting(reply, context, form, ['pick'])
     if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
     if (form.get('cancel') !== undefined)
-      return refuseRequest(reply, context, waiting.pending, NOBODY_CHOSEN, waiting.login)
+      return refuseRequest(reply, context, waiting.pending, NONE_SELECTED, waiting.login)
     // If another user has logged in since the list was shown, it is shown again.
     const isSame = form.get('clinician') === waiting.login.clinician.id
     const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
@@ -131,7 +131,7 @@ function sendPickerUnavailable(
 ) {
   return sendUnavailable(reply, context, {
     login,
-    away: outage,
+    outage,
     since: undefined,
     tryAgain: buildPickUrl(pending.id),
   })

@@ -1,3 +1,4 @@
+import { type Html, html, renderAlert, renderBadge } from '../../web/index.ts'
 import { type Client, findClient, findLaunchableClients } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 
@@ -32,4 +33,74 @@ function toApp({ settings }: AuthContext, client: Client): App | undefined {
 /** The URLs that the launch form may redirect to, for the content security policy. */
 export function listLaunchTargets({ client, launchUrl }: App): readonly string[] {
   return [launchUrl, ...client.redirectUris]
+}
+
+/** The app with its logo or initials, and its host. */
+export function renderAppIdentity(client: Client): Html {
+  return renderIdentity(renderAppTile(client), renderAppName(client), client)
+}
+
+/** For a list of apps, without logos, because the content security policy would have to name all of them. */
+export function renderListedApp(client: Client): Html {
+  return renderIdentity(renderInitials(client), html`${client.name}${renderUnverifiedBadge(client)}`, client)
+}
+
+export function renderAppName(client: Client): Html {
+  return html`<b>${client.name}</b>${renderUnverifiedBadge(client)}`
+}
+
+export function renderUnverifiedBadge({ approved }: Client): Html | undefined {
+  return approved ? undefined : html`&ensp;${renderBadge('Unverified', 'warn')}`
+}
+
+/** For every page where a clinician decides about an app. */
+export function renderUnverifiedWarning({ approved }: Client): Html | undefined {
+  return approved
+    ? undefined
+    : renderAlert(
+        'Unverified app.',
+        'It registered itself, and no administrator has verified it. Its name may be false. Continue only if you expected it.',
+        'warn',
+      )
+}
+
+function renderIdentity(tile: Html, name: Html, client: Client): Html {
+  return html`<span class="appid">${tile}<span>${name}<span class="sub">${findAppHost(client)}</span></span></span>`
+}
+
+// The alt text is empty, because the name is next to the logo.
+export function renderAppTile(client: Client): Html {
+  const [logo] = listLogos(client)
+  return logo === undefined
+    ? renderInitials(client)
+    : html`<img class="tile" src="${logo}" alt="" width="44" height="44" referrerpolicy="no-referrer" loading="lazy">`
+}
+
+function renderInitials({ name }: Client): Html {
+  return html`<span class="tile" aria-hidden="true">${computeInitials(name)}</span>`
+}
+
+/** The host of the app's URL, or the scheme of a native app. */
+export function findAppHost({ redirectUris, launchUrl, id }: Client): string {
+  const text = redirectUris[0] ?? launchUrl
+  return text === undefined ? id : readHost(text)
+}
+
+export function readHost(text: string): string {
+  const url = URL.parse(text)
+  return url === null ? text : url.host || url.protocol.slice(0, -1)
+}
+
+/** The logo of the app. An unverified app has none, because it could imitate another app. */
+export function listLogos({ logoUrl, approved }: Client): readonly string[] {
+  return logoUrl === undefined || !approved ? [] : [logoUrl]
+}
+
+function computeInitials(name: string): string {
+  const words = name.split(/[^\p{L}\p{N}]+/u).filter(word => word !== '')
+  return words
+    .slice(0, 2)
+    .map(word => [...word][0])
+    .join('')
+    .toUpperCase()
 }

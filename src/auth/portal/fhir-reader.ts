@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Resource } from '../../fhir/index.ts'
 import { buildFhirUser, type Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { signOwnJwt } from '../keys/own-jwt.ts'
+import { signOwnJwt } from '../keys/key-ring.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
 export type FhirReadResult =

@@ -28,7 +28,7 @@ export function renderList(options: ListOptions): Html {
   const { list, search } = options
   return html`<div class="portal__find">
 ${renderSearchForm(paths.portal, search)}
-<div class="card plistbox">${list.patients.length === 0 ? renderNobody(search, paths.portal) : renderRows(options)}</div>
+<div class="card plistbox">${list.patients.length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
 </div>`
 }
 
@@ -84,7 +84,7 @@ export function renderFacts(person: Person, { now, alike }: { now: number; alike
 </span>`
 }
 
-export function renderNobody(search: string | undefined, all: string): Html {
+export function renderNoPatients(search: string | undefined, all: string): Html {
   if (search === undefined)
     return renderEmptyState({
       title: 'No patients',

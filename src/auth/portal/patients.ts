@@ -9,7 +9,7 @@ export interface PatientList {
   readonly kind: 'list'
   /** By family name. */
   readonly patients: readonly Person[]
-  /** Undefined if the server does not say. */
+  /** Undefined if the server does not return it. */
   readonly total: number | undefined
   /** Whether the server has more patients. */
   readonly hasMore: boolean
@@ -20,7 +20,7 @@ export interface Unavailable {
   readonly reason: string
 }
 
-/** Says why a search is too long. */
+/** Returns the reason why a search is too long. */
 export function findSearchFault(search: string | undefined): string | undefined {
   if (search === undefined) return undefined
   const { searchCharacters, searchWords } = LIMITS
@@ -82,20 +82,20 @@ function escapeValue(text: string): string {
   return text.replace(/[\\,|$]/g, '\\$&')
 }
 
-function toPatientList(answer: Awaited<ReturnType<FhirReader>>): PatientList | Unavailable {
-  switch (answer.kind) {
+function toPatientList(response: Awaited<ReturnType<FhirReader>>): PatientList | Unavailable {
+  switch (response.kind) {
     case 'unavailable':
-      return answer
+      return response
     case 'absent':
       return { kind: 'list', patients: [], total: undefined, hasMore: false }
     case 'found': {
-      const patients = listResources(answer.resource, 'Patient').slice(0, PATIENTS_LISTED).map(readPerson)
-      const total = typeof answer.resource.total === 'number' ? answer.resource.total : undefined
+      const patients = listResources(response.resource, 'Patient').slice(0, PATIENTS_LISTED).map(readPerson)
+      const total = typeof response.resource.total === 'number' ? response.resource.total : undefined
       return {
         kind: 'list',
         patients: patients.toSorted(compareFamilyNames),
         total,
-        hasMore: total === undefined ? hasNextPage(answer.resource) : total > patients.length,
+        hasMore: total === undefined ? hasNextPage(response.resource) : total > patients.length,
       }
     }
   }

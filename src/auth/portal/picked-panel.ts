@@ -12,16 +12,10 @@ import {
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { paths } from '../paths.ts'
-import {
-  renderAppIdentity,
-  renderListedApp,
-  renderUnverifiedBadge,
-  renderUnverifiedWarning,
-} from './app-identity.ts'
 import type { App } from './apps.ts'
-import type { Encounter } from './encounters.ts'
+import { renderAppIdentity, renderListedApp, renderUnverifiedBadge, renderUnverifiedWarning } from './apps.ts'
 import { buildPortalUrl } from './list.ts'
-import type { Picked } from './picked.ts'
+import type { Encounter, Picked } from './picked.ts'
 
 export function renderNonePicked(): Html {
   return html`<section class="card portal__picked portal__picked--none" aria-labelledby="picked">${renderEmptyState(

@@ -1,6 +1,11 @@
-import { isId } from '../../fhir/index.ts'
-import { findAlike, type Person, readPerson } from '../../web/index.ts'
-import { compareUrgency, type Encounter, toEncounter } from './encounters.ts'
+import { isId, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import {
+  describeEncounter,
+  type EncounterDescription,
+  findAlike,
+  type Person,
+  readPerson,
+} from '../../web/index.ts'
 import type { FhirReader } from './fhir-reader.ts'
 import { listResources, type Unavailable } from './patients.ts'
 
@@ -45,6 +50,40 @@ export async function readPicked(
 async function findNamesakes(read: FhirReader, { name }: Person): Promise<readonly Person[]> {
   if (name.family === undefined) return []
   const family = encodeURIComponent(name.family.replace(/[\\,|$]/g, '\\$&'))
-  const answer = await read(`Patient?family=${family}&_count=${NAMESAKES_LOOKED_AT}`)
-  return answer.kind === 'found' ? listResources(answer.resource, 'Patient').map(readPerson) : []
+  const response = await read(`Patient?family=${family}&_count=${NAMESAKES_LOOKED_AT}`)
+  return response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
+}
+
+/** An encounter in the portal. */
+export interface Encounter extends EncounterDescription {
+  readonly id: string
+  /** Undefined if the subject is not a Patient of this server. */
+  readonly patientId: string | undefined
+  readonly who: string | undefined
+}
+
+export function toEncounter(resource: Resource, fhirBaseUrl: string): Encounter {
+  const { reference } = toRecord(resource.subject)
+  const subject = typeof reference === 'string' ? parseReference(reference, fhirBaseUrl) : undefined
+  return {
+    ...describeEncounter(resource),
+    id: resource.id ?? '',
+    patientId: subject?.type === 'Patient' ? subject.id : undefined,
+    who: findParticipant(resource.participant),
+  }
+}
+
+/** In progress first, then the newest. */
+export function compareUrgency(a: Encounter, b: Encounter): number {
+  return Number(b.inProgress) - Number(a.inProgress) || (b.start ?? '').localeCompare(a.start ?? '')
+}
+
+function findParticipant(participants: unknown): string | undefined {
+  const [first] = Array.isArray(participants) ? participants : []
+  const { display } = toRecord(toRecord(first).individual)
+  return typeof display === 'string' && display !== '' ? display : undefined
+}
+
+function toRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {}
 }

@@ -2,19 +2,17 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Html } from '../../web/index.ts'
 import { html, type Person, renderBadge, renderPage } from '../../web/index.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import { requireLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
+import { requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { listLogos } from './app-identity.ts'
-import { findApp, findApps, listLaunchTargets } from './apps.ts'
-import { makeSignedInBar } from './bar.ts'
+import { findApp, findApps, listLaunchTargets, listLogos } from './apps.ts'
 import { createFhirReader } from './fhir-reader.ts'
 import { buildPortalUrl, renderList } from './list.ts'
+import { makeSignedInBar, showsSampleData } from './page-parts.ts'
 import { findPatients, findSearchFault, type Unavailable } from './patients.ts'
 import { readPicked } from './picked.ts'
 import { type PickedOptions, renderNonePicked, renderPatientNotFound, renderPicked } from './picked-panel.ts'
-import { showsSampleData } from './sample-data.ts'
 import { createOutageWatch, sendUnavailable } from './unavailable.ts'
 
 interface PortalQuery {
@@ -49,8 +47,8 @@ export function addPortalRoutes(app: FastifyInstance, context: AuthContext): voi
       query.client === undefined ? undefined : findApp(context, query.client),
     ])
     const now = clock()
-    const answered = list.kind === 'list' && picked?.kind !== 'unavailable'
-    fhirServer.saw(answered, now)
+    const isReachable = list.kind === 'list' && picked?.kind !== 'unavailable'
+    fhirServer.observe(isReachable, now)
     if (list.kind === 'unavailable') return sendUnavailable(reply, context, describeOutage(list))
     if (picked?.kind === 'unavailable') return sendUnavailable(reply, context, describeOutage(picked))
     const isListed = !named || listed.some(({ client }) => client.id === named.client.id)
@@ -72,7 +70,7 @@ export function addPortalRoutes(app: FastifyInstance, context: AuthContext): voi
 
     function describeOutage(outage: Unavailable) {
       const tryAgain = buildPortalUrl({ search, ...(patient === undefined ? {} : { patient }) })
-      return { login, away: outage, since: fhirServer.since(), tryAgain }
+      return { login, outage, since: fhirServer.since(), tryAgain }
     }
   }
 }

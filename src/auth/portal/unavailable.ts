@@ -2,36 +2,35 @@ import type { FastifyReply } from 'fastify'
 import { formatTime, type Html, html, renderBadge, renderErrorPage } from '../../web/index.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
-import { makeSignedInBar } from './bar.ts'
+import { makeSignedInBar, showsSampleData } from './page-parts.ts'
 import type { Unavailable } from './patients.ts'
-import { showsSampleData } from './sample-data.ts'
 
 /** Remembers since when the FHIR server has been unreachable. */
 export interface OutageWatch {
-  saw(answered: boolean, now: number): void
+  observe(isReachable: boolean, now: number): void
   since(): number | undefined
 }
 
 export function createOutageWatch(): OutageWatch {
   let since: number | undefined
   return {
-    saw: (answered, now) => {
-      since = answered ? undefined : (since ?? now)
+    observe: (isReachable, now) => {
+      since = isReachable ? undefined : (since ?? now)
     },
     since: () => since,
   }
 }
 
-/** Tells a clinician that the FHIR server is unreachable, and what to do. */
+/** Shows that the FHIR server is unreachable, and advice. */
 export function sendUnavailable(
   reply: FastifyReply,
   { settings, clock }: AuthContext,
   {
     login,
-    away: outage,
+    outage,
     since,
     tryAgain,
-  }: { login: Login; away: Unavailable; since: number | undefined; tryAgain: string },
+  }: { login: Login; outage: Unavailable; since: number | undefined; tryAgain: string },
 ): FastifyReply {
   reply.request.log.warn({ reason: outage.reason }, 'FHIR server unreachable')
   const now = clock()

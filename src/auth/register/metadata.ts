@@ -139,14 +139,14 @@ function readKeys(document: Document, authMethod: AuthMethod) {
   if (jwks !== undefined && jwksUrl !== undefined) throw makeInvalid('Use either jwks or jwks_uri, not both.')
   if (holdsPrivateKey(jwks))
     throw makeInvalid('The jwks contains a private key; only public keys are allowed.')
-  const kept = jwks === undefined ? undefined : serializeKeySet(jwks)
-  if (jwks !== undefined && kept === undefined)
+  const keys = jwks === undefined ? undefined : serializeKeySet(jwks)
+  if (jwks !== undefined && keys === undefined)
     throw makeInvalid(
       `The jwks has no key for RS384 or ES384 with a kid, or more than ${LIMITS.keys} keys or ${LIMITS.keySetCharacters} characters.`,
     )
   if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
     throw makeInvalid('The method private_key_jwt needs jwks or jwks_uri.')
-  return { jwks: kept, jwksUrl }
+  return { jwks: keys, jwksUrl }
 }
 
 function readUrl(

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isSameText, sha256 } from '../../store/index.ts'
-import { type BearerError, sendBearerError } from '../access/bearer-token.ts'
+import { type BearerError, sendBearerError } from '../access/access-token.ts'
 import { auditEvent } from '../audit.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../client/request.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'

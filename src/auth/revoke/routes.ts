@@ -7,19 +7,19 @@ import { type Schema, sha256 } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../client/authenticate.ts'
 import type { Client } from '../client/client.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from '../client/origins.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
 import { type AuditedGrant, findGrantForAudit } from '../grant/find-grant-for-audit.ts'
 import { revokeGrant } from '../grant/grant.ts'
-import { verifyOwnJwt } from '../keys/own-jwt.ts'
+import { verifyOwnJwt } from '../keys/key-ring.ts'
 import type { PublicJwk } from '../keys/signing-key.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { answerPreflight, createOriginHook, limitToClientOrigins } from '../token/cors.ts'
 import { revoke } from './revocation.ts'
 
-/** The list that FHIR servers fetch every two seconds, so that they need not ask on each request. */
+/** The list that FHIR servers fetch every two seconds, so that they need no introspection for each request. */
 export interface RevocationList {
   /** Hashes of a `jti` or of the grant id that it begins with. */
   readonly revoked: readonly string[]
@@ -80,7 +80,7 @@ export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): voi
   })
 }
 
-/** Uses up the client's assertion, revokes the token and writes the audit record in one transaction. */
+/** Consumes the client's assertion, revokes the token and writes the audit record in one transaction. */
 async function revokeRecorded(
   context: AuthContext,
   request: FastifyRequest,

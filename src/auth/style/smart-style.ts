@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
 
 /** SMART 2.2, styling: the light theme of our own pages. */
 const STYLE = {
@@ -21,3 +22,14 @@ export const styleJson: string = JSON.stringify(STYLE, undefined, 2)
 
 /** SMART 2.2: the URL changes with the content, so that apps may cache it. */
 export const stylePath = `/smart-style/${createHash('sha256').update(styleJson).digest('hex').slice(0, 16)}.json`
+
+/** Serves `smart_style_url`, which is public. */
+export function addStyleRoutes(app: FastifyInstance): void {
+  app.get(stylePath, (_request, reply) =>
+    reply
+      .type('application/json; charset=utf-8')
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .header('access-control-allow-origin', '*')
+      .send(styleJson),
+  )
+}

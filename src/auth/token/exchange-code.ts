@@ -5,12 +5,12 @@ import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grant/grant.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
-import { createRefreshToken, touchGrant } from './refresh-token.ts'
 import type { TokenRequest } from './token-request.ts'
 import type { TokenGrant } from './token-response.ts'
+import { createRefreshToken, touchGrant } from './token-response.ts'
 
 /**
- * `grant_type=authorization_code`. One transaction uses up the code by compare-and-set and creates the refresh token that
+ * `grant_type=authorization_code`. One transaction consumes the code by compare-and-set and creates the refresh token that
  * it is exchanged for. A second use revokes the grant (RFC 6749, 4.1.2).
  */
 export async function exchangeCode(

@@ -4,13 +4,13 @@ import { type Schema, type Sealer, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
+import { checkRequestedScope } from '../grant/grant-scope.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
-import { checkRequestedScope } from '../grant/scope-refusals.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
-import { createRefreshToken, touchGrant } from './refresh-token.ts'
 import type { TokenRequest } from './token-request.ts'
 import type { TokenGrant } from './token-response.ts'
+import { createRefreshToken, touchGrant } from './token-response.ts'
 
 const toSealedCell = (tokenHash: string) =>
   ({ table: 'refresh_token', column: 'successor_sealed', row: tokenHash }) as const
@@ -18,7 +18,7 @@ const toSealedCell = (tokenHash: string) =>
 type TokenRow = Selectable<Schema['refresh_token']>
 
 /**
- * `grant_type=refresh_token`. One transaction uses up the token by compare-and-set and creates its successor. A second use
+ * `grant_type=refresh_token`. One transaction consumes the token by compare-and-set and creates its successor. A second use
  * revokes the grant, unless it is a retry after a lost response: the same request, within the retry window, while the
  * successor is unused. A retry gets the same successor, so a grant never has two valid refresh tokens.
  */

@@ -2,19 +2,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { auditTokens, type IssuedTokens } from '../audit.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../client/authenticate.ts'
 import type { Client } from '../client/client.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from '../client/origins.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { grantClientCredentials } from './client-credentials.ts'
-import { answerPreflight, createOriginHook, limitToClientOrigins } from './cors.ts'
 import { exchangeCode } from './exchange-code.ts'
 import { refreshTokens } from './refresh.ts'
 import type { TokenRequest } from './token-request.ts'
 import { buildTokenResponse, type TokenGrant } from './token-response.ts'
 
-type GrantHandler<Answer> = (context: AuthContext, request: TokenRequest) => Promise<Answer | Refusal>
+type GrantHandler<Response> = (context: AuthContext, request: TokenRequest) => Promise<Response | Refusal>
 
 const GRANT_TYPES: Readonly<Record<string, GrantHandler<IssuedTokens>>> = {
   authorization_code: issueFor(exchangeCode),

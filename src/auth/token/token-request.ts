@@ -5,7 +5,7 @@ import type { SigningKey } from '../keys/signing-key.ts'
 import type { Parameters } from '../parameters.ts'
 
 /**
- * A token request of an authenticated client. One transaction uses up the code or token, issues new ones and writes the
+ * A token request of an authenticated client. One transaction consumes the code or token, issues new ones and writes the
  * audit record, so that a request without a record changes nothing.
  */
 export interface TokenRequest {

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import type { Kysely } from 'kysely'
 import { parseScopes } from '../../smart/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import { buildContextMembers } from '../grant/context-members.ts'
-import { type Grant, hasScope } from '../grant/grant.ts'
-import { signOwnJwt } from '../keys/own-jwt.ts'
+import { buildContextMembers, type Grant, hasScope } from '../grant/grant.ts'
+import { signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
-import type { ExtraContext } from '../launch/extra-context.ts'
+import type { ExtraContext } from '../launch/options.ts'
+import { LIFETIME } from '../lifetimes.ts'
 
 /** RFC 6749, 5.1; SMART 2.2, launch context. */
 export interface TokenResponse extends ExtraContext {
@@ -131,4 +133,33 @@ function needsFhirUser(scope: string): boolean {
     hasScope(scope, 'fhirUser') ||
     parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
   )
+}
+
+/** Creates a refresh token if the grant has `online_access`, which ends with the login, or `offline_access`. */
+export async function createRefreshToken(
+  db: Kysely<Schema>,
+  grant: Grant,
+  now: number,
+): Promise<string | undefined> {
+  if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined
+  const token = createRandomToken()
+  await db
+    .insertInto('refresh_token')
+    .values({
+      token_hash: sha256(token),
+      grant_id: grant.id,
+      created_at: now,
+      expires_at: grant.endsAt ?? now + LIFETIME.offlineRefresh,
+      used_at: null,
+      request_hash: null,
+      successor_hash: null,
+      successor_sealed: null,
+    })
+    .execute()
+  return token
+}
+
+/** Records the last use of a grant, for `/manage` and for deleting old grants. */
+export async function touchGrant(db: Kysely<Schema>, id: string, now: number): Promise<void> {
+  await db.updateTable('grant').set({ last_used_at: now }).where('id', '=', id).execute()
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { authenticateBearer, sendBearerError } from '../access/bearer-token.ts'
+import { authenticateBearer, sendBearerError } from '../access/access-token.ts'
 import { findClient } from '../client/client.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from '../client/origins.ts'
 import { forbidCaching } from '../client/request.ts'
 import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
 import { paths } from '../paths.ts'
-import { answerPreflight, createOriginHook, limitToClientOrigins } from '../token/cors.ts'
 
 /** `/oauth2/userinfo` (OIDC Core, 5.3). */
 export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -14,7 +14,7 @@ type Header = Readonly<Record<string, unknown>>
 
 /**
  * Finds the key that an assertion names (SMART 2.2): `jku` must be the registered URL if it is there, and exactly one key
- * must have the `kid` and fit the `alg`. A string says why there is none.
+ * must have the `kid` and fit the `alg`. Returns the fault as a string.
  */
 async function findKey(keySets: KeySets, client: Client, header: Header): Promise<VerificationKey | string> {
   const { alg, kid, typ, jku, crit } = header
@@ -67,7 +67,7 @@ interface AssertionClaims {
   readonly exp: number
 }
 
-/** Checks audience, times and `jti` (RFC 7523, 3). A string says what is wrong. */
+/** Checks audience, times and `jti` (RFC 7523, 3). Returns the fault as a string. */
 function checkClaims(claims: JwtClaims, audiences: readonly string[], now: number): AssertionClaims | string {
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
@@ -99,7 +99,7 @@ export interface AssertedClient {
 }
 
 /**
- * Authenticates a client by its assertion (`private_key_jwt`; RFC 7523, 3; SMART 2.2), or says what is wrong with it.
+ * Authenticates a client by its assertion (`private_key_jwt`; RFC 7523, 3; SMART 2.2), or returns the fault.
  * `consumeAssertion` then uses it up.
  */
 export async function checkAssertion(

@@ -49,7 +49,7 @@ export function createKeySets(options: {
       const now = options.clock()
       if (cached && now < cached.freshUntil && (hasKey(cached.value, kid) || isRecent(cached, now)))
         return cached.value
-      // The server of a client that nobody approved may respond slowly: it must not hold up the others.
+      // The server of an unverified client may respond slowly: it must not delay the others.
       if (!cache.isFetching(url) && cache.countFetches() >= findMostFetches(approved)) return 'busy'
       return cache.refresh(url)
     },

@@ -1,5 +1,50 @@
-import { isId, isRecord, isResourceType } from '../../fhir/index.ts'
+import { findJsonExcess, isId, isRecord, isResourceType } from '../../fhir/index.ts'
 import { LIMITS } from '../limits.ts'
+import type { Parameters } from '../parameters.ts'
+
+/** "More options" of the launch form. */
+export interface LaunchOptions {
+  /** Undefined: the setting decides. */
+  readonly needPatientBanner: boolean | undefined
+  readonly extraContext: ExtraContext
+}
+
+/** Reads the options of a form, or returns the fault. */
+export function readOptions(form: Parameters): LaunchOptions | string {
+  const banner = form.get('needPatientBanner')
+  if (banner !== undefined && banner !== 'true' && banner !== 'false')
+    return 'needPatientBanner must be true or false'
+  const [intent, tenant] = [form.get('intent')?.trim() || undefined, form.get('tenant')?.trim() || undefined]
+  if (intent !== undefined && !isShortText(intent))
+    return `The intent is longer than ${LIMITS.contextTextCharacters} characters`
+  if (tenant !== undefined && !isShortText(tenant))
+    return `The tenant is longer than ${LIMITS.contextTextCharacters} characters`
+  const fhirContext = readFhirContext(readItems(form.get('fhirContext') ?? ''))
+  if (typeof fhirContext === 'string') return fhirContext
+  return {
+    needPatientBanner: banner === undefined ? undefined : banner === 'true',
+    extraContext: {
+      ...(intent === undefined ? {} : { intent }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(fhirContext.length === 0 ? {} : { fhirContext }),
+    },
+  }
+}
+
+/** One reference per line, or the JSON array itself, for roles, canonicals and identifiers. */
+function readItems(text: string): unknown {
+  if (text.trimStart().startsWith('[')) return parseJson(text)
+  const lines = text.split(/[\r\n]+/).map(line => line.trim())
+  return lines.filter(line => line !== '').map(reference => ({ reference }))
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return findJsonExcess(text) ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
 
 /** The launch context except patient, encounter and banner (SMART 2.2, launch context). */
 export interface ExtraContext {
@@ -19,7 +64,7 @@ export interface FhirContextItem {
 
 const MEMBERS: ReadonlySet<string> = new Set(['reference', 'canonical', 'identifier', 'type', 'role'])
 
-/** Reads the items of a `fhirContext`, or says what is wrong with it. */
+/** Reads the items of a `fhirContext`, or returns the fault. */
 export function readFhirContext(value: unknown): readonly FhirContextItem[] | string {
   if (!Array.isArray(value) || value.length > LIMITS.fhirContextItems)
     return `fhirContext must be an array of at most ${LIMITS.fhirContextItems} objects`

@@ -1,4 +1,5 @@
-import type { Bar } from '../../web/index.ts'
+import type { Bar, Person } from '../../web/index.ts'
+import type { AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 
@@ -14,4 +15,9 @@ export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'a
         : []),
     ],
   }
+}
+
+/** Whether all patients on a page are sample patients of the embedded FHIR server. */
+export function showsSampleData({ fhir }: AuthSettings, onPage: readonly Person[] = []): boolean {
+  return fhir.upstreamUrl === undefined && fhir.samplePatients > 0 && onPage.every(({ sample }) => sample)
 }
