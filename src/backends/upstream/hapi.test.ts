@@ -14,7 +14,7 @@ import {
   patientAccess,
   type Reply,
 } from '../sqlite/testing/fhir.ts'
-import { gateway } from './index.ts'
+import { createGateway } from './index.ts'
 import { type HapiUpstream, startHapi } from './testing/hapi/start-hapi.ts'
 import { startGateway, startRecordedGateway } from './testing/start-gateway.ts'
 
@@ -331,7 +331,7 @@ describe('a resource that changes how the server works', () => {
 
   test('is written only with a system scope that names its type', async () => {
     const guarded = await startGuardedFhir([], {}, (guard, baseUrl) =>
-      gateway({ baseUrl, guard, upstreamUrl: upstream.url, smartConfiguration: {} }),
+      createGateway({ baseUrl, guard, upstreamUrl: upstream.url, smartConfiguration: {} }),
     )
     const parameter = {
       ...{ resourceType: 'SearchParameter', url: 'http://x.test/p', name: 'p', status: 'active' },
