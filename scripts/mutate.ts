@@ -17,18 +17,17 @@ const QUICK_ONLY = process.argv.includes('--quick')
 
 /**
  * The modules that decide and the parts of the FHIR API that call them; the parsers of requests, references and
- * compartments; the translation of access filters to SQL.
+ * compartments; the translation of access filters to SQL and to searches of an upstream server.
  */
 const DECIDING = [
   'src/{smart,jwt,interceptor}/**/*.ts',
+  'src/fhir/{binary,compartment,interaction,operations,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-api/http/{authenticate,respond,fhir-api,record}.ts',
-  'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',
   'src/backends/sqlite/search/access-condition.ts',
-  'src/backends/upstream/access.ts',
-  'src/backends/upstream/membership/*.ts',
-  'src/backends/upstream/search/{gather,named-patients,narrow}.ts',
+  'src/backends/upstream/{access,membership/*}.ts',
+  'src/backends/upstream/search/{gather,narrow,plan}.ts',
 ]
 
 /** Tests of modules, which take less than two seconds each. */
@@ -36,7 +35,7 @@ const QUICK = [
   'src/{smart,fhir,jwt,interceptor}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
   'src/fhir-api/{access/*,paging}.test.ts',
-  'src/backends/upstream/search/{gather,named-patients,narrow}.test.ts',
+  'src/backends/upstream/{membership,search}/{gather,named-patients,narrow,expand-panels,membership}.test.ts',
 ]
 
 /**
@@ -63,9 +62,9 @@ function readSource(file: string): string {
 }
 
 function findFiles(paths: readonly string[]): readonly string[] {
-  const files = DECIDING.flatMap(pattern => globSync(pattern, { cwd: ROOT }).sort())
-    // A hint explains a decision and makes none.
-    .filter(file => !/\.test\.ts$|\/testing\/|\/index\.ts$|\/hint\.ts$/.test(file))
+  const files = DECIDING.flatMap(pattern => globSync(pattern, { cwd: ROOT }).sort()).filter(
+    file => !/\.test\.ts$|\/testing\/|\/index\.ts$/.test(file),
+  )
   return paths.length === 0 ? files : files.filter(file => paths.some(path => file.startsWith(path)))
 }
 
