@@ -24,9 +24,10 @@ export function loadMutants(
   }
   registerHooks({
     resolve(specifier, context, next) {
-      const requested = /\?mutant=(\d+)$/.exec(context.parentURL ?? '')
-      if (requested && specifier === 'node:test')
+      // Also for suites that several tests share, which need not depend on the mutant.
+      if (specifier === 'node:test')
         return { url: new URL('test-shim.ts', import.meta.url).href, shortCircuit: true }
+      const requested = /\?mutant=(\d+)$/.exec(context.parentURL ?? '')
       const resolved = next(specifier, context)
       if (!requested || !resolved.url.startsWith('file:') || resolved.url.includes('?')) return resolved
       const isChanged = findChanged(Number(requested[1])).has(relative(ROOT, fileURLToPath(resolved.url)))
