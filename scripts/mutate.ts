@@ -39,8 +39,8 @@ const QUICK = [
 ]
 
 /**
- * Tests of whole servers run only for unlisted mutants that survive the quick tests. None of them starts a second process:
- * `try-all.ts` could not tell a process that is slow from one that never answers.
+ * Tests of whole servers run only for unlisted mutants that survive the quick tests. They run in this process as far as
+ * possible: `try-all.ts` cannot tell a second process that is slow from one that never answers.
  */
 const SLOW = [
   'src/fhir-api/**/*.test.ts',
