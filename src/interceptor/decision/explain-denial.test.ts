@@ -21,6 +21,7 @@ describe('the hint of a search within one patient', () => {
     assert.equal(hint('/Condition?subject=Patient/2'), say('Patient/2'))
     assert.equal(hint(`/Condition?subject=${fhirBaseUrl}/Patient/2`), say('Patient/2'))
     assert.equal(hint('/Patient?_id=2'), say('Patient/2'))
+    assert.equal(hint('/Observation/$lastn?patient=2'), say('Patient/2'))
     assert.equal(hint(`/Condition?patient=${'a'.repeat(64)}`), say(`Patient/${'a'.repeat(64)}`))
     assert.equal(
       hint('/Condition?patient=1,2,Patient/3&subject=Patient/4'),
@@ -59,6 +60,12 @@ describe('the hint of a refusal', () => {
     ['PUT /Practitioner/2', 'patient/*.cud', {}, /^No patient\/ scope covers Practitioner/],
     ['PUT /Practitioner/kim', 'patient/*.cud', { fhirUser: 'Practitioner/kim' }, /which is shared/],
     ['GET /Group/2', 'patient/*.cruds', {}, /^No patient\/ scope covers Group/],
+    [
+      'GET /Observation',
+      'patient/Observation.s?foo=x patient/Observation.r',
+      { searchPermission: 's' },
+      /^No patient\/ scope covers Observation/,
+    ],
     ['GET /Group', 'patient/*.cruds', {}, /^No patient\/ scope covers Group/],
     ['GET /Condition/2', 'user/*.rs', {}, /no fhirUser claim/],
     ['GET /Patient/2', 'user/*.rs', kim, /The policy gives Practitioner\/kim other patients/],

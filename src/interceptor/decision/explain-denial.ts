@@ -50,11 +50,9 @@ function explainPatientScopes(
 ): string {
   if (grant.patient === undefined)
     return 'The token has no patient claim, so its patient/ scopes grant nothing'
-  const { filter } = access.explainFilter(type, permission)
-  if (filter === 'everything' || filter.length > 0)
+  if (access.filterFor(type, permission).length > 0)
     return 'A patient/ scope covers only the patient of the token'
-  const readable = access.filterFor(type, 'r')
-  if (permission !== 'r' && permission !== 's' && (readable === 'everything' || readable.length > 0))
+  if (permission !== 's' && access.filterFor(type, 'r').length > 0)
     return `A patient/ scope can read ${type}, which is shared, but never write it`
   return `No patient/ scope covers ${type}, or its filter cannot be evaluated`
 }
@@ -72,7 +70,7 @@ export function explainOtherPatients(
 }
 
 function findNamedPatients(interaction: Interaction, fhirBaseUrl: string): readonly string[] {
-  if (!interaction.kind.startsWith('search') || !('params' in interaction)) return []
+  if (!('params' in interaction)) return []
   const ofPatients = 'type' in interaction && interaction.type === 'Patient'
   return interaction.params.flatMap(([name, value]) => {
     const isBare = name === 'patient' || name.endsWith(':Patient') || (ofPatients && name === '_id')

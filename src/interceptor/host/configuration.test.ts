@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { after, describe, it } from 'node:test'
+import express from 'express'
 import fastify from 'fastify'
-import { fastifyInterceptor } from '../index.ts'
+import { expressInterceptor, fastifyInterceptor } from '../index.ts'
 import { leakyHosts } from '../testing/leaky-hosts.ts'
 import { auth, TestHost } from '../testing/test-host.ts'
 import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
@@ -118,6 +121,26 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(told.asked, 0)
     })
   })
+
+describe('the SMART configuration of an express app with CORS rules', () => {
+  it('keeps the rules', async () => {
+    const { options } = new Told()
+    const interceptor = expressInterceptor({ authUrl, fhirBaseUrl, ...options })
+    const app = express()
+    app.use('/fhir', (_request, response, next) => {
+      response.setHeader('access-control-allow-origin', 'https://app.example')
+      next()
+    })
+    app.use('/fhir', interceptor)
+    const server = app.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`)
+    interceptor.close()
+    server.close()
+    assert.deepEqual(await response.json(), DOCUMENT)
+    assert.equal(response.headers.get('access-control-allow-origin'), 'https://app.example')
+  })
+})
 
 describe('the SMART configuration of a fastify instance with a prefix', () => {
   it('is at the FHIR base, and keeps the host’s own CORS rules', async () => {
