@@ -30,9 +30,11 @@ export function computeAccess(grant: Grant, policy: EnforcementPolicy): GrantedA
   const known: Partial<Record<Permission, Map<string, ExplainedFilter>>> = {}
   const explain = (type: string, permission: Permission) => {
     known[permission] ??= new Map()
-    const found = known[permission].get(type) ?? explainFilter(grant, policy, type, permission)
-    known[permission].set(type, found)
-    return found
+    const found = known[permission].get(type)
+    if (found) return found
+    const explained = explainFilter(grant, policy, type, permission)
+    known[permission].set(type, explained)
+    return explained
   }
   return { explainFilter: explain, filterFor: (type, permission) => explain(type, permission).filter }
 }

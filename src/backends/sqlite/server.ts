@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../../fhir/index.ts'
 import {
-  computeDigest,
   createAccessCache,
   createFhirApi,
   createPages,
@@ -63,10 +62,6 @@ function createDataCheck({ database }: Repository, clock: () => number): ReadyCh
   return { name: 'data', check: probe }
 }
 
-// A stored text is its own cache key unless it is long: a digest of each would take longer.
-const CACHED_CHECKS = 2_000
-const LONG_TEXT = 8_192
-
 /** The resources in one SQLite file as a backend of the FHIR API. */
 function createBackend(
   { baseUrl, smartConfiguration, versionAccess = 'current' }: FhirServerOptions,
@@ -81,9 +76,7 @@ function createBackend(
     forRequest: request => new SqliteSession(context, request),
     capabilities: createCapabilities(baseUrl, evaluateLate(smartConfiguration)),
     pages: openPages(database),
-    accessCache: createAccessCache(CACHED_CHECKS, text =>
-      text.length > LONG_TEXT ? computeDigest(text) : text,
-    ),
+    accessCache: createAccessCache(),
     findStored(type, id, version) {
       const stored =
         version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)

@@ -1,7 +1,28 @@
-import { findNamedBinaries, findOperation, limits } from '../../fhir/index.ts'
-import type { BackendSession, FhirBackend, FhirRequest, Kind, SearchEntry } from '../../fhir-api/index.ts'
+import {
+  findNamedBinaries,
+  findOperation,
+  type HistoryQuery,
+  limits,
+  type Params,
+  type Resource,
+} from '../../fhir/index.ts'
+import type {
+  BackendSession,
+  CollectLimit,
+  CommitOptions,
+  Cursor,
+  EverythingTarget,
+  FhirBackend,
+  FhirRequest,
+  History,
+  Kind,
+  Operation,
+  Search,
+  SearchEntry,
+  VersionedWrite,
+} from '../../fhir-api/index.ts'
 import { isFailure } from '../../fhir-api/index.ts'
-import { grantFingerprint } from '../../smart/index.ts'
+import { grantFingerprint, type Panel } from '../../smart/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
 import { commit } from './commit.ts'
 import type { GatewayContext } from './context.ts'
@@ -30,7 +51,7 @@ export function createBackend(context: GatewayContext): FhirBackend {
       const upstream = READS.has(request.interaction.kind)
         ? bindCaller(context.upstream, caller)
         : limitRequests(context.upstream, computeAllowance(request.body), caller)
-      return createSession({ ...context, upstream }, request)
+      return new UpstreamSession({ ...context, upstream }, request)
     },
     async capabilities() {
       const statement = await context.capabilities()
@@ -42,23 +63,71 @@ export function createBackend(context: GatewayContext): FhirBackend {
   }
 }
 
-function createSession(context: GatewayContext, request: FhirRequest): BackendSession {
-  return {
-    read: (type, id, version) => readVersion(context, request, type, id, version),
-    readLast: (type, id) => readLast(context, request, type, id),
-    findDocuments: binaryId => findDocuments(context, request, binaryId),
-    findMatch: (it, type, params) => findMatch(context, it, type, params),
-    commit: (writes, options) => commit(context, request, writes, options),
-    mayChange: operation =>
-      operation.posted === true && findOperation(context.operations, operation)?.needs.kind === 'all-data',
-    toPublic: content => JSON.parse(context.urls.toPublic(JSON.stringify(content))),
-    panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
-    passThrough: (it, cursor) => passRequest(context, it, cursor) ?? passWrite(context, it),
-    search: (it, cursor) => findPage(context, it, parseCursor(cursor)),
-    collect: (it, limit) => collectEntries(context, it, limit),
-    history: (it, query, cursor) => findHistory(context, it, query, parseCursor(cursor)),
-    everything: (it, of, cursor) => findEverything(context, it, of, parseCursor(cursor)),
-    operation: it => performOperation(context, it),
+/** The upstream on behalf of one request. A class, because there is one for every request. */
+class UpstreamSession implements BackendSession {
+  readonly #context: GatewayContext
+  readonly #request: FhirRequest
+
+  constructor(context: GatewayContext, request: FhirRequest) {
+    this.#context = context
+    this.#request = request
+  }
+
+  read(type: string, id: string, version?: string) {
+    return readVersion(this.#context, this.#request, type, id, version)
+  }
+
+  readLast(type: string, id: string) {
+    return readLast(this.#context, this.#request, type, id)
+  }
+
+  findDocuments(binaryId: string) {
+    return findDocuments(this.#context, this.#request, binaryId)
+  }
+
+  findMatch(request: FhirRequest, type: string, params: Params) {
+    return findMatch(this.#context, request, type, params)
+  }
+
+  commit(writes: readonly VersionedWrite[], options?: CommitOptions) {
+    return commit(this.#context, this.#request, writes, options)
+  }
+
+  mayChange(operation: Operation) {
+    const rule = findOperation(this.#context.operations, operation)
+    return operation.posted === true && rule?.needs.kind === 'all-data'
+  }
+
+  toPublic(content: Resource) {
+    return JSON.parse(this.#context.urls.toPublic(JSON.stringify(content)))
+  }
+
+  panelMembers(panels: readonly Panel[], patients: ReadonlySet<string>) {
+    return this.#context.findMembers(this.#context, this.#request, panels, patients)
+  }
+
+  passThrough(request: FhirRequest, cursor?: Cursor) {
+    return passRequest(this.#context, request, cursor) ?? passWrite(this.#context, request)
+  }
+
+  search(request: FhirRequest<Search>, cursor?: Cursor) {
+    return findPage(this.#context, request, parseCursor(cursor))
+  }
+
+  collect(request: FhirRequest<Search>, limit: CollectLimit) {
+    return collectEntries(this.#context, request, limit)
+  }
+
+  history(request: FhirRequest<History>, query: HistoryQuery, cursor?: Cursor) {
+    return findHistory(this.#context, request, query, parseCursor(cursor))
+  }
+
+  everything(request: FhirRequest<Operation>, of: EverythingTarget, cursor?: Cursor) {
+    return findEverything(this.#context, request, of, parseCursor(cursor))
+  }
+
+  operation(request: FhirRequest<Operation>) {
+    return performOperation(this.#context, request)
   }
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { fullAccess, noAccess } from '../../smart/index.ts'
-import { computeDigest, createAccessCache } from './access-cache.ts'
+import { createAccessCache } from './access-cache.ts'
 
 describe('createAccessCache', () => {
   it('knows content by the access, the permission, the resource and the whole text', () => {
@@ -29,7 +30,7 @@ describe('createAccessCache', () => {
   })
 
   it('holds a limited number', () => {
-    const cache = createAccessCache(4)
+    const cache = createAccessCache({ entries: 4 })
     for (const place of ['a', 'b', 'c']) cache.add(fullAccess, place, '{}')
     assert(cache.find(fullAccess, 'a', '{}'))
     for (const place of ['d', 'e']) cache.add(fullAccess, place, '{}')
@@ -38,7 +39,7 @@ describe('createAccessCache', () => {
   })
 
   it('keeps what is used again', () => {
-    const cache = createAccessCache(4)
+    const cache = createAccessCache({ entries: 4 })
     cache.add(fullAccess, 'a', '{}')
     for (const place of ['b', 'c', 'd', 'e', 'f', 'g']) {
       cache.add(fullAccess, place, '{}')
@@ -47,11 +48,20 @@ describe('createAccessCache', () => {
     assert.equal(cache.find(fullAccess, 'b', '{}'), undefined)
   })
 
-  it('knows a text by the given mark, by default its digest', () => {
-    assert.equal(computeDigest('{}').length, 43)
-    const cache = createAccessCache(4, text => text.slice(0, 1))
-    cache.add(fullAccess, 'a', 'ab')
-    assert(cache.find(fullAccess, 'a', 'ac'))
-    assert.equal(cache.find(fullAccess, 'a', 'bb'), undefined)
+  it('holds a limited number of characters', () => {
+    const cache = createAccessCache({ characters: 40 })
+    for (const place of ['a', 'b', 'c']) cache.add(fullAccess, place, '0123456789')
+    assert(cache.find(fullAccess, 'c', '0123456789'))
+    for (const place of ['d', 'e']) cache.add(fullAccess, place, '0123456789')
+    assert.equal(cache.find(fullAccess, 'a', '0123456789'), undefined)
+  })
+
+  it('knows a long text by its digest', () => {
+    const cache = createAccessCache()
+    const text = 'x'.repeat(10_000)
+    cache.add(fullAccess, 'a', `${text}1`)
+    assert(cache.find(fullAccess, 'a', `${text}1`))
+    assert.equal(cache.find(fullAccess, 'a', `${text}2`), undefined)
+    assert.equal(cache.find(fullAccess, 'a', hash('sha256', `${text}1`, 'base64url')), undefined)
   })
 })

@@ -14,25 +14,27 @@ export interface AccessCache {
 }
 
 interface CheckedText {
+  /** Of the text: no short text is taken for the digest of a long one. */
+  readonly length: number
   readonly mark: string
   readonly version: StatedVersion
 }
 
 const NO_VERSION: StatedVersion = {}
 
-/** Nothing can be read out of it, and no two texts have the same. */
-export function computeDigest(text: string): string {
-  return hash('sha256', text, 'base64url')
+/** A text is its own mark unless it is long: a digest of each would take longer. No two texts have the same digest. */
+function computeMark(text: string): string {
+  return text.length > LONG_TEXT ? hash('sha256', text, 'base64url') : text
 }
 
-export function createAccessCache(
-  limit = 10_000,
-  computeMark: (text: string) => string = computeDigest,
-): AccessCache {
+const LONG_TEXT = 8_192
+
+export function createAccessCache({ entries = 10_000, characters = 16_000_000 } = {}): AccessCache {
   const accesses = new WeakMap<Access, string>()
   // Two halves: when the newer is full, the older is dropped at once. What is used again moves to the newer.
   let newer = new Map<string, CheckedText>()
   let older = new Map<string, CheckedText>()
+  let newerCharacters = 0
   let count = 0
 
   function getKey(access: Access, place: string): string {
@@ -45,10 +47,12 @@ export function createAccessCache(
   }
 
   function keep(key: string, checked: CheckedText): void {
-    if (newer.size >= limit / 2) {
+    if (newer.size >= entries / 2 || newerCharacters >= characters / 2) {
       older = newer
       newer = new Map()
+      newerCharacters = 0
     }
+    newerCharacters += checked.mark.length
     newer.set(key, checked)
   }
 
@@ -57,12 +61,12 @@ export function createAccessCache(
       const key = getKey(access, place)
       const recent = newer.get(key)
       const checked = recent ?? older.get(key)
-      if (checked?.mark !== computeMark(text)) return undefined
+      if (checked?.length !== text.length || checked.mark !== computeMark(text)) return undefined
       if (!recent) keep(key, checked)
       return checked.version
     },
     add(access, place, text, version = NO_VERSION) {
-      keep(getKey(access, place), { mark: computeMark(text), version })
+      keep(getKey(access, place), { length: text.length, mark: computeMark(text), version })
     },
   }
 }

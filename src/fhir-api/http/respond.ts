@@ -97,8 +97,9 @@ function createContext(api: FhirApi, request: FhirRequest): Context {
 
 async function performDurably(context: Context, request: FhirRequest): Promise<FhirResponse | Failure> {
   const outcome = await handle(context, request)
-  if (!isFailure(outcome)) await outcome.durable
-  await context.session.flush?.()
+  if (!isFailure(outcome) && outcome.durable) await outcome.durable
+  const flushing = context.session.flush?.()
+  if (flushing) await flushing
   return outcome
 }
 

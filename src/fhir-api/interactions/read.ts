@@ -10,7 +10,8 @@ import type { StoredVersion } from '../stored-version.ts'
 /** Checks the content: the URL does not say whose resource it is. */
 export const read: Handler<'read'> = async (context, request) => {
   const { type, id, params } = request.interaction
-  const passed = context.session.passThrough && (await context.session.passThrough(request))
+  const passing = context.session.passThrough?.(request)
+  const passed = passing && (await passing)
   if (passed) return passed
   const found = await lookUp(context, request, 'r', type, id)
   const granted =
@@ -26,7 +27,8 @@ export const read: Handler<'read'> = async (context, request) => {
  */
 export const vread: Handler<'vread'> = async (context, request) => {
   const { type, id, version, params } = request.interaction
-  const passed = context.session.passThrough && (await context.session.passThrough(request))
+  const passing = context.session.passThrough?.(request)
+  const passed = passing && (await passing)
   if (passed) return passed
   const hidden = await findHidden(context, request, type, id)
   if (hidden) return hidden

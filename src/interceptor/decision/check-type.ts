@@ -107,7 +107,7 @@ function findDecidingSource(
   sources: readonly FilterSource[],
   within: AccessFilter,
 ): FilterSource['by'] | undefined {
-  const left = within === 'everything' ? undefined : new Set(within)
-  const decides = (constraint: Constraint) => left?.has(constraint) ?? isUnrestricted(constraint)
+  const decides = (constraint: Constraint) =>
+    within === 'everything' ? isUnrestricted(constraint) : within.includes(constraint)
   return sources.find(part => part.constraints.some(decides))?.by
 }
