@@ -37,7 +37,7 @@ const named = (name: string) => ({ name: 'name', valueString: name })
 const text = (valueString: string) => ({ name: 'value', valueString })
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
-  describe(`a patch of what may not be read, on ${name}`, () => {
+  describe(`a patch of unreadable content, on ${name}`, () => {
     let server: GuardedFhir
     before(async () => {
       server = await startGuardedFhir(DATA, {}, open)
@@ -58,7 +58,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await patch([{ op: 'replace', path: code, value: 'vital-signs' }], reader)).status, 200)
     })
 
-    it('copies, moves and tests nothing of it, and says no more than that it failed', async () => {
+    it('cannot copy, move or test it, and reveals only that it failed', async () => {
       for (const step of [
         { op: 'copy', from: '/valueString', path: '/code/text' },
         { op: 'move', from: '/valueString', path: '/code/text' },
@@ -76,7 +76,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       }
     })
 
-    describe('by FHIRPath', () => {
+    describe('with FHIRPath Patch', () => {
       const blindly = (patch: object, asking = blind) => ask('PATCH /Observation/ov', asking, patch)
       const category = 'Observation.category[0].coding[0].code'
 
@@ -90,7 +90,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await blindly(fhirPath(['delete', 'Observation.device']))).status, 200)
       })
 
-      it('asks nothing of it by a condition or a move, and says no more than that it failed', async () => {
+      it('cannot query it by a condition or a move, and reveals only that it failed', async () => {
         const note = [named('comment'), text('x')]
         for (const patch of [
           fhirPath(['delete', "Observation.note.where(text = 'x')"]),
@@ -119,7 +119,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         }
       })
 
-      it('leaves a resource in the record that it is in', async () => {
+      it('cannot move a resource to another record', async () => {
         const there = [
           'replace',
           'Condition.subject',
@@ -137,7 +137,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('PATCH /Condition/nobody', ann(), fhirPath(back))).why, NOT_WITHIN)
       })
 
-      it('comes in a Bundle as it is', async () => {
+      it('has the same effect in a Bundle', async () => {
         const patch = fhirPath([
           'add',
           'Condition',
@@ -160,7 +160,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    it('goes there and back within one patch, and ends where it was', async () => {
+    it('may move a value and move it back within one patch', async () => {
       const there = { op: 'replace', path: '/subject', value: to('Patient/bob') }
       const back = { op: 'replace', path: '/subject', value: to('Patient/ann') }
       assert.equal((await ask('PATCH /Condition/ca', ann(), [there, back])).status, 200)

@@ -35,7 +35,7 @@ const observation = (id: string, of: string, code: string, more: object = {}): R
   ...more,
 })
 
-// `ann` is the patient of every token with patient/ scopes; `kim` sees the patients of `north`, of whom `ann` is one.
+// `ann` is the patient of every token with patient/ scopes; `kim` sees the patients of `north`, including `ann`.
 const DATA: readonly Resource[] = [
   { resourceType: 'Organization', id: 'north', name: 'North' },
   { resourceType: 'Practitioner', id: 'dr' },
@@ -80,8 +80,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
 
     const ask = (line: string, asking: Asking = ann(), body?: unknown) => fhir.ask(line, asking, body)
 
-    describe('a search over many types', () => {
-      it('is understood, or not, whatever others have', async () => {
+    describe('a search of several types', () => {
+      it("is accepted or refused independently of other patients' data", async () => {
         for (const query of ['code=x', '_sort=code', 'nonsense=1']) {
           const texts = []
           for (const who of isEmbedded ? ['ann', 'bob', 'nobody'] : ['bob', 'nobody'])
@@ -91,7 +91,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         }
       })
 
-      it('finds by what all types have, and by what the named ones have', async () => {
+      it('supports parameters that all types or the named types have', async () => {
         const all = shownIn(await ask('GET /?_lastUpdated=gt2000'))
         assert.deepEqual(
           all.filter(it => !/^(?:Organization|Practitioner)/.test(it)),
@@ -101,13 +101,13 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.deepEqual(shownIn(await ask('GET /?_type=Condition,Observation&subject=Patient/bob')), [])
       })
 
-      it('finds a patient whom another scope shows beside the data of the one in the token', async () => {
+      it("finds a patient of another scope beside the data of the token's patient", async () => {
         const scope = 'system/Patient.rs patient/Condition.rs'
         const found = await ask('GET /Patient/bob/*', { scope, patient: 'ann' })
         assert.deepEqual(shownIn(found), ['Patient/bob'])
       })
 
-      it('tells how many there are by what is reached alone', async () => {
+      it('counts only resources within the grant', async () => {
         const totals = []
         for (const text of ['Cough', 'cough', 'COUGH'])
           totals.push((await ask(`GET /Condition?code:text=${text}&_count=1`, kim)).body.total)
@@ -117,8 +117,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    describe('a clinician who sees some patients', () => {
-      it('sees nothing of what may tell of others and is in no compartment', async () => {
+    describe('a clinician with a panel of patients', () => {
+      it('sees no resource outside of compartments that may concern other patients', async () => {
         for (const type of ['Linkage', 'Group', 'Bundle', 'MessageHeader', 'Subscription'])
           assert.equal((await ask(`GET /${type}`, kim)).why, NOT_WITHIN, type)
         assert.equal((await ask('GET /Linkage/l', kim)).why, NOT_WITHIN)
@@ -126,8 +126,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    describe('a request that says one thing in two ways', () => {
-      it('is not done by another method than its own', async () => {
+    describe('an ambiguous request', () => {
+      it('is not executed with another method', async () => {
         for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override'])
           assert.equal(
             (await ask('GET /Condition/ca', ann('patient/*.cruds', { [name]: 'DELETE' }))).status,
@@ -138,7 +138,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('GET /Condition/ca')).status, 200)
       })
 
-      it('is not at another address than its own', async () => {
+      it('is not executed at another URL', async () => {
         for (const name of ['x-original-url', 'x-rewrite-url', 'x-forwarded-uri'])
           assert.equal(
             (await ask('GET /Condition/ca', ann('patient/*.rs', { [name]: '/fhir/Condition/cb' }))).body.id,
@@ -146,7 +146,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           )
       })
 
-      it('is refused at addresses that a proxy may read in another way', async () => {
+      it('is refused at URLs that a proxy may read differently', async () => {
         await fhir.app.listen({ port: 0, host: '127.0.0.1' })
         const { port } = fhir.app.server.address() as AddressInfo
         for (const target of [
@@ -180,8 +180,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    describe('parameters that search in other ways', () => {
-      it('are refused, or ignored where the caller asks for leniency, and never widen', async () => {
+    describe('parameters that change a search', () => {
+      it('are refused, or ignored if the caller prefers lenient handling, and never widen it', async () => {
         for (const query of [
           '_filter=patient%20eq%20bob',
           '_query=all',
@@ -213,7 +213,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       const post = (body: unknown, query = '', asking = ann()) =>
         ask(`POST /Patient/ann/$everything${query}`, asking, body)
 
-      it('takes its parameters from the address and from Parameters alike', async () => {
+      it('accepts its parameters in the URL and in Parameters', async () => {
         const only = await ask('GET /Patient/ann/$everything?_type=Condition')
         assert.deepEqual(shownIn(only), ['Condition/ca', 'Condition/ca2'])
         const type = { name: '_type', valueCode: 'Condition' }
@@ -225,7 +225,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('GET /Patient/nobody/$everything?_since=2020', kim)).why, NOT_WITHIN)
       })
 
-      it('refuses what it does not take, in the address and in the body', async () => {
+      it('refuses unsupported parameters, in the URL and in the body', async () => {
         for (const body of [
           parameters({ name: '_include', valueString: 'Patient:link' }),
           parameters({ name: 'patient', valueString: 'bob' }),
@@ -237,7 +237,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('GET /Patient/ann/$everything?_include=Patient:link')).status, 400)
       })
 
-      it('shows no more for a body than the scope reaches', async () => {
+      it('returns no more for a body than the scope covers', async () => {
         const narrow = ann('patient/Patient.rs patient/Condition.rs')
         const told = await post(
           parameters(...['Observation', 'Condition'].map(valueCode => ({ name: '_type', valueCode }))),
@@ -266,7 +266,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       const bundle = (type: string, ...entry: object[]) => ({ resourceType: 'Bundle', type, entry })
       const get = (url: string) => ({ request: { method: 'GET', url } })
 
-      it('holds no other Bundle, and its entries go to no other address', async () => {
+      it('contains no other Bundle, and its entries have no other URL', async () => {
         const inner = bundle('batch', get('Patient/bob'))
         for (const entry of [
           { request: { method: 'POST', url: '' }, resource: inner },
@@ -291,7 +291,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         }
       })
 
-      it('is not done in another order to move a resource out and back', async () => {
+      it('cannot move a resource out and back by the order of its entries', async () => {
         const put = (of: string) => ({
           request: { method: 'PUT', url: 'Condition/ca' },
           resource: condition('ca', of),
@@ -310,8 +310,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    describe('references that may be to somebody else', () => {
-      it('are not written, in whatever way they are said', async () => {
+    describe('references to other patients', () => {
+      it('are not written, in any form', async () => {
         for (const reference of [
           'Patient/bob/_history/1',
           `${fhirBaseUrl}/Patient/bob`,

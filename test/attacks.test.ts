@@ -113,14 +113,14 @@ const ids = ({ body }: Told) => (body.entry ?? []).map(({ resource }) => resourc
 async function assertNothingOfBob(line: string, scope?: string, body?: unknown): Promise<Told> {
   const told = await ask(line, scope, body)
   assert(told.status < 500, `${line}: ${told.status}`)
-  // The self link says again what was asked.
+  // The self link repeats the request.
   const shown = JSON.stringify({ ...told.body, link: [] })
   assert.doesNotMatch(shown, /Secretson|"(?:bob|cb|ob)"|Patient\/bob"/, line)
   return told
 }
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
-  describe(`attacks on ${name}`, () => {
+  describe(`the access checks of ${name}`, () => {
     before(async () => {
       const guard = createInterceptor({
         authUrl,
@@ -138,14 +138,14 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
     after(() => app.close())
 
-    it('1: a token for one type searches another', async () => {
+    it("1: refuse a search of another type than the token's", async () => {
       assert.match(
         (await ask('GET /Observation', 'patient/Condition.rs')).why ?? '',
         /^Insufficient scope for GET on Observation/,
       )
     })
 
-    it('2: PATCH is judged', async () => {
+    it('2: check PATCH', async () => {
       const headers = { 'content-type': 'application/json-patch+json' }
       const patch = (id: string, path: string, value: unknown, scope?: string) =>
         ask(`PATCH /Condition/${id}`, scope, [{ op: 'add', path, value }], { headers })
@@ -158,7 +158,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await patch('ca', '/recordedDate', '2020')).status, 200)
     })
 
-    it('3, 13: what is outside and what is absent have one answer', async () => {
+    it('3, 13: respond alike to a resource outside the grant and an absent one', async () => {
       for (const line of ['GET /Condition/', 'GET /Observation/', 'DELETE /Condition/']) {
         const outside = await ask(`${line}${line.includes('Observation') ? 'ob' : 'cb'}`)
         const absent = await ask(`${line}absent`)
@@ -169,7 +169,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask(`GET /Patient/bob${suffix}`)).why, NOT_WITHIN)
     })
 
-    it('4: entries of a Bundle are judged one by one', async () => {
+    it('4: check the entries of a Bundle one by one', async () => {
       const entry = [
         { request: { method: 'GET', url: 'Condition/ca' } },
         { request: { method: 'GET', url: 'Condition/cb' } },
@@ -201,7 +201,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await app.inject({ method: 'POST', url: '/fhir' })).statusCode, 401)
     })
 
-    it('5, 6: includes and references that confer nothing bring nobody else', async () => {
+    it('5, 6: return no other patient by includes and references that grant nothing', async () => {
       for (const query of [
         'Observation?_revinclude=Observation:has-member',
         'Observation?_include=Observation:focus',
@@ -220,7 +220,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.deepEqual(ids(await ask('GET /Condition?_id=ca&_include=Condition:subject')), ['ann', 'ca'])
     })
 
-    it('7: a token without a patient, or without a user, reaches nothing', async () => {
+    it('7: allow nothing to a token without a patient, or without a user', async () => {
       assert.equal(
         (await ask('GET /Condition', 'patient/*.cruds', undefined, { patient: null })).why,
         NOT_WITHIN,
@@ -228,7 +228,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('GET /Condition/ca', 'user/*.cruds')).why, NOT_WITHIN)
     })
 
-    it('8, 9, 10: no parameter widens a search', async () => {
+    it('8, 9, 10: let no parameter widen a search', async () => {
       for (const query of [
         '',
         'patient=bob',
@@ -258,7 +258,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         await assertNothingOfBob(`GET /Patient?${query}`)
     })
 
-    it('11, 12: compartment paths and operations are judged as what they show', async () => {
+    it('11, 12: check compartment paths and operations by the resources that they return', async () => {
       assert.match(
         (await ask('GET /Patient/ann/Observation', 'patient/Patient.rs')).why ?? '',
         /on Observation/,
@@ -297,7 +297,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert(ids(everything).includes('ca') && !ids(everything).includes('oa'))
     })
 
-    it('chains and _has tell nothing of what is not reached', async () => {
+    it('reveal nothing outside the grant by chains and _has', async () => {
       assert.match(
         (await ask('GET /Condition?patient.name=Annson', 'patient/Condition.rs')).why ?? '',
         /on Patient/,
@@ -307,7 +307,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.deepEqual(ids(await ask('GET /Observation?has-member.subject:Patient.name=Secretson')), [])
     })
 
-    it('16: granular scopes hold for reading, searching, counting and writing', async () => {
+    it('16: apply granular scopes to reads, searches, counts and writes', async () => {
       const lab = 'patient/Observation.cruds?category=laboratory'
       assert.deepEqual(ids(await ask('GET /Observation', lab)), ['oa'])
       assert.equal((await ask('GET /Observation?_summary=count', lab)).body.total, 1)
@@ -323,7 +323,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('GET /Observation', 'patient/Observation.rs?foo=bar')).why, NOT_WITHIN)
     })
 
-    it('17: no write moves a resource in or out of the compartment', async () => {
+    it('17: let no write move a resource into or out of the compartment', async () => {
       for (const [line, body] of [
         ['PUT /Condition/ca', { ...condition('bob'), id: 'ca' }],
         ['PUT /Condition/cb', { ...condition('ann'), id: 'cb' }],
@@ -344,7 +344,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('POST /Patient', 'patient/Patient.c', { resourceType: 'Patient' })).status, 201)
     })
 
-    it('6, 17: no write names another patient, in whatever element and however it is said', async () => {
+    it('6, 17: let no write refer to another patient, in any element and form', async () => {
       const count = async () =>
         (await ask('GET /?_type=Observation,Patient&_count=500', 'system/*.rs')).body.total
       const before = await count()
@@ -442,7 +442,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal(found.why, NOT_WITHIN)
     })
 
-    it('18: a conditional write is no oracle', async () => {
+    it('18: reveal nothing by a conditional write', async () => {
       assert.match(
         (await ask('DELETE /Condition?_id=cb', 'patient/Condition.d')).why ?? '',
         /Required: patient\/Condition\.r/,
@@ -453,7 +453,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('POST /Condition', undefined, condition('ann'), { headers })).status, 201)
     })
 
-    it('14: a page belongs to the grant that made it', async () => {
+    it('14: bind a page to the grant that created it', async () => {
       const first = await ask('GET /Condition?_count=1', 'system/*.rs')
       const link = (first.body.link as { relation: string; url: string }[]).find(it => it.relation === 'next')
       assert(link)
@@ -475,7 +475,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask(line, 'system/*.rs', undefined, { jti: 'renewed' })).status, 200)
     })
 
-    it('shows nothing of another patient, whatever is asked with whatever patient/ scopes', async () => {
+    it('show nothing of another patient, for any request with any patient/ scopes', async () => {
       const piece = fc.constantFrom(
         'Patient',
         'Condition',

@@ -29,7 +29,7 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       await postgres.remove()
     })
 
-    it('carries one launch id from the portal to the end of the session, and no name of the patient', async () => {
+    it('has one launch id from the portal to the end of the session, and no patient name', async () => {
       const clinician = new HttpClinician(stack)
       const { issuerUrl, appUrl } = stack.settings
       await clinician.signIn()
@@ -53,7 +53,7 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       assert.doesNotMatch(JSON.stringify(all), /juniper|alba|eyJ/i)
     })
 
-    it('carries one launch id from the login that an app waits for to the end of its session', async () => {
+    it('has one launch id from the login of a standalone launch to the end of its session', async () => {
       const clinician = new HttpClinician(stack)
       const { issuerUrl, appUrl } = stack.settings
       const { username, password } = stack.clinician
@@ -100,7 +100,7 @@ describe('/activity', () => {
     return fetch(`${stack.settings.fhirBaseUrl}/${path}`)
   }
 
-  it('shows every FHIR request, live, with Pause, and is in order on every screen', async () => {
+  it('shows every FHIR request, live, with Pause, and is accessible on every screen', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')
@@ -161,7 +161,7 @@ describe('sallyport start', () => {
     for (const place of made) place.remove()
   })
 
-  it('has lost no record of a request that was answered, when it is killed', async () => {
+  it('loses no record of a completed request if it is killed', async () => {
     const here = await newPlace()
     made.push(here)
     const { child, printed, ended } = startProcess(['start'], here)
@@ -201,7 +201,7 @@ describe('sallyport start', () => {
     )
   })
 
-  it('refuses requests to the FHIR server while the database is gone, and answers again when it is back', async () => {
+  it('refuses requests to the FHIR server while the database is unavailable, and recovers', async () => {
     const here = await newPlace()
     made.push(here)
     const { child, printed, ended } = startProcess(['start', 'fhir'], here)

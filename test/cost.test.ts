@@ -49,7 +49,7 @@ function isWithin({ units, memory }: Cost, most: Cost): boolean {
   return units < most.units && memory < most.memory
 }
 
-/** What was said, on a page, in an OperationOutcome or by a redirect. */
+/** The text of a response: of a page, an OperationOutcome or a redirect. */
 function saidIn({ status, text, location }: Measured): string {
   return `${status} ${decodeURIComponent(location.replaceAll('+', ' '))} ${text.slice(0, 20_000)}`
 }
@@ -69,7 +69,7 @@ function describeCost(name: string, starting: Promise<MeasuredServers>, groups: 
     after(() => servers?.end())
 
     function check(dimension: string, make: Cases[string], judge: (measured: Measured) => void): void {
-      it(`is bounded: ${dimension}`, async () => {
+      it(`is limited: ${dimension}`, async () => {
         const cost = await findCost(async measurement => {
           assert.ok(servers)
           const { url, ...sent } = await make(servers)

@@ -8,7 +8,7 @@ import { type Stack, startStack } from './support/stack.ts'
 
 const PAGE = 'docs/endpoints.md'
 const text = readFileSync(new URL(`../${PAGE}`, import.meta.url), 'utf8')
-/** The content is in the name of some addresses. */
+/** Some paths contain a hash of the content. */
 function served(app: FastifyInstance) {
   return listRoutes(app).map(({ method, path }) => ({ method, path: path.replace(/[0-9a-f]{16}/, ':hash') }))
 }
@@ -26,13 +26,13 @@ describe(PAGE, () => {
     ['auth', 'Auth server'],
     ['app', 'App server'],
   ] as const) {
-    it(`lists every address of the ${name} server, and no other`, () => {
+    it(`lists exactly the paths of the ${name} server`, () => {
       const listed = [...common, ...documentedRoutes(sectionOf(text, heading))]
       assert.deepEqual(endpointFaults(PAGE, name, listed, served(stack[name])), [])
     })
   }
 
-  it('lists what the FHIR server has beside its base', () => {
+  it('lists the paths of the FHIR server outside its base URL', () => {
     const beside = served(stack.fhir).filter(({ path }) => !path.startsWith('/fhir'))
     assert.deepEqual(endpointFaults(PAGE, 'fhir', common, beside), [])
   })

@@ -191,7 +191,7 @@ async function check(scene: Scene, by: Asking, what: Asked): Promise<void> {
     }
     case 'wide': {
       const told = await fhir.ask(what.line, by)
-      // Who might read it is told that it is not there.
+      // A caller who may read the type gets 404.
       const isThere = [...scene.held.keys()].some(address => what.line.includes(`/${address}/`))
       assert((isThere ? [200, 403] : [200, 403, 404, 410]).includes(told.status), told.text)
       assertWithin(by, told, scene.held)
@@ -250,8 +250,8 @@ async function checkWrite(
 }
 
 for (const [name, open, worlds, runs] of SERVERS)
-  describe(`${name}, over random data, scopes and requests`, () => {
-    it('shows, counts and writes what a second, naive implementation of the rules allows, and nothing else', async () => {
+  describe(`${name}, with random data, scopes and requests`, () => {
+    it('shows, counts and writes exactly what a second, naive implementation of the rules allows', async () => {
       const generated = fc.sample(world, { numRuns: worlds, seed: Date.now() & 0xffff })
       for (const resources of generated) {
         const scene = new Scene(await startGuardedFhir([...FIXED, ...resources], {}, open))
@@ -264,7 +264,7 @@ for (const [name, open, worlds, runs] of SERVERS)
       }
     })
 
-    it('never shows or counts more for fewer scopes', async () => {
+    it('never shows or counts more with fewer scopes', async () => {
       const [resources = []] = fc.sample(world, 1)
       const fhir = await startGuardedFhir([...FIXED, ...resources], {}, open)
       const line = fc.oneof(
@@ -407,7 +407,7 @@ const CALLERS: readonly Asking[] = [
 ]
 
 describe('the embedded FHIR server, the gateway and the library', () => {
-  it('decide the same about the same resources, however they refer to patients', async () => {
+  it('decide alike about the same resources, however they refer to patients', async () => {
     assert('rules' in RIGHTS)
     const policy = { userFilter: createUserFilter(RIGHTS) }
     const seed = Date.now() & 0xffff
@@ -457,7 +457,7 @@ describe('the embedded FHIR server, the gateway and the library', () => {
   })
 })
 
-/** Sends an address as it is: most clients mend it first. */
+/** Sends a URL unchanged: most clients normalize it first. */
 async function toLetter(origin: string, method: string, path: string, authorization?: string) {
   const sent = request(origin, {
     method,
@@ -469,7 +469,7 @@ async function toLetter(origin: string, method: string, path: string, authorizat
 }
 
 for (const [name, open] of SERVERS)
-  describe(`random bytes to ${name}`, () => {
+  describe(`random bytes sent to ${name}`, () => {
     let fhir: GuardedFhir
     before(async () => {
       fhir = await startGuardedFhir(FIXED, {}, open)
@@ -483,7 +483,7 @@ for (const [name, open] of SERVERS)
         .replaceAll(/[^\x20-\x7e]/g, '~'),
     )
 
-    it('in the Authorization header never give a pass or a 5xx', async () => {
+    it('never cause access or a 5xx in the Authorization header', async () => {
       const mangled = fc.oneof(
         permissions,
         permissions.map(it => `Bearer ${it}`),
@@ -501,7 +501,7 @@ for (const [name, open] of SERVERS)
       )
     })
 
-    it('in the address never give another patient or a 5xx', async () => {
+    it('never return another patient or cause a 5xx in the URL', async () => {
       const origin = await fhir.app.listen({ port: 0 })
       const piece = fc.oneof(
         permissions,
@@ -524,7 +524,7 @@ for (const [name, open] of SERVERS)
       )
     })
 
-    it('in the body never give a write or a 5xx', async () => {
+    it('never cause a write or a 5xx in the body', async () => {
       const json = fc.jsonValue({ maxDepth: 4 }).map(it => JSON.stringify(it))
       const body = fc.oneof(
         bytes.map(it => Buffer.from(it)),

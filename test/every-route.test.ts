@@ -48,7 +48,7 @@ async function ask(
   return { reply, body: await text(reply) }
 }
 
-describe('a request that names a foreign host, on loopback', () => {
+describe('a request with an unknown host name, on loopback', () => {
   for (const name of SERVERS)
     for (const host of ['evil.test', 'localhost.evil.test:9000', '0.0.0.0'])
       it(`is refused by every route of the ${name} server: ${host}`, async () => {
@@ -72,8 +72,8 @@ describe('a request that names a foreign host, on loopback', () => {
     })
 })
 
-describe('a method that an address does not have', () => {
-  /** What a client needs to send none of: CONNECT has no address, and some methods must have a body to be sent. */
+describe('a method that a path does not have', () => {
+  /** Methods that a client cannot send without more: CONNECT has no path, and some methods need a body. */
   const methods = METHODS.filter(method => method !== 'CONNECT')
   const token = { authorization: 'Bearer none' }
 
@@ -118,7 +118,7 @@ describe('a method that an address does not have', () => {
       }
     })
 
-  it('is a 404 where there is no such address', async () => {
+  it('is a 404 at an unknown path', async () => {
     for (const [name, path] of [
       ['auth', '/nowhere'],
       ['fhir', '/fhir/Nothing'],
@@ -136,14 +136,14 @@ describe('a method that an address does not have', () => {
     return text(socket)
   }
   for (const name of SERVERS)
-    it(`is a 501 where the ${name} server does not know it at all, and no tunnel is opened`, async () => {
+    it(`is a 501 if the ${name} server does not know it, and opens no tunnel`, async () => {
       assert.match(await raw(name, 'BREW /healthz'), /^HTTP\/1\.1 501 /)
       assert.match(await raw(name, 'CONNECT example.org:443'), /^HTTP\/1\.1 405 .*^Allow: \r$/ms)
       assert.match(await raw(name, '\x16\x03\x01\x02'), /^HTTP\/1\.1 400 /)
     })
 
   for (const name of SERVERS)
-    it(`is not looked at where the request line is too long: the ${name} server answers 431 with the limit`, async () => {
+    it(`is not read if the request line is too long: the ${name} server sends 431 with the limit`, async () => {
       const answer = await raw(name, `GET /healthz?${'x'.repeat(16 * 1024)}`)
       assert.match(answer, /^HTTP\/1\.1 431 .*larger than 16384 bytes/s)
     })
@@ -206,7 +206,7 @@ describe('a flood of anonymous requests', () => {
     ['session API requests without a session', 'app', () => [{ method: 'GET', path: '/api/patient' }]],
   ]
   for (const [kind, name, send] of floods)
-    it(`makes one record of ${kind}, and a count`, async () => {
+    it(`creates one record of ${kind}, and a count`, async () => {
       const before = await findRecords(stack.store, { limit: 1000 })
       const counted = () => countRecords(stack.store, {})
       const { allowed, refused } = await counted()

@@ -35,7 +35,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       }
     })
 
-    it('is created, updated, patched, read and found when it is valid', async () => {
+    it('is created, updated, patched, read and found if it is valid', async () => {
       for (const asking of [ADMIN, ann]) {
         const posted = await server.ask('POST /ClinicalImpression', asking, impression)
         assert.equal(posted.status, 201, posted.text)

@@ -1,4 +1,4 @@
-/** What a clinician sees when something is refused or away: words, a way on, and never someone else's record. */
+/** The pages for refusals and outages: an explanation, an action, and never the record of another patient. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -32,8 +32,8 @@ async function refusalOn(page: Page): Promise<string> {
   return (await page.getByRole('heading', { level: 1 }).textContent()) ?? ''
 }
 
-describe('refused', () => {
-  it('a launch link that was used before opens nothing', async () => {
+describe('refusals', () => {
+  it('open nothing for a launch link that was used before', async () => {
     const { page } = await open()
     const links: string[] = []
     page.on('request', request => {
@@ -46,7 +46,7 @@ describe('refused', () => {
     await inspectOnEveryScreen(page, 'launch-refused')
   })
 
-  it('a callback that this browser did not begin opens nothing', async () => {
+  it('open nothing for a callback that this browser did not start', async () => {
     const { page } = await open()
     await page.goto(
       `${stack.settings.appUrl}/callback?code=x&state=${'y'.repeat(43)}&iss=${stack.settings.issuerUrl}`,
@@ -55,13 +55,13 @@ describe('refused', () => {
     await inspectOnEveryScreen(page, 'callback-refused')
   })
 
-  it('a launch from a server that the app does not know is not followed', async () => {
+  it('do not follow a launch from an unknown FHIR server', async () => {
     const { page } = await open()
     await page.goto(`${stack.settings.appUrl}/launch?iss=http%3A%2F%2Fevil.example%2Ffhir&launch=x`)
     assert.equal(await refusalOn(page), 'This app is not set up for that FHIR server')
   })
 
-  it('an authorization request of an unknown client gets a page, not a redirect', async () => {
+  it('show a page, without a redirect, for an unknown client', async () => {
     const { page } = await open()
     await page.goto(
       `${stack.settings.issuerUrl}/oauth2/authorize?response_type=code&client_id=nobody&redirect_uri=http%3A%2F%2Fevil.example`,
@@ -72,7 +72,7 @@ describe('refused', () => {
   })
 
   for (const server of ['issuerUrl', 'appUrl'] as const) {
-    it(`an address that is not there has a page with a way back (${server})`, async () => {
+    it(`show a page with a link for an unknown path (${server})`, async () => {
       const { page } = await open()
       await page.goto(`${stack.settings[server]}/nowhere?code=secret`)
       assert.equal(await refusalOn(page), 'Page not found')
@@ -84,7 +84,7 @@ describe('refused', () => {
 })
 
 describe('two launches in one browser', () => {
-  it('the new one replaces the session, and the page of the old one gets no record', async () => {
+  it('replace the session, and the older page gets no record', async () => {
     const { context, page } = await open()
     await inApp(page, 'Juniper, Alba')
     const oldSession = await page.evaluate(async () => (await (await fetch('/api/session')).json()).sessionId)
@@ -103,8 +103,8 @@ describe('two launches in one browser', () => {
   })
 })
 
-describe('signing out', () => {
-  it('ends the login, and the portal asks for it again', async () => {
+describe('sign-out', () => {
+  it('ends the login, and the portal requires it again', async () => {
     const { page } = await open()
     await signIn(page, stack)
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -112,7 +112,7 @@ describe('signing out', () => {
     assert.equal(new URL(page.url()).pathname, '/login')
   })
 
-  it('has a page with a button for whoever opens the address', async () => {
+  it('has a page with a button', async () => {
     const { page } = await open()
     await signIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/logout`)
@@ -124,8 +124,8 @@ describe('signing out', () => {
   })
 })
 
-describe('away', () => {
-  it('a session that is over says so and shows no record', async () => {
+describe('error pages', () => {
+  it('explain an ended session and show no record', async () => {
     const { page } = await open()
     await inApp(page)
     now += 31 * 60_000
@@ -135,7 +135,7 @@ describe('away', () => {
     await inspectOnEveryScreen(page, 'session-over')
   })
 
-  it('without the FHIR server the portal and the app say what to do', async () => {
+  it('explain an outage of the FHIR server, in the portal and in the app', async () => {
     const [portal, app] = [await open(), await open()]
     await signIn(portal.page, stack)
     await inApp(app.page)
@@ -154,7 +154,7 @@ describe('plain http off loopback', () => {
   const openOther = openTestStore()
 
   // There a browser sends no Sec-Fetch-Site, and `Origin: null` from a page with the policy no-referrer.
-  it('lets a clinician sign in, and tells no other site what page they come from', async () => {
+  it('allows a clinician to sign in, and sends no referrer to other sites', async () => {
     const [port = 0] = await freePorts(1)
     const issuerUrl = `http://ehr.test:${port}`
     const seen: (string | undefined)[] = []

@@ -9,7 +9,7 @@ import { sallyport } from './support/command-line.ts'
 import { HttpClinician } from './support/http-clinician.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
-describe('a start with an upstream', () => {
+describe('npm start with an upstream', () => {
   let upstream: UpstreamProcess
   let place: Place
   let started: Started
@@ -39,7 +39,7 @@ describe('a start with an upstream', () => {
     place.remove()
   })
 
-  it('launches from the portal, and the session API answers', async () => {
+  it('launches from the portal, and serves the session API', async () => {
     await clinician.launch('patient-1')
     for (const path of ['session', 'me', 'patient', 'conditions', 'medications', 'vitals', 'summary'])
       assert.equal((await clinician.api(path)).status, 200, path)
@@ -49,7 +49,7 @@ describe('a start with an upstream', () => {
     assert.equal(typeof conditions.total, 'number')
   })
 
-  it('is ready by its upstream, and writes no sample patients there', async () => {
+  it('is ready if its upstream is, and writes no sample patients to it', async () => {
     const ready = (await (await fetch(`${place.fhirUrl.replace('/fhir', '')}/readyz`)).json()) as {
       readonly checks: readonly { readonly name: string; readonly ok: boolean }[]
     }

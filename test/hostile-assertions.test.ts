@@ -72,7 +72,7 @@ describe('an assertion', () => {
     ],
   })
 
-  it('56 with the address of a key set makes nobody fetch it', async () => {
+  it('56 does not cause a fetch of the key set that it names', async () => {
     const answer = await client.clientCredentials({}, { jku: trapUrl() })
     assert.deepEqual([answer.status, answer.error], never)
     assert.equal(hits, 0)

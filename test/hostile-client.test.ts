@@ -83,7 +83,7 @@ describe('an authorization request', () => {
     'a state that comes twice': [ask({}, '&state=abc'), ...told('invalid_request')],
   })
 
-  it('61 has its state back to the letter', async () => {
+  it('61 gets its state back unchanged', async () => {
     const state = `a b+c%20&x=1#"'<>é😀${'s'.repeat(4000)}`
     const { location = '' } = await client.authorize({ state, scope: 'frob' })
     assert.equal(new URL(location).searchParams.get('state'), state)
@@ -199,8 +199,8 @@ describe('a token request', () => {
   })
 })
 
-describe('the server around them', () => {
-  it('55 tells strangers nothing of a token', async () => {
+describe('the auth server', () => {
+  it('55 reveals nothing about a token to other callers', async () => {
     const { access_token: token } = await client.stolen()
     for (const form of [
       { token },
@@ -210,7 +210,7 @@ describe('the server around them', () => {
       assert.equal((await client.post('/oauth2/introspect', form)).status, 401)
   })
 
-  it('60 lets no page of another origin read tokens, and none with cookies', async () => {
+  it('60 allows no page of another origin to read tokens, and none with cookies', async () => {
     for (const origin of ['https://evil.example.victim.example', 'null', 'http://victim.example'])
       for (const path of ['/oauth2/token', '/oauth2/revoke', '/oauth2/userinfo', '/launch-contexts']) {
         const { headers } = await client.post(path, { client_id: client.apps.victim, token: 'x' }, { origin })
@@ -219,14 +219,14 @@ describe('the server around them', () => {
       }
   })
 
-  it('63 writes its documents without regard to the Host that it is asked by', async () => {
+  it('63 generates its documents independently of the Host header', async () => {
     for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
       const { body } = await send(client.at(path), { headers: { 'x-forwarded-host': 'evil.example' } })
       assert.doesNotMatch(body, /evil/)
     }
   })
 
-  it('54, 62 sends nothing that may be kept or framed', async () => {
+  it('54, 62 forbids caching and framing of every response', async () => {
     for (const path of [
       '/login',
       '/portal',

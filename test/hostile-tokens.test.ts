@@ -39,7 +39,7 @@ const signed = (head: Part, body: Part, key: Parameters<typeof sign>[2], hash = 
   const input = parts(head, body)
   return `${input}.${sign(hash, Buffer.from(input), key).toString('base64url')}`
 }
-/** Of somebody who has a key of their own. */
+/** An attacker with its own key. */
 const forged = (head: Part, body: Part = {}) => signed(head, body, own.privateKey)
 /** By the server's own key: what it would never sign as an access token for this FHIR server. */
 const misused = (body: Part, head: Part = {}) => signed(head, body, privateKey)
@@ -82,7 +82,7 @@ const bad: Readonly<Record<string, () => string | Promise<string>>> = {
   '40 no exp': () => misused({ exp: undefined }),
 }
 
-describe('a token that is none', () => {
+describe('an invalid token', () => {
   for (const [name, make] of Object.entries(bad))
     it(name, async () => {
       const authorization = `Bearer ${await make()}`
@@ -104,7 +104,7 @@ describe('a token that is none', () => {
     })
 })
 
-describe('a good token', () => {
+describe('a valid token', () => {
   const read = (headers: Record<string, string | string[]>, query = '') =>
     new Promise<number | undefined>((resolve, reject) => {
       const url = `${stack.settings.fhirBaseUrl}/Patient/patient-1${query}`
@@ -113,7 +113,7 @@ describe('a good token', () => {
         .end()
     })
 
-  it('opens the patient and the encounter of its launch, which stand beside it', async () => {
+  it('gives access to the patient and the encounter of the token response', async () => {
     const response: Record<string, unknown> = await client.stolen({ encounterId: 'encounter-1-1' })
     const { patient, encounter, need_patient_banner, smart_style_url, access_token } = response
     assert.deepEqual([patient, encounter, need_patient_banner], ['patient-1', 'encounter-1-1', true])
@@ -123,7 +123,7 @@ describe('a good token', () => {
     assert.match((await send(String(smart_style_url))).body, /"color_background"/)
   })
 
-  it('41 opens with any case of Bearer, and not from a query, by Basic, or twice', async () => {
+  it('41 works with any case of Bearer, and not in a query, as Basic, or twice', async () => {
     const { access_token: token } = tokens
     assert.equal(await read({ authorization: `bEARER ${token}` }), 200)
     assert.equal(await read({}, `?access_token=${token}`), 401)
@@ -132,7 +132,7 @@ describe('a good token', () => {
     assert.equal(await read({ authorization: [`Bearer ${token}`, `Bearer ${token}`] }), 401)
   })
 
-  it('42 is told 403, not 401, where its scope is not enough', async () => {
+  it('42 gets 403, not 401, if its scope is insufficient', async () => {
     const headers = { authorization: `Bearer ${tokens.access_token}` }
     const created = await send(`${stack.settings.fhirBaseUrl}/Observation`, { ...json({}), headers })
     assert.equal(created.status, 403)

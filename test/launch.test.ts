@@ -30,7 +30,7 @@ async function tabTo(page: Page, wanted: RegExp): Promise<void> {
   assert.fail(`Tab never reaches ${wanted}; it is at ${await focused(page)}`)
 }
 
-/** The button can be pressed without scrolling, on a small laptop and on a telephone; and it is said that data are samples. */
+/** Checks that the button is visible without scrolling, on a small laptop and on a phone, and that sample data are marked. */
 async function expectLaunchInSight(page: Page): Promise<void> {
   const before = page.viewportSize()
   for (const viewport of [{ width: 1280, height: 800 }, { width: 390, height: 844 }, before]) {
@@ -42,8 +42,8 @@ async function expectLaunchInSight(page: Page): Promise<void> {
   }
 }
 
-describe('the launch', () => {
-  it('goes from the login to the record in the app, and every page is in order', async () => {
+describe('an EHR launch', () => {
+  it('leads from the login to the record in the app, and every page is accessible', async () => {
     const { page, faults } = await open()
     await page.goto(`${stack.settings.issuerUrl}/portal`)
     assert.equal(new URL(page.url()).pathname, '/login')
@@ -78,7 +78,7 @@ describe('the launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('shows in the app what the session API says', async () => {
+  it('shows the data of the session API in the app', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')
@@ -106,12 +106,12 @@ describe('the launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('asks for the encounter where there is a doubt, without scripts too', async () => {
+  it('asks for the encounter if several are possible, without scripts too', async () => {
     const { page, faults } = await open({ javaScriptEnabled: false })
     await signIn(page, stack)
     await pickPatient(page, 'Alder, Maren')
     await page.getByRole('button', { name: /^Launch/ }).click()
-    // The browser says so at the first choice, which has the focus, and stays.
+    // The browser reports it at the first choice, which has the focus, and stays.
     await page.locator('input[name=encounterId]:focus:invalid').waitFor()
     // Earlier encounters come into sight by the arrow keys, and by their link: what was chosen and typed stays.
     const choices = page.locator('input[name=encounterId]')
@@ -136,7 +136,7 @@ describe('the launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('works by keyboard alone', async () => {
+  it('works with the keyboard alone', async () => {
     const { page } = await open()
     await page.goto(`${stack.settings.issuerUrl}/portal`)
     await tabTo(page, /^INPUT username$/)
@@ -160,7 +160,7 @@ describe('the launch', () => {
     await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
   })
 
-  it('keeps the focus in sight at every stop', async () => {
+  it('keeps the focused element visible', async () => {
     const { page } = await open()
     await signIn(page, stack)
     for (let stop = 0; stop < 12; stop++) {
@@ -173,7 +173,7 @@ describe('the launch', () => {
     }
   })
 
-  it('finds by MRN and by names in any order, and has words for finding nobody, whatever was typed', async () => {
+  it('finds patients by MRN and by names in any order, and explains an empty result', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)
     for (const [text, count] of [
@@ -197,7 +197,7 @@ describe('the launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('says that a password is wrong without telling which, and stays on the form', async () => {
+  it('does not reveal whether the username or the password is wrong, and stays on the form', async () => {
     const { page } = await open()
     await page.goto(`${stack.settings.issuerUrl}/login`)
     await page.getByLabel('Username').fill('clinician')
@@ -207,7 +207,7 @@ describe('the launch', () => {
     await inspectOnEveryScreen(page, 'login-wrong')
   })
 
-  it('keeps tokens, codes and names out of the log', async () => {
+  it('logs no token, code or name', async () => {
     const log = stack.log()
     assert.ok(log.includes('/callback'))
     assert.doesNotMatch(log, /eyJ|Juniper|launch=|code=|state=|sallyport"/)

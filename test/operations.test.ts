@@ -76,7 +76,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     const ask = (line: string, asking: Asking = ann(), body?: unknown) => server.ask(line, asking, body)
 
     describe('a conformance resource', () => {
-      it('is read and searched with a patient/ scope that covers its type, and never written', async () => {
+      it('can be read and searched with a patient/ scope that covers its type, and never written', async () => {
         for (const scope of ['patient/*.rs', 'patient/Questionnaire.rs'])
           for (const line of ['GET /Questionnaire/phq', 'GET /Questionnaire?url=http://example.org/phq'])
             assert.equal((await ask(line, ann(scope))).status, 200, `${line} ${scope}`)
@@ -89,7 +89,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('PUT /Questionnaire/phq', ann(), changed)).why, NOT_WITHIN)
       })
 
-      it('brings nobody else’s answers along', async () => {
+      it("returns no other patient's QuestionnaireResponses", async () => {
         assert.deepEqual(shownIn(await ask('GET /QuestionnaireResponse')), ['QuestionnaireResponse/qa'])
         assert.equal((await ask('GET /QuestionnaireResponse/qb')).why, NOT_WITHIN)
         const line = 'GET /Questionnaire?_revinclude=QuestionnaireResponse:questionnaire'
@@ -103,7 +103,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           /^(?:Cond|Obs|Enc)/.test(it),
         )
 
-      it('shows what was done between them, and what has no date', async () => {
+      it('returns resources of that time and undated ones', async () => {
         assert.deepEqual(await shown('start=2020-01-01&end=2020-12-31'), [
           ...['Condition/c-undated', 'Encounter/e-ann', 'Observation/a-2020'],
         ])
@@ -121,7 +121,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         )
       })
 
-      it('keeps them from page to page, and within the grant', async () => {
+      it('keeps them from page to page, and stays within the grant', async () => {
         const first = await ask(
           'GET /Patient/ann/$everything?start=2019&end=2021-12-31&_type=Observation&_count=1',
         )
@@ -142,14 +142,14 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         ])
       })
 
-      it('takes dates only', async () => {
+      it('accepts only dates', async () => {
         for (const query of ['start=soon', 'end=2020-13-01', 'start=2020&start=2021', 'begin=2020'])
           assert.equal((await ask(`GET /Patient/ann/$everything?${query}`)).status, 400, query)
       })
     })
 
     describe('Encounter/[id]/$everything', () => {
-      it('shows the encounter, what it refers to and what refers to it, as far as the grant reaches', async () => {
+      it('returns the encounter, its references and the resources that refer to it, within the grant', async () => {
         const told = await ask('GET /Encounter/e-ann/$everything')
         assert.deepEqual(shownIn(told), [
           ...['Encounter/e-ann', 'Observation/a-2020', 'Patient/ann', 'Practitioner/dr'],
@@ -164,7 +164,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         )
       })
 
-      it('is refused for another patient, alike for one that is not there', async () => {
+      it('is refused for another patient and for an absent encounter alike', async () => {
         for (const id of ['e-bob', 'e-nobody'])
           assert.equal((await ask(`GET /Encounter/${id}/$everything`)).why, NOT_WITHIN)
         const scope = ann('patient/Observation.rs')
@@ -174,7 +174,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('Observation/$lastn', () => {
-      it('shows the newest of each code among what the grant reaches', async () => {
+      it('returns the newest of each code within the grant', async () => {
         const told = await ask('GET /Observation/$lastn')
         assert.deepEqual([shownIn(told), told.body.total], [['Observation/a-2021', 'Observation/a-bp'], 2])
         assert.doesNotMatch(told.text, /b-2022/)
@@ -184,7 +184,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.deepEqual(shownIn(all), ['Observation/b-2022'])
       })
 
-      it('takes its parameters from a body too', async () => {
+      it('accepts its parameters in a body too', async () => {
         const parameter = [
           { name: 'max', valuePositiveInt: 2 },
           { name: 'code', valueString: 'http://loinc.org|hr' },
@@ -193,7 +193,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.deepEqual(shownIn(told), ['Observation/a-2020', 'Observation/a-2021'])
       })
 
-      it('shows nothing of another patient, and tells of none by a chain', async () => {
+      it('returns nothing of another patient, and reveals nothing by a chain', async () => {
         for (const query of ['patient=bob', 'subject=Patient/bob', 'patient._id=bob'])
           assert.deepEqual(shownIn(await ask(`GET /Observation/$lastn?${query}`)), [], query)
         assert.equal((await ask('GET /Observation/$lastn', ann('patient/Patient.rs'))).status, 403)
@@ -202,7 +202,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    it('lists in metadata the operations that it offers', async () => {
+    it('lists the supported operations in metadata', async () => {
       const { rest } = (await ask('GET /metadata')).body as { rest: readonly Statement[] }
       const named = (type: string) =>
         rest[0]?.resource

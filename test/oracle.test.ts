@@ -1,6 +1,6 @@
 /**
  * The same requests to our auth server and to `oidc-provider`, wherever both claim the behaviour. What they answer is
- * compared as status, OAuth error and members; where they differ, the case says why.
+ * compared as status, OAuth error and members; where they differ, the case has the reason.
  */
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'

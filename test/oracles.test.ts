@@ -41,7 +41,7 @@ const ann = (scope = 'patient/*.cruds', more: object = {}): Asking => ({
 })
 
 let fhir: GuardedFhir
-/** Somebody else's, what was, and what never was: the answers in full, by status, headers and body, are one. */
+/** A resource of another patient, a deleted one and an absent one: the responses are equal in status, headers and body. */
 async function assertAlike(line: (id: string) => string, asking: Asking, body?: (id: string) => unknown) {
   const answers = []
   for (const id of ['cb', 'cg', 'cx']) {
@@ -60,7 +60,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
     after(() => fhir.close())
 
-    describe('what is somebody else’s, was, and never was', () => {
+    describe('a resource of another patient, a deleted one and an absent one', () => {
       const patch = [{ op: 'add', path: '/recordedDate', value: '2020' }]
       const lines: readonly (readonly [string, ((id: string) => unknown)?])[] = [
         ['GET /Condition/ID'],
@@ -78,11 +78,11 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         ['GET /Practitioner?_has:Condition:asserter:_id=ID'],
       ]
       for (const [line, body] of lines)
-        it(`is not told apart by ${line}`, async () => {
+        it(`cannot be distinguished by ${line}`, async () => {
           await assertAlike(id => line.replace('ID', id), ann(), body)
         })
 
-      it('is told what would permit it, if there is such a resource', async () => {
+      it('get a response with the scopes that would allow the request', async () => {
         const { body } = await fhir.ask('GET /Condition/cb', ann())
         const [issue] = body.issue as { readonly diagnostics?: string }[]
         assert.match(
@@ -91,7 +91,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         )
       })
 
-      it('is not told apart by a precondition', async () => {
+      it('cannot be distinguished by a precondition', async () => {
         for (const headers of [{ 'if-match': 'W/"1"' }, { 'if-match': '*' }, { 'if-match': 'W/"99"' }])
           for (const line of ['PUT /Condition/ID', 'DELETE /Condition/ID'])
             await assertAlike(
@@ -106,7 +106,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           await assertAlike(id => `GET /Condition/${id}`, ann('patient/*.rs', { headers }))
       })
 
-      it('is not told apart by an entry of a batch, or by why a transaction failed', async () => {
+      it('cannot be distinguished by an entry of a batch, or by the failure of a transaction', async () => {
         for (const type of ['batch', 'transaction'])
           for (const method of ['GET', 'DELETE'])
             await assertAlike(
@@ -120,7 +120,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
             )
       })
 
-      it('is not told apart by writing a Patient: only what is within one’s own record can be tried', async () => {
+      it('cannot be distinguished by writing a Patient: only the own record can be tried', async () => {
         const answers = []
         for (const id of ['bob', 'nobody']) {
           const { status, text } = await fhir.ask(`PUT /Patient/${id}`, ann(), {
@@ -133,7 +133,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.match(answers[0] ?? '', /^\[403,/)
       })
 
-      it('is told of the patient of the token, who is known to the caller', async () => {
+      it('can be distinguished for the patient of the token, which the caller knows', async () => {
         assert.equal(
           (await fhir.ask('GET /Patient/nobody', ann('patient/*.rs', { patient: 'nobody' }))).status,
           404,
@@ -141,12 +141,12 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       })
     })
 
-    describe('writing without reading', () => {
+    describe('a caller who may write but not read', () => {
       const blind = ann('patient/Condition.u patient/Condition.c')
       const run = (patch: readonly object[], id = 'ca', asking = blind) =>
         fhir.ask(`PATCH /Condition/${id}`, asking, patch)
 
-      it('is answered without the resource', async () => {
+      it('gets a response without the resource', async () => {
         const made = await fhir.ask('POST /Condition', blind, { ...condition('', 'ann'), id: undefined })
         assert.deepEqual([made.status, made.text], [201, ''])
         const put = await fhir.ask('PUT /Condition/mine', blind, condition('mine', 'ann'))
@@ -160,7 +160,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal(bundle.body.entry?.[0]?.resource, undefined)
       })
 
-      it('asks nothing of what is stored by a patch', async () => {
+      it('cannot query stored content by a patch', async () => {
         for (const value of ['Cough', 'Fever'])
           assert.equal((await run([{ op: 'test', path: '/code/text', value }])).why, NOT_WITHIN)
         const missing = await run([{ op: 'remove', path: '/note' }])
@@ -176,7 +176,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         )
       })
 
-      it('cannot read by what a filter lets be written', async () => {
+      it('cannot read content by a filter that limits writes', async () => {
         const scope = 'patient/Condition.u patient/Condition.r?code:text=Fever'
         assert.equal(
           (await run([{ op: 'test', path: '/code/text', value: 'Cough' }], 'ca', ann(scope))).why,
@@ -198,7 +198,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           ],
         })
 
-      it('find what the caller may search, and nobody else', async () => {
+      it('find only resources that the caller may search', async () => {
         assert.equal((await run('Patient?name=Annson', ann())).status, 200)
         const [other, nobody] = [
           await run('Patient?name=Secretson', ann()),
@@ -211,7 +211,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal(found.body.total, 1)
       })
 
-      it('are not taken for a patient where they are not resolved', async () => {
+      it('do not count as a patient if they are not resolved', async () => {
         const posted = await fhir.ask('POST /Condition', ann(), {
           resourceType: 'Condition',
           subject: to('Patient?name=Annson'),
@@ -221,7 +221,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('a grant of several parts', () => {
-      it('reaches what any of its scopes reaches', async () => {
+      it('gives access to everything that any of its scopes covers', async () => {
         const both = ['Condition/ca', 'Condition/cb']
         for (const query of ['_id=ca,cb', 'code:text=Cough,Secret', '_lastUpdated=gt2000'])
           for (const scope of ['patient/Condition.rs', 'patient/Condition.rs?code:text=Cough']) {
@@ -239,7 +239,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.ok(both.every(it => whole.includes(it)))
       })
 
-      it('brings along the user’s own resource, and no other of its type', async () => {
+      it("includes the user's own resource, and no other of its type", async () => {
         const include = 'GET /Condition?_id=ca&_include=Condition:asserter'
         const user = (fhirUser: string) => ann('patient/Condition.rs', { fhirUser })
         assert.deepEqual(shownIn(await fhir.ask(include, user('Practitioner/dr'))), [

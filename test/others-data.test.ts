@@ -160,7 +160,7 @@ async function startCounted(resources: readonly Resource[]) {
   return { fhir, times: () => times }
 }
 
-describe('what others have', () => {
+describe("other patients' data", () => {
   let worlds: readonly { readonly fhir: GuardedFhir; times(): number }[]
   before(async () => {
     const ben = dataOf('ben', 'south')
@@ -187,14 +187,14 @@ describe('what others have', () => {
   }
 
   for (const [name, caller] of Object.entries(CALLERS))
-    it(`changes neither an answer to ${name} nor how often the upstream is asked`, async () => {
+    it(`change neither the response to ${name} nor the number of requests to the upstream`, async () => {
       for (const line of LINES) {
         const [without, withThem] = await told(line, caller)
         assert.equal(withThem, without, line)
       }
     })
 
-  it('is as nothing where it was filed under another patient, corrected, and deleted or stored again', async () => {
+  it('have no effect after a resource was filed under another patient, corrected, and deleted or stored again', async () => {
     const [, { fhir } = assert.fail()] = worlds
     for (const id of CORRECTED.slice(1)) await fhir.ask(`DELETE /Condition/${id}`, ADMIN)
     await fhir.ask('PUT /Condition/moved-back', ADMIN, moved('moved-back', 'ben'))

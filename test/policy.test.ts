@@ -110,24 +110,24 @@ for (const [where, open] of Object.entries(SERVERS))
     after(() => fhir.close())
     for (const [who, seen] of Object.entries(PATIENTS)) {
       const expected = seen === '' ? [] : seen.split(' ')
-      it(`let ${who} see ${seen || 'nobody'}, by every way to ask`, () => seesOnly(fhir, who, expected))
+      it(`show ${who} ${seen || 'no patients'}, with every request`, () => seesOnly(fhir, who, expected))
     }
 
-    it('give one answer for a patient of others and one that there is not', async () => {
+    it('give the same response for a patient of another clinician and an absent one', async () => {
       const other = await fhir.ask('GET /Patient/ben', by('kim'))
       const absent = await fhir.ask('GET /Patient/nobody', by('kim'))
       assert.deepEqual([other.status, other.text], [absent.status, absent.text])
       assert.equal(other.why, NOT_WITHIN)
     })
 
-    it('leave shared resources to all, and a Group, which lists patients, to none', async () => {
+    it('give every clinician access to shared resources, and none to a Group, which lists patients', async () => {
       assert.equal((await fhir.ask('GET /Organization/south', by('kim'))).status, 200)
       assert.equal((await fhir.ask('GET /Practitioner?_summary=count', by('kim'))).body.total, 4)
       assert.equal((await fhir.ask('GET /Group/g', by('kim'))).why, NOT_WITHIN)
       assert.equal((await fhir.ask('GET /Group/g', by('root'))).status, 200)
     })
 
-    it('write only for patients of the clinician, and into nobody else', async () => {
+    it("allow writes only for the clinician's patients", async () => {
       const post = async (who: string, of: string, more = {}) =>
         (await fhir.ask('POST /Condition', by(who), { ...condition('x', of, more), id: undefined })).status
       assert.deepEqual(
@@ -154,7 +154,7 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal(await post('lee', 'ann', { asserter: to('Patient/cat') }), 201)
     })
 
-    it('let nobody widen the own rights by writing', async () => {
+    it('allow no clinician to extend the own access by a write', async () => {
       const put = (resource: Resource, who = 'lee') =>
         fhir.ask(`PUT /${resource.resourceType}/${resource.id}`, by(who), resource)
       for (const resource of [
@@ -191,7 +191,7 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal((await fhir.ask('GET /CareTeam/t-9', ADMIN)).status, 404)
     })
 
-    it('follow the data: who leaves a care team or an organization is no longer seen', async () => {
+    it('follow the data: a patient who leaves a care team or an organization is no longer visible', async () => {
       await fhir.ask('PUT /Patient/gus', ADMIN, patient('gus', 'north'))
       await fhir.ask('PUT /CareTeam/t-hal', ADMIN, team('t-hal', 'hal', 'active', 'Practitioner/lee'))
       await fhir.ask('PUT /Patient/hal', ADMIN, patient('hal'))
@@ -204,13 +204,13 @@ for (const [where, open] of Object.entries(SERVERS))
         assert.equal((await fhir.ask(`GET /Patient/gus${path}`, by('lee'))).why, NOT_WITHIN)
     })
 
-    it('leave patient/ and system/ scopes as they are', async () => {
+    it('do not change patient/ and system/ scopes', async () => {
       const patientScope = by('kim', 'patient/*.rs', { patient: 'ben' })
       assert.deepEqual(shownIn(await fhir.ask('GET /Condition', patientScope)), ['Condition/c-ben'])
       assert.equal((await fhir.ask('GET /Patient/ben', ADMIN)).status, 200)
     })
 
-    it('reach nothing for a patient or relative as user but their own', async () => {
+    it('give a patient or relative as user access only to the own data', async () => {
       const as = (fhirUser: string): Asking => ({ scope: 'user/*.cruds', fhirUser })
       assert.deepEqual(shownIn(await fhir.ask('GET /Patient', as('Patient/ann'))), ['Patient/ann'])
       assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)

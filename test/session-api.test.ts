@@ -43,7 +43,7 @@ describe('the session API on the real servers', () => {
     return response.json() as Promise<T>
   }
 
-  it('says who and what the launch was for', async () => {
+  it('describes clinician, patient and launch', async () => {
     const session = await json<Record<string, unknown>>('session')
     assert.equal(session.patientId, PATIENT)
     assert.equal(session.fhirBaseUrl, stack.settings.fhirBaseUrl)
@@ -53,7 +53,7 @@ describe('the session API on the real servers', () => {
     assert.equal(me.fhirUser, `Practitioner/${me.practitionerId}`)
   })
 
-  it('gives the conditions, medications and vital signs of this patient alone, in order', async () => {
+  it('returns the conditions, medications and vital signs of this patient alone, in order', async () => {
     const conditions = await json<Bundle>('conditions')
     const dates = conditions.entry.map(({ resource }) => resource.recordedDate ?? '')
     assert.ok(dates.length > 1)
@@ -74,7 +74,7 @@ describe('the session API on the real servers', () => {
     assert.equal(lists[2]?.entry.length, 5)
   })
 
-  it('ends with the login of the clinician, and says so from the start', async () => {
+  it('ends with the login of the clinician, and reports that end from the start', async () => {
     const { expiresAt } = await json<{ expiresAt: string }>('session')
     const [{ expires_at } = { expires_at: 0 }] = await stack.store.db
       .selectFrom('login')
@@ -83,7 +83,7 @@ describe('the session API on the real servers', () => {
     assert.ok(Date.parse(expiresAt) <= expires_at)
   })
 
-  it('renews once for 50 requests when the access token has expired', async () => {
+  it('renews once for 50 requests after the access token has expired', async () => {
     const used = async () =>
       (
         await stack.store.db
@@ -108,14 +108,14 @@ describe('the session API on the real servers', () => {
     )
   })
 
-  it('is over when the clinician has signed out, within the life of an access token', async () => {
+  it('ends within the lifetime of an access token after the clinician signs out', async () => {
     await clinician.request(`${stack.settings.issuerUrl}/logout`, { method: 'POST' })
     time.advance(301)
     assert.equal((await clinician.api('session')).status, 401)
     assert.equal((await clinician.api('patient')).status, 401)
   })
 
-  it('says no token, code or name in the log', () => {
+  it('logs no token, code or name', () => {
     assert.doesNotMatch(stack.log(), /eyJ|launch=|code=|state=|Juniper/)
   })
 })
@@ -137,13 +137,13 @@ describe('the session API with a granular scope', () => {
   })
   after(() => stack.close())
 
-  it('counts it, and gives no more than it covers', async () => {
+  it('accepts it, and returns only resources that it covers', async () => {
     const response = await clinician.api('vitals')
     assert.equal(response.status, 200)
     assert.equal(((await response.json()) as Bundle).total, 0)
   })
 
-  it('names what was not granted', async () => {
+  it('names the missing scopes', async () => {
     const response = await clinician.api('summary')
     assert.equal(response.status, 403)
     const { issue } = (await response.json()) as { issue: { details: { text: string } }[] }

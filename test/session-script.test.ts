@@ -35,7 +35,7 @@ async function enter(patient = 'Juniper, Alba'): Promise<WatchedPage> {
   return { context, faults, page }
 }
 
-/** As if somebody came back to the tab: the script asks at once. It may have asked, and left, by itself already. */
+/** Simulates the return of the user to the tab: the script checks at once. It may have checked, and left, before. */
 async function comeBack(page: Page): Promise<void> {
   await page
     .evaluate(() => {
@@ -61,7 +61,7 @@ async function change(columns: Changes): Promise<void> {
 }
 
 describe('session.js', () => {
-  it('warns before the idle time ends, and Keep working puts the end off', async () => {
+  it('warns before the idle time ends, and "Keep working" extends the session', async () => {
     const { page, faults } = await enter()
     const warning = page.locator('#session-soon')
     assert.equal(await warning.isVisible(), false)
@@ -76,7 +76,7 @@ describe('session.js', () => {
     assert.deepEqual(unexpected(faults), [])
   })
 
-  it('says so when the end cannot be put off', async () => {
+  it('explains that the session cannot be extended', async () => {
     const { page } = await enter()
     await change({ max_expires_at: Date.now() + 170_000 })
     await page.reload()
@@ -93,7 +93,7 @@ describe('session.js', () => {
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 
-  it('closes the record when somebody comes back after access was removed', async () => {
+  it('closes the record when the user returns after access was removed', async () => {
     const { page } = await enter()
     await stack.store.db.updateTable('grant').set({ revoked_at: Date.now() }).execute()
     // The script looks again 6 s later; with the next list of what was revoked the first look finds it.
@@ -117,8 +117,8 @@ describe('session.js', () => {
   })
 })
 
-describe('the rarer pages of the app', () => {
-  it('are in order on every screen', async () => {
+describe('further pages of the app', () => {
+  it('are accessible on every screen', async () => {
     const { page, faults } = await enter()
     const { appUrl } = stack.settings
     await change({ scope: 'launch patient/Condition.rs' })

@@ -8,8 +8,8 @@ import type { Express } from 'express'
 import * as oidc from 'openid-client'
 import type { Page } from 'playwright-core'
 import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
-import { type ForeignApp, startForeignApp } from './support/foreign-app.ts'
 import { type Stack, startStack } from './support/stack.ts'
+import { startThirdPartyApp, type ThirdPartyApp } from './support/third-party-app.ts'
 import { signIn } from './support/walk.ts'
 
 const SCOPE =
@@ -18,13 +18,13 @@ const SCOPE =
 type Tokens = oidc.TokenEndpointResponse & Readonly<Record<string, unknown>>
 
 let stack: Stack
-let helio: ForeignApp
-let browserApp: ForeignApp
+let helio: ThirdPartyApp
+let browserApp: ThirdPartyApp
 const received: Tokens[] = []
 before(async () => {
   stack = await startStack()
-  helio = await startForeignApp(stack, 'Helio Trends', helioApp)
-  browserApp = await startForeignApp(stack, 'Slate Charts', slateApp)
+  helio = await startThirdPartyApp(stack, 'Helio Trends', helioApp)
+  browserApp = await startThirdPartyApp(stack, 'Slate Charts', slateApp)
   const allowed = { scope: 'openid fhirUser offline_access patient/*.cruds' }
   await stack.store.db.updateTable('client').set(allowed).where('first_party', '=', false).execute()
 })
@@ -34,7 +34,7 @@ after(async () => {
 })
 const open = useBrowser()
 
-/** An app with a server of its own; the tokens stay there. */
+/** An app with its own server, which keeps the tokens. */
 function helioApp(app: Express, url: string): void {
   const pending = new Map<string, { config: oidc.Configuration; verifier: string }>()
   app.get('/start', async (request, response) => {
@@ -69,7 +69,7 @@ function helioApp(app: Express, url: string): void {
   })
 }
 
-/** The app of docs/tutorials/browser-app.md, as it is printed there: two pages with `fhirclient` and no server of its own. */
+/** The app of docs/tutorials/browser-app.md, as it is printed there: two pages with `fhirclient`, without its own server. */
 function slateApp(app: Express): void {
   const tutorial = readFileSync(new URL('../docs/tutorials/browser-app.md', import.meta.url), 'utf8')
   const [launchPage = '', appPage = ''] = [...tutorial.matchAll(/```html\n([\s\S]*?)```/g)].map(
@@ -106,7 +106,7 @@ function last(): Tokens {
 }
 
 describe('a standalone launch', () => {
-  it('opens the demo app for the patient that is chosen, without scripts and by keyboard', async () => {
+  it('opens the demo app for the selected patient, without scripts and with the keyboard', async () => {
     const { page, faults } = await open({ javaScriptEnabled: false })
     await page.goto(stack.settings.appUrl)
     await page.getByRole('link', { name: 'Choose a patient' }).press('Enter')
@@ -138,7 +138,7 @@ describe('a standalone launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('is access_denied when it is left without a choice', async () => {
+  it('sends access_denied after a cancellation', async () => {
     const { page } = await open()
     await signIn(page, stack)
     await page.goto(`${helio.url}/start`)
@@ -148,7 +148,7 @@ describe('a standalone launch', () => {
 })
 
 describe('consent and /manage', () => {
-  it('grants what is left ticked, enforces it, and takes it back at once', async () => {
+  it('grants the approved scopes, enforces them, and revokes them at once', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)
     await page.goto(`${helio.url}/start`)
@@ -213,7 +213,7 @@ describe('consent and /manage', () => {
 })
 
 describe('the portal with several apps', () => {
-  it('launches each of them, with more options', async () => {
+  it('launches each of them, with further options', async () => {
     await stack.store.db
       .updateTable('client')
       .set({ approved: false })

@@ -61,7 +61,7 @@ function runningRequest({ authUrl }: Place) {
   })
   sent.on('response', response => resolve(response.resume().statusCode))
   sent.on('error', reject)
-  // The server says so when it has read the headers: from then on the request is running.
+  // The server sends 100 Continue when it has read the headers: from then on the request is running.
   const begun = once(sent, 'continue').then(() => sent.write(body.slice(0, 10)))
   sent.flushHeaders()
   return { begun, answer, finish: () => sent.end(body.slice(10)) }
@@ -83,7 +83,7 @@ async function arrivesWithSignal({ child }: Started, port: number): Promise<stri
 describe('npm start', () => {
   const { place, start } = places()
 
-  it('starts all three, takes commands while it runs, drains at a signal that comes twice, and exits with 0', async () => {
+  it('starts all three servers, accepts commands, finishes requests after a repeated signal, and exits with 0', async () => {
     const here = await place()
     const started = start(here, [], 'npm')
     await started.printed(RUNNING)
@@ -119,7 +119,7 @@ describe('npm start', () => {
 describe('sallyport start', () => {
   const { place, start } = places()
 
-  it('keeps clients, clinicians, keys and patients through a kill -9', async () => {
+  it('keeps clients, clinicians, keys and patients after a kill -9', async () => {
     const here = await place()
     const first = start(here)
     await first.printed(RUNNING)
@@ -158,7 +158,7 @@ describe('sallyport start', () => {
     assert.deepEqual(await second.ended(), { exitCode: 0, signal: null })
   })
 
-  it('ends at once when a second signal comes after a second', async () => {
+  it('ends at once if a second signal arrives after a second', async () => {
     const here = await place()
     const started = start(here, ['auth'])
     await started.printed(RUNNING)
@@ -174,7 +174,7 @@ describe('sallyport start', () => {
     assert.ok(exitCode === 1 || signal === 'SIGTERM', `${exitCode} ${signal}`)
   })
 
-  it('starts the FHIR server alone: not ready before it has a key set, it answers what came before the signal', async () => {
+  it('starts the FHIR server alone, reports readiness only with a key set, and completes requests after the signal', async () => {
     const here = await place()
     const started = start(here, ['fhir'])
     await started.printed(RUNNING)
@@ -191,7 +191,7 @@ describe('sallyport start', () => {
     assert.equal((await started.ended()).exitCode, 0)
   })
 
-  it('keeps serving for the drain delay and reports draining, so that a proxy loses no request', async () => {
+  it('serves requests and reports draining during the drain delay, so that a proxy loses no request', async () => {
     const here = await place({ SMART_DRAIN_DELAY_SECONDS: '1' })
     const started = start(here, ['app'])
     await started.printed(RUNNING)
@@ -213,7 +213,7 @@ describe('sallyport start', () => {
     assert.doesNotMatch(started.stdout(), RUNNING)
   }
 
-  it('names a port that is in use, and leaves no server behind', async () => {
+  it('names a port that is in use, and leaves no server running', async () => {
     const here = await place()
     const port = Number(new URL(here.appUrl).port)
     const other = createServer().listen(port, '127.0.0.1')
@@ -232,14 +232,14 @@ describe('sallyport start', () => {
     await fails(here, /^Cannot use data folder .*data \(SMART_DATA_DIR\): it is not a folder\n$/)
   })
 
-  it('names FHIR data that are no database', async () => {
+  it('names a file with FHIR data that is not a database', async () => {
     const here = await place()
     mkdirSync(join(here.folder, 'data'))
     writeFileSync(join(here.folder, 'data', 'fhir.db'), 'this is no database, however long it is made')
     await fails(here, /^Cannot open FHIR data in \S*fhir\.db: file is not a database\n$/, ['fhir'])
   })
 
-  it('keeps the log free of the password of the test login', async () => {
+  it('logs no password of the test login', async () => {
     const here = await place({
       SMART_LOG_LEVEL: 'trace',
       SMART_SEED_CLINICIAN_PASSWORD: 'a-password-that-was-set',

@@ -29,7 +29,7 @@ after(async () => {
 })
 
 describe('the retry window of a refresh token', () => {
-  it('outlasts the app: its time-out, and a claim to renew whose holder died', () => {
+  it('is longer than the time-out of the app and the renewal claim of a dead instance', () => {
     const latest = computeRenewalClaimMs(AUTH_SERVER_TIMEOUT_MS)
     assert.ok(latest >= 2 * AUTH_SERVER_TIMEOUT_MS)
     assert.ok(LIFETIME.refreshRetry >= latest + 10_000)
@@ -65,7 +65,7 @@ async function backEnd() {
   })
 }
 
-/** What each of the two says to a token. */
+/** The responses of both FHIR servers to a token. */
 async function statuses(token: string): Promise<readonly number[]> {
   const authorization = `Bearer ${token}`
   const address = `${stack.settings.fhirBaseUrl}/Patient?_count=1`
@@ -76,7 +76,7 @@ async function statuses(token: string): Promise<readonly number[]> {
 }
 
 describe('a revoked token', () => {
-  it('is refused by every FHIR server within 5 s, the client’s other tokens are not', async () => {
+  it("is refused by every FHIR server within 5 s, unlike the client's other tokens", async () => {
     const client = await backEnd()
     const [token, other] = [
       (await oidc.clientCredentialsGrant(client, { scope: 'system/*.rs' })).access_token,
@@ -103,8 +103,8 @@ async function refusedInTime(token: string): Promise<void> {
   assert.ok(performance.now() - started < 5_000)
 }
 
-describe('a key that leaked', () => {
-  it('is withdrawn: what it signed is refused by every FHIR server within 5 s, and a new key signs', async () => {
+describe('a compromised key', () => {
+  it('is withdrawn: every FHIR server refuses its tokens within 5 s, and a new key signs', async () => {
     const { store, settings } = stack
     const client = await backEnd()
     const buy = async () => (await oidc.clientCredentialsGrant(client, { scope: 'system/*.rs' })).access_token
@@ -118,7 +118,7 @@ describe('a key that leaked', () => {
 })
 
 describe('a key rotation', () => {
-  it('fails no request, on any instance, and ends with tokens of the new key', async () => {
+  it('fails no request on any instance, and leads to tokens of the new key', async () => {
     const { store, settings } = stack
     const time = {
       get now() {
@@ -140,7 +140,7 @@ describe('a key rotation', () => {
       const response = await fetch(aud, { method: 'POST', body: new URLSearchParams(form) })
       const { access_token: token } = (await response.json()) as { access_token: string }
       kids.push(JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid)
-      // A key that nobody knows takes the pace of questions away from the new one, if anything can.
+      // An unknown key uses up the rate limit of key set fetches, which the new key needs too.
       const [, ...rest] = token.split('.')
       const junk = Buffer.from(JSON.stringify({ alg: 'RS256', typ: 'at+jwt', kid: `x-${kids.length}` }))
       await second.authenticate(`Bearer ${junk.toString('base64url')}.${rest.join('.')}`)

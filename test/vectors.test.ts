@@ -77,7 +77,7 @@ describe('vectors, over HTTP', () => {
     for (const server of servers.values()) await (await server).close()
   })
 
-  it('refuses what the core refuses, with the same status and words, and nothing else for its scope', async () => {
+  it('refuses exactly what the core refuses for its scope, with the same status and text', async () => {
     for (const vector of decisions.filter(it => isForHttp(it) && !it.id.startsWith('paths-'))) {
       const { request, scope, context, expected } = vector
       const server = await serverFor(policyOf(vector))
@@ -92,7 +92,7 @@ describe('vectors, over HTTP', () => {
       } else if (told.status === 200 && isBatch(request.body)) {
         assert.match(told.text, /"status":"40[03]/, nameOf(vector))
       } else if (told.status !== 422 && !isUnmatched(told, request)) {
-        // Content that is not valid is refused before it is judged.
+        // Invalid content is refused before the access check.
         // Of what is not there a patch is not looked at.
         const isPatch = request.method === 'PATCH' && told.status === 403
         assert(told.status === expected.status || isPatch, `${nameOf(vector)}: ${told.status} ${told.text}`)
@@ -238,7 +238,7 @@ function leftOut(members: Readonly<Record<string, unknown>>): Record<string, unk
 }
 
 describe('vectors', () => {
-  it('cover every attack that worked on others', () => {
+  it('cover every attack that worked on other implementations', () => {
     const files = globSync('*.json', { cwd: FOLDER }).map(name => read<Record<string, unknown>>(name))
     const rows = files.flatMap(file =>
       [file.vectors, file.tokens, file.flows].flatMap(list =>
@@ -249,7 +249,7 @@ describe('vectors', () => {
     for (let row = 1; row <= 25; row++) assert(covered.has(row), `row ${row} has no vector`)
   })
 
-  it('have ids of their own', () => {
+  it('have unique ids', () => {
     const ids = decisions.map(({ id }) => id)
     assert.equal(new Set(ids).size, ids.length)
   })

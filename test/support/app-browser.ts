@@ -30,7 +30,7 @@ export class AppBrowser {
     return this.get(`/launch?iss=${encodeURIComponent(iss)}&launch=${launch}`)
   }
 
-  /** The address that the auth server sends the browser back to: path and query of the callback. */
+  /** Path and query of the callback to which the auth server redirects. */
   async visitAuthServer(begun: LightMyRequestResponse): Promise<string> {
     const response = await fetch(String(begun.headers.location), { redirect: 'manual' })
     const back = new URL(response.headers.get('location') ?? '')

@@ -27,28 +27,28 @@ before(async () => {
 after(() => app?.close())
 const open = useBrowser()
 
-describe('a page of ours', () => {
-  it('passes every look', async () => {
+describe('the checks of a page', () => {
+  it('accept a page of ours', async () => {
     const { page: tab, faults } = await open()
     await tab.goto(`${url}/good`)
     await inspectOnEveryScreen(tab, 'good')
     assert.deepEqual(faults, [])
   })
 
-  it('fails when axe finds something', async () => {
+  it('fail if axe finds a fault', async () => {
     const { page: tab } = await open()
     await tab.goto(`${url}/inaccessible`)
     await assert.rejects(expectAccessible(tab), /image-alt[\s\S]*label/)
   })
 
-  it('fails when it is wider than the window', async () => {
+  it('fail if the page is wider than the window', async () => {
     const { page: tab } = await open({ viewport: { width: 390, height: 844 } })
     await tab.goto(`${url}/wide`)
     await assert.rejects(expectNoSidewaysScroll(tab), /\/wide is \d+ px wide in a window of 390 px/)
   })
 
   for (const name of ['inline', 'styled', 'foreign']) {
-    it(`has a fault when its policy blocks something (${name})`, async () => {
+    it(`report content that the policy blocks (${name})`, async () => {
       const { page: tab, faults } = await open()
       await tab.goto(`${url}/${name}`)
       await tab.waitForLoadState('networkidle')
@@ -57,7 +57,7 @@ describe('a page of ours', () => {
     })
   }
 
-  it('has a fault when the server answers with an error', async () => {
+  it('report an error response of the server', async () => {
     const { page: tab, faults } = await open()
     await tab.goto(`${url}/nowhere`)
     assert.match(faults.join('\n'), /404/)

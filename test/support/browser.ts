@@ -32,7 +32,7 @@ export async function launchBrowser(): Promise<Browser> {
 let shared: Promise<Browser> | undefined
 let users = 0
 
-/** A browser for the tests of a file; `open` gives a context of its own (cookies, scheme, width) with one page. */
+/** Provides a browser for the tests of a file; `open` creates a context (cookies, scheme, width) with one page. */
 export function useBrowser(): (options?: BrowserContextOptions) => Promise<WatchedPage> {
   const contexts: BrowserContext[] = []
   users += 1
@@ -113,7 +113,7 @@ export const SCREENS = {
   'narrow-dark': { viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
 } as const satisfies Record<string, BrowserContextOptions>
 
-/** Each colour scheme and each width once: axe judges colours and structure, which change with one of them. */
+/** Each colour scheme and each width once: axe checks colours and structure, which change with one of them. */
 const JUDGED = ['wide-light', 'narrow-dark'] as const
 
 type Screen = keyof typeof SCREENS

@@ -40,7 +40,7 @@ export async function sallyport(
   return { exitCode, ...written }
 }
 
-/** A stand-in for a terminal, at which somebody types these lines. */
+/** A test double of a terminal, on which these lines are typed. */
 export function terminal(...lines: readonly string[]): Io['stdin'] {
   const typed = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => typed })
   for (const line of lines) typed.write(line)

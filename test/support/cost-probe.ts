@@ -1,5 +1,5 @@
 /**
- * Loaded into a server's process (`--import`). Tells the parent process what a request cost the server since it was
+ * Loaded into a server's process (`--import`). Reports to the parent process the cost of a request since it was
  * asked to begin: the most processor time that the event loop spent without a pause, beside a fixed piece of work in the
  * same process (the ratio of the two is the same on a fast and on a slow machine), and the most memory.
  */
@@ -26,7 +26,7 @@ const WORK = JSON.stringify(
  * - `roughly`: quick, and never less than the truth. Time is in the shortest unit seen so far, memory is all that was
  *   allocated, collected or not.
  * - `carefully`: garbage of earlier requests is collected before, and the unit is measured right after, where the
- *   shortest unit leaves room for doubt. Memory includes the garbage of the request that was not yet collected.
+ *   shortest unit is not precise enough. Memory includes the garbage of the request that was not yet collected.
  * - `collecting`: garbage is also collected between the turns of the event loop. Memory is what the request keeps, and
  *   all garbage of the turn that is under way. Time is not measured.
  */

@@ -10,7 +10,7 @@ import { openSqliteStore } from './sqlite-store.ts'
 /** Databases that a test has for itself. */
 export interface TestDatabases {
   readonly name: 'SQLite' | 'PostgreSQL'
-  /** The address of a fresh, empty database. */
+  /** The URL of a new, empty database. */
   create(): Promise<string>
   /** Removes all that were made. */
   remove(): Promise<void>
@@ -50,7 +50,7 @@ function sqliteDatabases(): TestDatabases {
   }
 }
 
-// A schema of its own is as separate as a database for everything that a store does, and ten times as quick to make.
+// For a store, a separate schema is as isolated as a database, and ten times faster to create.
 export function postgresDatabases(): TestDatabases {
   const schemas: string[] = []
   return {

@@ -23,7 +23,7 @@ export function fetchDebianChromium(): string | undefined {
   return join(folder, BROWSER)
 }
 
-/** apt with lists, archives and locks of its own; what is installed already is not fetched again. */
+/** Runs apt with separate lists, archives and locks; it does not fetch installed packages again. */
 function apt(work: string, ...command: readonly string[]): void {
   const options = [
     `Dir::State=${work}/state`,

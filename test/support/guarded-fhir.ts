@@ -57,7 +57,7 @@ export function bearerOf({ headers: _, ...claims }: Asking): string {
 const embedded: OpenGuarded = (guard, baseUrl) =>
   fhirServer({ baseUrl, dataFile: ':memory:', guard, smartConfiguration: {} })
 
-/** A FHIR server, the embedded one unless told, with the real interceptor on these resources. */
+/** A FHIR server, by default the embedded one, with the real interceptor on these resources. */
 export async function startGuardedFhir(
   resources: readonly Resource[],
   policy: Partial<Omit<EnforcementPolicy, 'fhirBaseUrl'>> = {},
@@ -106,7 +106,7 @@ function contentType(method: string, body: unknown): Readonly<Record<string, str
   }
 }
 
-/** The addresses of the resources in a Bundle, sorted. */
+/** Lists the references to the resources in a Bundle, sorted. */
 export function shownIn({ body }: Told): readonly string[] {
   return (body.entry ?? []).map(({ resource }) => `${resource?.resourceType}/${resource?.id}`).sort()
 }

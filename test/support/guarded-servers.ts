@@ -23,7 +23,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
   },
 }
 
-/** The gateway as it is deployed: the server behind it is a process of its own. */
+/** The gateway as it is deployed: the upstream is a separate process. */
 export const openApart: OpenGuarded = async (guard, baseUrl) => {
   const upstream = await startUpstream()
   const app = await createGateway({ baseUrl, upstreamUrl: upstream.url, guard, smartConfiguration: {} })

@@ -5,7 +5,7 @@ import { type Answer, CALLBACK } from './hostile-client.ts'
 export type Expected = readonly [status: number, error: string | undefined]
 export type Case = readonly [act: () => Promise<Answer>, ...Expected]
 
-/** Nothing is won: no code, no token, no redirect to an address that is not the victim's own. */
+/** The attack fails: no code, no token, no redirect to a URL that is not the victim's. */
 export function refuses(cases: Readonly<Record<string, Case>>): void {
   for (const [name, [act, status, error]] of Object.entries(cases))
     it(name, async () => {

@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /**
- * A client that means harm, made by hand: it knows the protocol, has apps and a back end of its own registered, and a
+ * A malicious client: it knows the protocol, has registered its own apps and a backend service, and a
  * clinician in front of its browser. Everything goes over HTTP.
  */
 export class HostileClient {

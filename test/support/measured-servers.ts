@@ -46,7 +46,7 @@ export interface Measured extends Received {
   readonly cost: Cost
 }
 
-/** The servers of `sallyport start` in a process of their own, which tells what a request costs it. */
+/** The servers of `sallyport start` in a separate process, which reports the cost of a request. */
 export interface MeasuredServers extends Place {
   /** Sends one request and waits for its response. */
   measure(measurement: Measurement, url: string, sent?: Sent): Promise<Measured>

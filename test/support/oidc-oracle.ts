@@ -8,7 +8,7 @@ import { rsaPair } from './rsa-pair.ts'
 export const CALLBACK = 'https://app.example/callback'
 const RESOURCE = 'http://localhost:8080/fhir'
 
-/** A client as the oracle is told of it. */
+/** A client of the oracle. */
 export interface OracleClient {
   readonly client_id: string
   readonly token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'private_key_jwt'

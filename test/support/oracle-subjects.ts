@@ -127,7 +127,7 @@ export async function told(response: Response): Promise<Told> {
   }
 }
 
-// Beside these each server has members of its own, which RFC 6749, 5.1 and RFC 7662, 2.2 allow.
+// Each server has further members, which RFC 6749, 5.1 and RFC 7662, 2.2 allow.
 const SHARED: ReadonlySet<string> = new Set(
   'access_token token_type expires_in scope refresh_token id_token active client_id exp iat iss sub'.split(
     ' ',
@@ -156,7 +156,7 @@ interface Case {
   readonly but?: { readonly told: Told; readonly why: string }
 }
 
-/** Asks both servers and says where they differ. The file calls `useSubjects` first. */
+/** Sends a request to both servers and returns the differences. The file calls `useSubjects` first. */
 export function compare(cases: Readonly<Record<string, Case>>): void {
   for (const [name, { act, but }] of Object.entries(cases))
     it(`${name}${but ? ` (differs: ${but.why})` : ''}`, async () => {

@@ -20,7 +20,7 @@ interface Runner {
 }
 
 /**
- * Starts a real PostgreSQL from the binaries of an npm package, in a folder of its own, in about a second. It ends with this process,
+ * Starts a real PostgreSQL from the binaries of an npm package, in a separate folder, in about a second. It ends with this process,
  * however that ends.
  */
 export async function startPostgres(): Promise<Postgres> {
@@ -47,7 +47,7 @@ function binariesFolder(): string {
   }
 }
 
-/** A copy, because the links of the package are made by an install script that does not run, and to give it to nobody. */
+/** Copies the binaries, because the install script that creates the package's links does not run. */
 function copyBinaries(): Runner {
   const source = binariesFolder()
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-postgres-'))

@@ -43,7 +43,7 @@ export interface SeenRequest {
 
 /**
  * A small real EHR: an issuer (jose) and a FHIR server on one port. It keeps OAuth's rules (PKCE, codes and refresh
- * tokens once), so that what a client does wrong shows; and it can be told to misbehave.
+ * tokens once), so that faults of a client are found; and a test can make it misbehave.
  */
 export interface ScriptedEhr {
   readonly issuer: string

@@ -91,7 +91,7 @@ export interface SessionAppSetup {
   readonly log: () => readonly Readonly<Record<string, unknown>>[]
 }
 
-/** On a store of its own, or on one that its opener closes. */
+/** Uses a new store, or one that `open` returns and its caller closes. */
 export function useSessionApp(open?: () => Promise<Store>): SessionAppSetup {
   let ehr: ScriptedEhr
   let store: Store

@@ -20,7 +20,7 @@ import { createLogger, type Logger, listen } from '../../src/web/index.ts'
 import { freePorts } from './free-ports.ts'
 
 export interface StackOptions {
-  /** Settings beside the addresses, as environment variables. */
+  /** Settings besides the URLs, as environment variables. */
   readonly env?: Readonly<Record<string, string>>
   readonly clock?: () => number
 }

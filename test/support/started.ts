@@ -7,7 +7,7 @@ import { freePorts } from './free-ports.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
-/** A place to start from: a folder of its own and addresses that nobody else has. */
+/** A setup for a start: a new folder and unused ports. */
 export interface Place {
   readonly env: Readonly<Record<string, string>>
   readonly authUrl: string
@@ -51,7 +51,7 @@ export interface Started {
   ended(): Promise<{ readonly exitCode: number | null; readonly signal: NodeJS.Signals | null }>
 }
 
-/** Runs `sallyport <args>` in a process of its own (or `npm <args>`). */
+/** Runs `sallyport <args>` (or `npm <args>`) in a separate process. */
 export function startProcess(
   args: readonly string[],
   { env, folder }: Place,

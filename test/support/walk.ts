@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import type { Stack } from './stack.ts'
 
-/** From the portal's address over the login form to the patient list. */
+/** Opens the portal and signs in. */
 export async function signIn(page: Page, { settings, clinician }: Stack): Promise<void> {
   await page.goto(`${settings.issuerUrl}/portal`)
   await page.getByLabel('Username').fill(clinician.username)

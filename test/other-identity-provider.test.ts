@@ -10,7 +10,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { startUpstream, type UpstreamProcess } from '../src/backends/upstream/testing/start-gateway.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
-describe('a start of the gateway alone, with another identity provider', async () => {
+describe('the gateway alone, with another identity provider', async () => {
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const key = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig' }
   const idp = createServer((request, response) => {
@@ -73,7 +73,7 @@ describe('a start of the gateway alone, with another identity provider', async (
       .status
   }
 
-  it('leads apps to the provider', async () => {
+  it('directs apps to the provider', async () => {
     const told = await fetch(`${place.fhirUrl}/.well-known/smart-configuration`)
     assert.deepEqual([told.status, await told.json()], [200, configuration])
     const metadata = await (await fetch(`${place.fhirUrl}/metadata`)).text()
@@ -81,7 +81,7 @@ describe('a start of the gateway alone, with another identity provider', async (
     assert(!metadata.includes(place.authUrl))
   })
 
-  it('honours its tokens, within what they grant, and is ready without an auth server', async () => {
+  it('accepts its tokens within their grants, and is ready without an auth server', async () => {
     assert.deepEqual([await read('ann'), await read('bob')], [200, 403])
     assert.equal((await fetch(readyUrl())).status, 200)
   })

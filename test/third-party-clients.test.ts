@@ -1,4 +1,4 @@
-/** Client libraries of others go through the EHR launch, each in an app of its own, in a real browser. */
+/** Third-party client libraries complete the EHR launch, each in its own app, in a real browser. */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
@@ -7,19 +7,19 @@ import smart from 'fhirclient'
 import * as oidc from 'openid-client'
 import type { Page } from 'playwright-core'
 import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
-import { type ForeignApp, startForeignApp } from './support/foreign-app.ts'
 import { type Stack, startStack } from './support/stack.ts'
+import { startThirdPartyApp, type ThirdPartyApp } from './support/third-party-app.ts'
 import { pickPatient, signIn } from './support/walk.ts'
 
 const SCOPE = 'launch openid fhirUser offline_access patient/Patient.rs patient/Observation.rs'
 
 let stack: Stack
-const apps: ForeignApp[] = []
+const apps: ThirdPartyApp[] = []
 before(async () => {
   stack = await startStack()
-  apps.push(await startForeignApp(stack, 'openid-client-app', openidClientApp))
-  apps.push(await startForeignApp(stack, 'fhirclient-node-app', fhirclientNodeApp))
-  apps.push(await startForeignApp(stack, 'fhirclient-browser-app', fhirclientBrowserApp))
+  apps.push(await startThirdPartyApp(stack, 'openid-client-app', openidClientApp))
+  apps.push(await startThirdPartyApp(stack, 'fhirclient-node-app', fhirclientNodeApp))
+  apps.push(await startThirdPartyApp(stack, 'fhirclient-browser-app', fhirclientBrowserApp))
 })
 after(async () => {
   await Promise.all(apps.map(app => app.close()))
@@ -138,7 +138,7 @@ function show(response: { type(type: string): { send(body: string): unknown } },
   response.type('html').send(`<!doctype html><title>App</title><pre id="seen">${JSON.stringify(seen)}</pre>`)
 }
 
-/** A page with no server of its own behind it: every request comes from the browser, by CORS. */
+/** A page without its own server: every request comes from the browser, by CORS. */
 function fhirclientBrowserApp(app: Express, url: string): void {
   const library = createRequire(import.meta.url).resolve('fhirclient/build/fhir-client.pure.js')
   const page = (script: string) =>
@@ -170,7 +170,7 @@ function fhirclientBrowserApp(app: Express, url: string): void {
 }
 
 /** Picks the app in the portal, launches and allows it, and reads what it shows. */
-async function launchForeign(page: Page, name: string): Promise<Seen> {
+async function launchThirdParty(page: Page, name: string): Promise<Seen> {
   await pickPatient(page, 'Juniper, Alba')
   await page.getByRole('link', { name }).click()
   await page.getByLabel('No encounter').check()
@@ -182,12 +182,12 @@ async function launchForeign(page: Page, name: string): Promise<Seen> {
   return JSON.parse((await seen.textContent()) ?? '')
 }
 
-describe('foreign clients', () => {
+describe('third-party clients', () => {
   for (const name of ['openid-client-app', 'fhirclient-node-app', 'fhirclient-browser-app']) {
-    it(`${name} is launched with a patient and is kept to that patient`, async () => {
+    it(`launch with a patient and cannot access another: ${name}`, async () => {
       const { page, faults } = await open()
       await signIn(page, stack)
-      const seen = await launchForeign(page, name)
+      const seen = await launchThirdParty(page, name)
       assert.notEqual(seen.patient, OTHER)
       assert.equal(seen.family, 'Juniper')
       assert.match(String(seen.fhirUser), /Practitioner\/[A-Za-z0-9.-]+$/)
@@ -201,7 +201,7 @@ describe('foreign clients', () => {
     })
   }
 
-  it('an app that the clinician does not allow gets no code', async () => {
+  it('get no code if the clinician refuses access', async () => {
     const { page } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')

@@ -4,19 +4,19 @@ import express from 'express'
 import { storeOrigins } from '../../src/auth/index.ts'
 import type { Stack } from './stack.ts'
 
-export interface ForeignApp {
+export interface ThirdPartyApp {
   readonly url: string
   close(): Promise<void>
 }
 
 const SCOPE = 'launch openid fhirUser offline_access patient/Patient.rs patient/Observation.rs'
 
-/** An app of someone else's: its own server, registered as a public client that is not first-party. */
-export async function startForeignApp(
+/** A third-party app: its own server, registered as a public client that is not first-party. */
+export async function startThirdPartyApp(
   stack: Stack,
   name: string,
   addRoutes: (app: express.Express, url: string) => void,
-): Promise<ForeignApp> {
+): Promise<ThirdPartyApp> {
   const app = express()
   const server = createServer(app)
   server.listen(0, '127.0.0.1')
