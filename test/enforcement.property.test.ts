@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Resource } from '../src/fhir/index.ts'
-import { chooseResponseRule, mayRelease } from '../src/interceptor/host/response-rule.ts'
+import { chooseResponseRule, mayRelease } from '../src/interceptor/host/check-response.ts'
 import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import { computeAccess, createUserFilter, parsePolicy, parseScopes } from '../src/smart/index.ts'
 import {

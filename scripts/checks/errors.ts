@@ -2,7 +2,7 @@ import type { Sources } from './modules.ts'
 
 /** The type that lists the errors of each module. */
 export const ERROR_TYPES = [
-  { file: 'src/interceptor/refusal.ts', type: 'Refusal' },
+  { file: 'src/interceptor/refuse.ts', type: 'Refusal' },
   { file: 'src/fhir/problem.ts', type: 'FhirReason' },
   { file: 'src/fhir-api/failure.ts', type: 'UpstreamReason' },
   { file: 'src/auth/refusal.ts', type: 'RefusalCode' },

@@ -4,7 +4,7 @@ import { checkRequest } from './decision/check-request.ts'
 import type { Decision } from './decision/decision.ts'
 import { explainOtherPatients } from './decision/explain-denial.ts'
 import { refuse } from './refuse.ts'
-import { readGrant } from './token/read-grant.ts'
+import { readGrant } from './token/check-claims.ts'
 
 const MAX_LISTED_PATIENTS = 5
 

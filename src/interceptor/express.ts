@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
+import { sendRefusal } from './host/hold-response.ts'
 import { createHostGuard } from './host/host-guard.ts'
 import type { HostOptions } from './host/host-options.ts'
-import { sendRefusal } from './host/send-refusal.ts'
 
 /** A request of express or connect: Node's own with the mount path and the parsed body. */
 interface MountedRequest extends IncomingMessage {

@@ -11,14 +11,19 @@ import {
 } from '../smart/index.ts'
 import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'
-import type { Refusal } from './refusal.ts'
-import { refuse } from './refuse.ts'
-import { removeTrailingSlash } from './token/check-claims.ts'
+import { type Refusal, refuse } from './refuse.ts'
+import { readGrant, removeTrailingSlash } from './token/check-claims.ts'
 import { createKeySet, type Fetch } from './token/key-set.ts'
-import { readGrant } from './token/read-grant.ts'
 import { computeRevocationKeys, createRevocations } from './token/revocations.ts'
-import { readTrustedGrant, TRUSTED_ALGORITHMS, type TrustedIssuer } from './token/trusted-issuer.ts'
-import { createVerifier, type Issuer, type Verified, type Verify } from './token/verifier.ts'
+import {
+  createVerifier,
+  type Issuer,
+  readTrustedGrant,
+  TRUSTED_ALGORITHMS,
+  type TrustedIssuer,
+  type Verified,
+  type Verify,
+} from './token/verifier.ts'
 
 export interface InterceptorOptions {
   /** The auth server: issues the tokens and serves `/oauth2/jwks`. */

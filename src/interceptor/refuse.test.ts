@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Refusal } from './refusal.ts'
-import { refuse } from './refuse.ts'
+import { type Refusal, refuse } from './refuse.ts'
 
 function told(refusal: Refusal): readonly unknown[] {
   const { status, headers, outcome, hint, why, by } = refuse(refusal)

@@ -3,6 +3,11 @@
  * Set. It checks signatures and nothing else: what `typ`, `iss`, `aud` and `exp` must be is up to the caller, because
  * it differs between access tokens, ID tokens and client assertions.
  */
-export type { Algorithm } from './algorithms.ts'
-export { computeThumbprint, LARGEST_RSA_KEY_BITS, readKeySet, type VerificationKey } from './key-set.ts'
+export {
+  type Algorithm,
+  computeThumbprint,
+  LARGEST_RSA_KEY_BITS,
+  readKeySet,
+  type VerificationKey,
+} from './key-set.ts'
 export { type Claims, decodeJwt, type Jwt, signJwt, verifySignature } from './token.ts'

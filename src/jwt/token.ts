@@ -1,7 +1,5 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
-import { type Algorithm, SIGNATURE_SCHEMES } from './algorithms.ts'
-import type { VerificationKey } from './key-set.ts'
-
+import { type Algorithm, SIGNATURE_SCHEMES, type VerificationKey } from './key-set.ts'
 export type Claims = Readonly<Record<string, unknown>>
 
 /** A decoded JWT. Do not trust anything in it before `verifySignature`. */

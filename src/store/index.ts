@@ -2,12 +2,23 @@
  * Opens the database that `database-url` names (SQLite or PostgreSQL), migrates it, deletes expired rows, and
  * hashes or encrypts secrets. It contains no queries of other modules: each module has its own queries on `Store`.
  */
-export { watchAvailability } from './availability.ts'
+export {
+  DatabaseUnavailable,
+  describeUnavailable,
+  isDatabaseUnavailable,
+  watchAvailability,
+} from './availability.ts'
 export { type DatabaseTarget, makeFolder, parseDatabaseUrl } from './database-url.ts'
 export { openStore } from './open-store.ts'
-export { openSealer } from './reseal.ts'
 export type { Instant, Schema } from './schema.ts'
-export { createRandomToken, createSealer, isSameText, type SealedFor, type Sealer, sha256 } from './sealer.ts'
+export {
+  createRandomToken,
+  createSealer,
+  isSameText,
+  openSealer,
+  type SealedFor,
+  type Sealer,
+  sha256,
+} from './sealer.ts'
 export type { Store, StoreOptions } from './store.ts'
 export { REFRESH_RETRY_MS, startSweeping, sweep } from './sweep.ts'
-export { DatabaseUnavailable, describeUnavailable, isDatabaseUnavailable } from './unavailable.ts'

@@ -1,11 +1,11 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { describeUnavailable } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
 import { parseDatabaseUrl } from './database-url.ts'
 import type { Migration } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import type { Schema } from './schema.ts'
 import type { OpenedDatabase, Store, StoreOptions } from './store.ts'
-import { describeUnavailable } from './unavailable.ts'
 
 type WithMigrations = Schema & {
   schema_migration: { name: string; applied_at: number }

@@ -8,9 +8,16 @@ import {
   hasCompartment,
   noAccess,
 } from '../../smart/index.ts'
-import type { Method } from '../refusal.ts'
-import { checkChains, isChained } from './check-chains.ts'
-import { checkType, deny, describeInsufficientScope, requireAll, type Target } from './check-type.ts'
+import type { Method } from '../refuse.ts'
+import {
+  checkChains,
+  checkType,
+  deny,
+  describeInsufficientScope,
+  isChained,
+  requireAll,
+  type Target,
+} from './check-type.ts'
 import { decideOperation } from './decide-operation.ts'
 import type { Decision, DecisionContext } from './decision.ts'
 

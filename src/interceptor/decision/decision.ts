@@ -6,7 +6,7 @@ import type {
   GrantedAccess,
   ResourceScope,
 } from '../../smart/index.ts'
-import type { Method, Refusal } from '../refusal.ts'
+import type { Method, Refusal } from '../refuse.ts'
 
 /** Allowed by a granted scope within its access filter, or refused for a reason that the caller may know. */
 export type Decision =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Interaction } from '../../fhir/index.ts'
-import { readForm, readJson } from './body.ts'
+import { readForm, readJson } from './check-exchange.ts'
 
 const resource = { resourceType: 'Condition' }
 const WRITES: readonly Interaction[] = [

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Interaction, Misunderstood } from '../../fhir/index.ts'
+import { findJsonExcess, type Interaction, type Misunderstood } from '../../fhir/index.ts'
 import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
 import { type Entry, readEntries } from '../decision/bundle.ts'
 import { checkRequest } from '../decision/check-request.ts'
 import type { Decision } from '../decision/decision.ts'
-import type { Refusal } from '../refusal.ts'
-import { readJson } from './body.ts'
+import type { Refusal } from '../refuse.ts'
 import { createResponseCheck } from './check-response.ts'
 import { holdResponse } from './hold-response.ts'
 import type { HostOptions } from './host-options.ts'
@@ -130,4 +129,36 @@ const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'The stored resource
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Reads the form of a `_search`, whatever the host's parser made of it. */
+export function readForm(body: unknown): string | undefined {
+  if (typeof body === 'string' || body instanceof Uint8Array) return decodeText(body)
+  if (typeof body !== 'object' || body === null) return undefined
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(body))
+    for (const one of Array.isArray(value) ? value : [value])
+      params.append(name, typeof one === 'string' ? one : '\0')
+  return params.toString()
+}
+
+/** Reads the JSON of a write or a Bundle, which the host may have parsed. Undefined if there is none. */
+export function readJson(interaction: Interaction, body: unknown): unknown {
+  if (!isWrite(interaction) || body === undefined || body === null) return undefined
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return body
+  try {
+    const text = decodeText(body)
+    return findJsonExcess(text) ? '' : JSON.parse(text)
+  } catch {
+    // Not a resource, so the content check refuses it.
+    return ''
+  }
+}
+
+function isWrite({ kind }: Interaction): boolean {
+  return kind === 'create' || kind === 'bundle' || kind.startsWith('update') || kind.startsWith('patch')
+}
+
+function decodeText(body: string | Uint8Array): string {
+  return typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
 }

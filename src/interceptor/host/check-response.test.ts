@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Interaction } from '../../fhir/index.ts'
+import { type Interaction, parseInteraction } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess } from '../../smart/index.ts'
 import { makeBundle, makeCondition } from '../testing/test-host.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
-import { createResponseCheck } from './check-response.ts'
+import { chooseResponseRule, createResponseCheck, mayRelease } from './check-response.ts'
 
 const OWN: AccessFilter = [{ patient: '1' }]
+
 const limited: Access = { filterFor: () => OWN }
+
 const read: Interaction = { kind: 'read', type: 'Condition', id: '1', params: [] }
+
 const search: Interaction = { kind: 'search-type', type: 'Condition', params: [] }
+
 const create: Interaction = { kind: 'create', type: 'Condition' }
 
 function verdict(interaction: Interaction, status: number, body: unknown, entries: Interaction[] = []) {
@@ -19,6 +23,7 @@ function verdict(interaction: Interaction, status: number, body: unknown, entrie
   const answer = judge({ status, body: Buffer.from(text) })
   return typeof answer === 'string' ? answer : [answer.allowed, answer.status, answer.outcome.issue[0]?.code]
 }
+
 const OUTSIDE = [false, 403, 'forbidden']
 
 describe('answerJudge', () => {
@@ -77,5 +82,81 @@ describe('answerJudge', () => {
       { resourceType: 'Bundle', entry: [{ response: { status: '404 Not Found' } }] },
     ])
       assert.deepEqual(answered(body), OUTSIDE, JSON.stringify(body))
+  })
+})
+
+/** Tells the permission that was asked for. */
+const access: Access = { filterFor: (_, permission) => [{ id: permission }] }
+
+function interactionOf(line: string): Interaction {
+  const [method = '', url = ''] = line.split(' ')
+  const [path = '', query = ''] = url.split('?')
+  const interaction = parseInteraction({ method, path, query, headers: {} })
+  assert(interaction.kind !== 'misunderstood', line)
+  return interaction
+}
+
+const SHOWN: Readonly<Record<string, string>> = {
+  'GET /metadata': 'r one',
+  'GET /.well-known/smart-configuration': 'r one',
+  'GET /Condition/1': 'r one',
+  'GET /Condition/1/_history/2': 'r one',
+  'GET /Condition/1/_history': 'r many',
+  'GET /Condition/_history': 's many',
+  'GET /_history': 's many',
+  'GET /Condition?code=1': 's many',
+  'GET /': 's many',
+  'GET /Patient/1/Condition': 's many',
+  'GET /Patient/1/$everything': 's many',
+  'POST /': 's many',
+  'POST /Condition': 'r one written',
+  'PUT /Condition/1': 'r one written',
+  'PUT /Condition?code=1': 'r one written',
+  'PATCH /Condition/1': 'r one written',
+  'PATCH /Condition?code=1': 'r one written',
+  'DELETE /Condition/1': 'r one written',
+  'DELETE /Condition?code=1': 'r one written',
+}
+
+describe('showsOf', () => {
+  for (const [line, expected] of Object.entries(SHOWN))
+    it(`tells what ${line} shows`, () => {
+      const { filter, many, written } = chooseResponseRule(interactionOf(line), access)
+      const [limit] = filter('Condition')
+      assert(typeof limit === 'object')
+      assert.equal([limit.id, many ? 'many' : 'one', ...(written ? ['written'] : [])].join(' '), expected)
+    })
+})
+
+describe('isShown', () => {
+  const own = { filter: () => [{ patient: '1' }], written: false }
+  const bundle = (entry: unknown) => ({ resourceType: 'Bundle', entry })
+
+  it('checks the entries of a Bundle only if the response may be one', () => {
+    const one = bundle([{ resource: makeCondition('1') }])
+    assert.equal(mayRelease(one, { ...own, many: true }, fhirBaseUrl), true)
+    assert.equal(mayRelease(one, { ...own, many: false }, fhirBaseUrl), false)
+    assert.equal(mayRelease(bundle([{ request: {} }]), { ...own, many: true }, fhirBaseUrl), true)
+    assert.equal(mayRelease(bundle(undefined), { ...own, many: true }, fhirBaseUrl), true)
+  })
+
+  it('does not release what it cannot read', () => {
+    for (const entry of [
+      'x',
+      {},
+      5,
+      { every: 'x' },
+      [null],
+      ['x'],
+      [{ resource: null }],
+      [{ resource: 'x' }],
+    ])
+      assert.equal(
+        mayRelease(bundle(entry), { ...own, many: true }, fhirBaseUrl),
+        false,
+        JSON.stringify(entry),
+      )
+    for (const body of [undefined, null, 'x', [], {}])
+      assert.equal(mayRelease(body, { ...own, many: true }, fhirBaseUrl), false)
   })
 })

@@ -10,8 +10,7 @@ import {
 import { createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
-import { readForm } from './body.ts'
-import { checkExchange, type Exchange } from './check-exchange.ts'
+import { checkExchange, type Exchange, readForm } from './check-exchange.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
 import type { HostOptions } from './host-options.ts'
 

@@ -10,8 +10,8 @@ import {
   type SearchClause,
 } from '../../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from '../../smart/index.ts'
-import { isChained } from '../decision/check-chains.ts'
-import type { Refusal } from '../refusal.ts'
+import { isChained } from '../decision/check-type.ts'
+import type { Refusal } from '../refuse.ts'
 
 /**
  * Refuses requests that a host without access control cannot limit: it searches all of its data and overwrites whatever

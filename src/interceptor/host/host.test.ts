@@ -3,8 +3,7 @@ import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { expressInterceptor, getAuthorization } from '../index.ts'
-import { leakyHosts } from '../testing/leaky-hosts.ts'
-import { auth, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
+import { auth, leakyHosts, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
 import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 
 /** `fetch` does not let a page set the headers of a preflight. */

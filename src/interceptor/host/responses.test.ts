@@ -3,8 +3,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { type Handler, leakyHosts } from '../testing/leaky-hosts.ts'
-import { makeBundle, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
+import {
+  type Handler,
+  leakyHosts,
+  makeBundle,
+  makeCondition,
+  NOT_WITHIN,
+  TestHost,
+} from '../testing/test-host.ts'
 import { holdResponse } from './hold-response.ts'
 
 for (const [name, start] of Object.entries(leakyHosts))

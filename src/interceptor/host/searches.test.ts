@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { leakyHosts } from '../testing/leaky-hosts.ts'
-import { makeBundle, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
+import { leakyHosts, makeBundle, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
 
 for (const [name, start] of Object.entries(leakyHosts))

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { checkClaims, type ExpectedToken, removeTrailingSlash } from './check-claims.ts'
+import { fhirBaseUrl } from '../testing/test-issuer.ts'
+import { checkClaims, type ExpectedToken, readGrant, removeTrailingSlash } from './check-claims.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
+
 const seconds = NOW / 1000
+
 const expected: ExpectedToken = {
   issuer: 'http://auth.test',
   audiences: ['http://fhir.test/fhir'],
   algorithms: ['RS256'],
 }
+
 const HEADER = { alg: 'RS256', typ: 'at+jwt', kid: 'k' }
+
 const CLAIMS = { iss: 'http://auth.test', aud: 'http://fhir.test/fhir', exp: seconds + 1 }
 
 function fault(header: object, claims: object, more: Partial<ExpectedToken> = {}): string | undefined {
@@ -76,5 +81,54 @@ describe('withoutSlash', () => {
       'http://a/b',
       '',
     ])
+  })
+})
+
+describe('grantOf', () => {
+  it('reads scopes, patient, user, subject, client and token id', () => {
+    const { scopes, ...grant } = readGrant(
+      {
+        ...{ scope: 'openid patient/*.rs', patient: '1', fhirUser: `${fhirBaseUrl}/Practitioner/2` },
+        ...{ sub: 'c-1', client_id: 'app', jti: 'g.t' },
+      },
+      fhirBaseUrl,
+    )
+    assert.deepEqual(
+      scopes.map(it => it.text),
+      ['openid', 'patient/*.rs'],
+    )
+    assert.deepEqual(grant, {
+      patient: '1',
+      fhirUser: { type: 'Practitioner', id: '2' },
+      subject: 'c-1',
+      clientId: 'app',
+      tokenId: 'g.t',
+    })
+  })
+
+  it('ignores a claim that cannot be read', () => {
+    const nobody = { scopes: [] }
+    assert.deepEqual(readGrant({}, fhirBaseUrl), nobody)
+    for (const patient of [5, null, '', '..', 'a b', 'Patient/1', ['1'], 'a'.repeat(65)])
+      assert.deepEqual(readGrant({ patient }, fhirBaseUrl), nobody, String(patient))
+    for (const fhirUser of [
+      5,
+      null,
+      '',
+      'Practitioner',
+      'http://other.test/Practitioner/2',
+      'Device/2',
+      'Group/2',
+    ])
+      assert.deepEqual(readGrant({ fhirUser }, fhirBaseUrl), nobody, String(fhirUser))
+    assert.deepEqual(readGrant({ sub: 5, client_id: null, jti: ['x'], scope: 5 }, fhirBaseUrl), nobody)
+  })
+
+  it('accepts every user type of FHIR, and ignores the version', () => {
+    for (const type of ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Person'])
+      assert.deepEqual(readGrant({ fhirUser: `${type}/2/_history/3` }, fhirBaseUrl).fhirUser, {
+        type,
+        id: '2',
+      })
   })
 })

@@ -1,5 +1,7 @@
+import { isId, parseReference } from '../../fhir/index.ts'
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
-import type { Refusal } from '../refusal.ts'
+import { type Grant, parseScopes } from '../../smart/index.ts'
+import type { Refusal } from '../refuse.ts'
 
 /** What a token must contain. */
 export interface ExpectedToken {
@@ -12,7 +14,7 @@ export interface ExpectedToken {
   readonly algorithms: readonly Algorithm[]
 }
 
-export type TokenFault = Extract<Refusal, { kind: 'bad-token' | 'expired-token' }>
+type TokenFault = Extract<Refusal, { kind: 'bad-token' | 'expired-token' }>
 
 // Clocks differ. The leeway applies to `nbf`, never to `exp`.
 const LEEWAY_SECONDS = 5
@@ -68,4 +70,26 @@ export function rejectTooLarge(why: string): TokenFault {
 
 export function rejectToken(why: string): TokenFault {
   return { kind: 'bad-token', why }
+}
+
+const USERS: ReadonlySet<string> = new Set([
+  'Practitioner',
+  'PractitionerRole',
+  'Patient',
+  'RelatedPerson',
+  'Person',
+])
+
+/** Reads the grant from the claims of a verified token. An unreadable `patient` or `fhirUser` claim is ignored. */
+export function readGrant(claims: Readonly<Record<string, unknown>>, fhirBaseUrl: string): Grant {
+  const { patient, fhirUser, sub, client_id, jti } = claims
+  const user = typeof fhirUser === 'string' ? parseReference(fhirUser, fhirBaseUrl) : undefined
+  return {
+    scopes: parseScopes(claims.scope),
+    ...(typeof patient === 'string' && isId(patient) && { patient }),
+    ...(user && USERS.has(user.type) && { fhirUser: { type: user.type, id: user.id } }),
+    ...(typeof sub === 'string' && { subject: sub }),
+    ...(typeof client_id === 'string' && { clientId: client_id }),
+    ...(typeof jti === 'string' && { tokenId: jti }),
+  }
 }

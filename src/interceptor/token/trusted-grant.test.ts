@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
-import { readTrustedGrant, type TrustedIssuer } from './trusted-issuer.ts'
+import { readTrustedGrant, type TrustedIssuer } from './verifier.ts'
 
 const trusted: TrustedIssuer = { issuer: 'http://other.test', jwksUrl: 'http://other.test/jwks' }
 const grantOf = (claims: Readonly<Record<string, unknown>>, more: Partial<TrustedIssuer> = {}) =>

@@ -1,9 +1,15 @@
 import { LruMap } from '../../cache/index.ts'
 import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
-import { decodeJwt, type Jwt, verifySignature } from '../../jwt/index.ts'
-import { type Grant, hasTooManyCombined, MOST_COMBINED_PARAMETERS, type Scope } from '../../smart/index.ts'
-import type { Refusal } from '../refusal.ts'
-import { checkClaims, type ExpectedToken, rejectToken, rejectTooLarge } from './check-claims.ts'
+import { type Algorithm, decodeJwt, type Jwt, verifySignature } from '../../jwt/index.ts'
+import {
+  type Grant,
+  hasTooManyCombined,
+  MOST_COMBINED_PARAMETERS,
+  PORTAL_CLIENT,
+  type Scope,
+} from '../../smart/index.ts'
+import type { Refusal } from '../refuse.ts'
+import { checkClaims, type ExpectedToken, readGrant, rejectToken, rejectTooLarge } from './check-claims.ts'
 import type { KeySet } from './key-set.ts'
 
 export type Verify = typeof verifySignature
@@ -15,7 +21,7 @@ export interface Issuer<Caller> extends ExpectedToken {
   readonly createCaller: (grant: Grant) => Caller
 }
 
-export interface VerifierOptions<Caller> {
+interface VerifierOptions<Caller> {
   /** The accepted issuers, our auth server first. */
   readonly issuers: readonly [Issuer<Caller>, ...Issuer<Caller>[]]
   readonly clock: () => number
@@ -28,7 +34,7 @@ export type Verified<Caller> =
   /** The token was valid and has expired. */
   | { readonly kind: 'expired'; readonly caller: Caller }
 
-export interface Verifier<Caller> {
+interface Verifier<Caller> {
   /** Verifies the token of an Authorization header; synchronously if the token was seen before. */
   verify(authorization: string | undefined): Verified<Caller> | Promise<Verified<Caller>>
   /** Forgets every verified token. */
@@ -108,4 +114,54 @@ export function readBearer(authorization: string | undefined): Bearer {
   if (authorization === undefined || !/^bearer +\S/i.test(authorization)) return { kind: 'none' }
   const token = authorization.slice('bearer'.length).trim()
   return token.length <= TOKEN_CHARACTERS ? { kind: 'token', token } : { kind: 'too-long' }
+}
+
+/** Another issuer whose access tokens are accepted. */
+export interface TrustedIssuer {
+  /** The exact `iss` of its tokens. */
+  readonly issuer: string
+  readonly jwksUrl: string
+  /** One of these must be the `aud` of its tokens; by default the FHIR base. */
+  readonly audiences?: readonly string[] | undefined
+  /**
+   * The `typ` of its access tokens; by default `at+jwt`. If its ID tokens have the same `typ`, only the audience
+   * distinguishes them.
+   */
+  readonly types?: readonly string[] | undefined
+  /** Claim names; a dot leads into an object. By default `patient`, `fhirUser` and `scope`. */
+  readonly patientClaim?: string | undefined
+  readonly fhirUserClaim?: string | undefined
+  readonly scopeClaim?: string | undefined
+}
+
+/** The algorithms that a trusted issuer may sign with. */
+export const TRUSTED_ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'PS256', 'ES256', 'ES384']
+
+/** Reads the grant from the claims of a verified token of the issuer. */
+export function readTrustedGrant(claims: Jwt['claims'], trusted: TrustedIssuer, fhirBaseUrl: string): Grant {
+  const { issuer, patientClaim = 'patient', fhirUserClaim = 'fhirUser', scopeClaim = 'scope' } = trusted
+  const patient = findClaim(claims, patientClaim)
+  const { clientId, ...grant } = readGrant(
+    {
+      ...claims,
+      scope: findClaim(claims, scopeClaim),
+      fhirUser: findClaim(claims, fhirUserClaim),
+      // Some issuers send a reference.
+      patient: typeof patient === 'string' ? patient.replace(/^Patient\//, '') : undefined,
+    },
+    fhirBaseUrl,
+  )
+  // Only our own auth server issues tokens of the portal.
+  return { ...grant, issuer, ...(clientId !== undefined && clientId !== PORTAL_CLIENT && { clientId }) }
+}
+
+/** Finds a claim by its full name, which may be a URL with dots, or by a path of names. */
+function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  let value: unknown = claims
+  for (const part of name.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
+    value = (value as Readonly<Record<string, unknown>>)[part]
+  }
+  return value
 }

@@ -1,9 +1,13 @@
 import { type Driver, Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 import pg from 'pg'
-import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
+import {
+  type Availability,
+  DatabaseUnavailable,
+  listProbeStatements,
+  watchAvailability,
+} from '../availability.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase, StoreOptions } from '../store.ts'
-import { DatabaseUnavailable } from '../unavailable.ts'
 
 const PROBE_MS = 1000
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { collectPatchedParts } from './patched-parts.ts'
+import { collectPatchedParts } from './check-content.ts'
 
 const collect = (...patch: readonly unknown[]) => collectPatchedParts(patch, 'Observation')
+
 const add = (path: unknown, value: unknown) => ({ op: 'add', path, value })
+
 const remove = (path: string) => ({ op: 'remove', path })
 
 describe('collectPatchedParts, of a JSON Patch', () => {
