@@ -4,7 +4,6 @@ import type { AuditRecord } from '../record.ts'
 import { withUnknownOutcome } from '../trail/intents.ts'
 import { type AuditTrail, openAuditTrail } from './audit-trail.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
-import { createRecord } from './to-record.ts'
 
 export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
   /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
@@ -25,8 +24,8 @@ export interface FhirAuditOptions {
 }
 
 export function fhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
-  const begunRecord = (begun: FinishedRequest) =>
-    createRecord({ ...begun, grant: begun.authenticated?.grant }, fhirBaseUrl)
+  // That of a Bundle is filed under the patients of its entries.
+  const begunRecord = (begun: FinishedRequest) => createRecords(begun, fhirBaseUrl)[0]
   return {
     ...openAuditTrail(store, fhirBaseUrl),
     prepare: auditor.prepare,

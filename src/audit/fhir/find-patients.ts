@@ -3,6 +3,7 @@ import {
   type Interaction,
   isRecord,
   isResourceType,
+  isWriting,
   listCompartmentParameters,
   type Misunderstood,
   parseReference,
@@ -148,11 +149,16 @@ export function findPatients(request: AuditedRequest, fhirBaseUrl: string): read
   const only = grant && by !== 'fhirUser' ? findOnlyPatient(grant) : undefined
   // The request line would reveal which other patients the app asked for.
   if (only !== undefined) return named.every(it => it === only) ? [only] : [only, OTHERS]
-  const isDone = refusal === undefined && status < 400
+  const isDone = refusal === undefined && (status < 400 || isUncertain(request))
   const touched = isDone ? findTouchedPatients(request, { fhirBaseUrl, findStored: request.findStored }) : []
   if (touched.length === 0)
     return named.length > 0 && named.every(it => it === grant?.patient) ? named.slice(0, 1) : []
   return limitPatients(named.every(it => touched.includes(it)) ? touched : [...touched, OTHERS])
+}
+
+/** Whether a failed request may have changed data: the response of an upstream can be lost. */
+function isUncertain({ interaction, status }: AuditedRequest): boolean {
+  return status >= 500 && interaction.kind !== 'misunderstood' && isWriting(interaction)
 }
 
 /** Without duplicates, limited, and with `OTHERS` last. */
@@ -177,7 +183,7 @@ function findTouchedPatients(request: AuditedRequest, lookup: PatientLookup): re
     case 'update':
     case 'update-conditional':
       // With If-None-Exist, the sent resource may not have been written.
-      return interaction.kind === 'create' && status !== 201
+      return interaction.kind === 'create' && status === 200
         ? [...carried, ...findWrittenPatients(request, lookup, carried.length > 0)]
         : [...carried, ...findSentPatients(request, lookup), ...findWrittenPatients(request, lookup, true)]
     case 'patch':

@@ -38,7 +38,11 @@ export interface FinishedRequest {
   readonly clientAddress?: string | undefined
 }
 
-export function createRecords(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditRecord[] {
+/** The record of the request and, for a Bundle, those of its entries. */
+export function createRecords(
+  finished: FinishedRequest,
+  fhirBaseUrl: string,
+): readonly [AuditRecord, ...AuditRecord[]] {
   const { interaction, authenticated, rejectedGrant, problem, responseBody } = finished
   const refusal = problem && findRefusal(problem)
   const anonymous = authenticated === undefined && rejectedGrant === undefined
@@ -78,8 +82,10 @@ function findRefusal(found: { readonly problem: string }): Refused | string | un
   }
 }
 
+/** A transaction that failed because of one entry. */
 interface EntryFailed {
   readonly problem: 'entry-failed'
+  readonly entry: number
   readonly cause: { readonly problem: string }
 }
 
@@ -101,9 +107,7 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
         ? interaction.text
         : decision && !decision.allowed
           ? decision
-          : outcome?.status === 403
-            ? OUTSIDE_ACCESS
-            : undefined
+          : findContentRefusal(place, outcome, finished.problem)
     return {
       ...{ at, requestId, clientAddress, interaction, refusal, findStored },
       requestBody: resources[place],
@@ -118,6 +122,17 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
       before: outcome?.before,
     }
   })
+}
+
+/** A batch refuses an entry with a status of its own; a transaction fails because of one. */
+function findContentRefusal(
+  place: number,
+  outcome: EntryOutcome | undefined,
+  problem: FinishedRequest['problem'],
+): Refused | string | undefined {
+  if (outcome?.status === 403) return OUTSIDE_ACCESS
+  const failed = problem as FhirProblem | EntryFailed | undefined
+  return failed?.problem === 'entry-failed' && failed.entry === place ? findRefusal(failed.cause) : undefined
 }
 
 interface EntryOutcome extends Pick<FinishedRequest, 'status' | 'responseBody' | 'location' | 'before'> {

@@ -146,6 +146,28 @@ describe('auditEventOf', () => {
     assert.deepEqual(requestors({ ...bare, address: '127.0.0.1' }), ['undefined true true'])
   })
 
+  it('names a backend service as an app, not as a clinician', () => {
+    const service = { client_id: 'nightly', subject: 'nightly', fhir_user: null }
+    for (const kind of ['token', 'fhir']) {
+      const { agent, subtype } = toAuditEvent({ ...full, ...service, kind }) as unknown as {
+        agent: readonly { requestor: boolean; who: object }[]
+        subtype: readonly { display: string }[]
+      }
+      assert.deepEqual(
+        agent.map(it => [it.requestor, it.who]),
+        [[true, { identifier: { system: 'urn:sallyport:client-id', value: 'nightly' } }]],
+      )
+      assert.doesNotMatch(subtype[0]?.display ?? '', /code/)
+    }
+  })
+
+  it('uses only roles of the object-role code system of R4', () => {
+    for (const record of [full, { ...full, patients: ' juniper * ', repeats: 7 }]) {
+      const { entity } = toAuditEvent(record) as unknown as { entity: readonly { role?: { code: string } }[] }
+      for (const { role } of entity) assert.ok(role === undefined || Number(role.code) <= 24)
+    }
+  })
+
   it('names each of several patients, and that there are others', () => {
     const event = toAuditEvent({ ...full, patient_id: null, patients: ' juniper ashlar * ' })
     assert.deepEqual([...findCompartmentPatients(event, BASE)].sort(), ['ashlar', 'juniper'])

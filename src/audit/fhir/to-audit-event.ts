@@ -33,7 +33,7 @@ const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding
   logout: [authentication, dicom('110123', 'Logout')],
   launch: [application, own('launch', 'App launched for a patient')],
   authorize: [authentication, own('authorize', 'App requested access')],
-  token: [authentication, own('token', 'Tokens issued for a code')],
+  token: [authentication, own('token', 'Tokens issued')],
   refresh: [authentication, own('refresh', 'Tokens renewed')],
   revoke: [authentication, own('revoke', 'Access of an app revoked')],
   register: [application, own('register', 'App registered')],
@@ -172,8 +172,9 @@ function isOfAppAlone({ kind, reason }: KeptRecord): boolean {
   return kind === 'token' || kind === 'refresh' || (kind === 'revoke' && reason !== null)
 }
 
-function userOf({ subject, fhir_user }: KeptRecord): object | undefined {
-  if (subject === null && fhir_user === null) return undefined
+/** The subject of a backend service's token is the client itself. */
+function userOf({ subject, fhir_user, client_id }: KeptRecord): object | undefined {
+  if (fhir_user === null && (subject === null || subject === client_id)) return undefined
   return {
     ...(fhir_user !== null && { reference: fhir_user }),
     ...(subject !== null && { identifier: { system: OWN.clinician, value: subject } }),
@@ -221,7 +222,6 @@ function named(system: string, value: string): object {
   return {
     what: { identifier: { system, value } },
     type: ENTITY_TYPES.other,
-    role: ENTITY_ROLES.element,
   }
 }
 
@@ -238,7 +238,6 @@ const ENTITY_ROLES = {
   patient: coding(ROLES, '1', 'Patient'),
   domain: coding(ROLES, '4', 'Domain Resource'),
   query: coding(ROLES, '24', 'Query'),
-  element: coding(ROLES, '26', 'Processing Element'),
 }
 
 function coding(system: string, code: string, display: string): Coding {

@@ -73,6 +73,24 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
   })
 
+  it('is filed under the former patient of a resource that a Bundle moves, whoever sends it', async () => {
+    const of = (id: string, patient: string) => ({
+      ...{ resourceType: 'Condition', id, subject: { reference: `Patient/${patient}` } },
+    })
+    for (const caller of ['all', 'clinician'])
+      for (const type of ['batch', 'transaction']) {
+        const id = `moved-${caller}-${type}`
+        await fhir.as('all')(`PUT Condition/${id}`, of(id, 'ashlar'))
+        const entry = [{ resource: of(id, 'juniper'), request: { method: 'PUT', url: `Condition/${id}` } }]
+        assert.equal((await fhir.as(caller)('POST ', { resourceType: 'Bundle', type, entry })).status, 200)
+        const [one, whole] = await findRecords(store, { limit: 2 })
+        assert.deepEqual([one?.patients, whole?.patients], [' juniper ashlar ', ' juniper ashlar '], id)
+        const removal = [{ request: { method: 'DELETE', url: `Condition/${id}` } }]
+        await fhir.as(caller)('POST ', { resourceType: 'Bundle', type, entry: removal })
+        assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper', id)
+      }
+  })
+
   it("files what is too long to be looked into as anybody's, and lets it pass by", async () => {
     const note = [{ text: 'x'.repeat(LIMIT) }]
     const short = { resourceType: 'Condition', id: 'short', subject: { reference: 'Patient/ashlar' } }
@@ -91,7 +109,7 @@ describe('the audit trail of the gateway', () => {
   it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {
     const { status, body } = await fhir.as('all')('GET AuditEvent?subtype=update')
     assert.equal(status, 200)
-    assert.equal(body.total, 7)
+    assert.equal(body.total, 15)
     const id = body.entry?.[0]?.resource?.id
     assert.equal((await fhir.as('all')(`GET AuditEvent/${id}`)).status, 200)
     assert.equal((await fhir.as('all')('POST AuditEvent', { resourceType: 'AuditEvent' })).status, 405)

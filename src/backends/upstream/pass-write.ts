@@ -2,6 +2,7 @@ import {
   formatExact,
   type Interaction,
   isResource,
+  isWriting,
   type Params,
   parseEntries,
   parseSearch,
@@ -50,7 +51,7 @@ export async function passWrite(
     return isUnchecked(context, request)
       ? passThrough(context, request, toUpstreamRequest(context, request))
       : undefined
-  return request.interaction.kind === 'bundle' && isUncheckedBundle(request, context.baseUrl)
+  return request.interaction.kind === 'bundle' && isUncheckedBundle(request, context)
     ? passThrough(context, request, toBundleRequest(context, request))
     : undefined
 }
@@ -75,10 +76,14 @@ function isUnchecked(
   { isRecorded, baseUrl }: GatewayContext,
   { interaction, access }: FhirRequest<Write>,
 ): boolean {
-  if (isRecorded && interaction.kind !== 'create') return false
+  if (isRecorded && hasFormerPatient(interaction)) return false
   if (hasCondition(interaction, baseUrl)) return false
   const { permission } = WRITES[interaction.kind]
   return seesAll(access) && access.filterFor(interaction.type, permission) === 'everything'
+}
+
+function hasFormerPatient(interaction: Interaction): boolean {
+  return isWriting(interaction) && interaction.kind !== 'create'
 }
 
 /** Whether a write has a condition whose matches can be compared with it: then the upstream does not decide alone. */
@@ -137,14 +142,15 @@ function writeHeaders(urls: GatewayContext['urls'], request: FhirRequest<Write>)
   }
 }
 
-function isUncheckedBundle(bundle: FhirRequest, baseUrl: string): boolean {
+function isUncheckedBundle(bundle: FhirRequest, { baseUrl, isRecorded }: GatewayContext): boolean {
   if (!doesAll(bundle.access)) return false
   const parsed = parseEntries(bundle.body, baseUrl)
   return (
     !isFailure(parsed) &&
     parsed.entries.every(entry => {
       const request = toEntryRequest(bundle, entry)
-      return !isFailure(request) && isUncheckedEntry(request.interaction, baseUrl)
+      if (isFailure(request) || (isRecorded && hasFormerPatient(request.interaction))) return false
+      return isUncheckedEntry(request.interaction, baseUrl)
     })
   )
 }

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Authenticated, fullAccess } from '../../smart/index.ts'
+import { OUTCOME_UNKNOWN } from '../record.ts'
+import { createRecords, type FinishedRequest } from './finished.ts'
+
+const BASE = 'http://fhir.test/fhir'
+const authenticated: Authenticated = {
+  allowed: true,
+  grant: { scopes: [{ kind: 'resource', context: 'system' } as never] },
+  decide: () => ({ allowed: true, access: fullAccess, by: 'system/*.cruds' }),
+}
+
+const condition = (patient: string) => ({
+  ...{ resourceType: 'Condition', subject: { reference: `Patient/${patient}` } },
+})
+const requestBody = {
+  resourceType: 'Bundle',
+  type: 'transaction',
+  entry: [
+    { resource: condition('juniper'), request: { method: 'POST', url: 'Condition' } },
+    { resource: condition('ashlar'), request: { method: 'PUT', url: 'Condition/c' } },
+    { request: { method: 'GET', url: 'Patient/quince' } },
+  ],
+}
+
+function finish(outcome: Pick<FinishedRequest, 'status'> & Partial<FinishedRequest>): FinishedRequest {
+  return {
+    ...{ at: 1, method: 'POST', address: '', interaction: { kind: 'bundle' }, by: 'entries' },
+    ...{ authenticated, requestBody, ...outcome },
+  }
+}
+
+describe('createRecords', () => {
+  it('files a transaction with an unknown outcome under every patient that it names', () => {
+    const [whole] = createRecords(finish({ status: OUTCOME_UNKNOWN }), BASE)
+    assert.deepEqual(whole.patients, ['juniper', 'ashlar', 'quince'])
+  })
+
+  for (const status of [500, 502, 503, 504])
+    it(`files a transaction that failed with ${status} under every patient whose data it may have changed`, () => {
+      const [whole, ...entries] = createRecords(finish({ status }), BASE)
+      assert.deepEqual(whole.patients, ['juniper', 'ashlar'])
+      assert.deepEqual(
+        entries.map(it => it.patient),
+        ['juniper', 'ashlar', undefined],
+      )
+    })
+
+  it('files a transaction that was not performed under no patient', () => {
+    const [whole] = createRecords(finish({ status: 412 }), BASE)
+    assert.deepEqual([whole.patient, whole.patients], [undefined, undefined])
+  })
+
+  it('records the entry that a transaction was refused for as refused, and only that one', () => {
+    const problem = { problem: 'entry-failed', entry: 1, cause: { problem: 'outside-access' } }
+    const [whole, ...entries] = createRecords(finish({ status: 403, problem }), BASE)
+    assert.deepEqual([whole.allowed, whole.status], [false, 403])
+    assert.deepEqual(
+      entries.map(it => [it.allowed, it.reason]),
+      [
+        [true, undefined],
+        [false, 'Not within the granted patient, user or filter.'],
+        [true, undefined],
+      ],
+    )
+  })
+})
