@@ -45,7 +45,7 @@ export function testAccess(target: Target): void {
       assert.equal((await fhir('GET Patient/ann')).headers['www-authenticate'], 'Bearer')
     })
 
-    it('answers what is public without one', async () => {
+    needs(target, 'metadata')('answers what is public without one', async () => {
       for (const line of ['GET metadata', 'GET .well-known/smart-configuration', 'HEAD metadata'])
         assert.equal((await fhir(line)).status, 200, line)
       assert.equal((await fhir('OPTIONS Patient')).status, 204)
@@ -112,15 +112,22 @@ export function testAccess(target: Target): void {
       assert.equal(issueOf(await fhir.as('user')('GET Practitioner/none')), NOT_WITHIN)
     })
 
-    it('answers 410 for what was deleted inside, 404 for what the grant itself names', async () => {
-      assert.equal((await ann('GET Condition/gone-a')).status, 410)
-      const lonely = await start({ guard: guardOf({ ann: patientAccess('ann') }) })
-      assert.equal((await lonely.as('ann')('GET Patient/ann')).status, 404)
-      assert.equal(issueOf(await lonely.as('ann')('GET Patient/bob')), NOT_WITHIN)
-      await lonely.close()
-    })
+    needs(target, 'deleted-versions')(
+      'answers 410 for what was deleted inside, 404 for what the grant itself names',
+      async () => {
+        assert.equal((await ann('GET Condition/gone-a')).status, 410)
+        const lonely = await start({ guard: guardOf({ ann: patientAccess('ann') }) })
+        assert.equal((await lonely.as('ann')('GET Patient/ann')).status, 404)
+        assert.equal(issueOf(await lonely.as('ann')('GET Patient/bob')), NOT_WITHIN)
+        await lonely.close()
+      },
+    )
 
-    it('judges each version by its own content and by the current version', async () => {
+    needs(
+      target,
+      'numbered-versions',
+      'deleted-versions',
+    )('judges each version by its own content and by the current version', async () => {
       for (const version of [1, 2, 3, 4])
         assert.equal(issueOf(await ann(`GET Condition/moved/_history/${version}`)), NOT_WITHIN)
       for (const [version, status] of [200, 403, 200, 403].entries())
@@ -170,7 +177,7 @@ export function testAccess(target: Target): void {
       )
     })
 
-    it('deletes only inside, and answers one way outside', async () => {
+    needs(target, 'deleted-versions')('deletes only inside, and answers one way outside', async () => {
       await all('PUT Condition/x', condition('x', 'ann'))
       assert.equal((await ann('DELETE Condition/x')).status, 204)
       assert.equal((await ann('DELETE Condition/x')).status, 204)
@@ -179,7 +186,7 @@ export function testAccess(target: Target): void {
       assert.equal((await all('GET Condition/cb')).status, 200)
     })
 
-    it('uses no condition as an oracle', async () => {
+    needs(target, 'conditional-writes')('uses no condition as an oracle', async () => {
       const header = { 'if-none-exist': 'recorded-date=2021' }
       const { id: _, ...mine } = condition('x', 'ann')
       assert.equal((await ann('POST Condition', mine, header)).status, 201, 'a match outside is no match')
@@ -188,7 +195,11 @@ export function testAccess(target: Target): void {
       assert.equal(issueOf(await ann('PUT Condition?recorded-date=2021', condition('cb', 'ann'))), NOT_WITHIN)
     })
 
-    it('takes a condition as HAPI writes it, for the posted type of this server alone', async () => {
+    needs(
+      target,
+      'conditional-writes',
+      'transactions',
+    )('takes a condition as HAPI writes it, for the posted type of this server alone', async () => {
       const { id: _, ...mine } = condition('x', 'ann', { recordedDate: '2019-07-01' })
       const post = (value: string) => ann('POST Condition', mine, { 'if-none-exist': value })
       const made = await post(`${BASE}/Condition?recorded-date=2019-07-01`)
@@ -226,7 +237,7 @@ export function testAccess(target: Target): void {
       await all(`DELETE Condition/${made.body.id}`)
     })
 
-    it('is answered with the minimum where the caller may not read', async () => {
+    needs(target, 'locations')('is answered with the minimum where the caller may not read', async () => {
       const { id: _, ...mine } = condition('x', 'ann')
       const reply = await fhir.as('creator')('POST Condition', mine)
       assert.deepEqual([reply.status, reply.text], [201, ''])

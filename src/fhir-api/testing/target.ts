@@ -6,6 +6,9 @@ export const CAPABILITIES = {
   'update-as-create': 'PUT creates a resource under an id that the client chooses, answers 201',
   'numbered-versions': 'the versions of a resource are 1, 2, 3',
   'deleted-versions': 'a deleted resource is 410, and its versions can still be read',
+  metadata: 'a CapabilityStatement',
+  locations: 'a created resource is answered with Location and Last-Modified',
+  validation: 'content that is not valid R4 is refused',
   history: 'the history of a resource, a type and the system, deletions included',
   'conditional-writes': 'If-None-Exist and conditional PUT, PATCH, DELETE',
   transactions: 'a Bundle of type transaction is carried out as a whole',
@@ -21,6 +24,8 @@ export const CAPABILITIES = {
   'whole-compartments': 'GET Patient/[id]/*',
   everything: '$everything',
   'dangling-references': 'a reference may name a resource that does not exist',
+  'reference-lists': 'a search by several references, separated by commas',
+  'same-responses': 'reads with 304 and _elements, and Prefer, as the embedded server has them',
   'same-refusals': 'the server refuses requests with the same status and text as the embedded server',
   'empty-server': 'no data of others',
 } as const
@@ -43,7 +48,7 @@ export interface Target {
   readonly onResult?: (result: TestResult) => void
 }
 
-type DefineTest = (title: string, test: () => Promise<void>) => void
+export type DefineTest = (title: string, test: () => Promise<void>) => void
 
 /** Defines tests that are reported as skipped, with the reason, where the server lacks a capability that they need. */
 export function needs(
