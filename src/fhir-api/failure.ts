@@ -16,8 +16,9 @@ export type Failure = FhirProblem | (Failed & UpstreamReason)
 
 type UpstreamReason =
   /** It does not respond, or recently did not. */
-  | { readonly problem: 'upstream-unreachable' }
-  | { readonly problem: 'upstream-late' }
+  | { readonly problem: 'upstream-unreachable'; readonly mayBeDone?: true }
+  /** `mayBeDone`: the request was sent and changes data, so that the change may have been made. */
+  | { readonly problem: 'upstream-late'; readonly mayBeDone?: true }
   /** Too many requests of the grant wait for a connection. */
   | { readonly problem: 'too-many-waiting'; readonly limit: number }
   /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
@@ -30,6 +31,10 @@ type UpstreamReason =
       readonly retryAfter?: string | undefined
       readonly allow?: string | undefined
     }
+  /** A create has replaced a resource that somebody else created at the same time. */
+  | { readonly problem: 'overwritten'; readonly type: string; readonly id: string }
+  /** It cannot create a resource under an id of the caller without the risk of replacing another one. */
+  | { readonly problem: 'unbound-create'; readonly type: string }
   /** It does not return the version, so that a write cannot depend on the content that was checked. */
   | { readonly problem: 'no-version'; readonly type: string }
   | { readonly problem: 'excluded-type'; readonly type: string }
@@ -51,15 +56,28 @@ export function toResponse(failure: Failure): FhirResponse {
   return { status, headers, body: JSON.stringify(outcome) }
 }
 
+const MAY_BE_DONE =
+  'The change may have been carried out. Read the resource before you send the request again.'
+
 function explain(failure: Failure): ErrorResponse {
   switch (failure.problem) {
     case 'upstream-unreachable':
       return {
-        ...createErrorResponse(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
+        ...createErrorResponse(
+          503,
+          'transient',
+          failure.mayBeDone
+            ? `The upstream FHIR server does not answer. ${MAY_BE_DONE}`
+            : 'The upstream FHIR server does not answer. Try again soon.',
+        ),
         headers: { 'retry-after': '2' },
       }
     case 'upstream-late':
-      return createErrorResponse(504, 'transient', 'The upstream FHIR server did not answer in time.')
+      return createErrorResponse(
+        504,
+        'transient',
+        `The upstream FHIR server did not answer in time.${failure.mayBeDone ? ` ${MAY_BE_DONE}` : ''}`,
+      )
     case 'too-many-waiting':
       return {
         ...createErrorResponse(
@@ -79,6 +97,21 @@ function explain(failure: Failure): ErrorResponse {
       }
       return { status, outcome, headers }
     }
+    case 'overwritten':
+      return createErrorResponse(
+        409,
+        'conflict',
+        `Cannot create ${failure.type}/${failure.id}: somebody else created it at the same time, and the upstream FHIR server has replaced it. The audit trail has a record of this`,
+      )
+    case 'unbound-create':
+      return {
+        ...createErrorResponse(
+          405,
+          'not-supported',
+          `Cannot create this ${failure.type} with PUT: the upstream FHIR server could replace another resource. Use POST ${failure.type}`,
+        ),
+        headers: { allow: 'GET, HEAD' },
+      }
     case 'no-version':
       return createErrorResponse(
         501,

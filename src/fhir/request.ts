@@ -77,6 +77,8 @@ export interface Preferences {
   readonly lenient: boolean
   /** The response may come later, from another URL (R4 async.html). */
   readonly respondAsync?: true
+  /** `Cache-Control`, for an upstream that caches searches. */
+  readonly cacheControl?: string
   /** The caller wants the content of a Binary instead of the resource (`wantsContent`). */
   readonly content?: true
 }
@@ -94,8 +96,17 @@ const JSON_FORMATS = new Set([
   'application/*',
 ])
 
-/** `Prefer: return=minimal, handling=lenient` (RFC 7240, R4 http.html#ops). Unknown preferences are ignored. */
+// RFC 9111, 5.2: directives, some with a number.
+const CACHE_CONTROL = /^[a-z-]+(?:=\d{1,10})?(?:, ?[a-z-]+(?:=\d{1,10})?){0,9}$/i
+
+/** `Prefer: return=minimal, handling=lenient` (RFC 7240, R4 http.html#ops) and `Cache-Control`. Unknown preferences are ignored. */
 export function readPreferences(headers: IncomingHttpHeaders): Preferences {
+  const cacheControl = headers['cache-control']
+  if (cacheControl === undefined || !CACHE_CONTROL.test(cacheControl)) return readPrefer(headers)
+  return { ...readPrefer(headers), cacheControl }
+}
+
+function readPrefer(headers: IncomingHttpHeaders): Preferences {
   if (headers.prefer === undefined) return NONE
   const preferred = String(headers.prefer)
     .split(/[,;]/)

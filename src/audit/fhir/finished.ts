@@ -53,14 +53,35 @@ export function createRecords(
     refusal,
     body: responseBody,
   }
-  if (interaction.kind !== 'bundle' || refusal === BAD) return [createRecord(whole, fhirBaseUrl)]
+  const overwritten =
+    problem && isOverwritten(problem) ? [describeOverwritten(createRecord(whole, fhirBaseUrl))] : []
+  if (interaction.kind !== 'bundle' || refusal === BAD)
+    return [createRecord(whole, fhirBaseUrl), ...overwritten]
   const entries = listEntries(finished, fhirBaseUrl).map(entry => createRecord(entry, fhirBaseUrl))
   const record = createRecord({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
-  return [{ ...record, ...(patients.length > 0 && fileUnder(limitPatients(patients))) }, ...entries]
+  return [
+    { ...record, ...(patients.length > 0 && fileUnder(limitPatients(patients))) },
+    ...entries,
+    ...overwritten,
+  ]
 }
 
 const BAD = 'Not understood'
+
+/** Whether a create has replaced a resource of somebody else: that is recorded in addition to the failed request. */
+function isOverwritten(found: { readonly problem: string }): boolean {
+  const problem = found as { readonly problem: 'overwritten' } | EntryFailed
+  return problem.problem === 'entry-failed' ? isOverwritten(problem.cause) : problem.problem === 'overwritten'
+}
+
+function describeOverwritten(record: AuditRecord): AuditRecord {
+  return {
+    ...record,
+    status: 200,
+    reason: 'A create has replaced a resource that was created at the same time.',
+  }
+}
 
 /** Undefined if the request was allowed, whatever its outcome. */
 function findRefusal(found: { readonly problem: string }): Refused | string | undefined {

@@ -51,7 +51,7 @@ export function createBackend(context: GatewayContext): FhirBackend {
       const upstream = READS.has(request.interaction.kind)
         ? bindCaller(context.upstream, caller)
         : limitRequests(context.upstream, computeAllowance(request.body), caller)
-      return new UpstreamSession({ ...context, upstream }, request)
+      return new UpstreamSession({ ...context, upstream, deletions: new Map() }, request)
     },
     async capabilities() {
       const statement = await context.capabilities()
@@ -91,6 +91,10 @@ class UpstreamSession implements BackendSession {
 
   commit(writes: readonly VersionedWrite[], options?: CommitOptions) {
     return commit(this.#context, this.#request, writes, options)
+  }
+
+  serialise<T>(keys: readonly string[], work: () => Promise<T>) {
+    return this.#context.serialise(keys, work)
   }
 
   mayChange(operation: Operation) {

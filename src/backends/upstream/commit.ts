@@ -10,6 +10,7 @@ import {
   type StoredVersion,
   type VersionedWrite,
 } from '../../fhir-api/index.ts'
+import { type Binding, bindDelete, bindUpdate, hasOverwritten } from './binding.ts'
 import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite } from './http/build-request.ts'
 import type { UpstreamResponse } from './http/client.ts'
@@ -17,7 +18,8 @@ import type { UpstreamRequest } from './http/exchange.ts'
 import { toFailure } from './http/failure.ts'
 import { parseResource } from './http/parse-resource.ts'
 import { pickHeaders } from './http/pass-through.ts'
-import { UpstreamVersion } from './read-version.ts'
+import type { UpstreamProfile } from './profile.ts'
+import { readVersion, UpstreamVersion } from './read-version.ts'
 
 /**
  * Sends changes to the upstream server: one by itself, those of a transaction together. Each is bound to the version that it
@@ -40,9 +42,9 @@ async function commitOne(
   request: FhirRequest,
   write: VersionedWrite,
 ): Promise<CommitResult> {
-  const sent = toUpstreamRequest(context, request, write)
-  if (isFailure(sent)) return { kind: 'failed', failure: sent }
-  const answer = await context.upstream.ask(sent)
+  const outgoing = toUpstreamRequest(context, request, write, await context.profile())
+  if (isFailure(outgoing)) return { kind: 'failed', failure: outgoing }
+  const answer = await context.upstream.ask(outgoing)
   if (isFailure(answer)) return { kind: 'failed', failure: answer }
   if (answer.status >= 300)
     return {
@@ -51,7 +53,10 @@ async function commitOne(
     }
   if (write.kind === 'create' && write.mustBeNew && answer.status === 200)
     return { kind: 'conflict', failure: MATCHED }
-  return { kind: 'committed', committed: [describeCommitted(context, write, answer)] }
+  const committed = describeCommitted(context, write, answer)
+  const failure = findOverwritten(write, committed) ?? (await findUndeleted(context, request, write))
+  if (!failure) return { kind: 'committed', committed: [committed] }
+  return { kind: failure.problem === 'overwritten' ? 'failed' : 'conflict', failure }
 }
 
 const MATCHED = fail({
@@ -59,14 +64,36 @@ const MATCHED = fail({
   text: 'Cannot update: a matching resource was created at the same time. Send the request again',
 })
 
+const CHANGED = fail({
+  problem: 'stale',
+  text: 'Cannot delete: the resource was changed at the same time. Send the request again',
+})
+
 function isConflict({ status }: UpstreamResponse): boolean {
   return status === 409 || status === 412
+}
+
+function findOverwritten(write: VersionedWrite, { status, version }: Committed): Failure | undefined {
+  if (write.kind !== 'update' || !hasOverwritten(write, status, version?.etag)) return undefined
+  return fail({ problem: 'overwritten', type: write.type, id: write.id })
+}
+
+/** A conditional delete succeeds also where nothing matched, because the resource has changed. */
+async function findUndeleted(
+  context: GatewayContext,
+  request: FhirRequest,
+  write: VersionedWrite,
+): Promise<Failure | undefined> {
+  if (write.kind !== 'delete' || !bindDelete(write, await context.profile()).isConditional) return undefined
+  const current = await readVersion(context, request, write.type, write.id)
+  return current && !isFailure(current) && !current.deleted ? CHANGED : undefined
 }
 
 function toUpstreamRequest(
   { urls }: GatewayContext,
   request: FhirRequest,
   write: VersionedWrite,
+  profile: UpstreamProfile,
 ): UpstreamRequest | Failure {
   switch (write.kind) {
     case 'create': {
@@ -75,33 +102,27 @@ function toUpstreamRequest(
       return buildWrite(request, 'POST', `/${type}`, resource, urls, header)
     }
     case 'update': {
-      const { type, id, resource, before } = write
-      const bound = bindTo(type, before)
-      if (isFailure(bound)) return bound
-      const { ifMatch, ifNoneMatch } = bound
-      return buildWrite(request, 'PUT', `/${type}/${id}`, resource, urls, {
-        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-        ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
-      })
+      const { type, id, resource } = write
+      const binding = bindUpdate(write, profile, request.access)
+      if (isFailure(binding)) return binding
+      return buildWrite(request, 'PUT', `/${type}/${id}`, resource, urls, toHeaders(binding))
     }
     case 'delete': {
-      const { type, id, before } = write
-      const headers = {
-        ...buildHeaders(request),
-        ...(before.etag !== undefined && { 'if-match': before.etag }),
+      const { url, ...binding } = bindDelete(write, profile)
+      return {
+        method: 'DELETE',
+        path: `/${url}`,
+        headers: { ...buildHeaders(request), ...toHeaders(binding) },
       }
-      return { method: 'DELETE', path: `/${type}/${id}`, headers }
     }
   }
 }
 
-/** The precondition under which the version that was checked is still the current one. */
-function bindTo(
-  type: string,
-  before: StoredVersion | undefined,
-): { readonly ifMatch?: string; readonly ifNoneMatch?: string } | Failure {
-  if (!before || before.deleted) return { ifNoneMatch: '*' }
-  return before.etag === undefined ? fail({ problem: 'no-version', type }) : { ifMatch: before.etag }
+function toHeaders({ ifMatch, ifNoneMatch }: Binding): Readonly<Record<string, string>> {
+  return {
+    ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+    ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
+  }
 }
 
 function describeCommitted(
@@ -139,9 +160,10 @@ async function commitTransaction(
   request: FhirRequest,
   writes: readonly VersionedWrite[],
 ): Promise<CommitResult> {
+  const profile = await context.profile()
   const entry: object[] = []
   for (const [at, write] of writes.entries()) {
-    const sent = toEntry(context, write)
+    const sent = toEntry(context, request, write, profile)
     if (isFailure(sent)) return { kind: 'failed', failure: sent, write: at }
     entry.push(sent)
   }
@@ -175,7 +197,12 @@ function locateFailure(failure: Failure): { readonly failure: Failure; readonly 
   }
 }
 
-function toEntry({ urls }: GatewayContext, write: VersionedWrite): object | Failure {
+function toEntry(
+  { urls }: GatewayContext,
+  { access }: FhirRequest,
+  write: VersionedWrite,
+  profile: UpstreamProfile,
+): object | Failure {
   switch (write.kind) {
     case 'create': {
       const { type, resource, fullUrl, ifNoneExist, mustBeNew } = write
@@ -188,16 +215,15 @@ function toEntry({ urls }: GatewayContext, write: VersionedWrite): object | Fail
       }
     }
     case 'update': {
-      const { type, id, resource, before } = write
-      const bound = bindTo(type, before)
-      return isFailure(bound)
-        ? bound
-        : { resource, request: { method: 'PUT', url: `${type}/${id}`, ...bound } }
+      const { type, id, resource } = write
+      const binding = bindUpdate(write, profile, access)
+      return isFailure(binding)
+        ? binding
+        : { resource, request: { method: 'PUT', url: `${type}/${id}`, ...binding } }
     }
     case 'delete': {
-      const { type, id, before } = write
-      const bound = before.etag === undefined ? {} : { ifMatch: before.etag }
-      return { request: { method: 'DELETE', url: `${type}/${id}`, ...bound } }
+      const { url, ifMatch } = bindDelete(write, profile)
+      return { request: { method: 'DELETE', url, ...(ifMatch !== undefined && { ifMatch }) } }
     }
   }
 }
@@ -216,7 +242,10 @@ async function readResponses(
   const committed: Committed[] = []
   const takeTurns = createTurns()
   for (const [at, write] of writes.entries()) {
-    committed.push(describeEntry(context, write, entries[at]))
+    const result = describeEntry(context, write, entries[at])
+    const failure = findOverwritten(write, result)
+    if (failure) return { kind: 'failed', failure, write: at }
+    committed.push(result)
     await takeTurns()
   }
   return { kind: 'committed', committed }

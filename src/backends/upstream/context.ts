@@ -5,6 +5,7 @@ import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { UpstreamProfile } from './profile.ts'
 import type { IsUpstreamParameter } from './search/upstream-parameters.ts'
+import type { Serialise } from './serialise.ts'
 
 /** The parts of the gateway that its interactions need. */
 export interface GatewayContext {
@@ -12,6 +13,10 @@ export interface GatewayContext {
   readonly baseUrl: string
   readonly urls: UrlRewriter
   readonly upstream: Upstream
+  /** The versions in which resources were deleted, as this session has read them, by `Type/id`. */
+  readonly deletions: Map<string, number>
+  /** Runs changes with a common key one after the other, in this process. */
+  readonly serialise: Serialise
   /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit: number
   /** Whether the audit trail records requests: then responses are inspected for the patients they are about. */

@@ -20,40 +20,14 @@ import { startGateway, startRecordedGateway } from './testing/start-gateway.ts'
 
 /** The tests that fail for now, by the reason. A test that passes is taken off the list. */
 const OPEN: Readonly<Record<string, readonly string[]>> = {
-  'the gateway does not send no-cache': [
-    'a conditional PUT of all makes one resource, however soon it is repeated',
-    'a conditional PATCH of all sees that two resources match',
-    'a search of all finds the resource that was just created',
-    'a conditional PUT of ann makes one resource, however soon it is repeated',
-    'a conditional PATCH of ann sees that two resources match',
-    'a search of ann finds the resource that was just created',
-    'a transaction of ann finds its own creation',
-    'a conditional PUT of several makes one resource, however soon it is repeated',
-    'If-None-Exist of several finds the resource that was just created',
-    'eight creates of several at once with one condition make one resource',
-    'a conditional PATCH of several sees that two resources match',
-    'a search of several finds the resource that was just created',
-    'a transaction of several finds its own creation',
-    'a clinician sees the patient of a care team at once',
-    'a deleted resource is 410, also when its history was read just before',
-    "a caller's Cache-Control is passed on",
-    'a search with a reference to another server does not spoil the search of others',
-  ],
   'the gateway relies on conditions that the server ignores': [
-    'an update that creates alone does not overwrite the resource of another patient',
-    'an update that creates in a transaction does not overwrite the resource of another patient',
     'an update that creates is refused with 409 where the answer shows that it overwrote',
-    'a delete does not remove a resource that has gone to another patient meanwhile',
-    'a write that was not answered in time may have been carried out',
     "a reference of all with the gateway's own URL means the local resource",
     "a reference of ann with the gateway's own URL means the local resource",
     'is written only with a system scope that names its type',
   ],
   'the gateway sends clauses that the server reads differently': [
     'a compartment search is sent as a parameter',
-    'a scope with a year finds what was recorded in that year',
-    "a scope with a date does not collide with the app's own date",
-    'the patient of the token is sent once',
     'a refused parameter is named, not in the words of the upstream',
   ],
 }
@@ -102,7 +76,7 @@ let ann: Fhir
 
 async function start(open: typeof startGateway): Promise<void> {
   upstream = await startHapi()
-  fhir = await open(upstream.url, { guard, timeoutMs: 500 })
+  fhir = await open(upstream.url, { guard, timeoutMs: 1500 })
   all = fhir.as('all')
   ann = fhir.as('ann')
   for (const it of DATA) assert.equal((await all(`PUT ${it.resourceType}/${it.id}`, it)).status, 201)

@@ -13,11 +13,12 @@ import {
 } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
-import { buildGet, buildHeaders, buildQuery, buildSearch } from './http/build-request.ts'
+import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from './http/build-request.ts'
 import { passThrough } from './http/pass-through.ts'
 import { dropFormat } from './search/find-page.ts'
 import type { LinkSealing } from './search/page-links.ts'
 import { PAGE, type PageCursor, parseCursor } from './search/page-links.ts'
+import { chooseCacheControl } from './search/plan.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
@@ -92,7 +93,8 @@ function passSearch(
   const sent = cursor
     ? buildGet(request, cursor.link)
     : buildSearch(request, path, params, interaction.posted === true, context.urls)
-  return passThrough(context, request, sent, sealForRequest(context, request, path, params))
+  const fresh = setCacheControl(sent, chooseCacheControl(context, request))
+  return passThrough(context, request, fresh, sealForRequest(context, request, path, params))
 }
 
 /** Whether a search may return types that are never taken from the upstream: of a compartment, or by a wildcard include. */

@@ -14,47 +14,87 @@ import { isJson, parseResource } from './http/parse-resource.ts'
 
 /** Reads a resource, or one version of it, from the upstream. */
 export async function readVersion(
-  { upstream }: GatewayContext,
+  context: GatewayContext,
   request: FhirRequest,
   type: string,
   id: string,
   version?: string,
 ): Promise<StoredVersion | undefined | Failure> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
-  const answer = await upstream.ask(buildGet(request, path))
-  if (isFailure(answer)) return answer
-  switch (answer.status) {
+  const response = await context.upstream.ask(buildGet(request, path))
+  if (isFailure(response)) return response
+  switch (response.status) {
     case 200:
-      return isJson(answer.headers['content-type'])
-        ? new UpstreamVersion(type, id, answer)
+      return isJson(response.headers['content-type'])
+        ? new UpstreamVersion(type, id, response)
         : fail({ problem: 'upstream-broken', why: 'it is not JSON' })
     case 404:
       return undefined
-    case 410:
-      return new DeletedVersion(type, id)
+    case 410: {
+      const deletion = findDeletion(response)
+      if (deletion !== undefined) context.deletions.set(`${type}/${id}`, deletion)
+      return new DeletedVersion(type, id, deletion)
+    }
     default:
-      return toFailure(answer, request.access)
+      return toFailure(response, request.access)
   }
+}
+
+/** The version of a deletion, which the 410 of some servers names in its `Location`. */
+function findDeletion({ headers: { location } }: UpstreamResponse): number | undefined {
+  const version = /\/_history\/([1-9]\d{0,8})$/.exec(location ?? '')?.[1]
+  return version === undefined ? undefined : Number(version)
 }
 
 /**
  * The content of a resource before it was deleted; undefined where the upstream does not return it, a failure where no
- * further request may be sent to it.
+ * further request may be sent to it. The version before the deletion is read first: right after a delete, the history of
+ * some servers does not contain it.
  */
 export async function readLast(
-  { upstream }: GatewayContext,
+  context: GatewayContext,
   request: FhirRequest,
   type: string,
   id: string,
 ): Promise<Resource | Failure | undefined> {
-  const answer = await upstream.ask(buildGet(request, `/${type}/${id}/_history?_count=2`))
-  if (isFailure(answer)) return answer.problem === 'too-costly' ? answer : undefined
-  if (answer.status !== 200) return undefined
-  const bundle = parseResource(answer)
+  const known = context.deletions.get(`${type}/${id}`)
+  const before = known === undefined ? undefined : await readBefore(context, request, type, id, known)
+  if (before) return before
+  const response = await context.upstream.ask(buildGet(request, `/${type}/${id}/_history?_count=2`))
+  if (isFailure(response)) return response.problem === 'too-costly' ? response : undefined
+  if (response.status !== 200) return undefined
+  const bundle = parseResource(response)
   if (isFailure(bundle) || !Array.isArray(bundle.entry)) return undefined
-  return bundle.entry
+  const found = bundle.entry
     .flatMap(entry => (isRecord(entry) && isResource(entry.resource) ? [entry.resource] : []))
     .find(it => it.resourceType === type && it.id === id)
+  return found ?? (known === undefined ? readBeforeDeletion(context, request, type, id) : undefined)
+}
+
+/** Finds the version of the deletion first. */
+async function readBeforeDeletion(
+  context: GatewayContext,
+  request: FhirRequest,
+  type: string,
+  id: string,
+): Promise<Resource | Failure | undefined> {
+  const current = await readVersion(context, request, type, id)
+  if (isFailure(current)) return current.problem === 'too-costly' ? current : undefined
+  const known = context.deletions.get(`${type}/${id}`)
+  return known === undefined ? undefined : readBefore(context, request, type, id, known)
+}
+
+async function readBefore(
+  context: GatewayContext,
+  request: FhirRequest,
+  type: string,
+  id: string,
+  deletion: number,
+): Promise<Resource | undefined> {
+  if (deletion < 2) return undefined
+  const version = await readVersion(context, request, type, id, String(deletion - 1))
+  const resource = version && !isFailure(version) && !version.deleted ? version.parse() : undefined
+  return resource && !isFailure(resource) ? resource : undefined
 }
 
 /** A version that the upstream has returned. */
@@ -127,7 +167,7 @@ function parseTime(text: string): number | undefined {
 }
 
 /** Its last content is requested only where it decides. */
-class DeletedVersion implements StoredVersion {
+export class DeletedVersion implements StoredVersion {
   readonly type: string
   readonly id: string
   readonly deleted = true
@@ -137,9 +177,13 @@ class DeletedVersion implements StoredVersion {
   readonly lastModified = undefined
   readonly text = undefined
 
-  constructor(type: string, id: string) {
+  /** The version of the deletion, where the upstream names it. */
+  readonly deletion: number | undefined
+
+  constructor(type: string, id: string, deletion: number | undefined) {
     this.type = type
     this.id = id
+    this.deletion = deletion
   }
 
   parse(): Failure {

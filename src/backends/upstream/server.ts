@@ -23,6 +23,7 @@ import { findMembers } from './membership/membership.ts'
 import { chooseProfile, type ProfileName } from './profile.ts'
 import { openPages } from './search/page-links.ts'
 import { createUpstreamParameters } from './search/upstream-parameters.ts'
+import { createSerialise } from './serialise.ts'
 
 export interface GatewayOptions extends FhirApiOptions {
   /** The FHIR base URL of the upstream, without a trailing slash. */
@@ -106,6 +107,8 @@ function createContext(
     accessCache: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     findMembers,
+    deletions: new Map(),
+    serialise: createSerialise(),
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {
       const found = await statement.get()

@@ -38,7 +38,8 @@ export async function performTransaction(
 ): Promise<FhirResponse | Failure> {
   const invalid = context.session.local ? undefined : checkFullUrls(entries, context.baseUrl)
   if (invalid) return invalid
-  const result = await attempt(context, () => planAndCommit(context, bundle, entries, requests))
+  const interactions = requests.flatMap(it => (isFailure(it) ? [] : [it.interaction]))
+  const result = await attempt(context, interactions, () => planAndCommit(context, bundle, entries, requests))
   return isFailure(result) ? result : respond(context, bundle, result)
 }
 

@@ -1,4 +1,5 @@
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
+import type { Interaction, Params } from '../../fhir/index.ts'
 import { checkContent, type WrittenTogether } from '../access/check-content.ts'
 import type { Commit } from '../backend.ts'
 import type { Context } from '../context.ts'
@@ -22,7 +23,12 @@ export async function write(
   const passed = await session.passThrough?.(request)
   if (passed) return passed
   const attempts = request.preconditions.ifMatch === undefined ? undefined : 1
-  const result = await attempt(context, () => planAndCommit(context, request), attempts)
+  const result = await attempt(
+    context,
+    [request.interaction],
+    () => planAndCommit(context, request),
+    attempts,
+  )
   if (isFailure(result)) return result
   if (result.kind === 'response') return result.response
   const [committed] = result.committed
@@ -84,8 +90,37 @@ export class Conflict {
 /** Plans and commits a change, again after each conflict. The last conflict becomes a failure. */
 export async function attempt<T>(
   { session }: Context,
+  interactions: readonly Interaction[],
   planAndCommit: () => Promise<T | Conflict>,
   attempts = ATTEMPTS,
+): Promise<T | Failure> {
+  const keys = session.serialise ? interactions.flatMap(it => findConditionKey(it) ?? []) : []
+  const attemptAll = () => attemptEach(session, planAndCommit, attempts)
+  return session.serialise && keys.length > 0 ? session.serialise(keys, attemptAll) : attemptAll()
+}
+
+/** Conditional writes with equal conditions have equal keys. */
+function findConditionKey(interaction: Interaction): string | undefined {
+  switch (interaction.kind) {
+    case 'create':
+      return interaction.ifNoneExist && formatKey(interaction.type, interaction.ifNoneExist)
+    case 'update-conditional':
+    case 'patch-conditional':
+    case 'delete-conditional':
+      return formatKey(interaction.type, interaction.params)
+    default:
+      return undefined
+  }
+}
+
+function formatKey(type: string, params: Params): string {
+  return `${type}?${JSON.stringify(params.toSorted())}`
+}
+
+async function attemptEach<T>(
+  session: Context['session'],
+  planAndCommit: () => Promise<T | Conflict>,
+  attempts: number,
 ): Promise<T | Failure> {
   for (let left = attempts - 1; ; left--) {
     const result = await (session.local ? session.local.plan(planAndCommit) : planAndCommit())

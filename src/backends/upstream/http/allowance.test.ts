@@ -48,6 +48,8 @@ function endless(resources: readonly object[] = []) {
     narrowing: async () => 'parameter',
     profile: async () => chooseProfile('auto', undefined),
     searchCache: 'bypass',
+    deletions: new Map(),
+    serialise: (_keys, work) => work(),
     ...{
       findMembers: nothing,
       capabilities: nothing,

@@ -62,6 +62,15 @@ export function buildSearch(
 /** R4 http.html#Prefer: the upstream refuses unknown parameters and does not ignore them. */
 export const STRICT = 'handling=strict'
 
+/** RFC 9111, 5.2.1.4: some upstreams answer searches from earlier results unless a request says this. */
+export const NO_CACHE = 'no-cache'
+
+export function setCacheControl(request: UpstreamRequest, cacheControl: string | undefined): UpstreamRequest {
+  return cacheControl === undefined
+    ? request
+    : { ...request, headers: { ...request.headers, 'cache-control': cacheControl } }
+}
+
 export function requireStrict(request: UpstreamRequest): UpstreamRequest {
   return { ...request, headers: { ...request.headers, prefer: STRICT } }
 }

@@ -89,10 +89,10 @@ export function createClient(options: UpstreamOptions): Upstream {
     }
   }
 
-  function explainFailure(failure: TransportFailure): Failure {
+  function explainFailure(failure: TransportFailure, request: UpstreamRequest): Failure {
     // The watch logs a lasting failure once.
     const warn = circuit.isOpen() ? () => undefined : options.warn
-    return explainTransportFailure(failure, { ...options, warn })
+    return explainTransportFailure(failure, request, { ...options, warn })
   }
 
   return {
@@ -107,7 +107,7 @@ export function createClient(options: UpstreamOptions): Upstream {
         const first = recordExchange(await send(request, Math.max(deadline - clock(), 1)))
         const isFinal = !isUnauthorized(first) && !isRetryable(request, first)
         const answer = isFinal ? first : await retry(request, first, deadline, send)
-        return 'failure' in answer ? explainFailure(answer) : readResponse(answer, options)
+        return 'failure' in answer ? explainFailure(answer, request) : readResponse(answer, options)
       } finally {
         release()
       }
@@ -122,7 +122,7 @@ export function createClient(options: UpstreamOptions): Upstream {
       const answer = await retry(request, first, deadline, attempt)
       if ('failure' in answer) {
         release()
-        return explainFailure(answer)
+        return explainFailure(answer, request)
       }
       answer.stream.once('close', release)
       return decodeStreaming(answer, options)
@@ -190,14 +190,24 @@ function observe(
   if (isUnauthorized(answer)) credentials.forget()
 }
 
-function explainTransportFailure(failure: TransportFailure, options: UpstreamOptions): Failure {
+/** Whether a request changes data, so that it may have done so although there is no response. */
+function isChange({ method, path }: UpstreamRequest): boolean {
+  return method !== 'GET' && !path.endsWith('/_search')
+}
+
+function explainTransportFailure(
+  failure: TransportFailure,
+  request: UpstreamRequest,
+  options: UpstreamOptions,
+): Failure {
+  const done = isChange(request) && { mayBeDone: true as const }
   switch (failure.failure) {
     case 'away':
       options.warn(`Cannot reach the upstream: ${failure.cause}`)
-      return fail({ problem: 'upstream-unreachable' })
+      return fail({ problem: 'upstream-unreachable', ...(!failure.unsent && done) })
     case 'late':
       options.warn(`Cannot get a response from the upstream within ${options.timeoutMs} ms`)
-      return fail({ problem: 'upstream-late' })
+      return fail({ problem: 'upstream-late', ...done })
     case 'unsigned':
       options.warn(failure.cause)
       return fail({ problem: 'upstream-unreachable' })

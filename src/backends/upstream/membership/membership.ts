@@ -2,7 +2,8 @@ import { fail, indexResource, type Params, type Resource } from '../../../fhir/i
 import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import { fullAccess, type Panel, type PanelMembership } from '../../../smart/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildSearch } from '../http/build-request.ts'
+import { buildSearch, NO_CACHE, setCacheControl } from '../http/build-request.ts'
+import { failTooCostly } from '../http/failure.ts'
 import { CARE_TEAMS } from '../limits.ts'
 import type { PageCheck } from '../search/pages.ts'
 import { visitPages } from '../search/pages.ts'
@@ -102,13 +103,15 @@ export async function findForPolicy(
   params: Params,
   most: number,
 ): Promise<readonly Resource[] | Failure> {
-  const outgoing = buildSearch(request, `/${type}`, [...params, ['_count', '500']], false, context.urls)
+  const sent: Params = [...params, ['_count', '500']]
+  const outgoing = setCacheControl(buildSearch(request, `/${type}`, sent, false, context.urls), NO_CACHE)
   const resources: Resource[] = []
   const own = { ...request, access: fullAccess }
   const outcome = await visitPages(context, own, outgoing, createTypeCheck(type), most, ({ matches }) => {
     for (const it of matches) resources.push(it.resource)
   })
   if (typeof outcome === 'number') return resources
+  if (outcome === 'too-many') return failTooCostly(most)
   return OWN.has(outcome.problem)
     ? outcome
     : fail({ problem: 'upstream-broken', why: `it does not return the ${type}s that the policy needs` })

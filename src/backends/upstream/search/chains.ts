@@ -9,6 +9,7 @@ import {
 import type { Access } from '../../../smart/index.ts'
 import { createLookup, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
+import { failTooCostly } from '../http/failure.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
 import { type UpstreamPage, visitPages } from './pages.ts'
 import { findOneType, planSearch, type SearchRequest } from './plan.ts'
@@ -38,13 +39,13 @@ export async function resolveChains(
   return { ...request, interaction: { ...request.interaction, params } }
 }
 
-/** Visits all pages of a search within the caller's access, and counts the matches; fails where there are more than `most`. */
+/** Visits all pages of a search within the caller's access, and counts the matches, up to a number. */
 export async function visitMatches(
   context: GatewayContext,
   request: SearchRequest,
   most: number,
   take: (page: UpstreamPage) => void,
-): Promise<number | Failure> {
+): Promise<number | 'too-many' | Failure> {
   const resolved = await resolveChains(context, request)
   if (resolved === 'nothing') return 0
   if (isFailure(resolved)) return resolved
@@ -54,9 +55,14 @@ export async function visitMatches(
 }
 
 /** A search of one type for the gateway's own use, within the caller's access. */
-export function buildStrictSearch(request: FhirRequest, type: string, params: Params): SearchRequest {
+export function buildStrictSearch(
+  request: FhirRequest & Pick<SearchRequest, 'isCondition'>,
+  type: string,
+  params: Params,
+): SearchRequest {
+  const { isCondition: _, ...rest } = request
   return {
-    ...request,
+    ...rest,
     interaction: { kind: 'search-type', type, params },
     isStrict: true,
     preferences: { ...request.preferences, lenient: false },
@@ -114,6 +120,7 @@ async function resolveChain(
       for (const { resource } of matches) found.push(`${type}/${resource.id}`)
     })
     if (isFailure(visited)) return visited
+    if (visited === 'too-many') return failTooCostly(CHAIN_MATCHES)
   }
   return found.length === 0 ? 'nothing' : [clause.parameter, found.join(',')]
 }
@@ -136,6 +143,7 @@ async function resolveHas(
         ids.add(entry.id)
   })
   if (isFailure(visited)) return visited
+  if (visited === 'too-many') return failTooCostly(CHAIN_MATCHES)
   return ids.size === 0 ? 'nothing' : ['_id', [...ids].join(',')]
 }
 

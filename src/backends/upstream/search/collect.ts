@@ -10,18 +10,20 @@ import {
   type StoredVersion,
 } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
+import { failTooCostly } from '../http/failure.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { buildStrictSearch, visitMatches } from './chains.ts'
 import { buildExactParams } from './narrow.ts'
 import { type CheckedResource, toEntry } from './pages.ts'
 
 /** Counts the matches of a search within the caller's access, without keeping them. */
-export function countMatches(
+export async function countMatches(
   context: GatewayContext,
   request: FhirRequest<Search>,
   most: number,
 ): Promise<number | Failure> {
-  return visitMatches(context, request, most, () => undefined)
+  const count = await visitMatches(context, request, most, () => undefined)
+  return count === 'too-many' ? failTooCostly(most) : count
 }
 
 /** All matches of a search within the caller's access. */
@@ -35,8 +37,8 @@ export async function collectEntries(
   const found: CheckedResource[] = []
   const search = { ...request, interaction: { ...interaction, params }, isStrict: true } as const
   const count = await visitMatches(context, search, matches, page => found.push(...page.matches))
-  if (!isFailure(count)) return found.map(toEntry)
-  return count.problem === 'too-costly' ? 'too-many' : count
+  if (isFailure(count)) return count.problem === 'too-costly' ? 'too-many' : count
+  return count === 'too-many' ? count : found.map(toEntry)
 }
 
 /**
@@ -51,13 +53,13 @@ export async function findMatch(
 ): Promise<ConditionMatch | Failure> {
   const found: CheckedResource[] = []
   let strays = 0
-  const search = buildStrictSearch(request, type, params)
+  const search = { ...buildStrictSearch(request, type, params), isCondition: true } as const
   const count = await visitMatches(context, search, 1, page => {
     found.push(...page.matches)
     strays += page.strays
   })
-  if (isFailure(count))
-    return count.problem === 'too-costly' ? fail({ problem: 'multiple-matches', type }) : count
+  if (isFailure(count)) return count
+  if (count === 'too-many') return fail({ problem: 'multiple-matches', type })
   const [match] = found
   const narrowing = strays === 0 ? buildExactParams(type, request.access.filterFor(type, 's')) : undefined
   return {

@@ -26,8 +26,8 @@ import { failTooCostly } from '../http/failure.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { gather, type UpstreamItems } from './gather.ts'
 import type { PageCursor } from './page-links.ts'
-import { type CheckedResource, fetchPage, type PageCheck, toEntry } from './pages.ts'
-import { PAGE_SIZE, setPageSize } from './plan.ts'
+import { type CheckedResource, fetchPage, PAGE_SIZE, type PageCheck, toEntry } from './pages.ts'
+import { setPageSize } from './plan.ts'
 
 /** `$everything` as the upstream returns it, as far as the caller may search or read it. */
 export async function findEverything(

@@ -182,7 +182,7 @@ describe('a page that is longer than any asked for', () => {
     upstream.answer((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body)
     })
-    assert.equal((await fhir.as('ann')('DELETE Condition?code=x')).status, 412)
+    assert.equal((await fhir.as('ann')('DELETE Condition?code=x')).status, 400)
   })
 })
 

@@ -18,7 +18,7 @@ import {
 } from '../../../fhir-api/index.ts'
 import { EXCLUDED_TYPES } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, buildSearch, requireStrict } from '../http/build-request.ts'
+import { buildGet, buildSearch, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { failTooCostly } from '../http/failure.ts'
 import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
@@ -26,8 +26,15 @@ import { resolveChains } from './chains.ts'
 import { countMatches } from './collect.ts'
 import { gather } from './gather.ts'
 import type { PageCursor } from './page-links.ts'
-import { type CheckedResource, fetchPage, type PageCheck, toEntry, type UpstreamPage } from './pages.ts'
-import { PAGE_SIZE, planSearch } from './plan.ts'
+import {
+  type CheckedResource,
+  fetchPage,
+  PAGE_SIZE,
+  type PageCheck,
+  toEntry,
+  type UpstreamPage,
+} from './pages.ts'
+import { chooseCacheControl, planSearch } from './plan.ts'
 
 /** A page of a search whose response has to be inspected. */
 export async function findPage(
@@ -136,7 +143,8 @@ async function searchOverTypes(
       ? buildSearch(request, path, dropFormat(params), posted === true, context.urls)
       : buildGet(request, link)
   const isSeen = (resource: Resource) => !EXCLUDED_TYPES.has(resource.resourceType)
-  const page = await fetchPage(context, request, requireStrict(outgoing), {
+  const fresh = setCacheControl(requireStrict(outgoing), chooseCacheControl(context, request))
+  const page = await fetchPage(context, request, fresh, {
     matchesQuery: resource => params.every(pair => mayMatch(resource, pair, context.baseUrl)),
     isMatch: isSeen,
     isInclude: isSeen,

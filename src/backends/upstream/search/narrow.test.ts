@@ -125,11 +125,12 @@ describe('exactParams', () => {
       ['patient', 'Patient/a'],
       ['category', 'lab'],
     ])
+    assert.deepEqual(buildExactParams('Condition', [a, b]), [['patient', 'Patient/a,Patient/b']])
     assert.deepEqual(buildExactParams('Observation', [{ query: lab }]), [['category', 'lab']])
     assert.deepEqual(buildExactParams('Practitioner', [{ id: 'p' }]), [['_id', 'p']])
     for (const [type, filter] of [
       ['Condition', []],
-      ['Condition', [a, b]],
+      ['Condition', [a, { ...b, query: lab }]],
       ['Condition', [{ panel }]],
       ['Binary', [a]],
     ] as const)

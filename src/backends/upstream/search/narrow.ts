@@ -32,9 +32,11 @@ export function narrow(
   filter: AccessFilter,
   narrowing: Narrowing,
   compartment: string | undefined,
+  isSendable: (param: Params[number]) => boolean = () => true,
 ): Narrowed {
   const patients = listPatients(filter)
-  const params = filter === 'everything' ? [] : buildConstraintParams(type, filter)
+  const wanted = filter === 'everything' ? [] : buildConstraintParams(type, filter)
+  const params = wanted.filter(isSendable)
   const inPath = narrowing === 'compartment' && !BY_PARAMETER.has(type)
   const [patient, another] = patients ?? []
   const single = another === undefined ? patient : undefined
@@ -47,7 +49,7 @@ export function narrow(
   return {
     path: pathPatient === undefined ? `/${type}` : `/Patient/${pathPatient}/${type}`,
     params: [...compartmentParams, ...patientParams, ...params],
-    isExact: isLimited && isOneQuery(filter),
+    isExact: isLimited && isOneQuery(filter) && params.length === wanted.length,
   }
 }
 
@@ -62,11 +64,34 @@ export function isUnlimited(filter: AccessFilter, compartment: string | undefine
 /** An access filter as parameters of a condition; undefined where they do not express all of it. */
 export function buildExactParams(type: string, filter: AccessFilter): Params | undefined {
   if (filter === 'everything') return []
-  const [constraint, another] = filter
-  if (!constraint || another || constraint.panel || !isOneQuery(filter)) return undefined
-  if (constraint.patient === undefined) return buildConstraintParams(type, filter)
-  const patientParams = buildMembershipParams(type, [constraint.patient])
+  const [first, another] = filter
+  if (!first || filter.some(({ panel }) => panel) || !isOneQuery(filter)) return undefined
+  const patients = listPatients(filter)
+  if (!patients) return another ? undefined : buildConstraintParams(type, filter)
+  const patientParams = buildMembershipParams(type, patients)
   return patientParams.length === 0 ? undefined : [...patientParams, ...buildConstraintParams(type, filter)]
+}
+
+const DAY = /^(?:[a-z]{2})?\d{4}-\d{2}-\d{2}/
+
+/**
+ * Which clauses of a filter any upstream reads like the gateway. Servers differ in dates without a day, in lists and
+ * repetitions of dates, in quantities and in modifiers.
+ */
+export function createSendable(type: string, own: Params): (param: Params[number]) => boolean {
+  const names = new Set(own.map(([name]) => name.split(':')[0]))
+  return ([name, value]) => {
+    if (name.includes(':') || name.includes('.')) return false
+    switch (findSearchParameter(type, name)?.type) {
+      case 'date':
+        return DAY.test(value) && !value.includes(',') && !names.has(name)
+      case 'number':
+      case 'quantity':
+        return false
+      default:
+        return true
+    }
+  }
 }
 
 /** The patients of a filter; undefined where a constraint names none. */

@@ -16,6 +16,9 @@ import { UPSTREAM_PAGES } from '../limits.ts'
 import type { Links, PageCursor, Relation } from './page-links.ts'
 import { requestPage } from './request-page.ts'
 
+/** The page size where many matches may be left out. */
+export const PAGE_SIZE = 100
+
 /** A resource that the caller may see, and the same with all digits of its decimals. */
 export interface CheckedResource {
   readonly resource: Resource
@@ -76,7 +79,7 @@ export async function fetchPage(
   return { ...pick(entries, exact, pageCheck, check), links, isWhole }
 }
 
-/** Visits all pages of a search and counts the matches that the caller may see; fails where there are more than `most`. */
+/** Visits all pages of a search and counts the matches that the caller may see, up to a number. */
 export async function visitPages(
   context: GatewayContext,
   request: FhirRequest,
@@ -84,20 +87,20 @@ export async function visitPages(
   pageCheck: PageCheck,
   most: number,
   take: (page: UpstreamPage) => void,
-): Promise<number | Failure> {
+): Promise<number | 'too-many' | Failure> {
   let count = 0
   let outgoing = first
   for (let pages = 0; pages < UPSTREAM_PAGES; pages++) {
     const page = await fetchPage(context, request, outgoing, pageCheck)
     if (isFailure(page)) return page
     count += page.matches.length
-    if (count > most) break
+    if (count > most) return 'too-many'
     take(page)
     const next = page.links.get('next')
     if (!next) return count
     outgoing = buildGet(request, next.link)
   }
-  return failTooCostly(most)
+  return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
 }
 
 /** A checked resource as the FHIR API sees it. */

@@ -17,12 +17,19 @@ import type { Access } from '../../../smart/index.ts'
 import { type AccessFilter, type Constraint, hasCompartment, type Panel } from '../../../smart/index.ts'
 import { hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildSearch, requireStrict } from '../http/build-request.ts'
+import { buildSearch, NO_CACHE, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { expandPanels } from '../membership/expand-panels.ts'
 import { findIncludes } from './includes.ts'
-import { isUnlimited, type Narrowed, narrow, narrowIncludes } from './narrow.ts'
-import type { PageCheck } from './pages.ts'
+import {
+  createSendable,
+  isUnlimited,
+  type Narrowed,
+  type Narrowing,
+  narrow,
+  narrowIncludes,
+} from './narrow.ts'
+import { PAGE_SIZE, type PageCheck } from './pages.ts'
 
 const OF_PATIENT = /^(?:patient|subject)(?::Patient)?$/
 
@@ -49,6 +56,8 @@ function findPatient(text: string, baseUrl: string): string | undefined {
 export interface SearchRequest extends FhirRequest<Search> {
   /** Something is decided by the result: every parameter is evaluated here, and none may be ignored. */
   readonly isStrict?: true
+  /** The search is the condition of a write: no match may be missed, so it is narrowed only where that is exact. */
+  readonly isCondition?: true
 }
 
 /** The request to the upstream for a search, and the check of its response. */
@@ -63,8 +72,6 @@ export interface SearchPlan {
   readonly isExact: boolean
 }
 
-/** The page size where many matches may be left out. */
-export const PAGE_SIZE = 100
 /** The largest page: it is checked in memory. */
 const LARGEST_PAGE = 250
 
@@ -101,10 +108,14 @@ export async function planSearch(
   const isExact = narrowed?.isExact ?? true
   const requestFor = (params: Params) => {
     const own = params.filter(([name]) => !REPLACED.test(name))
-    const sent = [...own, ...(narrowed?.params ?? []), ...narrowIncludes(query.includes, access)]
+    const added = (narrowed?.params ?? []).filter(it => !isRepeated(it, own, context.baseUrl))
+    const sent = [...own, ...added, ...narrowIncludes(query.includes, access)]
     return (
       narrowed &&
-      requireStrict(buildSearch(request, narrowed.path, sent, interaction.posted === true, context.urls))
+      setCacheControl(
+        requireStrict(buildSearch(request, narrowed.path, sent, interaction.posted === true, context.urls)),
+        chooseCacheControl(context, request),
+      )
     )
   }
   return {
@@ -116,10 +127,19 @@ export async function planSearch(
   }
 }
 
+/** The `Cache-Control` of a search: always fresh where something is decided by the result, else as the caller or the site says. */
+export function chooseCacheControl(
+  { searchCache }: GatewayContext,
+  { preferences, isStrict }: SearchRequest,
+): string | undefined {
+  if (isStrict) return NO_CACHE
+  return preferences.cacheControl ?? (searchCache === 'bypass' ? NO_CACHE : undefined)
+}
+
 /** Undefined where the caller may see nobody's data. */
 async function narrowSearch(
   context: GatewayContext,
-  request: FhirRequest<Search>,
+  request: SearchRequest,
   types: readonly string[],
 ): Promise<Narrowed | undefined> {
   const { interaction, access } = request
@@ -133,9 +153,33 @@ async function narrowSearch(
     return of === undefined ? undefined : { path: `/Patient/${of}/*`, params, isExact }
   }
   const filter = access.filterFor(type, 's')
+  const narrowing = await context.narrowing()
+  if (request.isCondition && !isOnePatient(filter, narrowing))
+    return filter.length === 0
+      ? undefined
+      : { path: `/${type}`, params: [], isExact: filter === 'everything' }
   const named = findNamedPatients(interaction, type, context.baseUrl)
   const expanded = await expandPanels(context, request, type, filter, named)
-  return expanded.length === 0 ? undefined : narrow(type, expanded, await context.narrowing(), compartment)
+  if (expanded.length === 0) return undefined
+  const { exactSearches } = await context.profile()
+  const isSendable = exactSearches ? () => true : createSendable(type, interaction.params)
+  return narrow(type, expanded, narrowing, compartment, isSendable)
+}
+
+/** Whether a compartment path expresses the patient of a filter: a search parameter finds only a part of a compartment. */
+function isOnePatient(filter: AccessFilter, narrowing: Narrowing): boolean {
+  if (filter === 'everything' || narrowing !== 'compartment') return false
+  const [first, ...others] = filter
+  return first?.patient !== undefined && others.every(({ patient }) => patient === first.patient)
+}
+
+/** Whether the caller's own parameters contain this one, with another form of the reference. */
+function isRepeated([name, value]: Params[number], own: Params, baseUrl: string): boolean {
+  return own.some(([code, text]) => {
+    if (code !== name) return false
+    const patient = findPatient(text, baseUrl)
+    return text === value || (patient !== undefined && `Patient/${patient}` === value)
+  })
 }
 
 export function createPageCheck(

@@ -1,0 +1,71 @@
+import { fail } from '../../fhir/index.ts'
+import { type Failure, isFailure, type StoredVersion, type VersionedWrite } from '../../fhir-api/index.ts'
+import type { Access } from '../../smart/index.ts'
+import type { UpstreamProfile } from './profile.ts'
+import { DeletedVersion } from './read-version.ts'
+
+type Update = Extract<VersionedWrite, { readonly kind: 'update' }>
+type Delete = Extract<VersionedWrite, { readonly kind: 'delete' }>
+
+/** The preconditions under which the checked version is still the current one. */
+export interface Binding {
+  readonly ifMatch?: string
+  readonly ifNoneMatch?: string
+}
+
+export function bindUpdate(
+  { type, before }: Update,
+  { createOnlyPut }: UpstreamProfile,
+  access: Access,
+): Binding | Failure {
+  if (before && !before.deleted)
+    return before.etag === undefined ? fail({ problem: 'no-version', type }) : { ifMatch: before.etag }
+  switch (createOnlyPut) {
+    case 'if-none-match':
+      return { ifNoneMatch: '*' }
+    case 'if-match-zero':
+      return { ifNoneMatch: '*', ifMatch: `W/"${getDeletion(before) ?? 0}"` }
+    case 'none':
+      return access.filterFor(type, 'u') === 'everything'
+        ? { ifNoneMatch: '*' }
+        : fail({ problem: 'unbound-create', type })
+  }
+}
+
+/** Whether an update that had to create a resource has replaced one, by its status and the version that it made. */
+export function hasOverwritten(write: VersionedWrite, status: number, etag: string | undefined): boolean {
+  if (write.kind !== 'update' || (write.before && !write.before.deleted)) return false
+  const version = /^(?:W\/)?"(\d+)"$/.exec(etag ?? '')?.[1]
+  if (version === undefined) return status === 200
+  const deletion = getDeletion(write.before)
+  // A server that does not name the version of a deletion continues its count.
+  if (write.before && deletion === undefined) return status === 200
+  return Number(version) > (deletion ?? 0) + 1
+}
+
+function getDeletion(before: StoredVersion | undefined): number | undefined {
+  return before instanceof DeletedVersion ? before.deletion : undefined
+}
+
+/** A DELETE of the checked version: its path below the base, without a slash, and its precondition. */
+export interface BoundDelete extends Binding {
+  readonly url: string
+  /** The upstream reports success also where nothing has matched. */
+  readonly isConditional?: true
+}
+
+export function bindDelete({ type, id, before }: Delete, { boundDelete }: UpstreamProfile): BoundDelete {
+  const lastUpdated = boundDelete === 'last-updated' ? getLastUpdated(before) : undefined
+  if (lastUpdated !== undefined)
+    return {
+      url: `${type}?_id=${id}&_lastUpdated=${encodeURIComponent(`eq${lastUpdated}`)}`,
+      isConditional: true,
+    }
+  return { url: `${type}/${id}`, ...(before.etag !== undefined && { ifMatch: before.etag }) }
+}
+
+function getLastUpdated(before: StoredVersion): string | undefined {
+  const resource = before.parse()
+  const text = isFailure(resource) ? undefined : resource.meta?.lastUpdated
+  return typeof text === 'string' && /T\d{2}:\d{2}:\d{2}\.\d{3}/.test(text) ? text : undefined
+}
