@@ -117,6 +117,60 @@ describe('GET /api/medications', () => {
     assert.equal(api.lastSearch().searchParams.get('status'), 'active')
   })
 
+  describe('of a medicine that is a reference', () => {
+    const SCOPE = 'launch patient/MedicationRequest.rs'
+    const referring = (id: string, reference: string, more = {}) => ({
+      ...{ ...medication(id), medicationReference: { reference }, ...more },
+    })
+    const levothyroxine = {
+      ...{ resourceType: 'Medication', id: 'levo', code: { coding: [{ display: 'Levothyroxine 75 mcg' }] } },
+    }
+    const displaysOf = async (scope: string) => {
+      const { entry } = (await (await api.withScope(scope)).get('/api/medications')).json()
+      return entry.map(
+        ({ resource }: { resource: { medicationReference?: { display?: string } } }) =>
+          resource.medicationReference?.display,
+      )
+    }
+
+    it('adds the name of the Medication, by one search for all', async () => {
+      api.ehr.records.length = 0
+      api.ehr.records.push(
+        referring('m1', 'Medication/levo'),
+        referring('m2', `${api.ehr.fhirBaseUrl}/Medication/levo`),
+        referring('m3', 'Medication/absent'),
+        levothyroxine,
+      )
+      const name = 'Levothyroxine 75 mcg'
+      assert.deepEqual(await displaysOf(`${SCOPE} patient/Medication.rs`), [name, name, undefined])
+      const asked = api.ehr.seen.filter(it => it.path.includes('/Medication?'))
+      assert.deepEqual(
+        asked.map(it => new URL(it.path, api.ehr.issuer).searchParams.get('_id')),
+        ['levo,absent'],
+      )
+    })
+
+    it('takes the name from a contained Medication, and asks for none that the session may not read', async () => {
+      api.ehr.records.length = 0
+      const contained = [{ ...levothyroxine, id: 'c' }]
+      api.ehr.records.push(
+        referring('m1', '#c', { contained }),
+        referring('m2', 'Medication/levo'),
+        levothyroxine,
+      )
+      assert.deepEqual(await displaysOf(SCOPE), ['Levothyroxine 75 mcg', undefined])
+      assert.ok(api.ehr.seen.every(it => !it.path.includes('/Medication?')))
+    })
+
+    it('returns the list if the Medications cannot be read', async () => {
+      api.ehr.script.fhir = (url, reply) =>
+        url.pathname.endsWith('/Medication')
+          ? reply.code(500).send({})
+          : bundle([referring('m1', 'Medication/levo')])
+      assert.deepEqual(await displaysOf(`${SCOPE} patient/*.rs`), [undefined])
+    })
+  })
+
   function paged(pages: number, size: number) {
     api.ehr.script.fhir = (url: URL) => {
       const page = Number(url.searchParams.get('page') ?? 0)

@@ -3,6 +3,7 @@ import { succeed } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import { Condition, MedicationRequest, Observation } from '../records/resources.ts'
 import { type Found, searchFhir, sortNewestFirst } from '../records/search-fhir.ts'
+import { nameMedications } from './name-medications.ts'
 import { defineRow, NoQuery } from './row.ts'
 
 /** The Bundle of a response (API-9). It has no links, because a link would need the token. */
@@ -76,7 +77,7 @@ function hasStatus({ clinicalStatus }: Condition, status: string): boolean {
 export const medicationsRow = defineRow({
   path: '/api/medications',
   title: 'Medications',
-  description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}.`,
+  description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}. A reference to a Medication has the name as its display, if the Medication is contained or the session has patient/Medication.rs.`,
   scopes: ['patient/MedicationRequest.rs'],
   query: NoQuery,
   body: BundleOf(MedicationRequest),
@@ -91,7 +92,8 @@ export const medicationsRow = defineRow({
     if (!found.ok) return found
     const { resources, total } = found.value
     const active = resources.filter(({ status }) => status === 'active')
-    const sorted = sortNewestFirst(active, ({ authoredOn }) => authoredOn)
+    const named = await nameMedications(sessionRequest, active)
+    const sorted = sortNewestFirst(named, ({ authoredOn }) => authoredOn)
     return succeed(createBundle({ resources: sorted, total: total - (resources.length - active.length) }))
   },
 })

@@ -10,12 +10,6 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   'http://hl7.org/fhir/sid/icd-10-cm': 'ICD-10-CM',
 }
 
-export function formatConcept(concept: CodeableConcept | undefined): string | undefined {
-  const named = concept?.coding?.find(({ display }) => display !== undefined)
-  const text = concept?.text ?? named?.display ?? concept?.coding?.[0]?.code
-  return text === undefined || text.trim() === '' ? undefined : text.trim()
-}
-
 export function formatCode(concept: CodeableConcept | undefined): string | undefined {
   const coding = concept?.coding?.find(({ code, system }) => code !== undefined && system !== undefined)
   const system = coding?.system === undefined ? undefined : SYSTEMS[coding.system]

@@ -13,14 +13,8 @@ import {
 } from '../../web/index.ts'
 import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import type { Failure, Result } from '../failure.ts'
-import type { Condition, MedicationRequest } from '../records/resources.ts'
-import {
-  findReadings,
-  formatCode,
-  formatConcept,
-  type Reading,
-  selectRecentReadings,
-} from './blood-pressure.ts'
+import { type Condition, formatConcept, type MedicationRequest } from '../records/resources.ts'
+import { findReadings, formatCode, type Reading, selectRecentReadings } from './blood-pressure.ts'
 import { renderPressureChart } from './chart.ts'
 
 export function renderCard(
@@ -163,7 +157,8 @@ function findMedicineName({
   medicationCodeableConcept,
   medicationReference,
 }: MedicationRequest): string | undefined {
-  return formatConcept(medicationCodeableConcept) ?? medicationReference?.display
+  const name = formatConcept(medicationCodeableConcept) ?? medicationReference?.display
+  return name ?? (medicationReference?.reference === undefined ? undefined : 'Not shared with this app')
 }
 
 function renderDosage({ dosageInstruction = [] }: MedicationRequest): Html {

@@ -98,6 +98,21 @@ describe('the demo app page', () => {
     assert.match(body, /<title>Juniper, Alba \(Ms\): summary – Demo app<\/title>/)
   })
 
+  it('names a medicine that is a reference, or says that it is not shared', async () => {
+    const { medicationCodeableConcept: _, ...bare } = medication('x')
+    setup.ehr.records.push(
+      {
+        ...bare,
+        medicationReference: { reference: '#m' },
+        contained: [{ id: 'm', code: { text: 'warfarin 3 mg' } }],
+      },
+      { ...bare, medicationReference: { reference: 'Medication/other' } },
+    )
+    const body = await page()
+    assert.match(body, /<th role="rowheader" scope="row">Warfarin 3 mg<\/th>/)
+    assert.match(body, /<th role="rowheader" scope="row">Not shared with this app<\/th>/)
+  })
+
   it('says "Sample data" only for a generated patient', async () => {
     assert.doesNotMatch(await page(), /Sample data/)
     const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]

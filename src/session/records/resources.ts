@@ -66,6 +66,7 @@ export const MedicationRequest = Type.Object(
     medicationCodeableConcept: Type.Optional(CodeableConcept),
     medicationReference: Type.Optional(Reference),
     authoredOn: Type.Optional(Type.String()),
+    contained: Type.Optional(Type.Array(Type.Unknown())),
     dosageInstruction: Type.Optional(Type.Array(Type.Object({ text: Type.Optional(Type.String()) }))),
   },
   { description: 'A FHIR R4 MedicationRequest.' },
@@ -103,3 +104,9 @@ export type CodeableConcept = Static<typeof CodeableConcept>
 export type Condition = Static<typeof Condition>
 export type MedicationRequest = Static<typeof MedicationRequest>
 export type Observation = Static<typeof Observation>
+
+export function formatConcept(concept: CodeableConcept | undefined): string | undefined {
+  const named = concept?.coding?.find(({ display }) => display !== undefined)
+  const text = concept?.text ?? named?.display ?? concept?.coding?.[0]?.code
+  return text === undefined || text.trim() === '' ? undefined : text.trim()
+}
