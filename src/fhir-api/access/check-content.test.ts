@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ExactResource, fail, parseExact, type Resource } from '../../fhir/index.ts'
+import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
+import type { Context } from '../context.ts'
+import type { Failure } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
+import { createAccessCache } from './access-cache.ts'
+import { checkContent } from './check-content.ts'
+
+const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
+const makeAccess = (filter: AccessFilter): Access => ({
+  filterFor: (type, permission) => (permission === 'c' && type === 'Condition' ? filter : []),
+})
+const ann = makeAccess([{ patient: 'ann', exclusive: true }])
+const panelled = makeAccess([{ panel, exclusive: true }])
+const condition = (patient: string, more: object = {}): Resource => ({
+  ...{ resourceType: 'Condition', subject: { reference: `Patient/${patient}` } },
+  ...more,
+})
+
+/** Why content must not be created by a caller, where Ann is on the panel. */
+async function check(
+  access: Access,
+  resource: Resource,
+  { members, newPatients = [], excluded = [] }: Partial<Held> = {},
+) {
+  const context = {
+    ...{
+      baseUrl: 'http://fhir.test/fhir',
+      accessCache: createAccessCache(),
+      excludedTypes: new Set(excluded),
+    },
+    session: {
+      findDocuments: () => [],
+      read: () => undefined,
+      panelMembers: async () => members ?? { includes: (_panel: Panel, id: string) => id === 'ann' },
+    },
+  } as unknown as Context
+  const together = { identities: new Set<string>(), newPatients: new Map(newPatients) }
+  const content = parseExact(JSON.stringify(resource)) as ExactResource
+  return (await checkContent(context, { access } as FhirRequest, 'c', content, together))?.problem
+}
+
+interface Held {
+  readonly members: Failure
+  readonly newPatients: readonly (readonly [string, Resource])[]
+  readonly excluded: readonly string[]
+}
+
+describe('checkContent', () => {
+  it('lets a caller write within the access, and nowhere else', async () => {
+    for (const access of [ann, panelled]) {
+      assert.equal(await check(access, condition('ann')), undefined)
+      assert.equal(await check(access, condition('bob')), 'outside-access')
+      const referring = condition('ann', {
+        extension: [{ url: 'x', valueReference: { reference: 'Patient/bob' } }],
+      })
+      assert.equal(await check(access, referring), 'outside-access')
+    }
+    assert.equal(await check(makeAccess('everything'), condition('bob')), undefined)
+    assert.equal(await check(makeAccess([]), condition('ann')), 'outside-access')
+  })
+
+  it('refuses a reference that is a search where the caller may not search', async () => {
+    const searching = condition('ann', { recorder: { reference: 'Practitioner?name=x' } })
+    assert.equal(await check(makeAccess('everything'), searching), 'outside-access')
+    assert.equal(await check(fullAccess, searching), undefined)
+  })
+
+  it('refuses types that the backend does not serve', async () => {
+    assert.equal(await check(ann, condition('ann'), { excluded: ['Condition'] }), 'outside-access')
+  })
+
+  it('fails where the backend cannot say who is on a panel', async () => {
+    const members = fail({ problem: 'upstream-unreachable' })
+    assert.equal(await check(panelled, condition('ann'), { members }), 'upstream-unreachable')
+  })
+
+  it('takes a Patient of the same commit to be on the panel of the organization that manages it', async () => {
+    const managed = (reference: unknown): Partial<Held> => ({
+      newPatients: [['new', { resourceType: 'Patient', managingOrganization: { reference } }]],
+    })
+    assert.equal(await check(panelled, condition('new')), 'outside-access')
+    assert.equal(await check(panelled, condition('new'), managed('Organization/north')), undefined)
+    assert.equal(await check(panelled, condition('ann'), managed('Organization/north')), undefined)
+    for (const reference of ['Organization/south', 'Practitioner/north', 5, undefined])
+      assert.equal(await check(panelled, condition('new'), managed(reference)), 'outside-access')
+    assert.equal(await check(panelled, condition('other'), managed('Organization/north')), 'outside-access')
+    const odd: Partial<Held> = {
+      newPatients: [['new', { resourceType: 'Patient', managingOrganization: 'Organization/north' }]],
+    }
+    assert.equal(await check(panelled, condition('new'), odd), 'outside-access')
+  })
+
+  it('refuses a DocumentReference that names a Binary outside the access', async () => {
+    const document = {
+      ...{ resourceType: 'DocumentReference', subject: { reference: 'Patient/ann' } },
+      content: [{ attachment: { url: 'Binary/b' } }],
+    }
+    const access: Access = { filterFor: type => (type === 'DocumentReference' ? 'everything' : []) }
+    assert.equal(await check(access, document), 'outside-access')
+  })
+})
