@@ -155,6 +155,16 @@ describe('readKeySet', () => {
     )
   })
 
+  it('reads RSA keys of up to 8192 bits', () => {
+    const modulus = (first: number, bytes: number) => {
+      const n = Buffer.alloc(bytes, 0xff)
+      n[0] = first
+      return { ...jwk, n: n.toString('base64url') }
+    }
+    assert.deepEqual(readKids(modulus(0xff, 1024)), [['k', 'RS256']])
+    assert.deepEqual(readKids(modulus(0x01, 1025)), [])
+  })
+
   it('ignores every other key', () => {
     const small = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
     const large = { ...jwk, n: Buffer.alloc(LARGEST_RSA_KEY_BITS / 8 + 1, 0xff).toString('base64url') }

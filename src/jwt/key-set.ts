@@ -94,6 +94,6 @@ function isObject(value: unknown): value is Jwk {
 
 /** Computes the JWK thumbprint (RFC 7638). Pass only the required members of the key's type. */
 export function computeThumbprint(members: Readonly<Record<string, string>>): string {
-  const sorted = Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const sorted = Object.fromEntries(Object.entries(members).sort())
   return hash('sha256', JSON.stringify(sorted), 'base64url')
 }

@@ -60,14 +60,13 @@ describe('keySet', () => {
       return keys.find('kid', 'RS256')
     }
     const small = { kty: 'EC', kid: 'kid', crv: 'P-256', x: 'x', y: 'y' }
-    for (const next of [
+    for (const [at, next] of [
       () => new Response('no', { status: 404 }),
       () => new Response('<html>'),
       () => Response.json({ keys: [small] }),
-    ]) {
+    ].entries()) {
       answer = next
-      assert.equal(await seek(), 'unavailable')
-      assert.equal(await seek(), 'unavailable')
+      for (const _attempt of [1, 2]) assert.deepEqual([await seek(), told.length], ['unavailable', at + 1])
     }
     assert.deepEqual(told, [
       'the response status is 404',

@@ -49,7 +49,7 @@ describe('a trusted issuer', () => {
     const { bearer, guard } = stand()
     const granular = (count: number) => Array.from({ length: count }, (_, at) => `patient/A.r?code=${at}`)
     assert.equal(
-      (await guard.authenticate(bearer({ scope: [...granular(150), 'patient/*.rs'] }))).allowed,
+      (await guard.authenticate(bearer({ scope: [...granular(150), 'patient/*.rs', 'openid'] }))).allowed,
       true,
     )
     const refused = await guard.authenticate(bearer({ scope: granular(151) }))
