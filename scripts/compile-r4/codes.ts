@@ -40,8 +40,20 @@ export function requiredBindings(structures: readonly StructureSource[]): string
   return [...new Set(urls)].toSorted()
 }
 
-/** Undefined where the codes are not listed in the definitions (media types, currencies, UCUM) or not as a list. */
+// ISO 4217, which R4 refers to without listing its codes.
+const CURRENCIES =
+  'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF ' +
+  'CHE CHF CHW CLF CLP CNY COP COU CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GGP GHS GIP ' +
+  'GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS IMP INR IQD IRR ISK JEP JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD ' +
+  'KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD ' +
+  'OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SPL SRD SSP STN SVC ' +
+  'SYP SZL THB TJS TMT TND TOP TRY TTD TVD TWD TZS UAH UGX USD USN UYI UYU UZS VEF VES VND VUV WST XAF XAG XAU XBA ' +
+  'XBB XBC XBD XCD XDR XOF XPD XPF XPT XSU XTS XUA XXX YER ZAR ZMW ZWL'
+
+/** Undefined if the definitions do not list the codes (media types, UCUM). */
 export function compileCodes(url: string, terminology: Terminology): CompiledCodes | undefined {
+  if (url === 'http://hl7.org/fhir/ValueSet/currencies')
+    return [['urn:iso:std:iso:4217', ...CURRENCIES.split(' ')]]
   const compose = terminology.valueSets.get(url)?.compose
   if (compose === undefined || compose.exclude !== undefined) return undefined
   const groups = compose.include.map(it => codesOf(it, terminology))

@@ -1,4 +1,5 @@
 import { compileCodes, requiredBindings, type Terminology } from './codes.ts'
+import { compileInvariants } from './invariants.ts'
 import { compileSearchParameters } from './search-parameters.ts'
 import { readPublished } from './source.ts'
 import { compileStructure, type StructureSource, shortValueSet } from './structures.ts'
@@ -16,6 +17,7 @@ export function compileR4(): string {
     resources,
     structures: Object.fromEntries(structures.flatMap(it => [...compileStructure(it)])),
     codes: Object.fromEntries(requiredBindings(structures).flatMap(it => codesOf(it, terminology))),
+    invariants: compileInvariants(structures),
     search: compileSearchParameters(readPublished('SearchParameter'), resources),
     patientCompartment: readCompartment(),
   }

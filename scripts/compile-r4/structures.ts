@@ -6,10 +6,18 @@ export interface ElementSource {
   readonly contentReference?: string
   readonly type?: readonly {
     readonly code: string
+    readonly profile?: readonly string[]
     readonly targetProfile?: readonly string[]
     readonly extension?: readonly { readonly url: string; readonly valueUrl?: string }[]
   }[]
   readonly binding?: { readonly strength: string; readonly valueSet?: string }
+  readonly constraint?: readonly {
+    readonly key: string
+    readonly severity: string
+    readonly human: string
+    readonly expression: string
+    readonly source?: string
+  }[]
 }
 
 export interface StructureSource {
@@ -77,6 +85,7 @@ function typeName(type: NonNullable<ElementSource['type']>[number]): string {
   const profiles = (type.targetProfile ?? []).filter(it => it.startsWith(profileRoot))
   const targets = profiles.map(it => it.replace(profileRoot, ''))
   const narrowed = type.code === 'Reference' && targets.length > 0 && !targets.includes('Resource')
+  if (type.profile?.includes(`${profileRoot}SimpleQuantity`)) return `${type.code}~`
   return narrowed ? `Reference(${targets.join('|')})` : type.code
 }
 

@@ -9,7 +9,7 @@ export const earliest = -8_640_000_000_000_000
 export const latest = 8_640_000_000_000_000
 
 const pattern =
-  /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/
+  /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/
 
 /**
  * Parses `2020`, `2020-05`, `2020-05-04`, and times to the minute, the second or a fraction of it; UTC without a zone.

@@ -6,6 +6,13 @@ interface Definitions {
   readonly resources: readonly string[]
   readonly structures: Readonly<Record<string, StructureText>>
   readonly codes: Readonly<Record<string, readonly (readonly [system: string, ...codes: string[]])[]>>
+  /** By the path of their element. */
+  readonly invariants: Readonly<
+    Record<
+      string,
+      readonly (readonly [key: string, severity: 'error' | 'warning', expression: string, text: string])[]
+    >
+  >
   readonly search: Readonly<
     Record<string, readonly (readonly [string, SearchParameterType, string, (readonly string[])?])[]>
   >
@@ -86,6 +93,8 @@ export interface ElementType {
   readonly code: string
   /** The resource types that a Reference may point to; undefined for any. */
   readonly targets: readonly string[] | undefined
+  /** A SimpleQuantity, which has no comparator. */
+  readonly simple: boolean
 }
 
 /** An element under the name that it has in JSON: `value[x]` is `valueQuantity`, `valueString`, … */
@@ -139,8 +148,12 @@ function readElement(key: string, definition: string): Element {
 }
 
 function readType(text: string): ElementType {
-  const [code, targets] = text.replace(/^@/, '').split('(')
-  return { code: code ?? '', targets: targets?.slice(0, -1).split('|') }
+  const [code = '', targets] = text.replace(/^@/, '').split('(')
+  return {
+    code: code.replace('~', ''),
+    targets: targets?.slice(0, -1).split('|'),
+    simple: code.endsWith('~'),
+  }
 }
 
 function listProperties(element: Element): Property[] {

@@ -55,8 +55,10 @@ export interface SearchParameter {
 /** An error in a resource, and its path (`Patient.name[0].use`). */
 export interface Fault {
   readonly path: string
-  readonly code: 'structure' | 'required' | 'value' | 'invariant' | 'code-invalid'
+  readonly code: 'structure' | 'required' | 'value' | 'invariant' | 'code-invalid' | 'not-supported'
   readonly text: string
+  /** A recommendation of R4, not an error. */
+  readonly severity?: 'warning'
 }
 
 /** A JSON object, as opposed to an array, a primitive or null. */

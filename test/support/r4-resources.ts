@@ -59,7 +59,7 @@ function fill(name: string, variant: number, depth: number): Values {
   for (const element of findStructure(name)?.elements.values() ?? []) {
     if (
       isLeftOut(name, element, variant) ||
-      (depth > 4 && name !== 'Ratio' && element.min === 0 && !isPlain(element))
+      (depth > 4 && name !== 'Ratio' && name !== 'Range' && element.min === 0 && !isPlain(element))
     )
       continue
     const type = element.types[variant % element.types.length]

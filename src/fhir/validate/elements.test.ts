@@ -58,15 +58,45 @@ describe('validate of primitives', () => {
     assert.deepEqual(found({ resourceType: 'Observation', ...rest, _status: { extension } }), [])
   })
 
+  it('accepts fewer extensions than values', () => {
+    assert.deepEqual(patient({ name: [{ given: ['A', 'B'], _given: [{ extension }] }] }), [])
+    assert.deepEqual(patient({ name: [{ given: ['A', 'B'], _given: [null, null, { extension }] }] }), [
+      'Patient.name[0]._given structure',
+    ])
+  })
+
+  it('requires an absolute URL of an extension, except inside another', () => {
+    const nested = [{ url: 'http://example.org/x', extension: [{ url: 'part', valueString: 'x' }] }]
+    assert.deepEqual(patient({ extension: nested }), [])
+    const relative = [{ url: 'part', valueString: 'x' }]
+    assert.deepEqual(patient({ extension: relative }), ['Patient.extension[0].url value'])
+    assert.deepEqual(patient({ modifierExtension: relative }), ['Patient.modifierExtension[0].url value'])
+    assert.deepEqual(patient({ _birthDate: { extension: relative } }), [
+      'Patient._birthDate.extension[0].url value',
+    ])
+  })
+
+  it('refuses a primitive that has only an id', () => {
+    assert.deepEqual(patient({ birthDate: '1970', _birthDate: { id: 'a' } }), [])
+    assert.deepEqual(patient({ _birthDate: { id: 'a' } }), ['Patient._birthDate invariant'])
+    assert.deepEqual(patient({ name: [{ given: ['A', null], _given: [{ id: 'a' }, { id: 'b' }] }] }), [
+      'Patient.name[0]._given[1] invariant',
+    ])
+  })
+
+  it('refuses extensions of a narrative', () => {
+    const div = '<div xmlns="http://www.w3.org/1999/xhtml">x</div>'
+    assert.deepEqual(patient({ text: { status: 'generated', div, _div: { extension } } }), [
+      'Patient.text._div structure',
+    ])
+  })
+
   it('refuses extensions of the wrong form', () => {
     assert.deepEqual(patient({ _birthDate: {} }), ['Patient._birthDate structure'])
     assert.deepEqual(patient({ _birthDate: [{ extension }] }), ['Patient._birthDate structure'])
     assert.deepEqual(patient({ _birthDate: { value: 'x' } }), ['Patient._birthDate.value structure'])
     assert.deepEqual(patient({ _name: [{ extension }] }), ['Patient._name structure'])
     assert.deepEqual(patient({ _nonsense: { extension } }), ['Patient._nonsense structure'])
-    assert.deepEqual(patient({ name: [{ given: ['A', 'B'], _given: [{ extension }] }] }), [
-      'Patient.name[0]._given structure',
-    ])
     assert.deepEqual(patient({ name: [{ given: ['A', null], _given: [{ extension }, null] }] }), [
       'Patient.name[0].given[1] value',
     ])
@@ -91,6 +121,19 @@ describe('validate of codes', () => {
     ]) {
       assert.deepEqual(condition(concept), ['Condition.clinicalStatus code-invalid'], JSON.stringify(concept))
     }
+  })
+
+  it('requires a currency of ISO 4217', () => {
+    const claim = (currency: string) =>
+      found({ resourceType: 'PaymentNotice', ...notice, amount: { value: 1, currency } })
+    const notice = {
+      status: 'active',
+      created: '2020',
+      payment: { reference: 'PaymentReconciliation/1' },
+      recipient: { reference: 'Organization/1' },
+    }
+    assert.deepEqual(claim('EUR'), [])
+    assert.deepEqual(claim('ZZZ'), ['PaymentNotice.amount.currency code-invalid'])
   })
 
   it('does not check value sets that R4 does not list', () => {
@@ -133,6 +176,30 @@ describe('validate of references', () => {
   })
 })
 
+describe('validate of Reference.type', () => {
+  const practitioner = (reference: object) => patient({ generalPractitioner: [reference] })
+
+  it('refuses a type that the reference contradicts', () => {
+    assert.deepEqual(practitioner({ reference: 'Practitioner/1', type: 'Practitioner' }), [])
+    assert.deepEqual(practitioner({ reference: 'urn:uuid:x', type: 'Practitioner' }), [])
+    assert.deepEqual(practitioner({ identifier: { value: '1' }, type: 'Practitioner' }), [])
+    for (const reference of ['Practitioner/1', 'http://example.org/fhir/Practitioner/1'])
+      assert.deepEqual(practitioner({ reference, type: 'Organization' }), [
+        'Patient.generalPractitioner[0].type value',
+      ])
+  })
+})
+
+describe('validate of quantities', () => {
+  it('refuses a comparator in a SimpleQuantity only', () => {
+    const quantity = { value: 1, comparator: '<' }
+    assert.deepEqual(observation({ valueQuantity: quantity }), [])
+    assert.deepEqual(observation({ referenceRange: [{ low: quantity }] }), [
+      'Observation.referenceRange[0].low.comparator invariant',
+    ])
+  })
+})
+
 describe('validate of contained resources', () => {
   const organization = { resourceType: 'Organization', id: 'o', name: 'X' }
   const managingOrganization = { reference: '#o' }
@@ -141,6 +208,19 @@ describe('validate of contained resources', () => {
     assert.deepEqual(patient({ contained: [organization], managingOrganization }), [])
     const back = { resourceType: 'Organization', id: 'o', name: 'X', partOf: { reference: '#' } }
     assert.deepEqual(patient({ contained: [back] }), [])
+  })
+
+  it('refuses two with one id', () => {
+    assert.deepEqual(patient({ contained: [organization, organization], managingOrganization }), [
+      'Patient.contained structure',
+    ])
+  })
+
+  it('refuses a reference to one of another type', () => {
+    const contained = [{ resourceType: 'Basic', id: 'o', code: { text: 'x' } }]
+    assert.deepEqual(patient({ contained, managingOrganization }), [
+      'Patient.managingOrganization.reference value',
+    ])
   })
 
   it('validates them', () => {

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { definitions } from '../definitions.ts'
+import { listInvariants } from './invariants.ts'
+import { getPlan } from './plan.ts'
 import { validate } from './validate.ts'
 
 const subject = { reference: 'Patient/1' }
 const observation = { resourceType: 'Observation', status: 'final', code: { text: 'x' } }
-const extended = (extension: object) => ({ resourceType: 'Patient', extension: [extension] })
+const extended = (fields: object) => ({
+  resourceType: 'Patient',
+  extension: [{ url: 'urn:x', ...fields }],
+})
 const timed = (repeat: object) => ({ ...observation, effectiveTiming: { repeat } })
 const coded = (system: string, code: string) => ({
   coding: [{ system: `http://terminology.hl7.org/CodeSystem/${system}`, code }],
@@ -13,9 +19,33 @@ const bundle = (type: string, fields: object) => ({ resourceType: 'Bundle', type
 const request = { method: 'GET', url: 'Patient' }
 const resource = { resourceType: 'Basic', code: { text: 'x' } }
 
-/** For each rule of R4: one resource that keeps it, one that breaks it and nothing else. */
+const UCUM = 'http://unitsofmeasure.org'
+const active = coded('condition-clinical', 'active')
+const condition = { resourceType: 'Condition', subject, clinicalStatus: active }
+const questionnaire = (...linkIds: string[]) => ({
+  resourceType: 'Questionnaire',
+  status: 'draft',
+  item: [{ linkId: 'g', type: 'group', item: linkIds.map(linkId => ({ linkId, type: 'string' })) }],
+})
+const composition = {
+  resourceType: 'Composition',
+  status: 'final',
+  type: { text: 'x' },
+  date: '2020',
+  author: [{ reference: 'Practitioner/1' }],
+  title: 'x',
+}
+const document = ({ timestamp = '2020-01-01T00:00:00Z', ...fields }: Record<string, unknown>) =>
+  bundle('document', {
+    ...(timestamp !== null && { timestamp }),
+    identifier: { system: 'urn:x', value: '1' },
+    entry: [{ resource: composition }],
+    ...fields,
+  })
+
+/** A resource that keeps an invariant, and one that breaks it but no other rule. */
 const table: Readonly<Record<string, readonly [kept: object, broken: object]>> = {
-  'ext-1': [extended({ url: 'u', valueString: 'x' }), extended({ url: 'u' })],
+  'ext-1': [extended({ valueString: 'x' }), extended({})],
   'qty-3': [
     { ...observation, valueQuantity: { value: 1, system: 'u', code: 'x' } },
     { ...observation, valueQuantity: { value: 1, code: 'x' } },
@@ -113,6 +143,83 @@ const table: Readonly<Record<string, readonly [kept: object, broken: object]>> =
   ],
   'bdl-1': [bundle('searchset', { total: 1 }), bundle('collection', { total: 1 })],
   'bdl-3': [bundle('batch', { entry: [{ request }] }), bundle('batch', { entry: [{ resource }] })],
+  'obs-7': [
+    { ...observation, valueInteger: 1, component: [{ code: coded('x', '1'), valueInteger: 1 }] },
+    {
+      ...observation,
+      code: coded('x', '1'),
+      valueInteger: 1,
+      component: [{ code: coded('x', '1'), valueInteger: 1 }],
+    },
+  ],
+  'con-1': [
+    { resourceType: 'Condition', subject, clinicalStatus: active, stage: [{ summary: { text: 'x' } }] },
+    { resourceType: 'Condition', subject, clinicalStatus: active, stage: [{ type: { text: 'x' } }] },
+  ],
+  'con-2': [
+    { resourceType: 'Condition', subject, clinicalStatus: active, evidence: [{ code: [{ text: 'x' }] }] },
+    {
+      resourceType: 'Condition',
+      subject,
+      clinicalStatus: active,
+      evidence: [{ extension: [{ url: 'urn:x', valueString: 'x' }] }],
+    },
+  ],
+  'org-2': [
+    { resourceType: 'Organization', name: 'x', address: [{ use: 'work' }] },
+    { resourceType: 'Organization', name: 'x', address: [{ use: 'home' }] },
+  ],
+  'age-1': [
+    { ...condition, onsetAge: { value: 1, system: UCUM, code: 'a' } },
+    { ...condition, onsetAge: { value: -1, system: UCUM, code: 'a' } },
+  ],
+  'drt-1': [
+    timed({ boundsDuration: { value: 1, system: UCUM, code: 'h' } }),
+    timed({ boundsDuration: { value: 1, system: 'urn:x', code: 'h' } }),
+  ],
+  'tim-4': [timed({ duration: 0, durationUnit: 'h' }), timed({ duration: -1, durationUnit: 'h' })],
+  'app-3': [
+    {
+      resourceType: 'Appointment',
+      status: 'proposed',
+      participant: [{ status: 'accepted', actor: subject }],
+    },
+    { resourceType: 'Appointment', status: 'booked', participant: [{ status: 'accepted', actor: subject }] },
+  ],
+  'lst-1': [
+    { resourceType: 'List', status: 'current', mode: 'working', emptyReason: { text: 'x' } },
+    {
+      resourceType: 'List',
+      status: 'current',
+      mode: 'working',
+      emptyReason: { text: 'x' },
+      entry: [{ item: subject }],
+    },
+  ],
+  'que-2': [questionnaire('1', '2'), questionnaire('1', '1')],
+  'bdl-2': [
+    bundle('searchset', { entry: [{ resource, search: { mode: 'match' } }] }),
+    bundle('collection', { entry: [{ resource, search: { mode: 'match' } }] }),
+  ],
+  'bdl-4': [
+    bundle('batch-response', { entry: [{ response: { status: '200' } }] }),
+    bundle('collection', { entry: [{ resource, response: { status: '200' } }] }),
+  ],
+  'bdl-8': [
+    bundle('collection', { entry: [{ fullUrl: 'http://x.example/Basic/1', resource }] }),
+    bundle('collection', { entry: [{ fullUrl: 'http://x.example/Basic/1/_history/2', resource }] }),
+  ],
+  'bdl-9': [document({}), document({ identifier: { value: '1' } })],
+  'bdl-10': [document({}), document({ timestamp: null })],
+  'bdl-11': [document({}), document({ entry: [{ resource }] })],
+  'bdl-12': [
+    bundle('message', {
+      entry: [
+        { resource: { resourceType: 'MessageHeader', eventUri: 'urn:x', source: { endpoint: 'urn:y' } } },
+      ],
+    }),
+    bundle('message', { entry: [{ resource }] }),
+  ],
   'bdl-5': [
     bundle('collection', { entry: [{ resource }] }),
     bundle('collection', { entry: [{ fullUrl: 'urn:x' }] }),
@@ -139,9 +246,36 @@ describe('invariants', () => {
       assert.deepEqual(validate(kept), [])
       const faults = validate(broken)
       assert.deepEqual(
-        faults.map(it => [it.code, /\((.+)\)$/.exec(it.text)?.[1]]),
+        faults.map(it => [it.code, /\(([^()]+)\)$/.exec(it.text)?.[1]]),
         [['invariant', key]],
       )
     })
   }
+
+  it('all compile', () => {
+    const paths = Object.keys(definitions.invariants)
+    const keys = paths.flatMap(path => listInvariants(path)).map(it => it.key)
+    assert.ok(new Set(keys).size > 200)
+    for (const type of Object.keys(definitions.structures)) getPlan(type)
+  })
+
+  it('report recommendations only if asked', () => {
+    const patient = { resourceType: 'Patient', active: true }
+    assert.deepEqual(validate(patient), [])
+    assert.deepEqual(
+      validate(patient, { warns: true }).map(it => [it.path, it.severity, it.text.slice(-7)]),
+      [['Patient', 'warning', '(dom-6)']],
+    )
+  })
+
+  it('take time in proportion to the size of a resource', () => {
+    const codings = Array.from({ length: 10_000 }, (_, at) => ({ system: 'urn:x', code: `${at}` }))
+    const component = codings.map(it => ({
+      code: { coding: [{ ...it, code: `c${it.code}` }] },
+      valueInteger: 1,
+    }))
+    const began = process.cpuUsage()
+    assert.deepEqual(validate({ ...observation, code: { coding: codings }, valueInteger: 1, component }), [])
+    assert.ok(process.cpuUsage(began).user < 2_000_000)
+  })
 })

@@ -13,7 +13,11 @@ describe('isNarrative', () => {
     div('<!-- a comment --> text'),
     div('<table border="1"><tr><td style="color: red">x</td></tr></table>'),
     `  ${div('x')}\n`,
-    "<div class='x'>y</div>",
+    "<div xmlns='http://www.w3.org/1999/xhtml' class='x'>y</div>",
+    div('a &amp; b &lt; c &gt; d &quot;e&quot; &apos;f&apos; &#160; &#xe9;'),
+    div('<kbd>Enter</kbd> <bdo dir="rtl">x</bdo> <address>y</address>'),
+    '<div xmlns="http://www.w3.org/1999/xhtml" xmlns:v="urn:x">y</div>',
+    div('<p xmlns="http://www.w3.org/1999/xhtml" xmlns:v="urn:x">y</p>'),
   ]) {
     it(`accepts ${text.slice(0, 70)}`, () => assert.equal(isNarrative(text), true))
   }
@@ -52,7 +56,25 @@ describe('isNarrative', () => {
     '<divx>y</divx>',
     '<?xml version="1.0"?><div>x</div>',
     '<!DOCTYPE html><div>x</div>',
-    '<div>x<![CDATA[y]]></div>',
+    div('x<![CDATA[y]]>'),
+    '<div>x</div>',
+    '<div xmlns="http://www.w3.org/1999/html">x</div>',
+    div('<p xmlns="urn:x">y</p>'),
+    div('<v:p>y</v:p>'),
+    div('a & b'),
+    div('a &nbsp; b'),
+    div('a &amp b'),
+    div('a &#0; b'),
+    div('a &#xd800; b'),
+    div('a &#x110000; b'),
+    div('a ]]> b'),
+    div('a \u0001 b'),
+    div('a \uffff b'),
+    div('a \ud800 b'),
+    div('<b title="x" title="y">z</b>'),
+    div('<b title="a & b">z</b>'),
+    div('<!-- a -- b --> text'),
+    div('<a href="&#106;avascript:alert(1)">x</a>'),
   ]) {
     it(`refuses ${text.slice(0, 90)}`, () => assert.equal(isNarrative(text), false))
   }

@@ -1,7 +1,7 @@
 const elements: ReadonlySet<string> = new Set(
   (
-    'a abbr acronym b big blockquote br caption cite code col colgroup dd dfn div dl dt em h1 h2 h3 h4 h5 h6 hr i ' +
-    'img li ol p pre q samp small span strong sub sup table tbody td tfoot th thead tr tt u ul var'
+    'a abbr acronym address b bdo big blockquote br caption cite code col colgroup dd dfn div dl dt em h1 h2 h3 h4 h5 h6 hr i ' +
+    'img kbd li ol p pre q samp small span strong sub sup table tbody td tfoot th thead tr tt u ul var'
   ).split(' '),
 )
 
@@ -10,29 +10,39 @@ const attributes: ReadonlySet<string> = new Set(
     'abbr accesskey align alt axis border bgcolor cellhalign cellpadding cellspacing cellvalign char charoff charset ' +
     'cite class colspan compact coords dir frame headers height href hreflang hspace id idref lang longdesc name ' +
     'nowrap rel rev rowspan rules scope shape span src start style summary tabindex title type valign value vspace ' +
-    'width xml:lang xml:space xmlns'
+    'width xml:lang xml:space'
   ).split(' '),
 )
 
 const tagName = /[a-z][a-z0-9]*/y
 const rest = /\s*(\/?)>/y
-const attribute = /\s+([A-Za-z:]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')/y
+const attribute = /\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')/y
+
+const XHTML = 'http://www.w3.org/1999/xhtml'
+// XML 1.0, 2.2
+const notCharacters = /[^\t\n\r\u0020-\ufffd]/
+// Without a document type, XML has five named entities (XML 1.0, 4.6).
+const badEntity = /&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-fA-F]{1,6});)/
+const numericEntity = /&#(x?)([\da-fA-F]+);/g
 
 /**
- * Whether a narrative is one `div` of the formatting that R4 allows (txt-1, txt-2) and has content: no scripts, no
- * event attributes, no `javascript:` addresses. Whoever shows a narrative may rely on that. Linear in its length.
+ * Whether a narrative is well-formed XML: one `div` in the XHTML namespace with the formatting that R4 allows (txt-1) and
+ * some content (txt-2). It has no scripts, event attributes or `javascript:` URLs, so that pages may show it. Linear in
+ * its length.
  */
 export function isNarrative(text: string): boolean {
   const trimmed = text.trim()
   if (!/^<div[\s>/]/.test(trimmed) || !trimmed.endsWith('>')) return false
+  if (notCharacters.test(trimmed) || !trimmed.isWellFormed()) return false
   const open: string[] = []
   let content = false
   for (let at = 0; at < trimmed.length; ) {
     const next = trimmed.indexOf('<', at)
     const until = next < 0 ? trimmed.length : next
-    content ||= trimmed.slice(at, until).trim() !== ''
-    if (next < 0) return false
-    const tag = readTag(trimmed, next)
+    const between = trimmed.slice(at, until)
+    content ||= between.trim() !== ''
+    if (next < 0 || !isText(between)) return false
+    const tag = readTag(trimmed, next, open.length === 0)
     if (tag === undefined) return false
     if (tag.kind === 'open') open.push(tag.name)
     if (tag.kind === 'close' && open.pop() !== tag.name) return false
@@ -49,13 +59,13 @@ interface Tag {
   readonly end: number
 }
 
-function readTag(text: string, start: number): Tag | undefined {
+function readTag(text: string, start: number, isRoot: boolean): Tag | undefined {
   if (text.startsWith('<!--', start)) return readComment(text, start)
   const closing = text[start + 1] === '/'
   const name = readName(text, start + (closing ? 2 : 1))
   if (!elements.has(name)) return undefined
   const after = start + (closing ? 2 : 1) + name.length
-  const end = closing ? after : skipAttributes(text, after)
+  const end = closing ? after : skipAttributes(text, after, isRoot)
   if (end === undefined) return undefined
   rest.lastIndex = end
   const found = rest.exec(text)
@@ -64,8 +74,8 @@ function readTag(text: string, start: number): Tag | undefined {
 }
 
 function readComment(text: string, start: number): Tag | undefined {
-  const end = text.indexOf('-->', start + 4)
-  return end < 0 ? undefined : { name: '', kind: 'whole', end: end + 3 }
+  const end = text.indexOf('--', start + 4)
+  return end < 0 || text[end + 2] !== '>' ? undefined : { name: '', kind: 'whole', end: end + 3 }
 }
 
 function readName(text: string, start: number): string {
@@ -73,27 +83,62 @@ function readName(text: string, start: number): string {
   return tagName.exec(text)?.[0] ?? ''
 }
 
-function skipAttributes(text: string, start: number): number | undefined {
+/** The index after the attributes; undefined if one is not allowed or repeated, or the root has no namespace. */
+function skipAttributes(text: string, start: number, isRoot: boolean): number | undefined {
+  if (text[start] === '>' && !isRoot) return start
+  const names: string[] = []
   let at = start
   attribute.lastIndex = at
   for (let found = attribute.exec(text); found !== null; found = attribute.exec(text)) {
-    if (!isAttribute(found[1] ?? '', found[2] ?? found[3] ?? '')) return undefined
+    const [, name = '', quoted, single = ''] = found
+    if (names.includes(name) || !isAttribute(name, quoted ?? single)) return undefined
+    names.push(name)
     at = attribute.lastIndex
   }
-  return at
+  return isRoot && !names.includes('xmlns') ? undefined : at
 }
 
 function isAttribute(name: string, value: string): boolean {
+  if (!isText(value)) return false
+  if (name === 'xmlns') return value === XHTML
+  if (name.startsWith('xmlns:')) return value !== ''
   if (!attributes.has(name)) return false
-  return (name !== 'href' && name !== 'src') || isHarmlessAddress(value)
+  return (name !== 'href' && name !== 'src') || isHarmlessUrl(decodeEntities(value))
 }
 
-/** Scripts hide behind entities and control characters too, so that only known schemes and relative addresses pass. */
-function isHarmlessAddress(address: string): boolean {
-  const scheme = /^([^/?#:]*):/.exec(address)?.[1]
-  if (scheme === undefined) return !/&(?:colon|tab|newline|#)/i.test(address)
+/** Whether characters between tags or quotation marks are well-formed XML. */
+function isText(text: string): boolean {
+  if (text.includes(']]>')) return false
+  return !text.includes('&') || (!badEntity.test(text) && listCodePoints(text).every(isCharacter))
+}
+
+function listCodePoints(text: string): readonly number[] {
+  return [...text.matchAll(numericEntity)].map(([, hex, digits = '']) =>
+    Number.parseInt(digits, hex === 'x' ? 16 : 10),
+  )
+}
+
+function isCharacter(code: number): boolean {
+  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return false
+  return !notCharacters.test(String.fromCodePoint(code))
+}
+
+const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+function decodeEntities(text: string): string {
+  return text.replace(/&(?:([a-z]+)|#(x?)([\da-fA-F]+));/g, (_all, name: string | undefined, hex, digits) =>
+    name === undefined
+      ? String.fromCodePoint(Number.parseInt(digits, hex === 'x' ? 16 : 10))
+      : (NAMED[name] ?? ''),
+  )
+}
+
+/** Browsers ignore control characters in a scheme, so only known schemes and relative URLs are allowed. */
+function isHarmlessUrl(url: string): boolean {
+  const scheme = /^([^/?#:]*):/.exec(url)?.[1]
+  if (scheme === undefined) return true
   return (
     /^(?:https?|ftp|mailto|tel|urn|cid)$/i.test(scheme) ||
-    /^data:\s*image\/(?:png|gif|jpeg|webp)[;,]/i.test(address)
+    /^data:\s*image\/(?:png|gif|jpeg|webp)[;,]/i.test(url)
   )
 }

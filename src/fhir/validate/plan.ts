@@ -10,12 +10,16 @@ export interface Plan {
   readonly invariants: readonly Invariant[]
 }
 
-/** What may stand under one key. */
+/** The rules for the value of one key. */
 export interface PlanEntry extends Property {
   readonly repeats: boolean
   /** Undefined for a type with elements of its own. */
   readonly primitive: PrimitiveCheck | undefined
   readonly codes: RequiredCodes | undefined
+  /** Those of this element, beside those of its type. */
+  readonly invariants: readonly Invariant[]
+  /** An extension of something else than an extension, whose URL is absolute (R4 extensibility.html). */
+  readonly isOutermostExtension: boolean
 }
 
 export interface RequiredElement {
@@ -48,19 +52,22 @@ function makePlan(name: string): Plan {
   const required = [...structure.elements.values()].filter(it => it.min > 0)
   return {
     name,
-    entries: new Map([...structure.properties].map(([key, property]) => [key, makeEntry(property)])),
+    entries: new Map([...structure.properties].map(([key, property]) => [key, makeEntry(name, property)])),
     required: required.map(element => ({ element, keys: listKeys(element) })),
     invariants: listInvariants(name),
   }
 }
 
-function makeEntry(property: Property): PlanEntry {
+function makeEntry(structure: string, property: Property): PlanEntry {
   const { element, type } = property
+  const path = `${structure}.${element.name}${element.choice ? '[x]' : ''}`
   return {
     ...property,
     repeats: element.max > 1,
     primitive: primitives.get(type.code),
     codes: element.binding === undefined ? undefined : listCodes(element.binding),
+    invariants: findStructure(path) ? [] : listInvariants(path),
+    isOutermostExtension: type.code === 'Extension' && structure !== 'Extension',
   }
 }
 

@@ -2,11 +2,11 @@ import { isDate } from '../date-range.ts'
 import { NARRATIVE_CHARACTERS } from '../limits.ts'
 import { isNarrative } from './narrative.ts'
 
-/** What a primitive type takes: undefined when the JSON value is one, else what was expected. */
+/** Undefined if the JSON value is valid for the primitive type, otherwise a description of valid values. */
 export type PrimitiveCheck = (value: unknown) => string | undefined
 
 const day = '\\d{4}(?:-\\d{2}(?:-\\d{2})?)?'
-const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d{1,9})?'
+const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?'
 const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const patterns = {
@@ -49,7 +49,9 @@ export const primitives: ReadonlyMap<string, PrimitiveCheck> = new Map(
     xhtml: value => {
       if (typeof value === 'string' && value.length > NARRATIVE_CHARACTERS)
         return `a narrative of at most ${NARRATIVE_CHARACTERS} characters`
-      return typeof value === 'string' && isNarrative(value) ? undefined : 'an XHTML div of plain formatting'
+      return typeof value === 'string' && isNarrative(value)
+        ? undefined
+        : 'well-formed XHTML: one div in the XHTML namespace with basic formatting'
     },
   } satisfies Record<string, PrimitiveCheck>),
 )

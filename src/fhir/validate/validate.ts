@@ -1,11 +1,20 @@
 import { getKey, isResourceType } from '../definitions.ts'
+import { JSON_DEPTH } from '../limits.ts'
 import { type Fault, isRecord } from '../resource.ts'
 import { getPlan, type Plan, type PlanEntry } from './plan.ts'
-import { checkConcept, checkPrimitive, checkReference } from './values.ts'
+import {
+  checkConcept,
+  checkExtensionUrl,
+  checkPrimitive,
+  checkReference,
+  checkSimpleQuantity,
+} from './values.ts'
 import {
   addFault,
   addFaultAt,
   type Container,
+  checkInvariants,
+  createScope,
   deepest,
   nothingContained,
   startWalk,
@@ -14,20 +23,22 @@ import {
 
 type Values = Readonly<Record<string, unknown>>
 
-/** A resource of its own: the root, an entry of a Bundle, a parameter. */
-export function checkResource(walk: Walk, value: unknown): void {
-  const outer = walk.container
+/** A resource of its own: the root, an entry of a Bundle, a parameter. Its levels are counted from the start. */
+function checkResource(walk: Walk, value: unknown): void {
+  const { container, depth } = walk
   walk.container = findContainer(value)
-  if (checkTyped(walk, value)) checkAllReferred(walk)
-  walk.container = outer
+  walk.depth = 0
+  if (checkTyped(walk, value)) checkContainedIds(walk, value)
+  walk.container = container
+  walk.depth = depth
 }
 
-/** A resource in `contained`: its `#` references are about what its container holds (R4 references.html#contained). */
+/** A resource in `contained`: its `#` references are resolved in its container (R4 references.html#contained). */
 function checkContainedResource(walk: Walk, value: unknown): void {
   if (!checkTyped(walk, value)) return
   if (value.id === undefined) addFaultAt(walk, 'id', 'required', 'A contained resource needs an id')
   if (value.contained !== undefined)
-    addFaultAt(walk, 'contained', 'invariant', 'Contained resources hold none (dom-2)')
+    addFaultAt(walk, 'contained', 'invariant', 'A contained resource contains no others (dom-2)')
   const meta = isRecord(value.meta) ? value.meta : {}
   if (meta.versionId !== undefined || meta.lastUpdated !== undefined) {
     addFaultAt(walk, 'meta', 'invariant', 'A contained resource has no version of its own (dom-4)')
@@ -44,7 +55,10 @@ function checkTyped(walk: Walk, value: unknown): value is Values {
   }
   const type = value.resourceType
   if (typeof type === 'string' && isResourceType(type)) {
+    const { scope } = walk
+    walk.scope = createScope(value)
     checkObject(walk, value, getPlan(type), true)
+    walk.scope = scope
     return true
   }
   if (type === undefined) addFaultAt(walk, 'resourceType', 'required', 'A resource needs a resourceType')
@@ -54,21 +68,27 @@ function checkTyped(walk: Walk, value: unknown): value is Values {
 
 function findContainer(value: unknown): Container {
   if (!isRecord(value) || !Array.isArray(value.contained)) return nothingContained
-  const ids = value.contained.filter(isRecord).map(it => it.id)
-  return { ids: new Set(ids.filter(it => typeof it === 'string')), referred: new Set() }
+  const contained = value.contained.filter(isRecord)
+  const types = contained.flatMap(({ id, resourceType }) =>
+    typeof id === 'string' ? [[id, resourceType] as const] : [],
+  )
+  return { types: new Map(types), referred: new Set() }
 }
 
-/** dom-3 */
-function checkAllReferred(walk: Walk): void {
-  const { ids, referred } = walk.container
-  for (const id of ids) {
-    if (!referred.has(id) && !referred.has('')) {
-      addFaultAt(walk, 'contained', 'invariant', 'A contained resource is referred to by nothing (dom-3)')
-    }
+function checkContainedIds(walk: Walk, { contained }: Values): void {
+  const { types, referred } = walk.container
+  if (
+    Array.isArray(contained) &&
+    types.size < contained.filter(it => isRecord(it) && it.id !== undefined).length
+  )
+    addFaultAt(walk, 'contained', 'structure', 'Two contained resources have the same id')
+  for (const id of types.keys()) {
+    if (!referred.has(id) && !referred.has(''))
+      addFaultAt(walk, 'contained', 'invariant', 'A contained resource is not referred to (dom-3)')
   }
 }
 
-/** An object against the structure that it should have. `typed`: it is a resource, whose type has been read. */
+/** Checks an object against its structure. `typed`: it is a resource and has a `resourceType`. */
 function checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): void {
   if (isTooDeep(walk)) return
   walk.depth++
@@ -80,14 +100,12 @@ function checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): voi
       addFaultAt(walk, element.choice ? `${element.name}[x]` : element.name, 'required', 'A value is needed')
     }
   }
-  for (const invariant of plan.invariants) {
-    if (!invariant.holds(value)) addFault(walk, 'invariant', `${invariant.text} (${invariant.key})`)
-  }
+  checkInvariants(walk, value, plan.invariants)
   walk.depth--
 }
 
 function isTooDeep(walk: Walk): boolean {
-  if (walk.depth < deepest) return false
+  if (walk.depth < deepest && walk.path.length <= JSON_DEPTH) return false
   addFault(walk, 'structure', `Nested deeper than ${deepest} levels`)
   return true
 }
@@ -105,7 +123,8 @@ function checkKey(walk: Walk, value: Values, key: string, plan: Plan, typed: boo
 
 function checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): void {
   const entry = plan.entries.get(key.slice(1))
-  if (entry?.primitive === undefined) {
+  // XHTML is the one primitive that has no id and no extensions.
+  if (entry?.primitive === undefined || entry.type.code === 'xhtml') {
     addFault(walk, 'structure', 'Unknown element')
     return
   }
@@ -113,7 +132,7 @@ function checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): v
   if (entry.element.choice && value[entry.key] === undefined) checkChoice(walk, value, entry, plan)
 }
 
-/** One type of a choice only; told at each but the first, in the order of the definition. */
+/** A choice has one type; reported at each but the first, in the order of the definition. */
 function checkChoice(walk: Walk, value: Values, entry: PlanEntry, plan: Plan): void {
   for (const type of entry.element.types) {
     const key = getKey(entry.element, type)
@@ -156,50 +175,57 @@ function checkValue(walk: Walk, value: unknown, entry: PlanEntry): void {
   else if (!isRecord(value)) addFault(walk, 'structure', `Expected an object (${code})`)
   else {
     if (code === 'Reference') checkReference(walk, value, entry.type.targets)
+    if (entry.type.simple) checkSimpleQuantity(walk, value)
+    if (entry.isOutermostExtension) checkExtensionUrl(walk, value)
     if (entry.codes !== undefined) checkConcept(walk, value, entry.codes)
     checkObject(walk, value, getPlan(code), false)
+    if (entry.invariants.length > 0) checkInvariants(walk, value, entry.invariants)
   }
 }
 
 function checkHeld(walk: Walk, value: unknown, entry: PlanEntry): void {
-  if (isTooDeep(walk)) return
   if (entry.key === 'contained') checkContainedResource(walk, value)
   else checkResource(walk, value)
 }
 
-/** `_birthDate`, `_given`: id and extensions of a primitive, for an array one per value, null where there are none. */
+/** `_birthDate`, `_given`: id and extensions of a primitive; in an array at the index of the value, otherwise null. */
 function checkCompanion(walk: Walk, companion: unknown, value: unknown, entry: PlanEntry): void {
-  if (!entry.repeats) checkElement(walk, companion)
+  if (!entry.repeats) checkElement(walk, companion, value !== undefined)
   else if (!Array.isArray(companion)) addFault(walk, 'structure', 'Expected an array')
   else if (!isAlongside(companion, value))
-    addFault(walk, 'structure', `Expected as many items as ${entry.key} has`)
-  else checkEach(walk, companion, Array.isArray(value))
+    addFault(walk, 'structure', `Expected no more items than ${entry.key} has`)
+  else checkEach(walk, companion, Array.isArray(value) ? value : undefined)
 }
 
 function isAlongside(companion: readonly unknown[], value: unknown): boolean {
   return Array.isArray(value)
-    ? value.length === companion.length
+    ? value.length >= companion.length && companion.length > 0
     : value === undefined && companion.length > 0
 }
 
-function checkEach(walk: Walk, companion: readonly unknown[], sparse: boolean): void {
+function checkEach(walk: Walk, companion: readonly unknown[], values: readonly unknown[] | undefined): void {
   for (let index = 0; index < companion.length; index++) {
-    if (companion[index] === null && sparse) continue
+    if (companion[index] === null && values) continue
     walk.path.push(index)
-    checkElement(walk, companion[index])
+    checkElement(walk, companion[index], (values?.[index] ?? null) !== null)
     walk.path.pop()
   }
 }
 
-function checkElement(walk: Walk, companion: unknown): void {
-  if (isRecord(companion)) checkObject(walk, companion, getPlan('Element'), false)
-  else addFault(walk, 'structure', 'Expected an object (Element)')
+function checkElement(walk: Walk, companion: unknown, hasValue: boolean): void {
+  if (!isRecord(companion)) addFault(walk, 'structure', 'Expected an object (Element)')
+  else if (!hasValue && companion.extension === undefined && companion.id !== undefined)
+    addFault(walk, 'invariant', 'Expected a value or an extension beside the id (ele-1)')
+  else checkObject(walk, companion, getPlan('Element'), false)
 }
 
-/** Everything that is wrong with a resource (the first hundred faults); empty when it is valid. Never throws on input. */
-export function validate(resource: unknown): readonly Fault[] {
+/**
+ * The faults of a resource by the R4 definitions (the first hundred): names, JSON types, cardinality, formats, required
+ * codes, references, invariants. `warns` adds R4's recommendations. Profiles and terminology are not checked.
+ */
+export function validate(resource: unknown, { warns = false } = {}): readonly Fault[] {
   const type = isRecord(resource) ? resource.resourceType : undefined
-  const walk = startWalk(typeof type === 'string' && isResourceType(type) ? type : 'Resource')
+  const walk = startWalk(typeof type === 'string' && isResourceType(type) ? type : 'Resource', warns)
   checkResource(walk, resource)
   return walk.faults
 }

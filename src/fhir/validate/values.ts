@@ -1,7 +1,7 @@
 import { isResourceType } from '../definitions.ts'
 import { isRecord } from '../resource.ts'
 import type { PlanEntry, RequiredCodes } from './plan.ts'
-import { addFault, addFaultAt, type Walk } from './walk.ts'
+import { addFault, addFaultAt, checkInvariants, type Walk } from './walk.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -9,10 +9,15 @@ export function checkPrimitive(walk: Walk, value: unknown, entry: PlanEntry): vo
   const expected = entry.primitive?.(value)
   if (expected !== undefined) addFault(walk, 'value', `Expected ${expected}`)
   else if (entry.codes !== undefined && !entry.codes.codes.has(String(value))) faultCode(walk, entry.codes)
-  else if (typeof value === 'string' && value.startsWith('#')) walk.container.referred.add(value.slice(1))
+  else if (typeof value === 'string' && value.startsWith('#')) addReferred(walk, value.slice(1))
+  if (entry.invariants.length > 0) checkInvariants(walk, value, entry.invariants)
 }
 
-/** A concept under a required binding has a coding of the value set; its other codings are free (R4 terminologies.html). */
+function addReferred({ container }: Walk, id: string): void {
+  if (container.types.size > 0) container.referred.add(id)
+}
+
+/** A concept with a required binding has a coding of the value set; further codings are free (R4 terminologies.html). */
 export function checkConcept(walk: Walk, value: Values, codes: RequiredCodes): void {
   const codings = Array.isArray(value.coding) ? value.coding.filter(isRecord) : []
   const absent = codings.length === 0 && value.text === undefined && value.extension !== undefined
@@ -25,31 +30,47 @@ function faultCode(walk: Walk, codes: RequiredCodes): void {
 
 const relative = /^([A-Z][A-Za-z]+)(?:\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?|\?\S+)$/
 const absolute = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/
-const addressed = /\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
+const resourceUrl = /\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
-/** `Type/id`, `Type?search` (in a transaction), `#contained`, `urn:…` or an absolute address; and to a type it may name. */
+/** `Type/id`, `Type?search` (in a transaction), `#contained`, `urn:…` or an absolute URL, to a type that is allowed. */
 export function checkReference(walk: Walk, value: Values, targets: readonly string[] | undefined): void {
-  const { reference } = value
-  if (typeof reference !== 'string') return
-  if (reference.startsWith('#')) checkContained(walk, reference.slice(1))
-  else checkAddress(walk, reference, targets)
+  const { reference, type: named } = value
+  const type = typeof reference === 'string' ? findTargetType(walk, reference) : undefined
+  if (type === undefined) return
+  if (targets !== undefined && !targets.includes(type))
+    addFaultAt(walk, 'reference', 'value', `Expected a reference to ${targets.join(', ')}`)
+  if (typeof named === 'string' && isResourceType(named) && named !== type)
+    addFaultAt(walk, 'type', 'value', 'Expected the type of the resource that reference names')
 }
 
-function checkAddress(walk: Walk, address: string, targets: readonly string[] | undefined): void {
-  const local = relative.exec(address)
-  const type = (local ?? addressed.exec(address))?.[1]
-  if (local === null && !absolute.test(address)) {
-    addFaultAt(walk, 'reference', 'value', 'Expected Type/id, #id or an absolute address')
-  } else if (local !== null && !isResourceType(local[1] ?? '')) {
+/** The type of the resource that a reference names, if it is known. */
+function findTargetType(walk: Walk, reference: string): string | undefined {
+  if (reference.startsWith('#')) return findContainedType(walk, reference.slice(1))
+  const [, local] = relative.exec(reference) ?? []
+  const type = local ?? (absolute.test(reference) ? (resourceUrl.exec(reference)?.[1] ?? '') : undefined)
+  if (type === undefined) addFaultAt(walk, 'reference', 'value', 'Expected Type/id, #id or an absolute URL')
+  else if (local !== undefined && !isResourceType(local))
     addFaultAt(walk, 'reference', 'value', 'Expected a reference to a resource type of R4')
-  } else if (type !== undefined && targets !== undefined && isResourceType(type) && !targets.includes(type)) {
-    addFaultAt(walk, 'reference', 'value', `Expected a reference to ${targets.join(', ')}`)
-  }
+  return type !== undefined && isResourceType(type) ? type : undefined
 }
 
 /** ref-1; a lone `#` is the container itself. */
-function checkContained(walk: Walk, id: string): void {
-  if (id !== '' && !walk.container.ids.has(id)) {
-    addFaultAt(walk, 'reference', 'invariant', 'Nothing contained has this id (ref-1)')
-  }
+function findContainedType(walk: Walk, id: string): string | undefined {
+  if (id === '') return undefined
+  const { types } = walk.container
+  const type = types.get(id)
+  if (!types.has(id)) addFaultAt(walk, 'reference', 'invariant', 'No contained resource has this id (ref-1)')
+  return typeof type === 'string' ? type : undefined
+}
+
+/** sqty-1 */
+export function checkSimpleQuantity(walk: Walk, { comparator, _comparator }: Values): void {
+  if (comparator !== undefined || _comparator !== undefined)
+    addFaultAt(walk, 'comparator', 'invariant', 'A SimpleQuantity has no comparator (sqty-1)')
+}
+
+/** R4 extensibility.html: only an extension inside another may have a relative URL. */
+export function checkExtensionUrl(walk: Walk, { url }: Values): void {
+  if (typeof url === 'string' && !absolute.test(url))
+    addFaultAt(walk, 'url', 'value', 'Expected an absolute URL')
 }

@@ -1,35 +1,63 @@
 import type { Fault } from '../resource.ts'
+import type { Scope } from './compile-expression.ts'
+import { breaksInvariant, type Invariant } from './invariants.ts'
 
-/** Deeper than any real resource; a Bundle of Questionnaires with nested items stays well under it. */
+/** Levels of elements in a resource, which are deeper than in any real one. A resource inside a Bundle starts again. */
 export const deepest = 100
 
-/** Enough to mend a resource by; a hostile body must not be answered with a larger one. */
+/** Enough to correct a resource; the response to a hostile body must not be larger than the body. */
 const mostFaults = 100
 
-/** Where a validation stands, and what it has found. */
+/** The position of a validation, and its findings. */
 export interface Walk {
-  /** Names and array indexes from the root to the value in hand. */
+  /** Names and array indexes from the root to the current value. */
   readonly path: (string | number)[]
   readonly faults: Fault[]
   depth: number
-  /** The resource that `#` references are about: its contained ids, and which of them are referred to. */
+  /** The resource that `#` references are resolved in. */
   container: Container
+  /** The current resource for invariants. */
+  scope: Scope
+  /** Whether broken rules that are only recommended are found too. */
+  readonly warns: boolean
 }
 
 export interface Container {
-  readonly ids: ReadonlySet<string>
+  /** The types of the contained resources by their ids. */
+  readonly types: ReadonlyMap<string, unknown>
   readonly referred: Set<string>
 }
 
-export const nothingContained: Container = { ids: new Set(), referred: new Set() }
+export const nothingContained: Container = { types: new Map(), referred: new Set() }
 
-export function startWalk(root: string): Walk {
-  return { path: [root], faults: [], depth: 0, container: nothingContained }
+export function startWalk(root: string, warns: boolean): Walk {
+  return {
+    path: [root],
+    faults: [],
+    depth: 0,
+    container: nothingContained,
+    scope: createScope(undefined),
+    warns,
+  }
 }
 
-/** Texts never repeat the value: it may be about a person. */
+export function createScope(resource: unknown): Scope {
+  return { resource, context: undefined, constants: new Map() }
+}
+
+/** Texts never repeat the value, which may be personal data. */
 export function addFault(walk: Walk, code: Fault['code'], text: string): void {
   if (walk.faults.length < mostFaults) walk.faults.push({ path: formatPath(walk.path), code, text })
+}
+
+export function checkInvariants(walk: Walk, value: unknown, invariants: readonly Invariant[]): void {
+  for (const invariant of invariants) {
+    const { severity, text } = invariant
+    if ((severity === 'warning' && !walk.warns) || !breaksInvariant(invariant, value, walk.scope)) continue
+    if (severity === 'error') addFault(walk, 'invariant', text)
+    else if (walk.faults.length < mostFaults)
+      walk.faults.push({ path: formatPath(walk.path), code: 'invariant', text, severity })
+  }
 }
 
 export function addFaultAt(walk: Walk, key: string, code: Fault['code'], text: string): void {
