@@ -169,8 +169,8 @@ function getIssueCode(status: 400 | 404 | 405 | 415): 'invalid' | 'not-found' | 
 function createFaultsOutcome(faults: readonly Fault[]): OperationOutcome {
   return {
     resourceType: 'OperationOutcome',
-    issue: faults.map(({ code, text, path }) => ({
-      severity: 'error',
+    issue: faults.map(({ code, text, path, severity }) => ({
+      severity: severity ?? 'error',
       code,
       details: { text },
       diagnostics: `${path}: ${text}`,

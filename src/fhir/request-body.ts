@@ -96,10 +96,14 @@ function isUtf8(contentType: string): boolean {
 }
 
 /** The body of a write as a valid resource of the type in the URL, or the problem with it. */
-export function readResourceBody(body: unknown, type: string): ExactResource | FhirProblem {
+export function readResourceBody(
+  body: unknown,
+  type: string,
+  options?: { readonly warns: boolean },
+): ExactResource | FhirProblem {
   const resource = readResourceOfType(body, type)
   if (isProblem(resource)) return resource
-  const faults = validate(toPlain(resource))
+  const faults = validate(toPlain(resource), options)
   return faults.length > 0 ? fail({ problem: 'invalid-resource', faults }) : resource
 }
 

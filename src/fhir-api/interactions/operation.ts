@@ -1,39 +1,11 @@
-import {
-  createOutcome,
-  fail,
-  isRecord,
-  limits,
-  parseLastN,
-  readResourceBody,
-  selectLastN,
-} from '../../fhir/index.ts'
+import { fail, limits, parseLastN, selectLastN } from '../../fhir/index.ts'
 import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
-import { isFailure, toResponse } from '../failure.ts'
+import { isFailure } from '../failure.ts'
 import { getPath } from '../request.ts'
 import { addPostedParams, createEverything } from './everything.ts'
 import { searchFor } from './search.ts'
-
-/**
- * `$validate`: validates a resource by the R4 definitions. The backend is not involved: the texts of an upstream could not
- * be checked. The status is 200 either way (R4 resource-operation-validate).
- */
-const validateResource: Handler<'operation'> = async (_context, { interaction, body }) => {
-  const { type = '' } = interaction
-  const resource = readResourceBody(unwrapParameters(body), type)
-  if (!isFailure(resource)) return { status: 200, body: JSON.stringify(VALID) }
-  return resource.problem === 'invalid-resource' ? { ...toResponse(resource), status: 200 } : resource
-}
-
-/** The resource itself, or the parameter of that name. */
-function unwrapParameters(body: unknown): unknown {
-  if (!isRecord(body) || body.resourceType !== 'Parameters' || !Array.isArray(body.parameter)) return body
-  return body.parameter.find(it => isRecord(it) && it.name === 'resource')?.resource
-}
-
-const { resourceType, issue } = createOutcome('informational', 'The resource is valid')
-
-const VALID = { resourceType, issue: issue.map(it => ({ ...it, severity: 'information' })) }
+import { validateResource } from './validate.ts'
 
 /**
  * `Observation/$lastn`: the newest Observations of each code, among those within the access. An upstream would choose among

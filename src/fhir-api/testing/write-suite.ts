@@ -162,6 +162,35 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       ])
     })
 
+    it('keeps mandatory elements in a subset', async () => {
+      const { body } = await fhir('POST MedicationRequest', {
+        resourceType: 'MedicationRequest',
+        text: { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' },
+        status: 'active',
+        intent: 'order',
+        priority: 'routine',
+        medicationCodeableConcept: { text: 'x' },
+        subject: { reference: 'Patient/bob' },
+        note: [{ text: 'y' }],
+      })
+      const mandatory = ['status', 'intent', 'medicationCodeableConcept', 'subject']
+      for (const [params, more] of [
+        ['_summary=text', ['text']],
+        ['_elements=note', ['note']],
+      ] as const)
+        for (const at of [
+          `MedicationRequest/${body.id}?${params}`,
+          `MedicationRequest?_id=${body.id}&${params}`,
+        ]) {
+          const reply = await fhir(`GET ${at}`)
+          const resource = reply.body.entry?.[0]?.resource ?? reply.body
+          const keys = new Set(
+            Object.keys(resource).filter(key => !['resourceType', 'id', 'meta'].includes(key)),
+          )
+          assert.deepEqual(keys, new Set([...mandatory, ...more]), at)
+        }
+    })
+
     it('answers HEAD like GET, without the body', async () => {
       const { body, headers } = await fhir('POST Patient', { resourceType: 'Patient' })
       const reply = await fhir(`HEAD Patient/${body.id}`)
@@ -331,6 +360,74 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       const reply = await fhir('DELETE Patient?nothing=1', undefined, { prefer: 'handling=lenient' })
       assert.equal(reply.status, 400)
       assert.equal((await fhir('DELETE Patient')).status, 400)
+    })
+  })
+
+  describe('$validate', () => {
+    const issuesOf = async (line: string, body?: object) => {
+      const reply = await fhir(`POST ${line}`, body)
+      const issues = reply.body.issue ?? []
+      return [
+        reply.status,
+        ...issues.map(it => `${it.severity} ${it.code} ${it.expression?.[0] ?? ''}`.trim()),
+      ]
+    }
+    const male = { resourceType: 'Patient', gender: 'male' }
+    const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
+    const NO_NARRATIVE = 'warning invariant Patient'
+
+    it('finds errors and recommendations', async () => {
+      assert.deepEqual(await issuesOf('Patient/$validate', male), [
+        200,
+        'information informational',
+        NO_NARRATIVE,
+      ])
+      assert.deepEqual(await issuesOf('Patient/$validate', { ...male, contact: [{ gender: 'male' }] }), [
+        200,
+        'error invariant Patient.contact[0]',
+        NO_NARRATIVE,
+      ])
+    })
+
+    it('reports a profile that it does not know', async () => {
+      const own = 'http://hl7.org/fhir/StructureDefinition/Patient'
+      const other = 'http://example.org/StructureDefinition/mine'
+      assert.deepEqual(await issuesOf(`Patient/$validate?profile=${own}`, male), [
+        200,
+        'information informational',
+        NO_NARRATIVE,
+      ])
+      const unknown = [200, NO_NARRATIVE, 'error not-supported Patient']
+      assert.deepEqual(await issuesOf(`Patient/$validate?profile=${other}`, male), unknown)
+      const posted = parameters({ name: 'profile', valueUri: other }, { name: 'resource', resource: male })
+      assert.deepEqual(await issuesOf('Patient/$validate', posted), unknown)
+      assert.deepEqual(await issuesOf('Patient/$validate', { ...male, meta: { profile: [other] } }), [
+        200,
+        'information informational',
+        NO_NARRATIVE,
+        'warning not-supported Patient.meta.profile',
+      ])
+    })
+
+    it('needs no resource with mode=delete', async () => {
+      const deletable = [200, 'information informational']
+      assert.deepEqual(await issuesOf('Patient/bob/$validate?mode=delete'), deletable)
+      assert.deepEqual(
+        await issuesOf('Patient/bob/$validate', parameters({ name: 'mode', valueCode: 'delete' })),
+        deletable,
+      )
+      assert.equal((await fhir('POST Patient/$validate?mode=nonsense', male)).status, 400)
+    })
+
+    it('validates Parameters', async () => {
+      const valid = parameters({ name: 'x', valueString: 'y' })
+      assert.deepEqual(await issuesOf('Parameters/$validate', valid), [200, 'information informational'])
+      const wrapped = parameters({ name: 'resource', resource: valid })
+      assert.deepEqual(await issuesOf('Parameters/$validate', wrapped), [200, 'information informational'])
+      assert.deepEqual(await issuesOf('Parameters/$validate', parameters({ name: 'x' })), [
+        200,
+        'error invariant Parameters.parameter[0]',
+      ])
     })
   })
 

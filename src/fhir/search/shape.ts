@@ -1,3 +1,4 @@
+import { findStructure, getKey } from '../definitions.ts'
 import type { Params } from '../interaction.ts'
 import { formatExact, parseExact } from '../json.ts'
 import type { ExactResource, Resource } from '../resource.ts'
@@ -26,8 +27,23 @@ export function shapeResponse(content: string, shape: Shape): string {
 export function shapeResource<R extends Resource | ExactResource>(resource: R, shape: Shape): R {
   const { summary, elements } = shape
   if (isWhole(shape)) return resource
-  if (elements.length > 0) return subset(resource, key => elements.includes(key))
-  return subset(resource, key => (key === 'text') === (summary === 'text'))
+  const mandatory = listMandatory(resource.resourceType)
+  if (elements.length > 0) return subset(resource, key => elements.includes(key) || mandatory.has(key))
+  if (summary === 'text') return subset(resource, key => key === 'text' || mandatory.has(key))
+  return subset(resource, key => key !== 'text')
+}
+
+const mandatoryKeys = new Map<string, ReadonlySet<string>>()
+
+/** The names in JSON of the top-level elements without which a resource is invalid (R4 search.html#elements, #summary). */
+function listMandatory(type: string): ReadonlySet<string> {
+  const known = mandatoryKeys.get(type)
+  if (known) return known
+  const structure = findStructure(type)
+  const elements = [...(structure?.elements.values() ?? [])].filter(it => it.min > 0)
+  const keys = new Set(elements.flatMap(it => it.types.map(kind => getKey(it, kind))))
+  if (structure) mandatoryKeys.set(type, keys)
+  return keys
 }
 
 /** Whether resources are complete. */
