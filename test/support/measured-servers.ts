@@ -83,13 +83,17 @@ export async function startMeasuredServers(
     clinician: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
   })
   await clinician.signIn()
+  const backEnd = await startBackEnd(place)
   return {
     ...place,
     clinician,
     otherIssuer,
-    backEnd: await findBackEnd(place),
+    get backEnd() {
+      return { authorization: backEnd.authorization }
+    },
     measure: (measurement, url, sent) => measure(child, measurement, url, sent),
     async end() {
+      backEnd.end()
       const ended = once(child, 'exit')
       child.kill()
       await ended
@@ -107,6 +111,9 @@ export async function startMeasuredGateway(
   const servers = await startMeasuredServers({ ...env, SMART_FHIR_UPSTREAM_URL: upstream.url })
   return {
     ...servers,
+    get backEnd() {
+      return servers.backEnd
+    },
     async end() {
       await servers.end()
       await upstream.end()
@@ -160,7 +167,7 @@ function exchange(url: string, { method = 'GET', headers, body }: Sent): Promise
   return promise
 }
 
-async function findBackEnd(place: Place): Promise<{ readonly authorization: string }> {
+async function startBackEnd(place: Place): Promise<{ readonly authorization: string; end(): void }> {
   const { authUrl } = place
   const time = {
     get now() {
@@ -173,12 +180,25 @@ async function findBackEnd(place: Place): Promise<{ readonly authorization: stri
   }
   const registered = await send(`${authUrl}/oauth2/register`, json(metadata))
   const client = new SigningClient(String(JSON.parse(registered.body).client_id), time)
-  const form = {
-    ...{ grant_type: 'client_credentials', scope: 'system/*.cruds' },
-    ...client.makeProof({ aud: `${authUrl}/oauth2/token` }),
+  const requestToken = async () => {
+    const form = {
+      ...{ grant_type: 'client_credentials', scope: 'system/*.cruds' },
+      ...client.makeProof({ aud: `${authUrl}/oauth2/token` }),
+    }
+    const issued = await send(`${authUrl}/oauth2/token`, { method: 'POST', body: new URLSearchParams(form) })
+    return `Bearer ${JSON.parse(issued.body).access_token}`
   }
-  const issued = await send(`${authUrl}/oauth2/token`, { method: 'POST', body: new URLSearchParams(form) })
-  return { authorization: `Bearer ${JSON.parse(issued.body).access_token}` }
+  let authorization = await requestToken()
+  // A token of a backend service lives 300 s, less than these tests on a busy machine.
+  const timer = setInterval(async () => {
+    authorization = await requestToken()
+  }, 120_000).unref()
+  return {
+    get authorization() {
+      return authorization
+    },
+    end: () => clearInterval(timer),
+  }
 }
 
 /** The authorization request of an app for a patient, up to where the clinician is asked for consent. */
