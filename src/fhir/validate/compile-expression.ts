@@ -1,24 +1,25 @@
-import { parseDateRange } from '../date-range.ts'
 import { type Element, findStructure, getKey, isResourceType } from '../definitions.ts'
 import { isRecord } from '../resource.ts'
+import {
+  areEqual,
+  COMBINE,
+  FUNCTIONS,
+  hasKey,
+  type Items,
+  isOfType,
+  LOGIC,
+  listChildren,
+  listDescendants,
+  listMembers,
+  NOTHING,
+  negate,
+  type Scope,
+  type Test,
+  toBoolean,
+  toKey,
+} from './items.ts'
 import { type Expression, parseExpression } from './parse-expression.ts'
 
-/** The values of the variables, and the constant parts of expressions that are already evaluated. */
-export interface Scope {
-  readonly resource: unknown
-  context: unknown
-  readonly constants: Map<Expression, Constant>
-}
-
-interface Constant {
-  readonly base: unknown
-  readonly items: Items
-  keys: ReadonlySet<string> | undefined
-}
-
-export type Test = (item: unknown, scope: Scope) => boolean | undefined
-
-type Items = readonly unknown[]
 type Evaluate = (item: unknown, scope: Scope) => Items
 
 /** An evaluation, and the structure of its items if it is known. */
@@ -31,8 +32,6 @@ interface Types {
   readonly item: string | undefined
   readonly context: string | undefined
 }
-
-const NOTHING: Items = []
 
 /**
  * Compiles an invariant of a type into a function. Time is linear in the size of the resource: parts that depend on a
@@ -52,13 +51,6 @@ function compileTest(expression: Expression, types: Types): Test {
   }
   const { items } = compile(expression, types)
   return (item, scope) => toBoolean(items(item, scope))
-}
-
-function negate(test: Test): Test {
-  return (item, scope) => {
-    const result = test(item, scope)
-    return result === undefined ? undefined : !result
-  }
 }
 
 /** The fast form of `name.exists()`, which most invariants consist of. */
@@ -88,32 +80,6 @@ function compileOperator(expression: Operator, types: Types): Test {
   return (item, scope) => toBoolean(items(item, scope))
 }
 
-/** Three-valued logic: undefined is FHIRPath's empty collection. */
-const LOGIC: Readonly<Record<string, (left: Test, right: Test) => Test>> = {
-  and: (left, right) => (item, scope) => {
-    const first = left(item, scope)
-    if (first === false) return false
-    const second = right(item, scope)
-    return second === false ? false : first && second
-  },
-  or: (left, right) => (item, scope) => {
-    const first = left(item, scope)
-    if (first === true) return true
-    const second = right(item, scope)
-    return second === true ? true : first === false ? second : undefined
-  },
-  xor: (left, right) => (item, scope) => {
-    const [first, second] = [left(item, scope), right(item, scope)]
-    return first === undefined || second === undefined ? undefined : first !== second
-  },
-  implies: (left, right) => (item, scope) => {
-    const first = left(item, scope)
-    if (first === false) return true
-    const second = right(item, scope)
-    return second === true ? true : first === true ? second : undefined
-  },
-}
-
 const BOOLEANS: ReadonlySet<string> = new Set(['exists', 'empty', 'not'])
 
 function isTest(expression: Expression): boolean {
@@ -132,14 +98,6 @@ function compileEquality(left: Expression, right: Expression, types: Types): Tes
   return (item, scope) => areEqual(first(item, scope), second(item, scope))
 }
 
-/** Undefined if a collection is empty, or a primitive with a value is compared with one that has only extensions. */
-function areEqual(left: Items, right: Items): boolean | undefined {
-  if (left.length === 0 || right.length === 0) return undefined
-  if (left.length !== right.length) return false
-  if (left.some((it, index) => isRecord(it) !== isRecord(right[index]))) return undefined
-  return left.every((it, index) => it === right[index] || toKey(it) === toKey(right[index]))
-}
-
 function compileIs(left: Expression, right: Expression, types: Types): Test {
   const { items } = compile(left, types)
   const type = right.kind === 'child' ? right.name : ''
@@ -147,12 +105,6 @@ function compileIs(left: Expression, right: Expression, types: Types): Test {
     const found = items(item, scope)
     return found.length === 0 ? undefined : isOfType(found[0], type)
   }
-}
-
-function isOfType(value: unknown, type: string): boolean {
-  if (isRecord(value)) return value.resourceType === type
-  if (type.toLowerCase() === 'boolean') return typeof value === 'boolean'
-  return typeof value === (type === 'decimal' ? 'number' : 'string')
 }
 
 function compileMembership(member: Expression, collection: Expression, types: Types): Test {
@@ -274,119 +226,73 @@ function listKeys(name: string, type: string | undefined): readonly string[] {
   return element ? element.types.map(it => getKey(element, it)) : [name]
 }
 
-type Values = Readonly<Record<string, unknown>>
-
-/** A primitive that has only extensions exists, too. */
-function hasKey(value: Values, keys: readonly string[]): boolean {
-  for (const key of keys) if (value[key] !== undefined || value[`_${key}`] !== undefined) return true
-  return false
-}
-
-function listChildren(items: Items, keys: readonly string[]): Items {
-  const found: unknown[] = []
-  for (const item of items) {
-    if (!isRecord(item)) continue
-    for (const key of keys) addValues(found, item[key] ?? item[`_${key}`], item[`_${key}`])
-  }
-  return found
-}
-
-function addValues(found: unknown[], value: unknown, companion: unknown): void {
-  if (value === undefined || value === null) return
-  if (!Array.isArray(value)) found.push(value)
-  else
-    for (const [index, item] of value.entries()) {
-      const present = item ?? (Array.isArray(companion) ? companion[index] : undefined)
-      if (present !== undefined && present !== null) found.push(present)
-    }
-}
-
 type Call = Extract<Expression, { readonly kind: 'call' }>
 
 function compileCall(call: Call, types: Types): Compiled {
+  const { name, args } = call
+  if (BOOLEANS.has(name)) return fromTest(compileTest(call, types))
   const of = compile(call.of, types)
-  const inner = { ...types, item: of.type }
-  const [first] = call.args
-  switch (call.name) {
-    case 'where': {
-      const test = compileTest(only(call), inner)
-      return {
-        ...of,
-        items: (item, scope) => of.items(item, scope).filter(it => test(it, scope) === true),
-      }
-    }
-    case 'select': {
-      const { items, type } = compile(only(call), inner)
-      return { items: (item, scope) => of.items(item, scope).flatMap(it => items(it, scope)), type }
-    }
-    case 'first':
-      return { ...of, items: (item, scope) => of.items(item, scope).slice(0, 1) }
-    case 'tail':
-      return { ...of, items: (item, scope) => of.items(item, scope).slice(1) }
-    case 'trace':
-      return of
-    case 'children':
-      return { items: (item, scope) => of.items(item, scope).flatMap(listMembers), type: undefined }
-    case 'descendants':
-      return { items: (item, scope) => listDescendants(of.items(item, scope)), type: undefined }
-    case 'combine': {
-      const { items } = compile(only(call), types)
-      return {
-        items: (item, scope) => [...of.items(item, scope), ...items(item, scope)],
-        type: undefined,
-      }
-    }
-    case 'intersect': {
-      const keys = compileKeys(only(call), types)
-      return {
-        ...of,
-        items: (item, scope) => {
-          const known = keys(item, scope)
-          return of.items(item, scope).filter(it => known.has(toKey(it)))
-        },
-      }
-    }
-    case 'iif': {
-      const [criterion, then, otherwise] = [compileTest(only(call), types), call.args[1], call.args[2]]
-      const yes = then && compile(then, types).items
-      const no = otherwise && compile(otherwise, types).items
-      return {
-        items: (item, scope) => (criterion(item, scope) ? yes : no)?.(item, scope) ?? NOTHING,
-        type: undefined,
-      }
-    }
-    case 'as':
-    case 'is': {
-      const operator = call.name
-      return compile({ kind: 'binary', operator, left: call.of, right: only(call) }, types)
-    }
-    case 'exists':
-    case 'empty':
-    case 'not':
-      return fromTest(compileTest(call, types))
-    case 'all': {
-      const test = compileTest(only(call), inner)
-      return fromTest((item, scope) => of.items(item, scope).every(it => test(it, scope) === true))
-    }
-    default: {
-      const evaluate = FUNCTIONS.get(call.name)
-      if (!evaluate) throw new Error(`Cannot compile ${call.name}()`)
-      const texts = call.args.map(it => compile(it, types).items)
-      return {
-        items: (item, scope) =>
-          evaluate(
-            of.items(item, scope),
-            texts.map(it => String(it(item, scope)[0] ?? '')),
-          ),
-        type: undefined,
-      }
-    }
-  }
+  const special = CALLS[name]
+  if (special) return special(of, call, types)
+  const evaluate = FUNCTIONS.get(name)
+  if (!evaluate) throw new Error(`Cannot compile ${name}()`)
+  const texts = args.map(it => compile(it, types).items)
+  const read = (item: unknown, scope: Scope) => texts.map(it => String(it(item, scope)[0] ?? ''))
+  return { items: (item, scope) => evaluate(of.items(item, scope), read(item, scope)), type: undefined }
+}
 
-  function only({ name }: Call): Expression {
-    if (!first) throw new Error(`Cannot compile ${name}() without an argument`)
-    return first
-  }
+/** The functions whose arguments are expressions, or whose result has a structure. */
+const CALLS: Readonly<Record<string, (of: Compiled, call: Call, types: Types) => Compiled>> = {
+  where: (of, call, types) => {
+    const test = compileTest(getArgument(call), { ...types, item: of.type })
+    return mapItems(of, (items, _item, scope) => items.filter(it => test(it, scope) === true))
+  },
+  all: (of, call, types) => {
+    const test = compileTest(getArgument(call), { ...types, item: of.type })
+    return fromTest((item, scope) => of.items(item, scope).every(it => test(it, scope) === true))
+  },
+  select: (of, call, types) => {
+    const inner = compile(getArgument(call), { ...types, item: of.type })
+    return {
+      ...mapItems(of, (items, _item, scope) => items.flatMap(it => inner.items(it, scope))),
+      type: inner.type,
+    }
+  },
+  first: of => mapItems(of, items => items.slice(0, 1)),
+  tail: of => mapItems(of, items => items.slice(1)),
+  trace: of => of,
+  children: of => ({ ...mapItems(of, items => items.flatMap(listMembers)), type: undefined }),
+  descendants: of => ({ ...mapItems(of, listDescendants), type: undefined }),
+  combine: (of, call, types) => {
+    const other = compile(getArgument(call), types).items
+    return mapItems({ ...of, type: undefined }, (items, item, scope) => [...items, ...other(item, scope)])
+  },
+  intersect: (of, call, types) => {
+    const keys = compileKeys(getArgument(call), types)
+    return mapItems(of, (items, item, scope) => {
+      const known = keys(item, scope)
+      return items.filter(it => known.has(toKey(it)))
+    })
+  },
+  iif: (_of, call, types) => {
+    const criterion = compileTest(getArgument(call), types)
+    const [yes, no] = call.args.slice(1).map(it => compile(it, types).items)
+    return {
+      items: (item, scope) => (criterion(item, scope) ? yes : no)?.(item, scope) ?? NOTHING,
+      type: undefined,
+    }
+  },
+  is: (_of, call, types) => fromTest(compileIs(call.of, getArgument(call), types)),
+}
+
+function mapItems(of: Compiled, map: (items: Items, item: unknown, scope: Scope) => Items): Compiled {
+  return { ...of, items: (item, scope) => map(of.items(item, scope), item, scope) }
+}
+
+function getArgument({ name, args }: Call): Expression {
+  const [argument] = args
+  if (!argument) throw new Error(`Cannot compile ${name}() without an argument`)
+  return argument
 }
 
 function fromTest(test: Test): Compiled {
@@ -397,38 +303,6 @@ function fromTest(test: Test): Compiled {
     },
     type: undefined,
   }
-}
-
-type TextFunction = (items: Items, args: readonly string[]) => Items
-
-const FUNCTIONS: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
-  ['count', items => [items.length]],
-  ['isDistinct', items => [new Set(items.map(toKey)).size === items.length]],
-  ['hasValue', items => [items.length === 1 && !isRecord(items[0])]],
-  ['startsWith', (items, [text = '']) => mapText(items, it => it.startsWith(text))],
-  ['contains', (items, [text = '']) => mapText(items, it => it.includes(text))],
-  ['matches', (items, [pattern = '']) => mapText(items, it => findPattern(pattern).test(it))],
-  [
-    'replaceMatches',
-    (items, [pattern = '', text = '']) => mapText(items, it => it.replace(findPattern(pattern), text)),
-  ],
-  ['toString', items => items.map(String)],
-  ['toInteger', items => mapText(items, it => (/^[+-]?\d+$/.test(it) ? Number(it) : undefined))],
-])
-
-function mapText(items: Items, map: (text: string) => unknown): Items {
-  const [item] = items
-  if (typeof item !== 'string') return NOTHING
-  const result = map(item)
-  return result === undefined ? NOTHING : [result]
-}
-
-const patterns = new Map<string, RegExp>()
-
-function findPattern(source: string): RegExp {
-  const known = patterns.get(source) ?? new RegExp(source, 's')
-  patterns.set(source, known)
-  return known
 }
 
 function compileValues(expression: Operator, types: Types): Compiled {
@@ -446,66 +320,4 @@ function compileValues(expression: Operator, types: Types): Compiled {
   const [first, second] = [compile(left, types), compile(right, types)]
   const type = first.type === second.type ? first.type : undefined
   return { items: (item, scope) => combine(first.items(item, scope), second.items(item, scope)), type }
-}
-
-const COMBINE: Readonly<Record<string, (left: Items, right: Items) => Items>> = {
-  '|': (left, right) => [...new Map([...left, ...right].map(it => [toKey(it), it])).values()],
-  '&': (left, right) => [`${left[0] ?? ''}${right[0] ?? ''}`],
-  '+': (left, right) => [Number(left[0] ?? 0) + Number(right[0] ?? 0)],
-  '<=': (left, right) => compare(left, right, (a, b) => a.low <= b.high),
-  '>=': (left, right) => compare(left, right, (a, b) => a.high >= b.low),
-  '<': (left, right) => compare(left, right, (a, b) => a.low < b.high),
-  '>': (left, right) => compare(left, right, (a, b) => a.high > b.low),
-}
-
-interface Range {
-  readonly low: number
-  readonly high: number
-}
-
-/** A date is compared as the range it covers: `2020-05-04` is not later than `2020`. */
-function compare(left: Items, right: Items, holds: (left: Range, right: Range) => boolean): Items {
-  const [first, second] = [toRange(left[0]), toRange(right[0])]
-  if (!first || !second) return NOTHING
-  return [getUnit(left[0]) !== getUnit(right[0]) || holds(first, second)]
-}
-
-function toRange(value: unknown): Range | undefined {
-  if (isRecord(value)) return toRange(value.value)
-  if (typeof value === 'number') return { low: value, high: value }
-  return typeof value === 'string' ? parseDateRange(value) : undefined
-}
-
-function getUnit(value: unknown): unknown {
-  return isRecord(value) ? (value.code ?? value.unit) : undefined
-}
-
-function toBoolean(items: Items): boolean | undefined {
-  const [item] = items
-  return item === undefined ? undefined : item !== false
-}
-
-/** A text that is equal for equal values. */
-function toKey(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(toKey).join()}]`
-  if (!isRecord(value)) return JSON.stringify(value)
-  return `{${Object.keys(value)
-    .sort()
-    .map(key => `${JSON.stringify(key)}:${toKey(value[key])}`)
-    .join()}}`
-}
-
-function listMembers(item: unknown): Items {
-  return isRecord(item) ? Object.values(item).flat() : NOTHING
-}
-
-function listDescendants(items: Items): Items {
-  const found: unknown[] = []
-  const pending = [...items]
-  for (let item = pending.pop(); item !== undefined; item = pending.pop())
-    for (const member of listMembers(item)) {
-      found.push(member)
-      pending.push(member)
-    }
-  return found
 }

@@ -1,5 +1,6 @@
 import { definitions, findStructure } from '../definitions.ts'
-import { compileInvariant, type Scope, type Test } from './compile-expression.ts'
+import { compileInvariant } from './compile-expression.ts'
+import type { Scope, Test } from './items.ts'
 
 /** A rule of the R4 definitions beyond cardinality and types. `key` is its name in R4. */
 export interface Invariant {
