@@ -2,11 +2,13 @@ import { type Element, findStructure, getKey, isResourceType } from '../definiti
 import { isRecord } from '../resource.ts'
 import {
   areEqual,
+  BOOLEANS,
   COMBINE,
   FUNCTIONS,
   hasKey,
   type Items,
   isOfType,
+  isTest,
   LOGIC,
   listChildren,
   listDescendants,
@@ -78,15 +80,6 @@ function compileOperator(expression: Operator, types: Types): Test {
   }
   const { items } = compile(expression, types)
   return (item, scope) => toBoolean(items(item, scope))
-}
-
-const BOOLEANS: ReadonlySet<string> = new Set(['exists', 'empty', 'not'])
-
-function isTest(expression: Expression): boolean {
-  return (
-    (expression.kind === 'call' && BOOLEANS.has(expression.name)) ||
-    (expression.kind === 'binary' && Object.hasOwn(LOGIC, expression.operator))
-  )
 }
 
 function compileEquality(left: Expression, right: Expression, types: Types): Test {

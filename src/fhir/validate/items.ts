@@ -53,6 +53,16 @@ export const LOGIC: Readonly<Record<string, (left: Test, right: Test) => Test>> 
   },
 }
 
+/** The functions without arguments whose result is always one Boolean. */
+export const BOOLEANS: ReadonlySet<string> = new Set(['exists', 'empty', 'not'])
+
+export function isTest(expression: Expression): boolean {
+  return (
+    (expression.kind === 'call' && BOOLEANS.has(expression.name)) ||
+    (expression.kind === 'binary' && Object.hasOwn(LOGIC, expression.operator))
+  )
+}
+
 export const NOTHING: Items = []
 
 /** Undefined if a collection is empty, or a primitive with a value is compared with one that has only extensions. */
