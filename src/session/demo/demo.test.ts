@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { bundle } from '../../../test/support/scripted-ehr.ts'
-import { launchBrowser, useSessionApp } from '../../../test/support/session-app.ts'
+import { APP_SCOPE, launchBrowser, useSessionApp } from '../../../test/support/session-app.ts'
 
 const SUBJECT = { reference: 'Patient/juniper' }
 const PATIENT = {
@@ -125,6 +125,44 @@ describe('the demo app page', () => {
     assert.match(body, /Hypothyroidism[\s\S]*?Provisional[\s\S]*?Not recorded/)
     assert.match(body, /Levothyroxine 75 microgram tablet[\s\S]*?Not recorded/)
     assert.match(body, /Allergies<\/dt><dd><span class="unknown">Not shared with this app/)
+  })
+
+  describe('with the scope of allergies', () => {
+    const allergy = (text: string | undefined, more: object = {}) => ({
+      resourceType: 'AllergyIntolerance',
+      patient: SUBJECT,
+      ...(text === undefined ? {} : { code: { text } }),
+      ...more,
+    })
+    const showAllergies = async (...allergies: readonly object[]) => {
+      setup.ehr.records.push(...allergies.map(one => ({ ...one })))
+      setup.ehr.script.token = { scope: `${APP_SCOPE} patient/AllergyIntolerance.rs` }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      return /Allergies<\/dt><dd>(.*?)<\/dd>/.exec(await page())?.[1]?.replace(/<[^>]*>/g, '')
+    }
+
+    it('shows all current allergies in the banner, and marks a high risk', async () => {
+      const shown = await showAllergies(
+        allergy('Penicillin', { criticality: 'high' }),
+        allergy('Latex', { clinicalStatus: { coding: [{ code: 'resolved' }] } }),
+        allergy('Aspirin', { verificationStatus: { coding: [{ code: 'entered-in-error' }] } }),
+        allergy('nuts', { clinicalStatus: { coding: [{ code: 'active' }] } }),
+        allergy(undefined),
+        { ...allergy('Eggs'), patient: { reference: 'Patient/ashlar' } },
+      )
+      assert.equal(shown, 'Penicillin (high risk), Nuts, Name not recorded')
+    })
+
+    it('shows that no allergy is recorded, or that the allergies could not be loaded', async () => {
+      assert.equal(await showAllergies(), 'None recorded')
+      setup.ehr.script.fhir = (url, reply) =>
+        url.pathname.endsWith('/AllergyIntolerance')
+          ? reply.code(500).send({})
+          : url.pathname.endsWith('/Patient/juniper')
+            ? reply.send(PATIENT)
+            : reply.send(bundle([]))
+      assert.equal(await showAllergies(), 'Could not be loaded')
+    })
   })
 
   it('writes strengths so that they cannot be misread', async () => {

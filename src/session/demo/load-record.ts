@@ -6,6 +6,7 @@ import { findMissingScopes, queryApi } from '../api/row.ts'
 import { meRow, patientRow } from '../api/rows.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
 import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/read-fhir.ts'
+import { type Allergies, loadAllergies } from './allergies.ts'
 import { BLOOD_PRESSURE } from './blood-pressure.ts'
 
 const SCOPE = 'patient/Encounter.rs'
@@ -33,19 +34,21 @@ export interface DemoRecord {
   readonly conditions: Result<Static<typeof conditionsRow.body>>
   readonly medications: Result<Static<typeof medicationsRow.body>>
   readonly vitals: Result<Static<typeof vitalsRow.body>>
+  readonly allergies: Allergies
   readonly encounter: Result<EncounterDescription> | undefined
 }
 
 export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRecord> {
-  const [me, patient, conditions, medications, vitals, encounter] = await Promise.all([
+  const [me, patient, conditions, medications, vitals, allergies, encounter] = await Promise.all([
     queryApi(meRow, sessionRequest),
     queryApi(patientRow, sessionRequest),
     queryApi(conditionsRow, sessionRequest),
     queryApi(medicationsRow, sessionRequest),
     queryApi(vitalsRow, sessionRequest, { code: BLOOD_PRESSURE }),
+    loadAllergies(sessionRequest),
     loadEncounter(sessionRequest),
   ])
-  return { me, patient, conditions, medications, vitals, encounter }
+  return { me, patient, conditions, medications, vitals, allergies, encounter }
 }
 
 /** Returns the failure that leaves nothing to show, if there is one. */

@@ -16,12 +16,12 @@ import {
   renderPage,
   renderPatientBanner,
 } from '../../web/index.ts'
-import { findMissingScopes } from '../api/row.ts'
 import { isSampleData } from '../context.ts'
 import type { Failure } from '../failure.ts'
 import type { SessionRequest } from '../records/read-fhir.ts'
 import type { Patient } from '../records/resources.ts'
 import type { Session } from '../sessions/session.ts'
+import { type Allergies, renderAllergies } from './allergies.ts'
 import {
   describeFailure,
   renderCard,
@@ -51,7 +51,7 @@ export function renderRecordPage({ context, session }: SessionRequest, record: D
         countdown: renderCountdown({ startedAt, endsAt: session.endsAt, now }),
         ...(who === undefined ? {} : { who }),
       },
-      ...banner(session, record, now),
+      ...chooseBanner(session, record, now),
       sampleData:
         isSampleData(context.settings) && (!patient.ok || readPerson(patient.value).sample === true),
       scripts: ['session.js'],
@@ -66,11 +66,15 @@ ${!session.needPatientBanner && renderPrintHead(record)}
   )
 }
 
-function banner(session: SessionRequest['session'], { patient }: DemoRecord, now: number): { banner?: Html } {
+function chooseBanner(
+  session: SessionRequest['session'],
+  { patient, allergies }: DemoRecord,
+  now: number,
+): { banner?: Html } {
   if (!session.needPatientBanner) return {}
   return {
     banner: patient.ok
-      ? renderBanner(patient.value, session, now)
+      ? renderBanner(patient.value, allergies, now)
       : renderNamelessBanner(patient.failure, session),
   }
 }
@@ -137,20 +141,13 @@ function renderEncounter(encounter: DemoRecord['encounter']): Html {
   return html`${title}&ensp;${renderBadge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter.value)}</span>`
 }
 
-/** The banner states that allergies are missing: a blank would read as "none". */
-function renderBanner(patient: Patient, session: Session, now: number): Html {
+function renderBanner(patient: Patient, allergies: Allergies, now: number): Html {
   return renderPatientBanner(readPerson(patient), {
     now,
     heading: 'h1',
     sticky: true,
-    more: [['Allergies', html`<span class="unknown">${allergyText(session)}</span>`]],
+    more: [['Allergies', renderAllergies(allergies)]],
   })
-}
-
-function allergyText({ scope }: Session): string {
-  return findMissingScopes(['patient/AllergyIntolerance.rs'], scope).length > 0
-    ? 'Not shared with this app'
-    : 'Not shown in this app'
 }
 
 function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {

@@ -17,7 +17,8 @@ export interface SessionRequest {
  * patient are dropped, even if the reference is an absolute URL with another host name.
  */
 export function isOfPatient(resource: object, { patientId }: Pick<Session, 'patientId'>): boolean {
-  const subject: unknown = 'subject' in resource ? resource.subject : undefined
+  const subject: unknown =
+    'subject' in resource ? resource.subject : 'patient' in resource ? resource.patient : undefined
   if (typeof subject !== 'object' || subject === null || !('reference' in subject)) return false
   const [, id] =
     /(?:^|\/)Patient\/([A-Za-z0-9.-]{1,64})(?:\/_history\/[^/]+)?$/.exec(String(subject.reference)) ?? []
