@@ -132,7 +132,7 @@ describe('error pages', () => {
     await page.goto(`${stack.settings.appUrl}/`)
     assert.match((await page.getByRole('heading', { level: 1 }).textContent()) ?? '', /session/i)
     assert.equal(await page.getByText('Juniper').count(), 0)
-    await inspectOnEveryScreen(page, 'session-over')
+    await inspectOnEveryScreen(page, 'session-ended')
   })
 
   it('explain an outage of the FHIR server, in the portal and in the app', async () => {

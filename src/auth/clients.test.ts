@@ -8,7 +8,7 @@ import { initialize } from './initialize.ts'
 import { createAuthServer } from './server.ts'
 import { testSettings } from './testing/settings.ts'
 import { TestBrowser } from './testing/test-browser.ts'
-import { createTestFhirServer, encounter, patient } from './testing/test-fhir-server.ts'
+import { createTestFhirServer, makeEncounter, patient } from './testing/test-fhir-server.ts'
 import { openTestStore } from './testing/test-store.ts'
 
 const SCOPE = 'launch openid fhirUser offline_access patient/Patient.rs'
@@ -29,7 +29,7 @@ describe('client libraries', () => {
     await initialize({ settings, store, sealer: seal })
     const { fetch } = createTestFhirServer(settings.fhirBaseUrl, [
       patient('p1', 'Juniper', 'Alba'),
-      encounter('e1', 'p1', 'in-progress'),
+      makeEncounter('e1', 'p1', 'in-progress'),
     ])
     const app = await createAuthServer({ settings, store, sealer: seal, fetch })
     await app.listen({ port, host: 'localhost' })

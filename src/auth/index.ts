@@ -4,7 +4,7 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { holdsPrivateKey, serializeKeySet } from './client/assertion/client-key.ts'
+export { hasPrivateKey, serializeKeySet } from './client/assertion/client-key.ts'
 export { storeOrigins } from './client/origins.ts'
 export {
   findJwksUrlFault,

@@ -163,10 +163,10 @@ async function readProof(args: Arguments, cwd: string, secret: string | undefine
 }
 
 async function readPublicKeys(path: string, shownAs: string): Promise<string> {
-  const { holdsPrivateKey, serializeKeySet } = await import('../auth/index.ts')
+  const { hasPrivateKey, serializeKeySet } = await import('../auth/index.ts')
   const refuse = (reason: string) => new CommandFailure(`Cannot use --jwks-file ${shownAs}: ${reason}`)
   const document = readJson(path, refuse)
-  if (holdsPrivateKey(document)) throw refuse('it contains a private or secret key; use public keys only')
+  if (hasPrivateKey(document)) throw refuse('it contains a private or secret key; use public keys only')
   const kept = serializeKeySet(document)
   if (kept === undefined)
     throw refuse('expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid')

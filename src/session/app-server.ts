@@ -45,7 +45,7 @@ export async function createAppServer(options: AppServerOptions): Promise<Fastif
     ...(openMetrics === undefined ? {} : { openMetrics }),
     ...(drainMs === undefined ? {} : { drainMs }),
   })
-  const context = contextOf(options, app)
+  const context = createContext(options, app)
   addJwksRoute(app, context)
   addLaunchRoutes(app, context)
   addLogoutRoutes(app, context)
@@ -55,7 +55,7 @@ export async function createAppServer(options: AppServerOptions): Promise<Fastif
   return app
 }
 
-function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext {
+function createContext(options: AppServerOptions, app: FastifyInstance): AppContext {
   const { store, sealer, clock = Date.now, fetch = globalThis.fetch } = options
   const timeoutMs = options.app.timeoutSeconds * 1000
   const authTimeoutMs = Math.min(timeoutMs, AUTH_SERVER_TIMEOUT_MS)

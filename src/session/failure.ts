@@ -5,7 +5,7 @@ export type Upstream = 'FHIR server' | 'auth server'
 /** Why a request failed. No failure contains a token or patient data. */
 export type Failure =
   | { readonly kind: 'no-session' }
-  | { readonly kind: 'session-over' }
+  | { readonly kind: 'session-ended' }
   | { readonly kind: 'another-session' }
   | { readonly kind: 'missing-scope'; readonly missing: readonly string[] }
   | { readonly kind: 'bad-parameter'; readonly name: string; readonly expected: string }
@@ -15,7 +15,7 @@ export type Failure =
   | { readonly kind: 'unreachable'; readonly server: Upstream }
   | { readonly kind: 'slow'; readonly server: Upstream }
   | {
-      readonly kind: 'unexpected-answer'
+      readonly kind: 'unexpected-response'
       readonly server: Upstream
       readonly problem: string
       /** For the log: the check that the response failed. */
@@ -38,31 +38,39 @@ export function fail(failure: Failure): { readonly ok: false; readonly failure: 
 export function toResponse(failure: Failure): { readonly status: number; readonly body: OperationOutcome } {
   switch (failure.kind) {
     case 'no-session':
-      return response(401, 'login', 'No session. Launch the app from the patient list.')
-    case 'session-over':
-      return response(401, 'login', 'The session has ended. Launch the app again from the patient list.')
+      return makeResponse(401, 'login', 'No session. Launch the app from the patient list.')
+    case 'session-ended':
+      return makeResponse(401, 'login', 'The session has ended. Launch the app again from the patient list.')
     case 'another-session':
-      return response(
+      return makeResponse(
         409,
         'conflict',
         'Another launch has replaced this session in the browser. Load the page again.',
       )
     case 'missing-scope':
-      return response(403, 'forbidden', `Insufficient scope. Not granted: ${failure.missing.join(' ')}`)
+      return makeResponse(403, 'forbidden', `Insufficient scope. Not granted: ${failure.missing.join(' ')}`)
     case 'bad-parameter':
-      return response(400, 'invalid', `Cannot use parameter ${failure.name}: expected ${failure.expected}`)
+      return makeResponse(
+        400,
+        'invalid',
+        `Cannot use parameter ${failure.name}: expected ${failure.expected}`,
+      )
     case 'token-refused':
-      return response(401, 'login', 'The FHIR server no longer accepts this session. Launch the app again.')
+      return makeResponse(
+        401,
+        'login',
+        'The FHIR server no longer accepts this session. Launch the app again.',
+      )
     case 'access-refused':
-      return response(403, 'forbidden', 'The FHIR server refuses access to this record.')
+      return makeResponse(403, 'forbidden', 'The FHIR server refuses access to this record.')
     case 'not-found':
-      return response(404, 'not-found', 'The FHIR server has no such record.')
+      return makeResponse(404, 'not-found', 'The FHIR server has no such record.')
     case 'unreachable':
-      return response(502, 'transient', `The ${failure.server} is unreachable. Try again.`)
+      return makeResponse(502, 'transient', `The ${failure.server} is unreachable. Try again.`)
     case 'slow':
-      return response(504, 'transient', `The ${failure.server} did not respond in time. Try again.`)
-    case 'unexpected-answer':
-      return response(
+      return makeResponse(504, 'transient', `The ${failure.server} did not respond in time. Try again.`)
+    case 'unexpected-response':
+      return makeResponse(
         502,
         'transient',
         `The ${failure.server} returned an invalid response: ${failure.problem}`,
@@ -70,6 +78,6 @@ export function toResponse(failure: Failure): { readonly status: number; readonl
   }
 }
 
-function response(status: number, code: IssueCode, text: string) {
+function makeResponse(status: number, code: IssueCode, text: string) {
   return { status, body: createOutcome(code, text) }
 }

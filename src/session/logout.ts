@@ -9,12 +9,12 @@ import { endSession, findSession } from './sessions/session-store.ts'
 /** `/logout` (SESSION-7): GET shows a button, POST ends the session and revokes its tokens. */
 export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void {
   app.get('/logout', async (request, reply) => {
-    const session = await sessionOf(context, request)
-    return reply.sendPage(session ? askPage(context) : endedPage(context))
+    const session = await findSessionOfCookie(context, request)
+    return reply.sendPage(session ? askPage(context) : renderEndedPage(context))
   })
 
   app.post('/logout', async (request, reply) => {
-    const session = await sessionOf(context, request)
+    const session = await findSessionOfCookie(context, request)
     if (session) {
       await context.store.db.transaction().execute(async trx => {
         await endSession(trx, session)
@@ -28,7 +28,10 @@ export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void
   })
 }
 
-async function sessionOf(context: AppContext, request: FastifyRequest): Promise<Session | undefined> {
+async function findSessionOfCookie(
+  context: AppContext,
+  request: FastifyRequest,
+): Promise<Session | undefined> {
   const found = await findSession(context, request.cookies[context.sessionCookie.name])
   return found.ok ? found.value : undefined
 }
@@ -47,7 +50,7 @@ function askPage({ settings }: AppContext) {
   )
 }
 
-function endedPage({ settings }: AppContext) {
+function renderEndedPage({ settings }: AppContext) {
   return renderPage(
     {
       title: 'Session ended',

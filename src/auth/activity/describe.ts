@@ -31,7 +31,7 @@ function describeRefusal(status: number, by: string | null): Pick<DecisionText, 
 }
 
 function describeAccess(record: KeptRecord, scope: string, names: Names): string {
-  const verb = verbFor(record.interaction ?? '')
+  const verb = chooseVerb(record.interaction ?? '')
   if (scope.startsWith('patient/')) {
     return record.resource_type === 'Patient' && record.resource_id === record.patient_id
       ? `${verb} of the patient in the token`
@@ -42,7 +42,7 @@ function describeAccess(record: KeptRecord, scope: string, names: Names): string
   return `${verb} by ${name ?? 'a user'}`
 }
 
-function verbFor(interaction: string): string {
+function chooseVerb(interaction: string): string {
   if (interaction.startsWith('search')) return 'Search'
   if (interaction.startsWith('history') || interaction === 'vread') return 'Earlier versions'
   if (interaction.startsWith('update') || interaction.startsWith('patch')) return 'Change'

@@ -24,11 +24,11 @@ const PUBLIC_V6 = '2000::/3'
 
 const PRIVATE_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'] as const
 
-const privateV4 = blockList(PRIVATE_V4, 'ipv4')
+const privateV4 = createBlockList(PRIVATE_V4, 'ipv4')
 
-const privateV6 = blockList(PRIVATE_V6, 'ipv6')
+const privateV6 = createBlockList(PRIVATE_V6, 'ipv6')
 
-const publicV6 = blockList([PUBLIC_V6], 'ipv6')
+const publicV6 = createBlockList([PUBLIC_V6], 'ipv6')
 
 /** Whether an IP address is not one of the public internet: private, loopback, link-local, shared, reserved. */
 export function isPrivateAddress(address: string): boolean {
@@ -42,7 +42,7 @@ export function isPrivateAddress(address: string): boolean {
   }
 }
 
-function blockList(networks: readonly string[], type: 'ipv4' | 'ipv6'): BlockList {
+function createBlockList(networks: readonly string[], type: 'ipv4' | 'ipv6'): BlockList {
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', bits] = network.split('/')

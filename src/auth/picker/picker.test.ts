@@ -4,7 +4,7 @@ import { eachDatabase } from '../../../test/support/databases.ts'
 import { readForm } from '../testing/read-form.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
-import { encounter, patient } from '../testing/test-fhir-server.ts'
+import { makeEncounter, patient } from '../testing/test-fhir-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
 const APP = { client_id: 'chart', redirect_uri: 'https://chart.example/callback' }
@@ -149,7 +149,7 @@ describe('/oauth2/pick', () => {
   })
 
   it('shows earlier encounters on the same page after one click', async () => {
-    const visits = Array.from({ length: 6 }, (_, at) => encounter(`v${at}`, 'x', 'finished'))
+    const visits = Array.from({ length: 6 }, (_, at) => makeEncounter(`v${at}`, 'x', 'finished'))
     const other = await TestAuthServer.open(await open(), { resources: [patient('x', 'X', 'Y'), ...visits] })
     const clinician = await openHouse(other)
     const { send } = await picker(other, clinician, 'launch/encounter patient/Encounter.rs')

@@ -4,7 +4,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import { readForm } from '../testing/read-form.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
-import { encounter, patient } from '../testing/test-fhir-server.ts'
+import { makeEncounter, patient } from '../testing/test-fhir-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
 const crowd = Array.from({ length: 30 }, (_, at) =>
@@ -19,14 +19,14 @@ const RESOURCES = [
   patient('limestone', 'Limestone', 'Edith', { deceasedDateTime: '2025-02-02' }),
   { resourceType: 'Patient', id: 'nameless' },
   patient('evil', '<script>alert(1)</script>', '"onload="x'),
-  encounter('enc-old', 'juniper', 'finished', { period: { start: '2026-08-19T10:00:00Z' } }),
-  encounter('enc-now', 'juniper', 'in-progress', {
+  makeEncounter('enc-old', 'juniper', 'finished', { period: { start: '2026-08-19T10:00:00Z' } }),
+  makeEncounter('enc-now', 'juniper', 'in-progress', {
     participant: [{ individual: { display: 'Dr. Priya Quill' } }],
   }),
-  encounter('enc-new', 'juniper', 'finished', {
+  makeEncounter('enc-new', 'juniper', 'finished', {
     period: { start: '2026-10-02T10:00:00Z', end: '2026-10-03T10:00:00Z' },
   }),
-  encounter('enc-other', 'juniper2', 'in-progress'),
+  makeEncounter('enc-other', 'juniper2', 'in-progress'),
 ]
 
 function idsIn(body: string): readonly string[] {
@@ -98,7 +98,7 @@ describe('GET /portal', () => {
   it('shows "Sample data" only if all patients on the page are fictitious', async () => {
     const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
     const made = patient('made', 'Sample', 'A', { meta: { tag } })
-    const resources = [made, patient('imported', 'Import', 'B'), encounter('e', 'made', 'finished')]
+    const resources = [made, patient('imported', 'Import', 'B'), makeEncounter('e', 'made', 'finished')]
     const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
     const says = async (query: string) => /Sample data/.test((await other.get(`/portal?${query}`)).body)
     assert.equal(await says('search=sample'), true)
@@ -168,8 +168,8 @@ describe('GET /portal', () => {
     it('selects no encounter if several are in progress', async () => {
       const resources = [
         patient('x', 'X', 'Y'),
-        encounter('e1', 'x', 'finished'),
-        encounter('e2', 'x', 'finished'),
+        makeEncounter('e1', 'x', 'finished'),
+        makeEncounter('e2', 'x', 'finished'),
       ]
       const other = await TestAuthServer.open(await open(), { resources })
       const { body } = await (await other.logIn()).get('/portal?patient=x')
@@ -180,7 +180,7 @@ describe('GET /portal', () => {
 
     it('shows earlier encounters on the same page after one click', async () => {
       const visits = Array.from({ length: 7 }, (_, at) =>
-        encounter(`v${at}`, 'x', 'finished', { period: { start: `2026-0${at + 1}-01` } }),
+        makeEncounter(`v${at}`, 'x', 'finished', { period: { start: `2026-0${at + 1}-01` } }),
       )
       const other = await TestAuthServer.open(await open(), {
         resources: [patient('x', 'X', 'Y'), ...visits],

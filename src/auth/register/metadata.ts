@@ -1,6 +1,6 @@
 import { isResourceType } from '../../fhir/index.ts'
 import { findScopeListFault, LONGEST_SCOPE_LIST, parseScope } from '../../smart/index.ts'
-import { holdsPrivateKey, serializeKeySet } from '../client/assertion/client-key.ts'
+import { hasPrivateKey, serializeKeySet } from '../client/assertion/client-key.ts'
 import {
   findJwksUrlFault,
   findLaunchUrlFault,
@@ -137,8 +137,7 @@ function readKeys(document: Document, authMethod: AuthMethod) {
   const jwksUrl = readUrl(document, 'jwks_uri', findJwksUrlFault)
   const { jwks } = document
   if (jwks !== undefined && jwksUrl !== undefined) throw makeInvalid('Use either jwks or jwks_uri, not both.')
-  if (holdsPrivateKey(jwks))
-    throw makeInvalid('The jwks contains a private key; only public keys are allowed.')
+  if (hasPrivateKey(jwks)) throw makeInvalid('The jwks contains a private key; only public keys are allowed.')
   const keys = jwks === undefined ? undefined : serializeKeySet(jwks)
   if (jwks !== undefined && keys === undefined)
     throw makeInvalid(

@@ -14,14 +14,14 @@ import { keepFirstSigningKey } from '../keys/signing-key.ts'
 import { createAuthServer } from '../server.ts'
 import { testSettings } from './settings.ts'
 import { TestBrowser } from './test-browser.ts'
-import { createTestFhirServer, encounter, patient, type TestFhirServer } from './test-fhir-server.ts'
+import { createTestFhirServer, makeEncounter, patient, type TestFhirServer } from './test-fhir-server.ts'
 
 const RESOURCES: readonly Resource[] = [
   patient('juniper', 'Juniper', 'Alba'),
   patient('ashlar', 'Ashlar', 'Tobias'),
-  encounter('enc-1', 'juniper', 'in-progress'),
-  encounter('enc-2', 'juniper', 'finished'),
-  encounter('enc-9', 'ashlar', 'in-progress'),
+  makeEncounter('enc-1', 'juniper', 'in-progress'),
+  makeEncounter('enc-2', 'juniper', 'finished'),
+  makeEncounter('enc-9', 'ashlar', 'in-progress'),
 ]
 
 export interface TestAuthServerOptions {

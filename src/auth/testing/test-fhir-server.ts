@@ -51,12 +51,12 @@ function respond(url: URL, baseUrl: string, resources: readonly Resource[]): Res
 function matches(resource: Resource, query: URLSearchParams): boolean {
   const text = JSON.stringify(resource.name ?? '').toLowerCase()
   const names = [...query.getAll('name'), ...query.getAll('family')]
-  const patient = query.get('patient')
+  const makePatient = query.get('patient')
   const identifier = query.get('identifier')
   return (
     (identifier === null || JSON.stringify(resource.identifier ?? '').includes(`"${identifier}"`)) &&
     names.every(name => text.includes(`"${name.toLowerCase()}`)) &&
-    (patient === null || JSON.stringify(resource.subject).includes(`Patient/${patient}"`))
+    (makePatient === null || JSON.stringify(resource.subject).includes(`Patient/${makePatient}"`))
   )
 }
 
@@ -71,7 +71,7 @@ export function patient(id: string, family: string, given: string, more: object 
   }
 }
 
-export function encounter(id: string, patientId: string, status: string, more: object = {}): Resource {
+export function makeEncounter(id: string, patientId: string, status: string, more: object = {}): Resource {
   return {
     resourceType: 'Encounter',
     id,

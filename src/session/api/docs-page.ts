@@ -11,9 +11,9 @@ export function addDocsRoute(app: FastifyInstance, { settings }: AppContext): vo
   const rows: readonly ApiRow[] = apiRows
   const content = html`<div class="pagehead"><div><h1>Session API</h1><p class="pagehead__lead">Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.</p></div></div>
 <div class="stack">
-${overview(rows)}
-${rows.map(rowCard)}
-${errorsCard()}
+${renderOverview(rows)}
+${rows.map(renderEndpoint)}
+${renderErrors()}
 </div>`
   const sampleData = isSampleData(settings)
   const options = {
@@ -27,23 +27,23 @@ ${errorsCard()}
   app.get('/docs', (_request, reply) => reply.sendPage(document))
 }
 
-function overview(rows: readonly ApiRow[]): Html {
+function renderOverview(rows: readonly ApiRow[]): Html {
   return html`<section class="card card--clip" aria-labelledby="h-all"><div class="card__head"><h2 id="h-all">Endpoints</h2><p class="small"><a href="/api/openapi.json">OpenAPI 3.1 document</a></p></div>
 <table class="table table--stack" role="table"><caption class="sr">Endpoints of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Endpoint</th><th role="columnheader" scope="col">Returns</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${rows.map(
     ({ path, title, scopes }) =>
-      html`<tr role="row"><th role="rowheader" scope="row"><a href="#${anchor(path)}">GET ${path}</a></th><td role="cell" data-label="Returns">${title}</td><td role="cell" data-label="Required scopes">${scopesHtml(scopes)}</td></tr>`,
+      html`<tr role="row"><th role="rowheader" scope="row"><a href="#${toAnchor(path)}">GET ${path}</a></th><td role="cell" data-label="Returns">${title}</td><td role="cell" data-label="Required scopes">${renderScopes(scopes)}</td></tr>`,
   )}</tbody></table></section>`
 }
 
-function rowCard({ path, description, scopes, query, body }: ApiRow): Html {
-  return html`<section class="card card--clip" id="${anchor(path)}" aria-labelledby="h-${anchor(path)}"><div class="card__head"><h2 id="h-${anchor(path)}">GET ${path}</h2></div>
-<div class="card__body"><p>${description}</p><p class="small muted">Required scopes: ${scopesHtml(scopes)}</p></div>
-${fieldsTable('Parameters', query, 'Default')}
-${fieldsTable('Response fields', body, 'Required')}
+function renderEndpoint({ path, description, scopes, query, body }: ApiRow): Html {
+  return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET ${path}</h2></div>
+<div class="card__body"><p>${description}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
+${renderFields('Parameters', query, 'Default')}
+${renderFields('Response fields', body, 'Required')}
 </section>`
 }
 
-function fieldsTable(title: string, schema: TSchema, last: 'Default' | 'Required'): Html | undefined {
+function renderFields(title: string, schema: TSchema, last: 'Default' | 'Required'): Html | undefined {
   const fields = Object.entries((schema as TObject).properties ?? {})
   if (fields.length === 0) return undefined
   const required = new Set<string>((schema as TObject).required ?? [])
@@ -57,7 +57,7 @@ function fieldsTable(title: string, schema: TSchema, last: 'Default' | 'Required
   )}</tbody></table>`
 }
 
-function errorsCard(): Html {
+function renderErrors(): Html {
   return html`<section class="card card--clip" aria-labelledby="h-errors"><div class="card__head"><h2 id="h-errors">Errors</h2><p class="small muted">An OperationOutcome as JSON</p></div>
 <table class="table table--stack" role="table"><caption class="sr">Errors</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col">Means</th></tr></thead><tbody role="rowgroup">${Object.entries(
     ERRORS,
@@ -67,7 +67,7 @@ function errorsCard(): Html {
   )}</tbody></table></section>`
 }
 
-function scopesHtml(scopes: readonly string[]): Html {
+function renderScopes(scopes: readonly string[]): Html {
   if (scopes.length === 0) return html`none`
   return html`${scopes.map((scope, at) => html`${at > 0 && ' '}<code>${scope}</code>`)}`
 }
@@ -83,6 +83,6 @@ function formatType(schema: TSchema): string {
   return typeof resource === 'string' ? resource : String(schema.type)
 }
 
-function anchor(path: string): string {
+function toAnchor(path: string): string {
   return path.slice('/api/'.length)
 }

@@ -73,24 +73,24 @@ function createOperation(row: ApiRow) {
     summary: row.title,
     description: `${row.description} ${needed}`,
     'x-required-scopes': row.scopes,
-    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...parametersOf(row.query)],
+    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...describeParameters(row.query)],
     responses: {
       200: { description: row.title, content: { 'application/json': { schema: toPlainJson(row.body) } } },
       ...Object.fromEntries(
-        Object.entries(ERRORS).map(([status, description]) => [status, errorOf(description)]),
+        Object.entries(ERRORS).map(([status, description]) => [status, describeErrorResponse(description)]),
       ),
     },
   }
 }
 
-function parametersOf(query: TObject) {
+function describeParameters(query: TObject) {
   return Object.entries(query.properties).map(([name, schema]) => {
     const { description, ...rest } = toPlainJson(schema)
     return { name, in: 'query', required: false, description, schema: rest }
   })
 }
 
-function errorOf(description: string) {
+function describeErrorResponse(description: string) {
   const schema = { $ref: '#/components/schemas/OperationOutcome' }
   return { description, content: { 'application/json': { schema } } }
 }

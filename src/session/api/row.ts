@@ -63,7 +63,7 @@ function readQuery<Query extends TObject>(
       return fail({ kind: 'bad-parameter', name: sanitizeName(name), expected: 'no such parameter' })
     values[name] = parseNumber(property, text)
     if (!Value.Check(property, values[name]))
-      return fail({ kind: 'bad-parameter', name, expected: expectedOf(property) })
+      return fail({ kind: 'bad-parameter', name, expected: describeExpected(property) })
   }
   const complete: unknown = Value.Default(schema, values)
   return succeed(Value.Parse(schema, complete))
@@ -76,7 +76,7 @@ function parseNumber(property: TSchema, sent: unknown): unknown {
     : sent
 }
 
-function expectedOf(property: TSchema): string {
+function describeExpected(property: TSchema): string {
   if (property.type === 'integer') return `one whole number from ${property.minimum} to ${property.maximum}`
   if (Array.isArray(property.anyOf))
     return `one of ${property.anyOf.map((one: TSchema) => one.const).join(', ')}`

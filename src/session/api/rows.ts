@@ -35,11 +35,11 @@ const sessionRow = defineRow({
   extendsSession: false,
   answer: async sessionRequest => {
     const living = await checkSession(sessionRequest.context, sessionRequest.session)
-    return living.ok ? succeed(metadataOf(living.value, sessionRequest.context.clock())) : living
+    return living.ok ? succeed(readMetadata(living.value, sessionRequest.context.clock())) : living
   },
 })
 
-function metadataOf(session: Session, now: number): Static<typeof SessionMetadata> {
+function readMetadata(session: Session, now: number): Static<typeof SessionMetadata> {
   return {
     sessionId: session.sessionId,
     patientId: session.patientId,

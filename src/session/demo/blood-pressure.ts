@@ -43,22 +43,22 @@ const FINAL_STATUSES: ReadonlySet<string | undefined> = new Set([
 /** Skips incomplete readings and readings in another unit. */
 export function findReadings(observations: readonly Observation[]): readonly Reading[] {
   return observations.flatMap(observation => {
-    const reading = FINAL_STATUSES.has(observation.status) ? readingOf(observation) : undefined
+    const reading = FINAL_STATUSES.has(observation.status) ? toReading(observation) : undefined
     return reading ? [reading] : []
   })
 }
 
-function readingOf(observation: Observation): Reading | undefined {
+function toReading(observation: Observation): Reading | undefined {
   const date = findEffectiveTime(observation)
   const at = Date.parse(date ?? '')
-  const systolic = millimetres(observation, SYSTOLIC)
-  const diastolic = millimetres(observation, DIASTOLIC)
+  const systolic = readMillimetres(observation, SYSTOLIC)
+  const diastolic = readMillimetres(observation, DIASTOLIC)
   if (date === undefined || Number.isNaN(at) || systolic === undefined || diastolic === undefined)
     return undefined
   return { at, date, systolic, diastolic }
 }
 
-function millimetres({ component = [] }: Observation, code: string): Decimal | undefined {
+function readMillimetres({ component = [] }: Observation, code: string): Decimal | undefined {
   const quantity = component.find(part => findCode(part.code, LOINC) === code)?.valueQuantity
   const inMmHg = quantity?.code === 'mm[Hg]' || /^mm\s?\[?hg\]?$/i.test(quantity?.unit ?? '')
   return inMmHg ? quantity?.value : undefined

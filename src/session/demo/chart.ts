@@ -24,16 +24,16 @@ export function renderPressureChart(readings: readonly Reading[]): Html {
   return html`<svg class="chart" viewBox="0 0 344 174" role="img" aria-labelledby="bp-title bp-text">
 <title id="bp-title">${formatTitle(readings)}</title>
 <desc id="bp-text">${describeReadings(readings)}</desc>
-${valueLines(scale)}${renderTimeMarks(scale)}
-<g fill="none" stroke-width="2" stroke-linejoin="round"><polyline class="s1" points="${points(readings, scale, 'systolic')}"/><polyline class="s2" points="${points(readings, scale, 'diastolic')}"/></g>
-${dots(readings, scale, 'systolic', 'd1')}${dots(readings, scale, 'diastolic', 'd2')}
+${renderValueLines(scale)}${renderTimeMarks(scale)}
+<g fill="none" stroke-width="2" stroke-linejoin="round"><polyline class="s1" points="${formatPoints(readings, scale, 'systolic')}"/><polyline class="s2" points="${formatPoints(readings, scale, 'diastolic')}"/></g>
+${renderDots(readings, scale, 'systolic', 'd1')}${renderDots(readings, scale, 'diastolic', 'd2')}
 ${renderSeriesName(readings, scale, 'systolic')}${renderSeriesName(readings, scale, 'diastolic')}
 </svg>`
 }
 
 /** The scale starts at a multiple of 20 and has steps of 40 mmHg, so that small changes do not look steep. */
 function computeScale(readings: readonly Reading[]): Scale {
-  const values = readings.flatMap(({ systolic, diastolic }) => [numberOf(systolic), numberOf(diastolic)])
+  const values = readings.flatMap(({ systolic, diastolic }) => [toNumber(systolic), toNumber(diastolic)])
   const low = Math.min(60, Math.floor(Math.min(...values) / 20) * 20)
   const high = Math.max(180, low + 40 * Math.ceil((Math.max(...values) - low) / 40))
   const from = readings[0]?.at ?? 0
@@ -48,7 +48,7 @@ function computeScale(readings: readonly Reading[]): Scale {
   }
 }
 
-function valueLines({ y, low, high }: Scale): readonly Html[] {
+function renderValueLines({ y, low, high }: Scale): readonly Html[] {
   const step = Math.max(40, Math.ceil((high - low) / 160) * 40)
   const values = Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, at) => low + at * step)
   return values.map(
@@ -79,21 +79,26 @@ function renderTimeMarks({ x, from, to }: Scale): readonly Html[] {
 
 type Series = 'systolic' | 'diastolic'
 
-function points(readings: readonly Reading[], { x, y }: Scale, series: Series): string {
-  return readings.map(reading => `${x(reading.at)},${y(numberOf(reading[series]))}`).join(' ')
+function formatPoints(readings: readonly Reading[], { x, y }: Scale, series: Series): string {
+  return readings.map(reading => `${x(reading.at)},${y(toNumber(reading[series]))}`).join(' ')
 }
 
-function dots(readings: readonly Reading[], { x, y }: Scale, series: Series, name: string): readonly Html[] {
+function renderDots(
+  readings: readonly Reading[],
+  { x, y }: Scale,
+  series: Series,
+  name: string,
+): readonly Html[] {
   return readings.map(
     reading =>
-      html`<circle class="${name}" cx="${x(reading.at)}" cy="${y(numberOf(reading[series]))}" r="2.75"/>`,
+      html`<circle class="${name}" cx="${x(reading.at)}" cy="${y(toNumber(reading[series]))}" r="2.75"/>`,
   )
 }
 
 function renderSeriesName(readings: readonly Reading[], { x, y }: Scale, series: Series): Html {
   const middle = (LEFT + RIGHT) / 2
   const near = readings.filter(({ at }) => Math.abs(x(at) - middle) < 60)
-  const heights = (near.length > 0 ? near : readings).map(reading => y(numberOf(reading[series])))
+  const heights = (near.length > 0 ? near : readings).map(reading => y(toNumber(reading[series])))
   const above = series === 'systolic'
   const height = above ? Math.min(...heights) - 9 : Math.max(...heights) + 17
   const name = above ? 'Systolic' : 'Diastolic'
@@ -107,20 +112,20 @@ function formatTitle(readings: readonly Reading[]): string {
 function describeReadings(readings: readonly Reading[]): string {
   const [first, last] = [readings[0], readings.at(-1)]
   const highest = readings.reduce((top, reading) =>
-    numberOf(reading.systolic) > numberOf(top.systolic) ? reading : top,
+    toNumber(reading.systolic) > toNumber(top.systolic) ? reading : top,
   )
-  return `${readings.length} readings in millimetres of mercury. First ${pair(first)}, last ${pair(last)}, highest ${pair(
+  return `${readings.length} readings in millimetres of mercury. First ${formatPoint(first)}, last ${formatPoint(last)}, highest ${formatPoint(
     highest,
   )} on ${formatDate(highest.date)}.`
 }
 
-function pair(reading: Reading | undefined): string {
+function formatPoint(reading: Reading | undefined): string {
   return reading === undefined
     ? ''
     : `${formatDigits(reading.systolic)} over ${formatDigits(reading.diastolic)}`
 }
 
-function numberOf(decimal: Decimal): number {
+function toNumber(decimal: Decimal): number {
   return Number(formatDigits(decimal))
 }
 

@@ -54,7 +54,7 @@ export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRe
 /** Returns the failure that leaves nothing to show, if there is one. */
 export function findWholeFailure(record: DemoRecord): Failure | undefined {
   const failures = Object.values(record).flatMap(part => (!part || part.ok ? [] : [part.failure as Failure]))
-  const over = failures.find(({ kind }) => kind === 'session-over' || kind === 'token-refused')
+  const over = failures.find(({ kind }) => kind === 'session-ended' || kind === 'token-refused')
   if (over) return over
   const { patient } = record
   return !patient.ok && patient.failure.kind !== 'missing-scope' ? patient.failure : undefined

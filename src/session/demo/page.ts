@@ -55,7 +55,7 @@ export function renderRecordPage({ context, session }: SessionRequest, record: D
       sampleData:
         isSampleData(context.settings) && (!patient.ok || readPerson(patient.value).sample === true),
       scripts: ['session.js'],
-      after: printLine(now, who),
+      after: renderPrintLine(now, who),
     },
     html`${renderWarnings(session, now)}
 ${!session.needPatientBanner && renderPrintHead(record)}
@@ -109,7 +109,7 @@ function renderWarnings({ sessionId, endsAt, lastEndsAt }: SessionRequest['sessi
 </div>`
 }
 
-function printLine(now: number, who: string | undefined): Html {
+function renderPrintLine(now: number, who: string | undefined): Html {
   return html`<p class="print wrap">Printed ${renderDateTime(now)}${who !== undefined && ` by ${who}`} from the Sallyport demo app. Not the full record.</p>`
 }
 

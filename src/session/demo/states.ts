@@ -26,23 +26,23 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
   switch (failure.kind) {
     case 'no-session':
       return { status: 200, page: renderWelcomePage(occasion.context.settings) }
-    case 'session-over':
+    case 'session-ended':
     case 'token-refused':
     case 'another-session':
-      return sessionOverPage(occasion)
+      return renderSessionEndedPage(occasion)
     case 'access-refused':
     case 'not-found':
     case 'missing-scope':
     case 'bad-parameter':
-      return refusedPage(occasion, failure)
+      return renderRefusedPage(occasion, failure)
     case 'unreachable':
     case 'slow':
-    case 'unexpected-answer':
+    case 'unexpected-response':
       return renderUnreachablePage(occasion, failure)
   }
 }
 
-function sessionOverPage({ context, reference }: Occasion): StatePage {
+function renderSessionEndedPage({ context, reference }: Occasion): StatePage {
   return {
     status: 401,
     page: renderErrorPage({
@@ -63,7 +63,7 @@ function sessionOverPage({ context, reference }: Occasion): StatePage {
   }
 }
 
-function refusedPage({ context, reference }: Occasion, failure: Failure): StatePage {
+function renderRefusedPage({ context, reference }: Occasion, failure: Failure): StatePage {
   const { status, body } = toResponse(failure)
   return {
     status,

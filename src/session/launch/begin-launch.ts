@@ -43,13 +43,13 @@ async function begin(context: AppContext, { iss, launch, address }: Origin): Pro
   if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
   const found = await context.discovery.find(fhirBaseUrl)
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
-  return goToAuthServer(context, found.value, {
+  return redirectToAuthServer(context, found.value, {
     ...{ iss, address, fhirBaseUrl },
     ...(launch === undefined ? {} : { launch }),
   })
 }
 
-async function goToAuthServer(
+async function redirectToAuthServer(
   context: AppContext,
   metadata: ServerMetadata,
   { iss, launch, address, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
@@ -61,7 +61,8 @@ async function goToAuthServer(
   if (!ticket) return { kind: 'too-many-launches' }
   const url = buildAuthorizationUrl(await createOAuthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: getCallbackUrl(context),
-    scope: launch === undefined ? standaloneScope(context.settings.app.scope) : context.settings.app.scope,
+    scope:
+      launch === undefined ? makeStandaloneScope(context.settings.app.scope) : context.settings.app.scope,
     state: ticket.state,
     nonce,
     // Sent back unchanged: the auth server compares it with the `iss` that it sent.
@@ -73,7 +74,7 @@ async function goToAuthServer(
   return { kind: 'begun', url: url.href, ticket }
 }
 
-function standaloneScope(scope: string): string {
+function makeStandaloneScope(scope: string): string {
   const rest = scope.split(' ').filter(one => one !== '' && one !== 'launch' && one !== 'launch/patient')
   return ['launch/patient', ...rest].join(' ')
 }

@@ -31,7 +31,7 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
   // The app sends the code only to the auth server that it started the launch with (RFC 9207, mix-up).
   if (found.value.issuer !== launch.issuer)
-    return { kind: 'no-tokens', problem: issuerChanged(launch.issuer, found.value.issuer) }
+    return { kind: 'no-tokens', problem: hasOtherIssuer(launch.issuer, found.value.issuer) }
   const exchange = await exchangeCode(context, {
     fhirBaseUrl: launch.fhirBaseUrl,
     metadata: found.value,
@@ -45,7 +45,7 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
   return startSession(context, launch, exchange, callback)
 }
 
-function issuerChanged(expected: string, issuer: string): OAuthProblem {
+function hasOtherIssuer(expected: string, issuer: string): OAuthProblem {
   const check = `smart-configuration issuer is now ${issuer}, expected ${expected}`
   return { kind: 'unacceptable', code: 'ISSUER_CHANGED', check }
 }

@@ -4,7 +4,7 @@ import type { AppContext } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 
 const LIFETIME_MS = 10 * 60_000
-const sealedFor = (stateHash: string) =>
+const toSealedCell = (stateHash: string) =>
   ({ table: 'app_launch', column: 'code_verifier_sealed', row: stateHash }) as const
 
 export interface PendingLaunch {
@@ -89,7 +89,7 @@ export async function keepLaunch(
       issuer: launch.issuer,
       fhir_base_url: launch.fhirBaseUrl,
       nonce: launch.nonce,
-      code_verifier_sealed: context.sealer.seal(launch.codeVerifier, sealedFor(sha256(state))),
+      code_verifier_sealed: context.sealer.seal(launch.codeVerifier, toSealedCell(sha256(state))),
       network_hash: network,
       created_at: now,
       expires_at: now + LIFETIME_MS,
@@ -126,7 +126,7 @@ export async function takeLaunch(
     .returningAll()
     .executeTakeFirst()
   // Undefined if it was sealed for another launch or with another secret.
-  const codeVerifier = row && context.sealer.tryOpen(row.code_verifier_sealed, sealedFor(row.state_hash))
+  const codeVerifier = row && context.sealer.tryOpen(row.code_verifier_sealed, toSealedCell(row.state_hash))
   return row && codeVerifier !== undefined
     ? { issuer: row.issuer, fhirBaseUrl: row.fhir_base_url, nonce: row.nonce, codeVerifier }
     : undefined

@@ -66,7 +66,7 @@ function describeUrl(text: string): string {
 const LONGEST_URL = 200
 
 function describeFailure(failure: Failure): string {
-  if (failure.kind === 'unexpected-answer') return failure.check ?? failure.problem
+  if (failure.kind === 'unexpected-response') return failure.check ?? failure.problem
   return 'server' in failure ? `${failure.server} is ${failure.kind}` : failure.kind
 }
 

@@ -30,7 +30,7 @@ interface Row {
   readonly private_jwk_sealed: string
 }
 
-const sealedFor = (generation: number) =>
+const toSealedCell = (generation: number) =>
   ({ table: 'app_key', column: 'private_jwk_sealed', row: String(generation) }) as const
 const generate = promisify(generateKeyPair)
 
@@ -73,15 +73,15 @@ function findRows({ db }: Store): Promise<readonly Row[]> {
 }
 
 async function openKey(sealer: Sealer, row: Row | undefined): Promise<AppKey | undefined> {
-  const jwk = row && opening(sealer, row)
+  const jwk = row && tryOpen(sealer, row)
   if (!row || !jwk) return undefined
   const { kid } = JSON.parse(row.public_jwk) as PublicJwk
   const algorithm = { name: 'ECDSA', namedCurve: 'P-384' }
   return { kid, privateKey: await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['sign']) }
 }
 
-function opening(sealer: Sealer, row: Row): JsonWebKey | undefined {
-  const text = sealer.tryOpen(row.private_jwk_sealed, sealedFor(row.generation))
+function tryOpen(sealer: Sealer, row: Row): JsonWebKey | undefined {
+  const text = sealer.tryOpen(row.private_jwk_sealed, toSealedCell(row.generation))
   return text === undefined ? undefined : JSON.parse(text)
 }
 
@@ -96,15 +96,15 @@ async function makeNext(
     .insertInto('app_key')
     .values({
       generation: after + 1,
-      public_jwk: JSON.stringify(publicPart(jwk)),
-      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), sealedFor(after + 1)),
+      public_jwk: JSON.stringify(toPublicKey(jwk)),
+      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), toSealedCell(after + 1)),
       created_at: clock(),
     })
     .onConflict(conflict => conflict.doNothing())
     .execute()
 }
 
-function publicPart({ x = '', y = '' }: JsonWebKey): PublicJwk {
+function toPublicKey({ x = '', y = '' }: JsonWebKey): PublicJwk {
   const kid = computeThumbprint({ kty: 'EC', crv: 'P-384', x, y })
   return { kty: 'EC', crv: 'P-384', x, y, kid, use: 'sig', alg: 'ES384' }
 }

@@ -118,7 +118,7 @@ async function readConfiguration(
   const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, document) : undefined
   if (metadata) return succeed(metadata)
   return fail({
-    kind: 'unexpected-answer',
+    kind: 'unexpected-response',
     server: 'FHIR server',
     problem: 'no usable smart-configuration',
     check:

@@ -12,8 +12,8 @@ function describeFailedCheck(error: unknown): string {
   const failed = findCheck(error)
   if (!failed) return error instanceof Error ? error.name : 'unknown'
   const { message, cause } = failed
-  if (cause instanceof Response) return `${message}: ${whereOf(cause)} answered ${cause.status}`
-  const expected = expectedOf(cause, message)
+  if (cause instanceof Response) return `${message}: ${describeLocation(cause)} answered ${cause.status}`
+  const expected = describeExpected(cause, message)
   return expected === undefined ? message : `${message}, expected ${expected}`
 }
 
@@ -30,7 +30,7 @@ function findCheck(error: unknown): Error | undefined {
     : undefined
 }
 
-function expectedOf(cause: unknown, message: string): string | undefined {
+function describeExpected(cause: unknown, message: string): string | undefined {
   if (typeof cause !== 'object' || cause === null || !('expected' in cause)) return undefined
   const { expected } = cause
   const claim = 'claim' in cause ? cause.claim : /"(\w+)"/.exec(message)?.[1]
@@ -39,7 +39,7 @@ function expectedOf(cause: unknown, message: string): string | undefined {
   return claim === 'alg' && Array.isArray(expected) ? expected.join(' or ') : undefined
 }
 
-function whereOf({ url }: Response): string {
+function describeLocation({ url }: Response): string {
   const { origin, pathname } = URL.parse(url) ?? { origin: 'the server', pathname: '' }
   return `${origin}${pathname}`
 }
@@ -53,20 +53,20 @@ export type OAuthProblem =
   | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
 
 export function toOAuthProblem(error: unknown): OAuthProblem {
-  if (error instanceof AuthorizationResponseError) return refused(error.error, error.error_description)
+  if (error instanceof AuthorizationResponseError) return makeRefused(error.error, error.error_description)
   if (error instanceof ResponseBodyError)
     return error.status >= 500 || error.status === 429
       ? { kind: 'unreachable' }
-      : refused(error.error, error.error_description)
+      : makeRefused(error.error, error.error_description)
   // A 401 with a challenge: the auth server does not know this client.
-  if (error instanceof WWWAuthenticateChallengeError) return refused('invalid_client', undefined)
+  if (error instanceof WWWAuthenticateChallengeError) return makeRefused('invalid_client', undefined)
   if (isTimeout(error)) return { kind: 'slow' }
   if (error instanceof TypeError && error.message === 'fetch failed') return { kind: 'unreachable' }
   if (isServerFailure(error)) return { kind: 'unreachable' }
-  return { kind: 'unacceptable', code: codeOf(error), check: describeFailedCheck(error) }
+  return { kind: 'unacceptable', code: readCode(error), check: describeFailedCheck(error) }
 }
 
-function refused(error: string, description: string | undefined): OAuthProblem {
+function makeRefused(error: string, description: string | undefined): OAuthProblem {
   return { kind: 'refused', error, ...(description === undefined ? {} : { description }) }
 }
 
@@ -75,7 +75,7 @@ function isServerFailure(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof Response && error.cause.status >= 500
 }
 
-function codeOf(error: unknown): string {
+function readCode(error: unknown): string {
   if (!(error instanceof Error)) return 'UNKNOWN'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }

@@ -35,7 +35,7 @@ export interface TokenGrant {
 export function readTokenGrant(response: unknown): TokenGrant | undefined {
   if (!Value.Check(TokenResponse, response)) return undefined
   return {
-    tokens: tokensOf(response),
+    tokens: readTokens(response),
     scope: response.scope,
     patientId: response.patient,
     encounterId: response.encounter,
@@ -58,7 +58,7 @@ function readLaunchId(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : undefined
 }
 
-function tokensOf({ access_token, refresh_token }: Static<typeof TokenResponse>): Tokens {
+function readTokens({ access_token, refresh_token }: Static<typeof TokenResponse>): Tokens {
   return {
     accessToken: access_token,
     ...(refresh_token === undefined ? {} : { refreshToken: refresh_token }),

@@ -44,7 +44,7 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
     const response = await redeem({ ...context, fetch }, request)
     const grant = readTokenGrant(response)
     if (!grant) return { kind: 'unacceptable', code: 'TOKEN_RESPONSE', check: describeTokenFault(response) }
-    return { kind: 'granted', grant, identity: identityOf(response.claims()) }
+    return { kind: 'granted', grant, identity: readIdentity(response.claims()) }
   } catch (error) {
     const problem = toOAuthProblem(error)
     return !asked && problem.kind === 'unacceptable' && problem.code === 'OAUTH_INVALID_RESPONSE'
@@ -66,7 +66,7 @@ async function redeem(context: AppContext, request: ExchangeRequest) {
       return response
     },
   )
-  if (!asksForIdentity(context.settings.app.scope))
+  if (!requestsIdentity(context.settings.app.scope))
     return authorizationCodeGrant(client, request.callbackUrl, { expectedState, pkceCodeVerifier })
   try {
     const checks = { expectedState, pkceCodeVerifier, expectedNonce, idTokenExpected: true }
@@ -85,7 +85,7 @@ async function redeem(context: AppContext, request: ExchangeRequest) {
   }
 }
 
-function asksForIdentity(scope: string): boolean {
+function requestsIdentity(scope: string): boolean {
   return scope.split(' ').includes('openid')
 }
 
@@ -93,10 +93,10 @@ async function grantsNoIdentity(response: Response): Promise<boolean> {
   if (!response.ok) return false
   const body: unknown = await response.json().catch(() => undefined)
   if (typeof body !== 'object' || body === null || 'id_token' in body) return false
-  return 'scope' in body && typeof body.scope === 'string' && !asksForIdentity(body.scope)
+  return 'scope' in body && typeof body.scope === 'string' && !requestsIdentity(body.scope)
 }
 
-function identityOf(claims: unknown): Identity | undefined {
+function readIdentity(claims: unknown): Identity | undefined {
   if (typeof claims !== 'object' || claims === null || !('sub' in claims)) return undefined
   return {
     subject: String(claims.sub),
@@ -128,13 +128,13 @@ export async function redeemRefreshToken(
   } catch (error) {
     const problem = toOAuthProblem(error)
     logRefusal(context, session, problem.kind, checkOf(problem))
-    return fail(failureOf(problem))
+    return fail(toFailure(problem))
   }
 }
 
 function refuse(context: AppContext, session: Session, check: string): Result<TokenGrant> {
   logRefusal(context, session, 'unacceptable', check)
-  return fail({ kind: 'session-over' })
+  return fail({ kind: 'session-ended' })
 }
 
 function logRefusal({ log }: AppContext, { sessionId }: Session, problem: string, check?: string): void {
@@ -146,14 +146,14 @@ function checkOf(problem: OAuthProblem): string | undefined {
   return problem.kind === 'refused' ? problem.error : undefined
 }
 
-function failureOf(problem: OAuthProblem): Failure {
+function toFailure(problem: OAuthProblem): Failure {
   switch (problem.kind) {
     case 'unreachable':
     case 'slow':
       return { kind: problem.kind, server: 'auth server' }
     case 'refused':
     case 'unacceptable':
-      return { kind: 'session-over' }
+      return { kind: 'session-ended' }
   }
 }
 
@@ -170,7 +170,7 @@ export async function revokeTokens(context: AppContext, issued: Issued, tokens: 
     const found = await context.discovery.find(issued.fhirBaseUrl)
     if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== issued.issuer) return
     const client = await createOAuthClient(context, issued.fhirBaseUrl, found.value)
-    for (const [hint, token] of revocationOrder(tokens))
+    for (const [hint, token] of orderRevocations(tokens))
       await tokenRevocation(client, token, { token_type_hint: hint })
   } catch (error) {
     context.log.warn({ err: error }, 'Cannot revoke session tokens')
@@ -178,7 +178,7 @@ export async function revokeTokens(context: AppContext, issued: Issued, tokens: 
 }
 
 // The refresh token comes first, because it lives longer.
-function revocationOrder({
+function orderRevocations({
   accessToken,
   refreshToken,
 }: Tokens): readonly (readonly [hint: string, token: string])[] {

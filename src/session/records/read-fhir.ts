@@ -38,7 +38,7 @@ export async function readFhir(sessionRequest: SessionRequest, url: string): Pro
 async function ask(sessionRequest: SessionRequest, session: Session, url: string): Promise<Result<unknown>> {
   const { context, requestId } = sessionRequest
   const tokens = openTokens(context.sealer, session)
-  if (!tokens) return fail({ kind: 'session-over' })
+  if (!tokens) return fail({ kind: 'session-ended' })
   const answer = await fetchJson(context.fetch, url, {
     timeoutMs: context.timeoutMs,
     headers: {
@@ -48,7 +48,7 @@ async function ask(sessionRequest: SessionRequest, session: Session, url: string
     },
   })
   noteOutage(sessionRequest, answer)
-  return resultOf(answer)
+  return toResult(answer)
 }
 
 /** Remembers the start of an outage: a clinician who reads an old page must know. */
@@ -59,7 +59,7 @@ function noteOutage({ context, session }: SessionRequest, answer: FetchResult): 
     context.unreachableSince.set(session.fhirBaseUrl, context.clock())
 }
 
-function resultOf(answer: FetchResult): Result<unknown> {
+function toResult(answer: FetchResult): Result<unknown> {
   if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
   const { status, json } = answer
   if (status === 200 && json !== undefined) return succeed(json)
@@ -72,5 +72,5 @@ function resultOf(answer: FetchResult): Result<unknown> {
 }
 
 export function failUnexpected(problem: string): ReturnType<typeof fail> {
-  return fail({ kind: 'unexpected-answer', server: 'FHIR server', problem })
+  return fail({ kind: 'unexpected-response', server: 'FHIR server', problem })
 }

@@ -20,7 +20,7 @@ export async function refreshSession(context: AppContext, session: Session): Pro
  */
 export async function checkSession(context: AppContext, session: Session): Promise<Result<Session>> {
   const fresh = await refreshSession(context, session)
-  return fresh.ok || fresh.failure.kind === 'session-over' ? fresh : succeed(session)
+  return fresh.ok || fresh.failure.kind === 'session-ended' ? fresh : succeed(session)
 }
 
 const LOOK_AGAIN_MS = 50
@@ -40,13 +40,13 @@ export function renewSession(context: AppContext, session: Session): Promise<Res
 
 async function renew(context: AppContext, session: Session): Promise<Result<Session>> {
   const tokens = openTokens(context.sealer, session)
-  if (!tokens) return fail({ kind: 'session-over' })
+  if (!tokens) return fail({ kind: 'session-ended' })
   const { refreshToken } = tokens
   if (refreshToken === undefined) return fail({ kind: 'token-refused' })
   const looks = Math.ceil((2 * context.authTimeoutMs) / LOOK_AGAIN_MS)
   for (let look = 0; look < looks; look++) {
     const current = await loadSession(context, session.idHash)
-    if (!current) return fail({ kind: 'session-over' })
+    if (!current) return fail({ kind: 'session-ended' })
     if (current.tokenVersion !== session.tokenVersion) return succeed(current)
     if (await claimRenewal(context, session)) return redeem(context, session, refreshToken)
     await pause(LOOK_AGAIN_MS)
@@ -76,14 +76,14 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
     await auditSession(context, session, { kind: 'session-renew', status: 200 })
     return kept
   }
-  if (redeemed.failure.kind === 'session-over') {
+  if (redeemed.failure.kind === 'session-ended') {
     await context.store.db.transaction().execute(async trx => {
       await endSession(trx, session)
       const reason = 'The auth server refused to renew it'
       await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
     })
   }
-  if (redeemed.failure.kind !== 'session-over') await releaseRenewal(context, session)
+  if (redeemed.failure.kind !== 'session-ended') await releaseRenewal(context, session)
   return redeemed
 }
 
@@ -113,7 +113,7 @@ async function keepTokens(
   // The session ended meanwhile (logout, another launch): nobody may use the new tokens.
   if (kept.numUpdatedRows === 0n) await revokeTokens(context, session, renewed.tokens)
   const current = await loadSession(context, session.idHash)
-  return current ? succeed(current) : fail({ kind: 'session-over' })
+  return current ? succeed(current) : fail({ kind: 'session-ended' })
 }
 
 async function releaseRenewal({ store }: AppContext, session: Session): Promise<void> {

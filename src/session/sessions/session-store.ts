@@ -74,7 +74,7 @@ function toRow({ settings, sealer, clock }: AppContext, opening: NewSession, idH
 export async function findSession(context: AppContext, cookie: string | undefined): Promise<Result<Session>> {
   if (cookie === undefined || cookie === '') return fail({ kind: 'no-session' })
   const session = await loadSession(context, sha256(cookie))
-  return session ? succeed(session) : fail({ kind: 'session-over' })
+  return session ? succeed(session) : fail({ kind: 'session-ended' })
 }
 
 /** Returns undefined once the session has ended, even if its row still exists. */

@@ -5,11 +5,11 @@ export interface Tokens {
   readonly refreshToken?: string
 }
 
-const sealedFor = (idHash: string) =>
+const toSealedCell = (idHash: string) =>
   ({ table: 'app_session', column: 'tokens_sealed', row: idHash }) as const
 
 export function sealTokens(sealer: Sealer, idHash: string, tokens: Tokens): string {
-  return sealer.seal(JSON.stringify(tokens), sealedFor(idHash))
+  return sealer.seal(JSON.stringify(tokens), toSealedCell(idHash))
 }
 
 /**
@@ -20,6 +20,6 @@ export function openTokens(
   sealer: Sealer,
   { idHash, tokensSealed }: { readonly idHash: string; readonly tokensSealed: string },
 ): Tokens | undefined {
-  const text = sealer.tryOpen(tokensSealed, sealedFor(idHash))
+  const text = sealer.tryOpen(tokensSealed, toSealedCell(idHash))
   return text === undefined ? undefined : (JSON.parse(text) as Tokens)
 }

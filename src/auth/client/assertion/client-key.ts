@@ -28,7 +28,7 @@ function isPlain([, value]: readonly [string, unknown]): boolean {
 }
 
 /** Whether a key set has a private or secret member. Such a key set must not be stored. */
-export function holdsPrivateKey(document: unknown): boolean {
+export function hasPrivateKey(document: unknown): boolean {
   const jwks = isRecord(document) && Array.isArray(document.keys) ? document.keys : []
   return jwks.some(
     jwk => isRecord(jwk) && ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].some(name => name in jwk),
