@@ -4,9 +4,8 @@ import { findMissingScopes } from '../api/row.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import type { SessionRequest } from '../records/read-fhir.ts'
-import { CodeableConcept } from '../records/resources.ts'
+import { CodeableConcept, formatConcept } from '../records/resources.ts'
 import { searchFhir } from '../records/search-fhir.ts'
-import { formatConcept } from './blood-pressure.ts'
 import { describeFailure } from './cards.ts'
 
 const AllergyIntolerance = Type.Object({
