@@ -45,6 +45,7 @@ export interface Probe {
 }
 
 export const TAG_SYSTEM = 'urn:sallyport:check'
+const LOCATION = /([A-Z]\w+\/[A-Za-z0-9.-]+)(?:\/_history\/[^/]+)?$/
 const JSON_TYPE = 'application/fhir+json'
 
 export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
@@ -83,15 +84,31 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
     const body = JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry })
     const response = await ask({ method: 'POST', path: '', body })
     for (const { response: part } of listOf(parse(response).entry)) {
-      const [, path] = /([A-Z]\w+\/[A-Za-z0-9.-]+)\/_history/.exec(String(recordOf(part).location)) ?? []
+      const [, path] = LOCATION.exec(String(recordOf(part).location)) ?? []
       if (path !== undefined && String(recordOf(part).status).startsWith('201')) made.push(`/${path}`)
     }
     return response
   }
 
+  async function search(type: string, query: Readonly<Record<string, string>>): Promise<CheckResponse> {
+    return ask({
+      ...{ method: 'POST', path: `/${type}/_search`, body: new URLSearchParams(query).toString() },
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'cache-control': 'no-cache' },
+    })
+  }
+
+  /** Not every response names the new resource, so that the tag is searched for as well. */
+  async function listMade(): Promise<readonly string[]> {
+    const listed = new Set(made.toReversed())
+    for (const type of ['Observation', 'Patient'])
+      for (const id of findIds(await search(type, { _tag: `${TAG_SYSTEM}|${tag}` })))
+        listed.add(`/${type}/${id}`)
+    return [...listed]
+  }
+
   async function cleanUp(): Promise<readonly string[]> {
     const left: string[] = []
-    for (const path of made.toReversed()) {
+    for (const path of await listMade()) {
       const { status } = await ask({ method: 'DELETE', path })
       if (status >= 300 && status !== 404 && status !== 410) left.push(path)
     }
@@ -99,14 +116,9 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
   }
 
   return {
-    ...{ baseUrl, tag, create, put, transaction, cleanUp },
+    ...{ baseUrl, tag, create, put, search, transaction, cleanUp },
     get: (path, headers = {}) => ask({ method: 'GET', path, headers }),
     head: path => ask({ method: 'HEAD', path }),
-    search: (type, query) =>
-      ask({
-        ...{ method: 'POST', path: `/${type}/_search`, body: new URLSearchParams(query).toString() },
-        headers: { 'content-type': 'application/x-www-form-urlencoded', 'cache-control': 'no-cache' },
-      }),
     remove: (path, headers = {}) => ask({ method: 'DELETE', path, headers }),
   }
 }

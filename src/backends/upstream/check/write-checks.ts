@@ -35,6 +35,7 @@ export const WRITE_CHECKS: Readonly<Record<string, WriteCheck>> = {
   'If-Match on DELETE': checkDelete,
   'If-None-Exist': checkIfNoneExist,
   'conditions in a transaction': checkTransaction,
+  'If-None-Exist in a transaction': checkConditionalCreate,
   'conditional references in a transaction': checkConditionalReference,
   'own absolute URL in a body': checkOwnUrlInBody,
   'own absolute URL in a search': checkOwnUrlInSearch,
@@ -146,6 +147,21 @@ async function checkTransaction(probe: Probe, patient: Own): Promise<Checked> {
   return isConflict(response)
     ? { level: 'ok', result: `heeded (${response.status})` }
     : { level: 'handled', result: `transactions are not supported (${response.status})` }
+}
+
+async function checkConditionalCreate(probe: Probe): Promise<Checked> {
+  const value = `${probe.tag}-transaction`
+  const ifNoneExist = `identifier=${TAG_SYSTEM}|${value}`
+  const resource = { ...PATIENT, identifier: [{ system: TAG_SYSTEM, value }] }
+  const send = async () => {
+    const entry = { resource, request: { method: 'POST', url: 'Patient', ifNoneExist } }
+    const [found] = listOf(parse(await probe.transaction([entry])).entry)
+    return String(recordOf(found?.response).status).slice(0, 3)
+  }
+  const result = `${await send()}, then ${await send()}`
+  return result === '201, then 200'
+    ? { level: 'ok', result }
+    : { level: 'handled', result: `${result}: not heeded` }
 }
 
 async function checkConditionalReference(probe: Probe): Promise<Checked> {
