@@ -11,6 +11,7 @@ import * as writes from './write-habits.ts'
  * request first, and its response last.
  */
 const HABITS = {
+  'batches-send-entries': writes.batchesSendEntries,
   ...{ metadata: largeMetadata, 'no-compartments': searches.noCompartments },
   'pages-without-type': searches.pagesWithoutType,
   'no-total-of-pages': searches.noTotalOfPages,

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { formatExact, isRecord, parseExact } from '../../../../fhir/index.ts'
@@ -207,3 +208,46 @@ export const transactionsAnswerRelative: Habit =
         .replaceAll(/"etag":"W\/\\"(\w+)\\""/g, '"etag":"$1"'),
     }
   }
+
+/** A batch is a request for each of its entries, so that all habits apply to them. */
+export const batchesSendEntries: Habit =
+  ({ baseUrl }) =>
+  async (request, next) => {
+    if (request.method !== 'POST' || request.path !== '' || parseBody(request.body).type !== 'batch')
+      return next(request)
+    const bundle = parseExact(request.body)
+    const entry: object[] = []
+    for (const it of isRecord(bundle) ? listEntries(bundle) : [])
+      entry.push(toBatchEntry(baseUrl, await next(toRequest(request, it))))
+    const body = formatExact({ resourceType: 'Bundle', type: 'batch-response', entry })
+    return { ...respond(200, {}), body }
+  }
+
+function toRequest({ headers }: HapiRequest, { resource, request }: Entry): HapiRequest {
+  const { method = '', url = '', ifMatch, ifNoneMatch, ifNoneExist } = request
+  const [path = '', query = ''] = url.split('?')
+  return {
+    ...{ method, path, params: [...new URLSearchParams(query)] },
+    headers: {
+      ...headers,
+      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+      ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
+      ...(ifNoneExist !== undefined && { 'if-none-exist': ifNoneExist }),
+    },
+    body: resource === undefined ? '' : formatExact(resource),
+  }
+}
+
+function toBatchEntry(baseUrl: string, { status, headers, body }: HapiResponse): object {
+  const { location, etag } = headers
+  const resource = body === '' ? undefined : parseExact(body)
+  return {
+    ...(status < 300 && { resource }),
+    response: {
+      status: `${status} ${STATUS_CODES[status]}`,
+      ...(location !== undefined && { location: location.replace(`${baseUrl}/`, '') }),
+      ...(etag !== undefined && { etag: /"(.*)"/.exec(etag)?.[1] }),
+      ...(status >= 300 && { outcome: resource }),
+    },
+  }
+}
