@@ -21,7 +21,7 @@ const QUICK_ONLY = process.argv.includes('--quick')
  */
 const DECIDING = [
   'src/{smart,jwt,interceptor}/**/*.ts',
-  'src/fhir/{binary,compartment,interaction,operations,other-patients,params,parse-*,reference,request,request-path}.ts',
+  'src/fhir/{compartment,interaction,operations,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-api/http/{authenticate,respond,fhir-api,record}.ts',
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',

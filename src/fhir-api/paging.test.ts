@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createOutcome, fail, type Params, type Refused } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
+import { createSealer } from '../store/index.ts'
 import { isFailure } from './failure.ts'
-import { resumePage } from './paging.ts'
+import { type Cursors, createLinks, createPages, resumePage } from './paging.ts'
 
 const grant = { scopes: [], clientId: 'app' }
 const refused: Refused = {
@@ -19,24 +20,59 @@ const page = {
   grant: grantFingerprint(grant),
 }
 
-function resume(params: Params, { opened = page, isAllowed = true, by = grant } = {}) {
+function makeRequest(params: Params, isAllowed = true, by = grant) {
   const interaction = { kind: 'search-type', type: 'Condition', params } as const
   const decide = () => (isAllowed ? ({ allowed: true, access: noAccess } as const) : refused)
-  const pages = {
-    parameter: '_page',
-    seal: () => '',
-    open: (text: string) => (text === 'sealed' ? opened : undefined),
-  }
-  const request = {
+  return {
     ...{ interaction, access: fullAccess, preconditions: {}, requestId: '1', report: () => {} },
     preferences: { answer: 'minimal', lenient: false } as const,
     authenticated: { allowed: true, grant: by, decide } as const,
     connection: { destroyed: false },
   }
-  return resumePage({ pages }, request, '/Condition')
+}
+
+function resume(params: Params, { opened = page, isAllowed = true, by = grant } = {}) {
+  const pages = {
+    parameter: '_page',
+    seal: () => '',
+    open: (text: string) => (text === 'sealed' ? opened : undefined),
+  }
+  return resumePage({ pages }, makeRequest(params, isAllowed, by), '/Condition')
 }
 
 const PAGE: Params = [['_page', 'sealed']]
+
+describe('createPages', () => {
+  const sealer = createSealer('secret')
+  const pages = createPages(sealer, '_page', 'a test')
+
+  it('opens the pages that it sealed, and nothing else', () => {
+    assert.deepEqual(pages.open(pages.seal(page)), page)
+    assert.equal(pages.open('forged'), undefined)
+    assert.equal(createPages(sealer, '_page', 'another test').open(pages.seal(page)), undefined)
+  })
+})
+
+describe('createLinks', () => {
+  it('links to this page by its parameters, and to others by sealed positions', () => {
+    const seal = (sealed: object) => encodeURIComponent(JSON.stringify(sealed))
+    const pages = { parameter: '_page', seal, open: () => undefined }
+    const links = (cursors: Cursors) =>
+      createLinks(
+        { baseUrl: 'http://fhir.test', pages },
+        makeRequest(page.params),
+        '/Condition',
+        [['code', 'y']],
+        cursors,
+      )
+    const self = { relation: 'self', url: 'http://fhir.test/Condition?code=y' }
+    assert.deepEqual(links(new Map()), [self])
+    assert.deepEqual(links(new Map([['next', page.cursor]])), [
+      self,
+      { relation: 'next', url: `http://fhir.test/Condition?_page=${seal(page)}` },
+    ])
+  })
+})
 
 describe('resumePage', () => {
   it('goes on as first requested, decided again', () => {

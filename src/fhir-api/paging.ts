@@ -56,7 +56,6 @@ export function createLinks(
   cursors: Cursors,
 ): readonly Link[] {
   const links: Link[] = [{ relation: 'self', url: buildUrl(baseUrl + path, used) }]
-  if (cursors.size === 0) return links
   const { params } = interaction
   const grant = grantFingerprint(authenticated.grant)
   for (const [relation, cursor] of cursors)

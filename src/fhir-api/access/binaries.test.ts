@@ -49,9 +49,9 @@ function open({ binary, documents = [], members, toPublic }: Held) {
   const session = {
     ...(toPublic && { toPublic }),
     findDocuments: () => documents,
-    read(_type: string, id: string) {
+    read(type: string, id: string) {
       read.push(id)
-      return id === 'b' ? binary : undefined
+      return type === 'Binary' && id === 'b' ? binary : undefined
     },
     panelMembers: async () => members ?? { includes: (_panel: Panel, id: string) => id === 'ann' },
   }
@@ -65,6 +65,7 @@ describe('isLimitedBinary', () => {
 
   it('holds for a Binary of a caller who may read some', () => {
     assert.equal(of('Binary', ann), true)
+    assert.equal(of('Binary', makeAccess({ 'Binary.r': ofAnn })), true)
     assert.equal(of('Binary', fullAccess), false)
     assert.equal(of('Binary', makeAccess({})), false)
     assert.equal(of('Binary', makeAccess({ 'Binary.u': ofAnn })), false)
@@ -146,8 +147,8 @@ describe('checkNamedBinaries', () => {
     assert.equal((await check({ binary: unreachable }))[0], 'outside-access')
   })
 
-  it('takes a Binary that the caller may create or update', async () => {
-    for (const permission of ['c', 'u']) {
+  it('takes a Binary that the caller may read, create or update', async () => {
+    for (const permission of ['r', 'c', 'u']) {
       const access = makeAccess({ [`Binary.${permission}`]: ofAnn })
       assert.deepEqual(await check({ binary: own }, access), [undefined, 1], permission)
     }

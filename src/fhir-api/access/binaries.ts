@@ -47,7 +47,6 @@ export async function checkNamedBinaries(
   resource: Resource,
   identities: ReadonlySet<string>,
 ): Promise<Failure | undefined> {
-  if (resource.resourceType !== 'DocumentReference') return undefined
   if (request.access.filterFor('Binary', 'r') === 'everything') return undefined
   const named = findNamedBinaries(context.session.toPublic?.(resource) ?? resource, context.baseUrl)
   if (named.size > limits.BINARIES_OF_DOCUMENT)

@@ -77,6 +77,14 @@ describe('checkContent', () => {
     assert.equal(await check(panelled, condition('ann'), { members }), 'upstream-unreachable')
   })
 
+  it('asks nobody about panels where everything may be written', async () => {
+    const members = fail({ problem: 'upstream-unreachable' })
+    const access: Access = {
+      filterFor: (_type, permission) => (permission === 'c' ? 'everything' : [{ panel }]),
+    }
+    assert.equal(await check(access, condition('bob'), { members }), undefined)
+  })
+
   it('takes a Patient of the same commit to be on the panel of the organization that manages it', async () => {
     const managed = (reference: unknown): Partial<Held> => ({
       newPatients: [['new', { resourceType: 'Patient', managingOrganization: { reference } }]],

@@ -65,7 +65,6 @@ function includeNewPatients(
   newPatients: ReadonlyMap<string, Resource>,
   baseUrl: string,
 ): PanelMembership {
-  if (newPatients.size === 0) return membership
   return {
     includes(panel, patient) {
       const organization = findOrganization(newPatients.get(patient), baseUrl)

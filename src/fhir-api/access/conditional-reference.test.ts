@@ -5,6 +5,7 @@ import { NOT_WITHIN } from '../../backends/upstream/testing/hostile-gateway.ts'
 import { json, searchset, startHostile } from '../../backends/upstream/testing/hostile-upstream.ts'
 import { startGateway } from '../../backends/upstream/testing/start-gateway.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
+import { hidesSearch } from './conditional-reference.ts'
 
 /** A clinician of one patient, who may do everything with what is nobody's. */
 const clinician: Access = {
@@ -42,6 +43,31 @@ const HIDDEN = [
 
 // Not R4 references: nothing but the upstream reads content of a type that is not limited.
 const UNREADABLE = ['Patient/?name=Bob', 'patient?name=Bob', '?name=Bob', 'Organization?partof.name=x']
+
+describe('hidesSearch', () => {
+  const hides = (content: unknown, access = clinician) => hidesSearch(content, access, BASE)
+  const hidden = { reference: 'Patient?name=Bob' }
+
+  it('finds one reference among others, in any element', () => {
+    assert(hides({ a: [{ reference: 'Patient/ann' }, hidden, { reference: 'Patient/bob' }] }))
+    assert(hides({ a: { b: [[hidden]] } }))
+    assert(!hides({ a: [{ reference: 'Patient/ann' }] }))
+    assert(!hides(hidden, fullAccess))
+  })
+
+  it('takes no other text for a reference', () => {
+    assert(!hides({ note: [{ text: 'Patient?name=Bob' }], reference: 5 }))
+    assert(hides({ reference: hidden }))
+  })
+
+  it('asks for the permission to search', () => {
+    const only = (permission: string): Access => ({
+      filterFor: (_type, it) => (it === permission ? 'everything' : []),
+    })
+    assert(!hides({ reference: 'Practitioner?name=x' }, only('s')))
+    assert(hides({ reference: 'Practitioner?name=x' }, only('r')))
+  })
+})
 
 describe('a reference that is a search', () => {
   for (const reference of HIDDEN)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, type Resource } from '../../fhir/index.ts'
-import { type Access, fullAccess, type Panel } from '../../smart/index.ts'
+import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
@@ -191,6 +191,18 @@ describe('findHidden', () => {
   it('fails if the current version is outside the access', async () => {
     assert.deepEqual(await find(ann, store(makeCondition('bob'))), ['outside-access', 1])
     assert.deepEqual(await find(ann, store(makeCondition('ann'))), [undefined, 1])
+  })
+
+  it('checks the permission to read', async () => {
+    const only = (filter: AccessFilter, other: AccessFilter): Access => ({
+      filterFor: (_type, permission) => (permission === 'r' ? filter : other),
+    })
+    const ofAnn = [{ patient: 'ann' }]
+    assert.deepEqual(await find(only('everything', ofAnn), store(makeCondition('bob'))), [undefined, 0])
+    assert.deepEqual(await find(only(ofAnn, 'everything'), store(makeCondition('bob'))), [
+      'outside-access',
+      1,
+    ])
   })
 
   it('reads nothing where each version is checked by itself, or everything may be read', async () => {
