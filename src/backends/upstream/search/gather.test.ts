@@ -58,6 +58,19 @@ describe('a page that is gathered', () => {
     assert.equal(await gather(undefined, 2, async () => failure), failure)
   })
 
+  it('takes as many characters as it may have, and one item whatever its length', async () => {
+    const count = async (...sizes: number[]) => {
+      const fetch = async () => ({ items: sizes, next: undefined })
+      const gathered = await gather<number>(undefined, 10, fetch, undefined, size => size)
+      assert(!isFailure(gathered))
+      return gathered.items.length
+    }
+    const most = limits.PAGE_CHARACTERS
+    assert.equal(await count(most - 1, 1, 1), 2)
+    assert.equal(await count(most + 1, 1), 1)
+    assert.equal(await count(most + 1), 1)
+  })
+
   it('ends before it has too many characters, and the next one goes on', async () => {
     const long = 'x'.repeat(limits.PAGE_CHARACTERS * 0.4)
     const fetch = async () => ({ items: [long, long, long, 'short'], next: undefined })

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AccessFilter, Constraint, Panel } from '../../../smart/index.ts'
-import { buildExactParams, isUnlimited, type Narrowing, narrow } from './narrow.ts'
+import { parseInclude } from '../../../fhir/index.ts'
+import type { Access, AccessFilter, Constraint, Panel } from '../../../smart/index.ts'
+import {
+  buildExactParams,
+  createSendable,
+  isUnlimited,
+  type Narrowing,
+  narrow,
+  narrowIncludes,
+} from './narrow.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
 const lab: Constraint['query'] = [['category', 'lab']]
@@ -106,7 +114,90 @@ describe('a limit to many values', () => {
   })
 })
 
-describe('isAllOf', () => {
+describe('createSendable', () => {
+  const isSendable = createSendable('Observation', [
+    ['date:missing', 'false'],
+    ['status', 'final'],
+  ])
+  const dated = createSendable('Observation', [['status', 'final']])
+
+  it('sends clauses that every server reads in the same way', () => {
+    for (const param of [
+      ['status', 'final'],
+      ['category', 'a,b'],
+      ['patient', 'Patient/a'],
+      ['date', '2020-02-03'],
+      ['date', 'ge2020-02-03T10:00:00Z'],
+    ] as const)
+      assert(dated(param), param.join('='))
+  })
+
+  it('sends no modifiers, chains, numbers and quantities', () => {
+    for (const name of ['status:not', 'patient.name', 'patient:Patient.name', 'value-quantity'])
+      assert(!dated([name, '2020-02-03']), name)
+    assert(!createSendable('RiskAssessment', [])(['probability', '1']))
+  })
+
+  it('sends no date without a day, no list of dates, and none that the search names too', () => {
+    for (const value of [
+      '2020',
+      '2020-02',
+      'ge2020-02',
+      '2020-02-03,2021-02-03',
+      'x2020-02-03',
+      '20200-02-03',
+    ])
+      assert(!dated(['date', value]), value)
+    assert(!isSendable(['date', '2020-02-03']))
+    assert(isSendable(['status', 'final']))
+  })
+})
+
+describe('narrowIncludes', () => {
+  const makeAccess = (...permitted: string[]): Access => ({
+    filterFor: (type, permission) => (permitted.includes(`${type}.${permission}`) ? [a] : []),
+  })
+  const narrowed = (name: string, value: string, access: Access) => {
+    const rules = parseInclude(name, value, ['Observation'])
+    assert(typeof rules === 'object')
+    return narrowIncludes(rules, access).map(pair => pair.join('='))
+  }
+  const targets = ['Patient', 'Group', 'Device', 'Location']
+  const all = makeAccess(...targets.map(type => `${type}.r`), 'Provenance.s', 'Observation.s')
+
+  it('limits an include to the types that the caller may read', () => {
+    assert.deepEqual(narrowed('_include', 'Observation:subject', all), ['_include=Observation:subject'])
+    assert.deepEqual(narrowed('_include', 'Observation:subject', makeAccess('Patient.r', 'Device.r')), [
+      '_include=Observation:subject:Device',
+      '_include=Observation:subject:Patient',
+    ])
+    assert.deepEqual(narrowed('_include', 'Observation:subject', makeAccess('Patient.s')), [])
+  })
+
+  it('sends an include of one type if the caller may read it', () => {
+    for (const access of [all, makeAccess('Patient.r')])
+      assert.deepEqual(narrowed('_include:iterate', 'Observation:subject:Patient', access), [
+        '_include:iterate=Observation:subject:Patient',
+      ])
+    assert.deepEqual(narrowed('_include', 'Observation:subject:Patient', makeAccess('Device.r')), [])
+  })
+
+  it('sends a reverse include if the caller may search its type', () => {
+    assert.deepEqual(narrowed('_revinclude', 'Provenance:target', all), ['_revinclude=Provenance:target'])
+    assert.deepEqual(narrowed('_revinclude:iterate', 'Provenance:target:Observation', all), [
+      '_revinclude:iterate=Provenance:target:Observation',
+    ])
+    assert.deepEqual(narrowed('_revinclude', 'Provenance:target', makeAccess('Provenance.r')), [])
+  })
+
+  it('sends a star if the caller may search any type that it stands for', () => {
+    assert.deepEqual(narrowed('_revinclude', '*', makeAccess('Provenance.s')), ['_revinclude=*'])
+    assert.deepEqual(narrowed('_revinclude', '*', makeAccess('Provenance.r')), [])
+    assert.deepEqual(narrowed('_revinclude', 'Provenance:target', makeAccess('Observation.s')), [])
+  })
+})
+
+describe('isUnlimited', () => {
   it('is of everything, or of the one compartment without a filter', () => {
     assert(isUnlimited('everything', undefined))
     assert(isUnlimited([b, a], 'a'))
@@ -117,7 +208,7 @@ describe('isAllOf', () => {
   })
 })
 
-describe('exactParams', () => {
+describe('buildExactParams', () => {
   it('says all of a limit, or nothing', () => {
     assert.deepEqual(buildExactParams('Condition', 'everything'), [])
     assert.deepEqual(buildExactParams('Condition', [a]), [['patient', 'Patient/a']])
@@ -132,6 +223,7 @@ describe('exactParams', () => {
       ['Condition', []],
       ['Condition', [a, { ...b, query: lab }]],
       ['Condition', [{ panel }]],
+      ['Condition', [a, { ...a, panel }]],
       ['Binary', [a]],
     ] as const)
       assert.equal(buildExactParams(type, filter), undefined)
