@@ -22,6 +22,7 @@ function textFor(row: SettingRow<unknown>): string {
     'postgres://a/b',
     '$meta',
     'mrn',
+    'Questionnaire',
   ]
   return texts.find(text => row.type.parse(text) !== undefined && text !== '') ?? ''
 }
@@ -103,6 +104,7 @@ describe('readSettings', () => {
         smartConfigurationUrl: undefined,
         searchPermission: 'r',
         versionAccess: 'current',
+        protectedTypes: [],
         scopeContexts: ['patient', 'user', 'system'],
         policyFile: undefined,
         samplePatients: 60,

@@ -73,6 +73,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
       smartConfigurationUrl: values.fhirSmartConfigurationUrl,
       searchPermission: values.fhirSearchLetter,
       versionAccess: values.fhirVersionAccess,
+      protectedTypes: values.fhirProtectedTypes ?? [],
       scopeContexts: values.fhirScopeContexts,
       policyFile: absolute(values.fhirPolicyFile),
       samplePatients: values.fhirSamplePatients,

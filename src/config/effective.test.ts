@@ -70,6 +70,7 @@ describe('effectiveSettings', () => {
       SMART_SEARCH_LETTER: 's',
       SMART_SCOPE_CONTEXTS: 'patient',
       SMART_POLICY_FILE: '/policy',
+      SMART_FHIR_PROTECTED_TYPES: 'Questionnaire',
     }
     for (const [, row] of settingRows) {
       // A masked value looks the same before and after.

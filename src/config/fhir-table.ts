@@ -44,6 +44,15 @@ export const fhirTable = {
       'How access to an old version of a resource is decided. `current`: the version and the current version must both be within the grant; `version`: only the version itself.',
     of: settings => settings.fhir.versionAccess,
   }),
+  fhirProtectedTypes: defineOpen({
+    name: 'smart.fhir.protected-types',
+    env: 'SMART_FHIR_PROTECTED_TYPES',
+    type: types.resourceTypes,
+    otherwise: 'none',
+    about:
+      'Further types that only a `system/` scope that names them may write, like `SearchParameter` and the other types that change how a server works.',
+    of: settings => settings.fhir.protectedTypes,
+  }),
   fhirSmartConfigurationUrl: defineOpen({
     name: 'smart.fhir.smart-configuration-url',
     env: 'SMART_FHIR_SMART_CONFIGURATION_URL',

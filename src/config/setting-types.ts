@@ -158,6 +158,11 @@ export const searchParameters: SettingType<readonly string[]> = {
   expected: 'search parameters such as mrn or Patient.mrn, separated by commas',
 }
 
+export const resourceTypes: SettingType<readonly string[]> = {
+  ...listOf({ parse: text => (/^[A-Z][A-Za-z]+$/.test(text) ? text : undefined) }),
+  expected: 'resource types such as Questionnaire, separated by commas',
+}
+
 export const fhirOperations: SettingType<readonly string[]> = {
   ...listOf({
     parse: text => (/^(?:[A-Z][A-Za-z]+\/)?\$[a-z][a-z0-9-]*(?::read)?$/.test(text) ? text : undefined),

@@ -67,6 +67,7 @@ export interface Settings {
     readonly smartConfigurationUrl: string | undefined
     readonly searchPermission: 'r' | 's'
     readonly versionAccess: 'current' | 'version'
+    readonly protectedTypes: readonly string[]
     readonly scopeContexts: readonly ScopeContext[]
     readonly policyFile: string | undefined
     readonly samplePatients: number

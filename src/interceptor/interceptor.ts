@@ -38,6 +38,8 @@ export interface InterceptorOptions {
   readonly searchPermission?: 'r' | 's' | undefined
   /** Limits what a user may access, whatever a `user/` scope grants. */
   readonly userFilter?: EnforcementPolicy['userFilter'] | undefined
+  /** Further types that only a `system/` scope that names them may write. */
+  readonly protectedTypes?: EnforcementPolicy['protectedTypes'] | undefined
   /** The operations that the server offers; by default those of the embedded server. */
   readonly operations?: EnforcementPolicy['operations'] | undefined
   /** Whether a grant was revoked, in addition to the auth server's revocation list. Called on every request. */
@@ -168,12 +170,13 @@ async function checkRevokedByHost(
 }
 
 function readPolicy(options: InterceptorOptions): EnforcementPolicy {
-  const { fhirBaseUrl, contexts, searchPermission, userFilter, operations } = options
+  const { fhirBaseUrl, contexts, searchPermission, userFilter, protectedTypes, operations } = options
   return {
     fhirBaseUrl: removeTrailingSlash(fhirBaseUrl),
     contexts: contexts ?? ['patient'],
     searchPermission: searchPermission ?? 'r',
     ...(userFilter && { userFilter }),
+    ...(protectedTypes && { protectedTypes }),
     ...(operations && { operations }),
   }
 }

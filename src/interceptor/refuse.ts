@@ -19,6 +19,8 @@ interface InsufficientScope {
   readonly permission: Permission
   /** The contexts whose scopes would grant access with this token. */
   readonly contexts: readonly ScopeContext[]
+  /** Whether only a `system/` scope that names the type would grant access. */
+  readonly isProtected?: true | undefined
   /** The claims that scopes of the other contexts would need. */
   readonly missing: readonly ('patient' | 'fhirUser')[]
 }
@@ -105,6 +107,7 @@ const ISSUE_CODES = {
 } as const satisfies Record<number, IssueCode>
 
 function refuseScope(refusal: InsufficientScope): Refused {
+  if (refusal.isProtected) return refuseProtected(refusal)
   const [narrow, wide] = listRequiredScopes(refusal)
   return {
     ...makeRefused(
@@ -115,6 +118,17 @@ function refuseScope(refusal: InsufficientScope): Refused {
       describePermittingScopes(refusal),
     ),
   }
+}
+
+function refuseProtected({ method, type, permission }: InsufficientScope): Refused {
+  const scope = `system/${type}.${permission}`
+  return makeRefused(
+    403,
+    'forbidden',
+    `Insufficient scope for ${method} on ${type}. Required: ${scope}`,
+    `Bearer error="insufficient_scope", scope="${scope}"`,
+    `${type} changes how the server works: only a system/ scope that names the type permits this`,
+  )
 }
 
 function describePermittingScopes(refusal: InsufficientScope): string {

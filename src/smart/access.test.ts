@@ -120,6 +120,21 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/Patient.cruds', 'Patient', 'u'), [{ patient: '1', exclusive: true }])
   })
 
+  it('gives write access to a protected type only by a system/ scope that names it', () => {
+    const by = { fhirUser: user }
+    for (const permission of ['c', 'u', 'd'] as const) {
+      for (const scope of ['user/*.cruds', 'system/*.cruds', 'user/SearchParameter.cruds'])
+        assert.deepEqual(filter(scope, 'SearchParameter', permission, by), [], scope)
+      assert.equal(filter('system/SearchParameter.cruds', 'SearchParameter', permission), 'everything')
+    }
+    assert.equal(filter('user/*.rs', 'SearchParameter', 'r', by), 'everything')
+    assert.equal(filter('user/*.c', 'Questionnaire', 'c', by), 'everything')
+    assert.deepEqual(
+      filter('user/*.c', 'Questionnaire', 'c', by, { ...policy, protectedTypes: ['Questionnaire'] }),
+      [],
+    )
+  })
+
   it('lets a token read its own user resource, and only read it', () => {
     assert.deepEqual(filter('openid', 'Practitioner', 'r', { fhirUser: user }), [{ id: 'p1' }])
     for (const permission of ['c', 'u', 'd', 's'] as const)

@@ -1,7 +1,7 @@
 import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
 import { findPatientConstraint, narrow, uniteConstraints } from './constraint.ts'
-import { type EnforcementPolicy, type Grant, PORTAL_CLIENT } from './grant.ts'
+import { type EnforcementPolicy, type Grant, isProtected, PORTAL_CLIENT } from './grant.ts'
 import { mergeValues } from './merge-values.ts'
 import { permits, type ResourceScope } from './scope.ts'
 
@@ -47,10 +47,12 @@ function explainFilter(
 ): ExplainedFilter {
   // With the default setting `r` permits reads and searches (SCOPE-7).
   const needed = permission === 's' ? policy.searchPermission : permission
+  const needsName = isProtected(policy, type, permission)
   const covering: ResourceScope[] = []
   const parts: FilterSource[] = []
   for (const scope of grant.scopes) {
     if (!permits(scope, type, needed) || !isHonoured(scope, grant, policy)) continue
+    if (needsName && (scope.context !== 'system' || scope.type === '*')) continue
     covering.push(scope)
     const constraints = findScopeConstraints(scope, grant, policy, type, permission)
     if (constraints.length > 0) parts.push({ by: scope, constraints: constraints })

@@ -26,8 +26,31 @@ export interface EnforcementPolicy {
   readonly searchPermission: 'r' | 's'
   /** The user's own rights, which a `user/` scope cannot exceed; everything if undefined (`smart.fhir.policy-file`). */
   readonly userFilter?: (user: ResourceReference, type: string, permission: Permission) => AccessFilter
+  /** Further types that only a `system/` scope that names them may write (`smart.fhir.protected-types`). */
+  readonly protectedTypes?: readonly string[]
   /** The operations that the server offers; by default those of the embedded server. */
   readonly operations?: readonly OperationRule[]
+}
+
+/** Resources of these types change how a server works, for all callers (SCOPE-10). */
+const PROTECTED_TYPES: readonly string[] = [
+  'CompartmentDefinition',
+  'ImplementationGuide',
+  'OperationDefinition',
+  'SearchParameter',
+  'StructureDefinition',
+  'Subscription',
+  'SubscriptionTopic',
+]
+
+/** Whether a permission on a type needs a `system/` scope that names the type. */
+export function isProtected(
+  { protectedTypes = [] }: Pick<EnforcementPolicy, 'protectedTypes'>,
+  type: string,
+  permission: Permission,
+): boolean {
+  if (permission === 'r' || permission === 's') return false
+  return PROTECTED_TYPES.includes(type) || protectedTypes.includes(type)
 }
 
 /** The portal's own client, which `smart.fhir.scope-contexts` never limits (SCOPE-8). */

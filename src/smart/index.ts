@@ -25,7 +25,7 @@ export {
 } from './access-filter.ts'
 export type { Authenticated, Authenticator, AuthFailure } from './authenticator.ts'
 export { type ConstraintGroup, groupConstraints, hasCompartment, isUnrestricted } from './constraint.ts'
-export { type EnforcementPolicy, type Grant, grantFingerprint, PORTAL_CLIENT } from './grant.ts'
+export { type EnforcementPolicy, type Grant, grantFingerprint, isProtected, PORTAL_CLIENT } from './grant.ts'
 export { checkPatch, failHidden, findUpdateConflict, mayRevealAbsence } from './hidden.ts'
 export { type AccessPolicy, createUserFilter, type InvalidPolicy, parsePolicy } from './policy.ts'
 export { getImpliedKeys, getQueryKey } from './query-keys.ts'

@@ -32,11 +32,12 @@ export function bindUpdate(
   }
 }
 
-/** Whether an update that had to create a resource has replaced one, by its status and the version that it made. */
+/** Whether an update that had to create a resource has replaced one, by the version that it made. */
 export function hasOverwritten(write: VersionedWrite, status: number, etag: string | undefined): boolean {
   if (write.kind !== 'update' || (write.before && !write.before.deleted)) return false
   const version = /^(?:W\/)?"(\d+)"$/.exec(etag ?? '')?.[1]
-  if (version === undefined) return status === 200
+  // Some servers answer a create with 200, and have versions that are not numbers.
+  if (version === undefined) return false
   const deletion = getDeletion(write.before)
   // A server that does not name the version of a deletion continues its count.
   if (write.before && deletion === undefined) return status === 200

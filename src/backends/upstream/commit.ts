@@ -98,7 +98,7 @@ function toUpstreamRequest(
   switch (write.kind) {
     case 'create': {
       const { type, resource, ifNoneExist } = write
-      const header = ifNoneExist && { 'if-none-exist': buildQuery(ifNoneExist, urls) }
+      const header = ifNoneExist && { 'if-none-exist': buildQuery(ifNoneExist, urls, type) }
       return buildWrite(request, 'POST', `/${type}`, resource, urls, header)
     }
     case 'update': {
@@ -207,7 +207,7 @@ function toEntry(
     case 'create': {
       const { type, resource, fullUrl, ifNoneExist, mustBeNew } = write
       // A match would leave this entry out, and the others could not be undone.
-      const condition = ifNoneExist && !mustBeNew && { ifNoneExist: buildQuery(ifNoneExist, urls) }
+      const condition = ifNoneExist && !mustBeNew && { ifNoneExist: buildQuery(ifNoneExist, urls, type) }
       return {
         ...(fullUrl !== undefined && { fullUrl }),
         resource,

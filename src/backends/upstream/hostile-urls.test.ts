@@ -41,11 +41,16 @@ describe('what goes to the upstream', () => {
     assert.doesNotMatch(sent, /bob/)
   })
 
-  it('has the address of the upstream in the place of ours', async () => {
+  it('has local references, and the URL of the upstream in the place of ours', async () => {
     upstream.answerJson(condition('new', 'ann'), 201)
-    const { id: _, ...mine } = condition('x', 'ann', { subject: { reference: `${BASE}/Patient/ann` } })
+    const { id: _, ...mine } = condition('x', 'ann', {
+      subject: { reference: `${BASE}/Patient/ann` },
+      identifier: [{ system: `${BASE}/ids`, value: '1' }],
+    })
     assert.equal((await ann('POST Condition', mine)).status, 201)
-    assert.match(upstream.seen.at(-1)?.body ?? '', new RegExp(`"${upstream.url}/Patient/ann"`))
+    const { subject, identifier } = JSON.parse(upstream.seen.at(-1)?.body ?? '')
+    assert.deepEqual(subject, { reference: 'Patient/ann' })
+    assert.equal(identifier[0].system, `${upstream.url}/ids`)
   })
 
   it('is never tried twice where it may have been done', async () => {

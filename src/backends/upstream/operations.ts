@@ -63,7 +63,7 @@ function buildOperationRequest(context: GatewayContext, request: FhirRequest<Ope
       ...(preferences.respondAsync && { prefer: 'respond-async' }),
       ...(body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' }),
     },
-    ...(body !== undefined && { body: context.urls.toUpstream(formatExact(body)) }),
+    ...(body !== undefined && { body: context.urls.toUpstreamBody(formatExact(body)) }),
   }
 }
 

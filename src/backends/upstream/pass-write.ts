@@ -19,7 +19,7 @@ import {
   seesAll,
   toEntryRequest,
 } from '../../fhir-api/index.ts'
-import type { Access, Permission } from '../../smart/index.ts'
+import { type Access, isProtected, type Permission } from '../../smart/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite, STRICT } from './http/build-request.ts'
@@ -116,13 +116,13 @@ function findCondition(
 
 function toUpstreamRequest({ urls }: GatewayContext, request: FhirRequest<Write>): UpstreamRequest {
   const { interaction, body } = request
-  const query = 'params' in interaction ? buildQuery(interaction.params, urls) : ''
+  const query = 'params' in interaction ? buildQuery(interaction.params, urls, interaction.type) : ''
   const path = getPath(interaction)
   return {
     method: WRITES[interaction.kind].method,
     path: query === '' ? path : `${path}?${query}`,
     headers: writeHeaders(urls, request),
-    ...(body !== undefined && { body: urls.toUpstream(formatExact(body)) }),
+    ...(body !== undefined && { body: urls.toUpstreamBody(formatExact(body)) }),
   }
 }
 
@@ -138,26 +138,29 @@ function writeHeaders(urls: GatewayContext['urls'], request: FhirRequest<Write>)
     }),
     ...(preconditions.ifMatch !== undefined && { 'if-match': preconditions.ifMatch }),
     ...(preconditions.ifNoneMatch !== undefined && { 'if-none-match': preconditions.ifNoneMatch }),
-    ...(condition && { 'if-none-exist': buildQuery(condition, urls) }),
+    ...(condition && { 'if-none-exist': buildQuery(condition, urls, interaction.type) }),
   }
 }
 
 function isUncheckedBundle(bundle: FhirRequest, { baseUrl, isRecorded }: GatewayContext): boolean {
-  if (!doesAll(bundle.access)) return false
+  if (!changesAll(bundle.access)) return false
   const parsed = parseEntries(bundle.body, baseUrl)
   return (
     !isFailure(parsed) &&
     parsed.entries.every(entry => {
       const request = toEntryRequest(bundle, entry)
       if (isFailure(request) || (isRecorded && hasFormerPatient(request.interaction))) return false
-      return isUncheckedEntry(request.interaction, baseUrl)
+      return isUncheckedEntry(request.interaction, bundle.access, baseUrl)
     })
   )
 }
 
-function doesAll(access: Access): boolean {
+/** Whether a caller may see and change everything, apart from the types that need a scope of their own (SCOPE-10). */
+function changesAll(access: Access): boolean {
   const isAll = (permission: 'c' | 'u' | 'd') =>
-    resourceTypes.every(type => access.filterFor(type, permission) === 'everything')
+    resourceTypes.every(
+      type => isProtected({}, type, permission) || access.filterFor(type, permission) === 'everything',
+    )
   return seesAll(access) && isAll('c') && isAll('u') && isAll('d')
 }
 
@@ -170,11 +173,29 @@ const OF_SEVERAL_TYPES: readonly string[] = [
 ]
 
 /** A response of several types may hold AuditEvents, and the matches of a condition are compared with it. */
-function isUncheckedEntry(interaction: Interaction, baseUrl: string): boolean {
+function isUncheckedEntry(interaction: Interaction, access: Access, baseUrl: string): boolean {
   return (
+    mayChangeAll(interaction, access) &&
     findExcludedType(interaction, EXCLUDED_TYPES) === undefined &&
     !OF_SEVERAL_TYPES.includes(interaction.kind) &&
     !hasCondition(interaction, baseUrl) &&
     !(interaction.kind === 'search-compartment' && interaction.type === '*')
   )
+}
+
+function mayChangeAll(interaction: Interaction, access: Access): boolean {
+  switch (interaction.kind) {
+    case 'create':
+      return access.filterFor(interaction.type, 'c') === 'everything'
+    case 'update':
+    case 'update-conditional':
+    case 'patch':
+    case 'patch-conditional':
+      return access.filterFor(interaction.type, 'u') === 'everything'
+    case 'delete':
+    case 'delete-conditional':
+      return access.filterFor(interaction.type, 'd') === 'everything'
+    default:
+      return true
+  }
 }

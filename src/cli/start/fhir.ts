@@ -49,6 +49,7 @@ export async function openFhir(
     contexts: settings.fhir.scopeContexts,
     searchPermission: settings.fhir.searchPermission,
     userFilter,
+    protectedTypes: settings.fhir.protectedTypes,
     operations: findOfferedOperations(settings),
     fetch: createReportingFetch(fetch, logger),
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),

@@ -5,6 +5,7 @@ import {
   computeAccess,
   type FilterSource,
   isOfNamedOnly,
+  isProtected,
   isUnrestricted,
   type Permission,
   parseScopes,
@@ -65,6 +66,7 @@ export function describeInsufficientScope(
     type,
     permission: permission === 's' ? policy.searchPermission : permission,
     contexts: policy.contexts.filter(it => wouldGrant(context, it, type, permission)),
+    ...(isProtected(policy, type, permission) && { isProtected: true }),
     missing: lacking,
   }
 }

@@ -1,5 +1,5 @@
 import { findOperation, type Interaction, operations, resourceTypes } from '../../fhir/index.ts'
-import type { Permission } from '../../smart/index.ts'
+import { isProtected, type Permission } from '../../smart/index.ts'
 import { checkType, deny, requireAll } from './check-type.ts'
 import type { Decision, DecisionContext } from './decision.ts'
 
@@ -36,7 +36,11 @@ const ALL: readonly Permission[] = ['r', 's', 'c', 'u', 'd']
 /** The effect and the response of such an operation are unknown, so it needs access to all data. */
 function checkAllData(context: DecisionContext, writes: boolean): Decision {
   const isWhole = (permission: Permission) =>
-    resourceTypes.every(type => context.access.filterFor(type, permission) === 'everything')
+    resourceTypes.every(
+      type =>
+        isProtected(context.policy, type, permission) ||
+        context.access.filterFor(type, permission) === 'everything',
+    )
   if ((writes ? ALL : READING).every(isWhole)) return checkType(context, 'Patient', 'r')
   const scope = writes ? 'system/*.cruds' : 'system/*.rs'
   return deny({

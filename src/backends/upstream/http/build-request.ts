@@ -1,4 +1,4 @@
-import { formatExact, type Params } from '../../../fhir/index.ts'
+import { findSearchParameter, formatExact, type Params } from '../../../fhir/index.ts'
 import type { FhirRequest } from '../../../fhir-api/index.ts'
 import type { UpstreamRequest } from './exchange.ts'
 import type { UrlRewriter } from './urls.ts'
@@ -33,7 +33,7 @@ export function buildWrite(
       prefer: `return=representation, ${STRICT}`,
       ...more,
     },
-    body: urls.toUpstream(formatExact(body)),
+    body: urls.toUpstreamBody(formatExact(body)),
   }
 }
 
@@ -48,7 +48,7 @@ export function buildSearch(
   posted: boolean,
   urls: UrlRewriter,
 ): UpstreamRequest {
-  const query = buildQuery(params, urls)
+  const query = buildQuery(params, urls, path.split('/').at(-1))
   if (!posted && query.length <= LONGEST_QUERY)
     return buildGet(request, query === '' ? path : `${path}?${query}`)
   return {
@@ -75,8 +75,18 @@ export function requireStrict(request: UpstreamRequest): UpstreamRequest {
   return { ...request, headers: { ...request.headers, prefer: STRICT } }
 }
 
-export function buildQuery(params: Params, urls: UrlRewriter): string {
+/** With the type of a search, references with the gateway's base URL are sent as `Type/id`; a parameter of type uri is not a reference. */
+export function buildQuery(params: Params, urls: UrlRewriter, type?: string): string {
   return params
-    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(urls.toUpstream(value))}`)
+    .map(([name, value]) => {
+      const sent =
+        type !== undefined && mayBeReference(type, name) ? urls.toLocal(value) : urls.toUpstream(value)
+      return `${encodeURIComponent(name)}=${encodeURIComponent(sent)}`
+    })
     .join('&')
+}
+
+function mayBeReference(type: string, name: string): boolean {
+  const [code = ''] = name.split(':')
+  return name.includes('.') || findSearchParameter(type, code)?.type === 'reference'
 }

@@ -6,6 +6,10 @@ export interface UrlRewriter {
   toPublic(text: string): string
   /** Text for the upstream with its own base URL. */
   toUpstream(text: string): string
+  /** The same for the JSON of a body. References with the gateway's base URL become `Type/id`: some servers take their own URL for another server's. */
+  toUpstreamBody(json: string): string
+  /** The same for references in the value of a search parameter. */
+  toLocal(value: string): string
   /** The part of an upstream's URL below its base (`/Patient/1?a=b`); undefined for any other URL. */
   getPathBelowBase(url: string): string | undefined
   /** An upstream's URL below the gateway's base URL; undefined for any other URL. */
@@ -28,6 +32,11 @@ export function createUrlRewriter(
   const theirs = new RegExp(`(?:${bases.map(toPattern).join('|')})${BOUNDARY}`, 'g')
   const ours = new RegExp(`${toPattern(baseUrl)}${BOUNDARY}`, 'g')
 
+  const toUpstream = (text: string) =>
+    mayContain(text, [baseUrl]) ? text.replace(ours, () => upstreamUrl) : text
+  const reference = new RegExp(`("reference":")${toPattern(baseUrl)}\\\\?/(?=[A-Z])`, 'g')
+  const listed = new RegExp(`(^|,)${RegExp.escape(baseUrl)}/(?=[A-Z][A-Za-z]*/[A-Za-z0-9.-]+(?:,|$))`, 'g')
+
   function getPathBelowBase(url: string): string | undefined {
     const whole = URL.parse(url, `${upstreamUrl}/`)
     const base = whole && bases.find(it => isBelow(whole.href, it))
@@ -36,7 +45,10 @@ export function createUrlRewriter(
 
   return {
     toPublic: text => (mayContain(text, bases) ? text.replace(theirs, () => baseUrl) : text),
-    toUpstream: text => (mayContain(text, [baseUrl]) ? text.replace(ours, () => upstreamUrl) : text),
+    toUpstream,
+    toUpstreamBody: json =>
+      mayContain(json, [baseUrl]) ? toUpstream(json.replace(reference, (_all, name: string) => name)) : json,
+    toLocal: value => toUpstream(value.replace(listed, (_all, start: string) => start)),
     getPathBelowBase,
     toPublicUrl(url) {
       const path = getPathBelowBase(url)
