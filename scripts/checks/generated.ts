@@ -1,5 +1,5 @@
+import { formatCommandHelp, HOW } from '../../src/cli/command-line.ts'
 import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
-import { formatCommandHelp, HOW } from '../../src/cli/help.ts'
 import { settingsReference } from '../../src/config/index.ts'
 
 /** The pages that are generated, by their path, with the text that they should have. */

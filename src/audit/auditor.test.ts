@@ -15,7 +15,7 @@ import {
   sweepAudit,
   toAuditEvent,
 } from './index.ts'
-import { refuseRecords } from './testing/refuse-records.ts'
+import { refuseRecords } from './testing/audited-fhir.ts'
 
 const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
   at: 1000,

@@ -7,10 +7,10 @@ import {
   CommandFailure,
   type ExitCode,
   failMisuse,
+  formatColumns,
   type Io,
 } from './command.ts'
 import { type CommandName, commandNames, loadCommand } from './commands/index.ts'
-import { formatCommandHelp, formatOverview, groupHelp, HOW } from './help.ts'
 
 /** Every failure becomes a line on stderr and an exit code. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<ExitCode> {
@@ -95,4 +95,34 @@ function lineOf(error: unknown): string {
 
 function isUnexpected(error: unknown): error is Error {
   return error instanceof Error && !(error instanceof CommandFailure) && !(error instanceof SettingsError)
+}
+
+export const HOW = 'npm run -s sallyport --'
+
+async function formatOverview(commands: readonly Command[]): Promise<string> {
+  return `Sallyport: a SMART-on-FHIR launch and authorization layer for any FHIR R4 server
+
+Usage: ${HOW} <command> [options]
+
+${list(commands)}
+
+Each command has --help. --version prints the version.
+`
+}
+
+function groupHelp(group: string, commands: readonly Command[]): string {
+  return `Usage: ${HOW} ${group} <command> [options]
+
+${list(commands)}
+
+Each command has --help.
+`
+}
+
+export function formatCommandHelp(command: Command): string {
+  return `${command.summary}\n\n${command.usage.trim()}\n`
+}
+
+function list(commands: readonly Command[]): string {
+  return formatColumns(commands.map(command => [`  ${command.name}`, command.summary]))
 }

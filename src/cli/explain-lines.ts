@@ -3,7 +3,7 @@ import type { Settings } from '../config/index.ts'
 import { type Explanation, explain, type Question } from '../interceptor/index.ts'
 import type { ScopeContext } from '../smart/index.ts'
 import type { Io } from './command.ts'
-import { findOfferedOperations, readUserFilter } from './enforcement.ts'
+import { findOfferedOperations, readUserFilter } from './start/trusted-issuers.ts'
 
 type Defaults = Pick<Question, 'searchPermission' | 'contexts' | 'userFilter' | 'operations'>
 

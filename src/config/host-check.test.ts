@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createHostCheck } from './loopback.ts'
+import { createHostCheck } from './derive.ts'
 
 const LAPTOP = {
   bind: ['127.0.0.1', '::1'],

@@ -3,8 +3,8 @@
  * the reference page. The only module that reads the environment; it starts nothing.
  */
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
+export { createHostCheck, isLoopbackHost } from './derive.ts'
 export { type EffectiveSetting, listEffectiveSettings } from './effective.ts'
-export { createHostCheck, isLoopbackHost } from './loopback.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'
 export type { LogLevel, Settings } from './settings.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
+import { isLoopbackHost, isLoopbackUrl } from './derive.ts'
 
 describe('isLoopbackHost', () => {
   for (const host of [

@@ -1,4 +1,4 @@
-import { isLoopbackUrl } from './loopback.ts'
+import { isLoopbackUrl } from './derive.ts'
 import type { Settings, Source, UpstreamSettings } from './settings.ts'
 import { type SettingKey, settingsTable } from './table.ts'
 

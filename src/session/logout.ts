@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { html, renderPage } from '../web/index.ts'
 import { type AppContext, getPortalUrl, isSampleData } from './context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
-import { auditSession } from './sessions/audit-session.ts'
 import type { Session } from './sessions/session.ts'
-import { endSession, findSession } from './sessions/session-store.ts'
+import { auditSession, endSession, findSession } from './sessions/session-store.ts'
 
 /** `/logout` (SESSION-7): GET shows a button, POST ends the session and revokes its tokens. */
 export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void {

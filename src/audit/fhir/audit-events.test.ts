@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, it } from 'node:test'
 import { validate } from '../../fhir/index.ts'
-import type { Bundle } from '../testing/audited-fhir.ts'
-import { describeAudited } from '../testing/describe-audited.ts'
+import { type Bundle, describeAudited } from '../testing/audited-fhir.ts'
 
 describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
   before(async () => {

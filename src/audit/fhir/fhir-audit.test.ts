@@ -8,9 +8,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { OperationOutcome as Outcome } from '../../fhir/index.ts'
 import { DatabaseUnavailable, openStore, type Store } from '../../store/index.ts'
 import { createAuditor, fhirAudit, findRecords, OUTCOME_UNKNOWN } from '../index.ts'
-import { BASE, openAudited } from '../testing/audited-fhir.ts'
-import { describeAudited } from '../testing/describe-audited.ts'
-import { refuseRecords } from '../testing/refuse-records.ts'
+import { BASE, describeAudited, openAudited, refuseRecords } from '../testing/audited-fhir.ts'
 
 describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recordsBy }) => {
   it('records caller, request, decision and outcome', async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { type Bundle, condition } from '../testing/audited-fhir.ts'
-import { describeAudited } from '../testing/describe-audited.ts'
+import { type Bundle, condition, describeAudited } from '../testing/audited-fhir.ts'
 
 describeAudited('an event', ({ ask, newest, recordsBy }) => {
   it('names the patient whose record a caller without a patient read', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseInteraction } from '../../fhir/index.ts'
-import { formatRequest } from './format-request.ts'
+import { formatRequest } from './to-record.ts'
 
 function kept(line: string): string {
   const [method = '', address = ''] = line.split(/ (.*)/s)

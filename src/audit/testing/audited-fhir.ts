@@ -1,10 +1,12 @@
+import { after, before, describe } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-// The server that it is made for, as a deployment has it.
+import { sql } from 'kysely'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { type FhirServerOptions, fhirServer } from '../../backends/sqlite/index.ts'
 import { createOutcome, refuseOutsideGrant } from '../../fhir/index.ts'
 import { type Access, type Authenticator, fullAccess, type Grant, parseScopes } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { createAuditor, fhirAudit } from '../index.ts'
+import { createAuditor, fhirAudit, findRecords, type KeptRecord } from '../index.ts'
 
 export const BASE = 'http://fhir.test/fhir'
 
@@ -69,7 +71,7 @@ export interface Bundle {
   readonly link: readonly { readonly relation: string; readonly url: string }[]
 }
 
-export type Ask = (line: string, body?: unknown, who?: string) => Promise<{ status: number; body: never }>
+type Ask = (line: string, body?: unknown, who?: string) => Promise<{ status: number; body: never }>
 
 export async function openAudited(
   store: Store,
@@ -103,6 +105,69 @@ export const condition = (id: string, patient: string) => ({
   subject: { reference: `Patient/${patient}` },
 })
 
-export async function seed(ask: Ask): Promise<void> {
+async function seed(ask: Ask): Promise<void> {
   for (const id of ['juniper', 'ashlar']) await ask(`PUT Patient/${id}`, { resourceType: 'Patient', id })
+}
+
+interface Audited {
+  readonly ask: Ask
+  recordsBy(options: Parameters<typeof findRecords>[1]): ReturnType<typeof findRecords>
+  newest(): Promise<KeptRecord | undefined>
+  /** Stores the counts: the next anonymous request is the first of its kind. */
+  flush(): Promise<void>
+}
+
+export function describeAudited(title: string, define: (audited: Audited) => void): void {
+  eachDatabase((_name, openStore) => {
+    describe(title, () => {
+      let store: Store
+      let server: Awaited<ReturnType<typeof openAudited>>
+      before(async () => {
+        store = await openStore()
+        server = await openAudited(store)
+        await seed(server.ask)
+      })
+      after(() => server.app.close())
+
+      define({
+        ask: (...line) => server.ask(...line),
+        flush: () => server.flush(),
+        recordsBy: options => findRecords(store, options),
+        newest: async () => (await findRecords(store, { limit: 1 }))[0],
+      })
+    })
+  })
+}
+
+const ROWS = {
+  audit_event: { ofProbe: "kind = 'probe'" },
+  audit_intent: { ofProbe: "record = ''" },
+} as const
+
+interface Refused {
+  readonly table?: keyof typeof ROWS
+  readonly client?: string
+  /** Also refuses the readiness probe, so that the whole store is unavailable. */
+  readonly probe?: boolean
+}
+
+/** Makes the database refuse audit rows and accept everything else. Returns a function that ends this. */
+export async function refuseRecords(
+  { db, dialect }: Store,
+  { table = 'audit_event', client, probe = false }: Refused = {},
+): Promise<() => Promise<void>> {
+  const run = (text: string) => sql.raw(text).execute(db)
+  const column = dialect === 'sqlite' ? 'new.' : ''
+  const taken = [
+    ...(probe ? [] : [`${column}${ROWS[table].ofProbe}`]),
+    ...(client === undefined ? [] : [`coalesce(${column}client_id, '') <> '${client}'`]),
+  ]
+  const isTaken = taken.length === 0 ? 'false' : taken.join(' or ')
+  if (dialect === 'sqlite') {
+    await run(`create trigger refuse_${table} before insert on ${table} when not (${isTaken})
+               begin select raise(abort, 'refused'); end`)
+    return async () => void (await run(`drop trigger refuse_${table}`))
+  }
+  await run(`alter table ${table} add constraint refuse_${table} check (${isTaken}) not valid`)
+  return async () => void (await run(`alter table ${table} drop constraint refuse_${table}`))
 }

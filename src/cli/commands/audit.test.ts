@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { type AuditRecord, createAuditor, findRecords } from '../../audit/index.ts'
-import { refuseRecords } from '../../audit/testing/refuse-records.ts'
+import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { validate } from '../../fhir/index.ts'
 import { openStore } from '../../store/index.ts'
 

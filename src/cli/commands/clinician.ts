@@ -13,8 +13,8 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { readFhirUser } from '../enforcement.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
+import { readFhirUser } from '../start/trusted-issuers.ts'
 import { administer, withStore } from '../with-store.ts'
 
 export const clinicianAdd: Command = {

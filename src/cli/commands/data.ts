@@ -1,8 +1,7 @@
 import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Command, CommandFailure } from '../command.ts'
-import { createProgress, type Progress } from '../import/progress.ts'
-import { formatReport } from '../import/report-text.ts'
+import { createProgress, formatReport, type Progress } from '../import/report-text.ts'
 import { importTo } from '../import/send.ts'
 import { findDataFile, loadSettings } from '../with-store.ts'
 

@@ -10,8 +10,8 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { findOfferedOperations, readFhirUser, readUserFilter } from '../enforcement.ts'
 import { explainLines, readContexts, readSearchLetter } from '../explain-lines.ts'
+import { findOfferedOperations, readFhirUser, readUserFilter } from '../start/trusted-issuers.ts'
 
 /** Evaluates the interceptor's decision without a server, token or data. */
 export const explain: Command = {

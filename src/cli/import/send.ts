@@ -5,7 +5,7 @@ import type { FoundFiles, ImportReport, Reason, SentReport } from '../../backend
 import type { Settings } from '../../config/index.ts'
 import { CommandFailure } from '../command.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
-import type { Progress } from './progress.ts'
+import type { Progress } from './report-text.ts'
 
 /**
  * Imports into a temporary repository, which checks every resource, and sends the accepted resources to another

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Keeping, Parts } from './parts.ts'
-import { createReportingFetch } from './reporting-fetch.ts'
+import { createReportingFetch } from './relay-configuration.ts'
 
 export interface OpenedAuth {
   readonly app: FastifyInstance

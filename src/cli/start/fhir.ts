@@ -4,14 +4,12 @@ import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { findOfferedOperations, type readUserFilter } from '../enforcement.ts'
 import { findDataFile } from '../with-store.ts'
 import { openGateway } from './gateway.ts'
 import type { Closing, Keeping, Parts } from './parts.ts'
-import { type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
-import { createReportingFetch } from './reporting-fetch.ts'
+import { createReportingFetch, type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
-import { readTrustedIssuers } from './trusted-issuers.ts'
+import { findOfferedOperations, readTrustedIssuers, type readUserFilter } from './trusted-issuers.ts'
 
 export interface OpenedFhir {
   readonly app: FastifyInstance

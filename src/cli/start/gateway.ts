@@ -4,7 +4,7 @@ import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { createSealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
-import { findOfferedOperations } from '../enforcement.ts'
+import { findOfferedOperations } from './trusted-issuers.ts'
 
 type Given = Pick<
   GatewayOptions,

@@ -1,5 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
-import { NotReady } from '../../web/index.ts'
+import { type Logger, NotReady } from '../../web/index.ts'
 
 export interface RelayedConfiguration {
   /** Returns the last configuration and refreshes it in the background. Throws until the first successful read. */
@@ -8,7 +8,7 @@ export interface RelayedConfiguration {
   refresh(): Promise<void>
 }
 
-export interface RelayedOptions {
+interface RelayedOptions {
   readonly url: string
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>
   readonly clock: () => number
@@ -16,7 +16,9 @@ export interface RelayedOptions {
 }
 
 const FRESH_MS = 300_000
+
 const RETRY_MS = 2_000
+
 const TIMEOUT_MS = 5_000
 
 /**
@@ -57,4 +59,47 @@ function configurationIn(document: unknown): object {
   if (typeof authorization_endpoint !== 'string' || typeof token_endpoint !== 'string')
     throw new Error('it has no authorization_endpoint or token_endpoint')
   return document as object
+}
+
+/** A hospital's own certificate authorities are not in Node's list. */
+const UNTRUSTED: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/**
+ * Logs once why another server is unreachable, and when it recovers: callers continue without it, and an untrusted
+ * certificate would go unnoticed. Logs only origins, because URLs carry secrets.
+ */
+export function createReportingFetch(
+  fetch: typeof globalThis.fetch,
+  logger: Logger,
+): typeof globalThis.fetch {
+  const told = new Map<string, string>()
+  return async (input, init) => {
+    const { origin } = new URL(input instanceof Request ? input.url : input)
+    try {
+      const response = await fetch(input, init)
+      if (told.delete(origin)) logger.warn({ origin }, 'Server is reachable again')
+      return response
+    } catch (error) {
+      const reason = reasonOf(error)
+      // The caller aborted the request.
+      if (reason !== 'AbortError' && told.get(origin) !== reason) {
+        told.set(origin, reason)
+        const hint = UNTRUSTED.has(reason) ? ': add its certificate authority to NODE_EXTRA_CA_CERTS' : ''
+        logger.warn({ origin, reason }, `Cannot reach server${hint}`)
+      }
+      throw error
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  let reason = 'unknown'
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    reason = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
+  return reason
 }

@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
 import { listen, startDraining } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { readUserFilter } from '../enforcement.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
 import { Closing, type Keeping, openKeeping, type Parts, type ServerName } from './parts.ts'
-import { createReportingFetch } from './reporting-fetch.ts'
+import { createReportingFetch } from './relay-configuration.ts'
+import { readUserFilter } from './trusted-issuers.ts'
 
 const PORTS = {
   auth: ['authPort', 'SMART_AUTH_PORT'],

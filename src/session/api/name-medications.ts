@@ -1,6 +1,12 @@
 import { isRecord, parseReference } from '../../fhir/index.ts'
-import { readFhir, type SessionRequest } from '../records/read-fhir.ts'
-import { CodeableConcept, fitsSchema, formatConcept, type MedicationRequest } from '../records/resources.ts'
+import {
+  CodeableConcept,
+  fitsSchema,
+  formatConcept,
+  type MedicationRequest,
+  readFhir,
+  type SessionRequest,
+} from '../records/resources.ts'
 import { findMissingScopes } from './row.ts'
 
 /** Ids in one search: more would not fit into a URL. */

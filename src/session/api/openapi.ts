@@ -1,9 +1,11 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
-import { version } from '../../web/index.ts'
+import type { FastifyInstance } from 'fastify'
+import { type Html, html, renderPage, version } from '../../web/index.ts'
+import { type AppContext, isSampleData } from '../context.ts'
 import type { ApiRow } from './row.ts'
 import { apiRows } from './rows.ts'
 
-export const ErrorBody = Type.Object({
+const ErrorBody = Type.Object({
   resourceType: Type.Literal('OperationOutcome'),
   issue: Type.Array(
     Type.Object({
@@ -18,7 +20,7 @@ export const ErrorBody = Type.Object({
 const NO_SCOPE_NEEDED = 'No scope is needed.'
 
 /** Errors that every endpoint may return, and errors of some endpoints only (API-11). */
-export const ERRORS = {
+const ERRORS = {
   400: 'A parameter is unknown or has an invalid value (`invalid`).',
   401: 'There is no session, the session has ended, or the FHIR server no longer accepts it (`login`).',
   403: 'A required scope was not granted (`forbidden`, naming it), or the FHIR server refuses.',
@@ -97,4 +99,85 @@ function describeErrorResponse(description: string) {
 
 function toPlainJson(schema: TSchema): Record<string, unknown> {
   return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
+}
+
+/** `/docs` is generated from the same rows as the routes and the OpenAPI document. */
+export function addDocsRoute(app: FastifyInstance, { settings }: AppContext): void {
+  const rows: readonly ApiRow[] = apiRows
+  const content = html`<div class="pagehead"><div><h1>Session API</h1><p class="pagehead__lead">Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.</p></div></div>
+<div class="stack">
+${renderOverview(rows)}
+${rows.map(renderEndpoint)}
+${renderErrors()}
+</div>`
+  const sampleData = isSampleData(settings)
+  const options = {
+    title: 'Session API',
+    site: 'Demo app',
+    bar: { kind: 'app' },
+    width: 'mid',
+    sampleData,
+  } as const
+  const document = renderPage(options, content)
+  app.get('/docs', (_request, reply) => reply.sendPage(document))
+}
+
+function renderOverview(rows: readonly ApiRow[]): Html {
+  return html`<section class="card card--clip" aria-labelledby="h-all"><div class="card__head"><h2 id="h-all">Endpoints</h2><p class="small"><a href="/api/openapi.json">OpenAPI 3.1 document</a></p></div>
+<table class="table table--stack" role="table"><caption class="sr">Endpoints of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Endpoint</th><th role="columnheader" scope="col">Returns</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${rows.map(
+    ({ path, title, scopes }) =>
+      html`<tr role="row"><th role="rowheader" scope="row"><a href="#${toAnchor(path)}">GET ${path}</a></th><td role="cell" data-label="Returns">${title}</td><td role="cell" data-label="Required scopes">${renderScopes(scopes)}</td></tr>`,
+  )}</tbody></table></section>`
+}
+
+function renderEndpoint({ path, description, scopes, query, body }: ApiRow): Html {
+  return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET ${path}</h2></div>
+<div class="card__body"><p>${description}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
+${renderFields('Parameters', query, 'Default')}
+${renderFields('Response fields', body, 'Required')}
+</section>`
+}
+
+function renderFields(title: string, schema: TSchema, last: 'Default' | 'Required'): Html | undefined {
+  const fields = Object.entries((schema as TObject).properties ?? {})
+  if (fields.length === 0) return undefined
+  const required = new Set<string>((schema as TObject).required ?? [])
+  return html`<table class="table table--stack" role="table"><caption class="sr">${title}</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">${title}</th><th role="columnheader" scope="col">Type</th><th role="columnheader" scope="col">${last}</th></tr></thead><tbody role="rowgroup">${fields.map(
+    ([name, field]) =>
+      html`<tr role="row"><th role="rowheader" scope="row"><code>${name}</code>${
+        field.description !== undefined && html`<span class="sub">${field.description}</span>`
+      }</th><td role="cell" data-label="Type">${formatType(field)}</td><td role="cell" data-label="${last}">${
+        last === 'Default' ? (field.default ?? 'None') : required.has(name) ? 'Yes' : 'No'
+      }</td></tr>`,
+  )}</tbody></table>`
+}
+
+function renderErrors(): Html {
+  return html`<section class="card card--clip" aria-labelledby="h-errors"><div class="card__head"><h2 id="h-errors">Errors</h2><p class="small muted">An OperationOutcome as JSON</p></div>
+<table class="table table--stack" role="table"><caption class="sr">Errors</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col">Means</th></tr></thead><tbody role="rowgroup">${Object.entries(
+    ERRORS,
+  ).map(
+    ([status, text]) =>
+      html`<tr role="row"><th role="rowheader" scope="row">${status}</th><td role="cell" data-label="Means">${text.replaceAll('`', '')}</td></tr>`,
+  )}</tbody></table></section>`
+}
+
+function renderScopes(scopes: readonly string[]): Html {
+  if (scopes.length === 0) return html`none`
+  return html`${scopes.map((scope, at) => html`${at > 0 && ' '}<code>${scope}</code>`)}`
+}
+
+function formatType(schema: TSchema): string {
+  if (schema.const !== undefined) return `"${schema.const}"`
+  if (Array.isArray(schema.anyOf)) return `one of ${schema.anyOf.map((one: TSchema) => one.const).join(', ')}`
+  if (schema.type === 'array') return `array of ${formatType(schema.items)}`
+  if (schema.type === 'integer' && schema.maximum !== undefined)
+    return `integer, ${schema.minimum} to ${schema.maximum}`
+  const resource: unknown =
+    schema.properties?.resourceType?.const ?? schema.properties?.resource?.properties?.resourceType?.const
+  return typeof resource === 'string' ? resource : String(schema.type)
+}
+
+function toAnchor(path: string): string {
+  return path.slice('/api/'.length)
 }

@@ -2,7 +2,7 @@ import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox
 import { Value } from '@sinclair/typebox/value'
 import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
 import { fail, type Result, succeed } from '../failure.ts'
-import type { SessionRequest } from '../records/read-fhir.ts'
+import type { SessionRequest } from '../records/resources.ts'
 
 /**
  * An endpoint of the session API. The routes, the checks, the types and the OpenAPI document are all derived from

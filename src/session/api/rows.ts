@@ -1,8 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { parseReference } from '../../fhir/index.ts'
 import { succeed } from '../failure.ts'
-import { failUnexpected, readFhir } from '../records/read-fhir.ts'
-import { Condition, fitsSchema, MedicationRequest, Patient } from '../records/resources.ts'
+import {
+  Condition,
+  failUnexpected,
+  fitsSchema,
+  MedicationRequest,
+  Patient,
+  readFhir,
+} from '../records/resources.ts'
 import { checkSession } from '../sessions/renew-session.ts'
 import type { Session } from '../sessions/session.ts'
 import { conditionsRow, medicationsRow, vitalsRow } from './lists.ts'

@@ -14,8 +14,7 @@ import {
 import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import type { Failure, Result } from '../failure.ts'
 import { type Condition, formatConcept, type MedicationRequest } from '../records/resources.ts'
-import { findReadings, formatCode, type Reading, selectRecentReadings } from './blood-pressure.ts'
-import { renderPressureChart } from './chart.ts'
+import { findReadings, formatCode, type Reading, renderPressureChart, selectRecentReadings } from './chart.ts'
 
 export function renderCard(
   options: { readonly id: string; readonly title: string; readonly note?: string; readonly clip?: boolean },

@@ -5,9 +5,9 @@ import { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import { findMissingScopes, queryApi } from '../api/row.ts'
 import { meRow, patientRow } from '../api/rows.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
-import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/read-fhir.ts'
+import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/resources.ts'
 import { type Allergies, loadAllergies } from './allergies.ts'
-import { BLOOD_PRESSURE } from './blood-pressure.ts'
+import { BLOOD_PRESSURE } from './chart.ts'
 
 const SCOPE = 'patient/Encounter.rs'
 

@@ -18,8 +18,7 @@ import {
 } from '../../web/index.ts'
 import { isSampleData } from '../context.ts'
 import type { Failure } from '../failure.ts'
-import type { SessionRequest } from '../records/read-fhir.ts'
-import type { Patient } from '../records/resources.ts'
+import type { Patient, SessionRequest } from '../records/resources.ts'
 import type { Session } from '../sessions/session.ts'
 import { type Allergies, renderAllergies } from './allergies.ts'
 import {

@@ -1,7 +1,7 @@
 import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
 import type { AppSettings } from '../context.ts'
 import { toResponse } from '../failure.ts'
-import type { OAuthProblem } from '../oauth/errors.ts'
+import type { OAuthProblem } from '../oauth/client.ts'
 import { type LaunchRefusal, TOO_MANY } from './refusal.ts'
 
 /** A refusal in terms that a clinician understands: the event, its effect on the record, the next step. */

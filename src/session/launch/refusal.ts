@@ -4,7 +4,7 @@ import {
   PENDING_LAUNCHES_IN_ALL,
   PENDING_LAUNCHES_PER_NETWORK,
 } from '../limits.ts'
-import type { OAuthProblem } from '../oauth/errors.ts'
+import type { OAuthProblem } from '../oauth/client.ts'
 
 export type LaunchRefusal =
   | { readonly kind: 'bad-parameter'; readonly name: 'iss' | 'launch' }

@@ -1,4 +1,5 @@
 import {
+  AuthorizationResponseError,
   allowInsecureRequests,
   type ClientAuth,
   Configuration,
@@ -8,9 +9,12 @@ import {
   modifyAssertion,
   None,
   PrivateKeyJwt,
+  ResponseBodyError,
   type ServerMetadata,
+  WWWAuthenticateChallengeError,
 } from 'openid-client'
 import type { AppContext } from '../context.ts'
+import { isTimeout } from '../fetch-json.ts'
 
 /**
  * `openid-client` for one auth server. It verifies the signature of the ID token, although the token comes from the
@@ -49,4 +53,83 @@ async function chooseClientAuth(
       },
     },
   )
+}
+
+/** The expected values of these claims are configured and may be logged. A nonce or a state may not. */
+const CONFIGURED: ReadonlySet<unknown> = new Set(['aud', 'azp', 'iss'])
+
+/**
+ * Names the `openid-client` check that failed and the expected value. Of the response, only an HTTP status and a
+ * URL are used.
+ */
+function describeFailedCheck(error: unknown): string {
+  const failed = findCheck(error)
+  if (!failed) return error instanceof Error ? error.name : 'unknown'
+  const { message, cause } = failed
+  if (cause instanceof Response) return `${message}: ${describeLocation(cause)} answered ${cause.status}`
+  const expected = describeExpected(cause, message)
+  return expected === undefined ? message : `${message}, expected ${expected}`
+}
+
+/**
+ * Finds the innermost error of the library: outer errors say less, and inner errors (of a JSON parser) quote the
+ * response.
+ */
+function findCheck(error: unknown): Error | undefined {
+  if (!(error instanceof Error)) return undefined
+  const inner = findCheck(error.cause)
+  if (inner) return inner
+  return 'code' in error && typeof error.code === 'string' && error.code.startsWith('OAUTH_')
+    ? error
+    : undefined
+}
+
+function describeExpected(cause: unknown, message: string): string | undefined {
+  if (typeof cause !== 'object' || cause === null || !('expected' in cause)) return undefined
+  const { expected } = cause
+  const claim = 'claim' in cause ? cause.claim : /"(\w+)"/.exec(message)?.[1]
+  if (claim === 'nonce') return 'the nonce of the launch'
+  if (CONFIGURED.has(claim) && typeof expected === 'string') return expected
+  return claim === 'alg' && Array.isArray(expected) ? expected.join(' or ') : undefined
+}
+
+function describeLocation({ url }: Response): string {
+  const { origin, pathname } = URL.parse(url) ?? { origin: 'the server', pathname: '' }
+  return `${origin}${pathname}`
+}
+
+export type OAuthProblem =
+  /** RFC 6749, 4.1.2.1 and 5.2. */
+  | { readonly kind: 'refused'; readonly error: string; readonly description?: string }
+  | { readonly kind: 'unreachable' }
+  | { readonly kind: 'slow' }
+  /** The response failed a check: issuer, state, nonce, audience, signature or format. */
+  | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
+
+export function toOAuthProblem(error: unknown): OAuthProblem {
+  if (error instanceof AuthorizationResponseError) return makeRefused(error.error, error.error_description)
+  if (error instanceof ResponseBodyError)
+    return error.status >= 500 || error.status === 429
+      ? { kind: 'unreachable' }
+      : makeRefused(error.error, error.error_description)
+  // A 401 with a challenge: the auth server does not know this client.
+  if (error instanceof WWWAuthenticateChallengeError) return makeRefused('invalid_client', undefined)
+  if (isTimeout(error)) return { kind: 'slow' }
+  if (error instanceof TypeError && error.message === 'fetch failed') return { kind: 'unreachable' }
+  if (isServerFailure(error)) return { kind: 'unreachable' }
+  return { kind: 'unacceptable', code: readCode(error), check: describeFailedCheck(error) }
+}
+
+function makeRefused(error: string, description: string | undefined): OAuthProblem {
+  return { kind: 'refused', error, ...(description === undefined ? {} : { description }) }
+}
+
+/** A 5xx without an OAuth body, such as a proxy sends: the library passes the response as the cause. */
+function isServerFailure(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof Response && error.cause.status >= 500
+}
+
+function readCode(error: unknown): string {
+  if (!(error instanceof Error)) return 'UNKNOWN'
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }

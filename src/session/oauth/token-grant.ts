@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { GRANTED_SCOPE_CHARACTERS } from '../limits.ts'
-import type { Tokens } from '../sessions/tokens.ts'
+import type { Tokens } from '../sessions/session.ts'
 
 const FhirId = Type.String({ pattern: '^[A-Za-z0-9.-]{1,64}$' })
 

@@ -6,10 +6,8 @@ import {
 } from 'openid-client'
 import type { AppContext } from '../context.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
-import type { Session } from '../sessions/session.ts'
-import { openTokens, type Tokens } from '../sessions/tokens.ts'
-import { createOAuthClient } from './client.ts'
-import { type OAuthProblem, toOAuthProblem } from './errors.ts'
+import { openTokens, type Session, type Tokens } from '../sessions/session.ts'
+import { createOAuthClient, type OAuthProblem, toOAuthProblem } from './client.ts'
 import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
 export interface Identity {

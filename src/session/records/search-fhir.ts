@@ -3,8 +3,14 @@ import { formatDigits } from '../../fhir/index.ts'
 import { type Result, succeed } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../sessions/session.ts'
-import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from './read-fhir.ts'
-import { Decimal, fitsSchema } from './resources.ts'
+import {
+  Decimal,
+  failUnexpected,
+  fitsSchema,
+  isOfPatient,
+  readFhir,
+  type SessionRequest,
+} from './resources.ts'
 
 /** `patient` always comes from the session; no caller can pass another one. */
 interface PatientSearch<Schema extends TSchema> {

@@ -4,10 +4,8 @@ import { fail, type Result, succeed } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import { redeemRefreshToken, revokeTokens } from '../oauth/token-requests.ts'
-import { auditSession } from './audit-session.ts'
-import type { Session } from './session.ts'
-import { endSession, loadSession } from './session-store.ts'
-import { openTokens, sealTokens } from './tokens.ts'
+import { openTokens, type Session, sealTokens } from './session.ts'
+import { auditSession, endSession, loadSession } from './session-store.ts'
 
 /** Renews the tokens if they are due. */
 export async function refreshSession(context: AppContext, session: Session): Promise<Result<Session>> {

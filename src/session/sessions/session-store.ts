@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
+import type { AuditRecord } from '../../audit/index.ts'
+import { parseReference } from '../../fhir/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import type { Identity } from '../oauth/token-requests.ts'
-import { type Session, toSession } from './session.ts'
-import { sealTokens } from './tokens.ts'
+import { type Session, sealTokens, toSession } from './session.ts'
 
-export interface NewSession {
+interface NewSession {
   readonly fhirBaseUrl: string
   readonly issuer: string
   readonly grant: TokenGrant
@@ -18,7 +19,7 @@ export interface NewSession {
   readonly replaces: string | undefined
 }
 
-export interface OpenedSession {
+interface OpenedSession {
   readonly cookie: string
   readonly opened: Session
   readonly replaced: Session | undefined
@@ -90,4 +91,33 @@ export async function loadSession(context: AppContext, idHash: string): Promise<
 
 export async function endSession(db: Kysely<Schema>, session: Session): Promise<void> {
   await db.deleteFrom('app_session').where('id_hash', '=', session.idHash).execute()
+}
+
+type Event = Pick<AuditRecord, 'kind' | 'status'> &
+  Partial<Pick<AuditRecord, 'allowed' | 'method' | 'request' | 'reason' | 'requestId' | 'address'>>
+
+/** Resolves when the response may be sent. An event that records a change belongs in the transaction of that change. */
+export function auditSession(
+  context: AppContext,
+  session: Session | undefined,
+  event: Event,
+  trx?: Transaction<Schema>,
+): Promise<void> {
+  const { audit, clock, settings } = context
+  const user = session?.fhirUser ? parseReference(session.fhirUser, session.fhirBaseUrl) : undefined
+  const record: AuditRecord = {
+    at: clock(),
+    server: 'app',
+    allowed: true,
+    client: settings.app.clientId,
+    anonymous: session === undefined,
+    ...(session && {
+      patient: session.patientId,
+      subject: session.subject ?? undefined,
+      fhirUser: user && `${user.type}/${user.id}`,
+      launch: session.launchId ?? undefined,
+    }),
+    ...event,
+  }
+  return trx ? audit.recordIn(trx, record) : audit.record(record)
 }

@@ -4,7 +4,7 @@ import type { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 import { createAuditor } from '../../audit/index.ts'
-import { refuseRecords } from '../../audit/testing/refuse-records.ts'
+import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { createSealer, openStore, sweep } from '../../store/index.ts'
 
 eachDatabase((name, _open, create) => {
