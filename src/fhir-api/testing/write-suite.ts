@@ -492,10 +492,10 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
     )('keep every digit in transactions and batches, patches in them too', async () => {
       const entry = (resource: string, request: string) => `{"resource":${resource},"request":${request}}`
       const post = '{"method":"POST","url":"Observation"}'
-      const conditional = '{"method":"PUT","url":"Observation?identifier=digits"}'
+      const conditional = '{"method":"PUT","url":"Observation?identifier=urn:mrn|digits"}'
       const linked = observation(
         '2.50',
-        ',"identifier":[{"value":"digits"}],"subject":{"reference":"urn:uuid:1"}',
+        ',"identifier":[{"system":"urn:mrn","value":"digits"}],"subject":{"reference":"urn:uuid:1"}',
       )
       for (const type of ['batch', 'transaction']) {
         const entries = [
@@ -513,7 +513,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
         shows(reply.text, '1.10')
         if (type === 'transaction') shows(reply.text, '2.50')
       }
-      const found = await fhir('GET Observation?identifier=digits')
+      const found = await fhir('GET Observation?identifier=urn:mrn|digits')
       shows(found.text, '2.50')
       const data = Buffer.from('[{"op":"replace","path":"/valueQuantity/value","value":3.70}]').toString(
         'base64',
@@ -526,10 +526,13 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
     })
 
     needs(target, 'quantities')('are searched by their value, and refused where they are none', async () => {
-      await fhir('POST Observation', observation('5432.10', ',"identifier":[{"value":"by-value"}]'))
-      const ids = await fhir('GET Observation?value-quantity=5432.1&identifier=by-value')
+      await fhir(
+        'POST Observation',
+        observation('5432.10', ',"identifier":[{"system":"urn:mrn","value":"by-value"}]'),
+      )
+      const ids = await fhir('GET Observation?value-quantity=5432.1&identifier=urn:mrn|by-value')
       assert.equal(ids.body.total, 1)
-      const missing = await fhir('GET Observation?value-quantity:missing=true&identifier=by-value')
+      const missing = await fhir('GET Observation?value-quantity:missing=true&identifier=urn:mrn|by-value')
       assert.equal(missing.body.total, 0)
       assert.equal((await fhir('POST Observation', observation('1e400'))).status, 422)
       assert.equal((await fhir('POST Observation', observation('"7.00"'))).status, 422)

@@ -1,0 +1,63 @@
+/**
+ * `npm run test:upstream -- <fhir base>`: the conformance suite with the gateway in front of any FHIR R4 server. It creates
+ * resources of its own, each with the tag `urn:sallyport:conformance|<run>`, removes them in the end, and prints a table of
+ * the capabilities.
+ */
+import { after, describe } from 'node:test'
+import { client, guardOf, type StartFhir } from '../src/backends/sqlite/testing/fhir.ts'
+import { startRecordedGateway } from '../src/backends/upstream/testing/start-gateway.ts'
+import { testBackend } from '../src/fhir-api/testing/backend-conformance.ts'
+import { CAPABILITIES, type Capability, type TestResult } from '../src/fhir-api/testing/target.ts'
+import { fullAccess } from '../src/smart/index.ts'
+import { createNamespace, TAG_SYSTEM } from './test-upstream/namespace.ts'
+import { removeResources } from './test-upstream/remove-resources.ts'
+
+const [, , upstreamUrl = ''] = process.argv
+if (!URL.canParse(upstreamUrl)) {
+  process.stderr.write('Cannot test: npm run test:upstream -- <FHIR base URL>\n')
+  process.exit(1)
+}
+
+const run = `t${Date.now().toString(36)}`
+const made = new Set<string>()
+const results: TestResult[] = []
+let starts = 0
+
+const start: StartFhir = async ({ guard = guardOf({ all: fullAccess }), ...options } = {}) => {
+  starts += 1
+  const namespace = createNamespace(`${run}s${starts}-`, run, made)
+  const { app } = await startRecordedGateway(upstreamUrl, { ...options, guard: namespace.guard(guard) })
+  return client(namespace.wrap(app))
+}
+
+describe(`the gateway in front of ${upstreamUrl}`, () => {
+  after(async () => {
+    const left = await removeResources(upstreamUrl, made)
+    process.stdout.write(`\n${formatTable()}\n`)
+    if (left.length > 0)
+      process.stdout.write(`Cannot remove ${left.length} resources with the tag ${TAG_SYSTEM}|${run}\n`)
+  })
+  testBackend({
+    start,
+    lacks: { 'empty-server': `others may use the server` },
+    onResult: result => results.push(result),
+  })
+})
+
+/** A test counts for each capability that it needs. */
+function formatTable(): string {
+  const count = (needs: (result: TestResult) => boolean, name: string, text: string) => {
+    const of = results.filter(needs)
+    const passed = of.filter(it => it.result === 'passed').length
+    const failed = of.filter(it => it.result === 'failed').length
+    return `| ${name} | ${passed} | ${failed} | ${text} |`
+  }
+  return [
+    '| capability | passed | failed | |',
+    '|---|---|---|---|',
+    count(it => it.needs.length === 0, 'basic', 'reads, writes, searches, access'),
+    ...(Object.keys(CAPABILITIES) as Capability[])
+      .filter(name => results.some(it => it.needs.includes(name)))
+      .map(name => count(it => it.needs.includes(name), name, CAPABILITIES[name])),
+  ].join('\n')
+}
