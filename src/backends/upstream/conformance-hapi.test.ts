@@ -1,12 +1,7 @@
 import { describe } from 'node:test'
 import { testBackend } from '../../fhir-api/testing/backend-conformance.ts'
-import { type HabitName, startHapi } from './testing/hapi/start-hapi.ts'
+import { startHapi } from './testing/hapi/start-hapi.ts'
 import { startRecordedGateway } from './testing/start-gateway.ts'
-
-/** The habits with which the gateway does not pass the suite yet, each with the reason. */
-const OFF: Readonly<Partial<Record<HabitName, string>>> = {
-  'stale-searches': 'searches on which a write depends are not sent with no-cache',
-}
 
 describe('the gateway in front of a server with the habits of HAPI', () => {
   testBackend({
@@ -16,7 +11,7 @@ describe('the gateway in front of a server with the habits of HAPI', () => {
       'whole-compartments': 'HAPI has no compartment searches',
     },
     start: async options => {
-      const upstream = await startHapi({ off: Object.keys(OFF) as HabitName[] })
+      const upstream = await startHapi()
       const fhir = await startRecordedGateway(upstream.url, options)
       fhir.app.addHook('onClose', () => upstream.close())
       return fhir

@@ -19,7 +19,6 @@ describe('the gateway in front of a FHIR server that nobody here wrote', () => {
   testBackend({
     lacks: {
       metadata: 'the router has none',
-      'update-as-create': 'PUT answers 200',
       'numbered-versions': 'versions are UUIDs',
       locations: 'no Location',
       validation: 'content is not validated in memory',

@@ -28,6 +28,8 @@ export async function startMedplum(): Promise<{ readonly url: string; close(): P
   const repository = new MemoryRepository()
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? '', 'http://medplum.test')
+    const [, , type = '', id = ''] = url.pathname.split('/')
+    const isNew = request.method === 'PUT' && !(await exists(repository, type, id))
     const [outcome, resource] = await router.handleRequest(
       {
         method: request.method as 'GET',
@@ -41,7 +43,9 @@ export async function startMedplum(): Promise<{ readonly url: string; close(): P
       repository,
     )
     const version = (resource as { meta?: { versionId?: string } } | undefined)?.meta?.versionId
-    response.writeHead(core.getStatus(outcome), {
+    const status = core.getStatus(outcome)
+    // The router does not tell a creation from an update.
+    response.writeHead(isNew && status === 200 ? 201 : status, {
       'content-type': 'application/fhir+json',
       ...(version !== undefined && { etag: `W/"${version}"` }),
     })
@@ -55,6 +59,17 @@ export async function startMedplum(): Promise<{ readonly url: string; close(): P
       return new Promise(resolve => server.close(resolve))
     },
   }
+}
+
+function exists(
+  repository: InstanceType<typeof MemoryRepository>,
+  type: string,
+  id: string,
+): Promise<boolean> {
+  return repository.readResource(type as 'Patient', id).then(
+    () => true,
+    () => false,
+  )
 }
 
 function queryOf(params: URLSearchParams): Record<string, string | string[]> {
