@@ -1,3 +1,5 @@
+import { FRACTION_DIGITS } from './limits.ts'
+
 /** The milliseconds that a date or time covers, both ends inclusive. */
 export interface DateRange {
   readonly low: number
@@ -8,8 +10,8 @@ export interface DateRange {
 export const earliest = -8_640_000_000_000_000
 export const latest = 8_640_000_000_000_000
 
-const pattern =
-  /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/
+const clock = `(\\d{2}):(\\d{2})(?::(\\d{2})(?:\\.(\\d{1,${FRACTION_DIGITS}}))?)?(Z|[+-]\\d{2}:\\d{2})?`
+const pattern = new RegExp(`^(\\d{4})(?:-(\\d{2})(?:-(\\d{2})(?:T${clock})?)?)?$`)
 
 /**
  * Parses `2020`, `2020-05`, `2020-05-04`, and times to the minute, the second or a fraction of it; UTC without a zone.

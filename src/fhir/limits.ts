@@ -24,6 +24,8 @@ export const PAGE_RESOURCES = 1_000
 export const PAGE_CHARACTERS = 2 * 1024 * 1024
 /** Rules of all includes of a search; `*` stands for many. */
 export const INCLUDE_RULES = 1_000
+/** Digits of a fraction of a second. */
+export const FRACTION_DIGITS = 100
 /** Characters of a narrative. */
 export const NARRATIVE_CHARACTERS = 1024 * 1024
 /** Characters of a stored text that are searched by prefix or substring, and characters of the searched values. */

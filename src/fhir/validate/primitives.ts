@@ -1,12 +1,12 @@
 import { isDate } from '../date-range.ts'
-import { NARRATIVE_CHARACTERS } from '../limits.ts'
+import { FRACTION_DIGITS, NARRATIVE_CHARACTERS } from '../limits.ts'
 import { isNarrative } from './narrative.ts'
 
 /** Undefined if the JSON value is valid for the primitive type, otherwise a description of valid values. */
 export type PrimitiveCheck = (value: unknown) => string | undefined
 
 const day = '\\d{4}(?:-\\d{2}(?:-\\d{2})?)?'
-const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?'
+const clock = `(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d{1,${FRACTION_DIGITS}})?`
 const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const patterns = {
