@@ -8,27 +8,25 @@ interface GroupCommitOptions<Row> {
   readonly write: (rows: readonly Row[]) => Promise<void>
   /** True if nothing can be written now, so that it does not matter which rows are tried. */
   readonly isOutage: (error: unknown) => boolean
-  /** Maximum number of parallel commits: the next one collects rows meanwhile. */
-  readonly atOnce?: number
   /** Maximum number of waiting rows; further rows are rejected. */
   readonly limit?: number
 }
 
-/** Rows that arrive in one turn of the event loop, or while earlier commits run, share one commit. */
+/** Rows that arrive in one turn of the event loop, or while the commit before runs, share one commit. */
 interface GroupCommit<Row> {
   /** Rejects only for the caller's own rows, unless the database is unavailable. */
   add(rows: readonly Row[]): Promise<void>
 }
 
 export function groupCommit<Row>(options: GroupCommitOptions<Row>): GroupCommit<Row> {
-  const { write, isOutage, atOnce = 2, limit = 20_000 } = options
+  const { write, isOutage, limit = 20_000 } = options
   let waiting: Entry<Row>[] = []
   let waitingRows = 0
   let scheduled = false
-  let running = 0
+  let isRunning = false
 
   function schedule(): void {
-    if (scheduled || running >= atOnce) return
+    if (scheduled || isRunning) return
     scheduled = true
     setImmediate(flush)
   }
@@ -39,9 +37,9 @@ export function groupCommit<Row>(options: GroupCommitOptions<Row>): GroupCommit<
     if (entries.length === 0) return
     waiting = []
     waitingRows = 0
-    running++
+    isRunning = true
     commit(entries).finally(() => {
-      running--
+      isRunning = false
       if (waiting.length > 0) schedule()
     })
   }

@@ -120,7 +120,7 @@ export class Connection {
     return { rows: statement.all(...parameters).map(row => asRow(row, booleans) as Row) }
   }
 
-  write(sql: string, parameters: readonly unknown[]): void {
+  write(sql: string, ...parameters: readonly unknown[]): void {
     this.#prepare(sql).statement.run(...parameters.map(asInput))
   }
 

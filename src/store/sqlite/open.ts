@@ -97,7 +97,7 @@ function openAppending(path: string, turns: Turns): Appending {
   async function commit(work: () => void): Promise<void> {
     const giveBack = await turns.take()
     try {
-      await retryWhileBusy(() => connection.exec('begin immediate'))
+      await retryWhileBusy(() => connection.write('begin immediate'))
       runAndCommit(connection, work)
     } finally {
       giveBack()
@@ -126,17 +126,13 @@ function write(connection: Connection, table: string, rows: readonly Row[]): voi
   const columns = Object.keys(rows[0] ?? {})
   const names = columns.map(name => `"${name}"`).join(', ')
   const statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
-  for (const row of rows)
-    connection.write(
-      statement,
-      columns.map(name => row[name]),
-    )
+  for (const row of rows) connection.write(statement, ...columns.map(name => row[name]))
 }
 
 function runAndCommit(connection: Connection, work: () => void): void {
   try {
     work()
-    connection.exec('commit')
+    connection.write('commit')
   } catch (error) {
     if (connection.inTransaction) connection.exec('rollback')
     throw error
