@@ -49,7 +49,7 @@ async function commitOne(
   if (answer.status >= 300)
     return {
       kind: write.kind !== 'create' && isConflict(answer) ? 'conflict' : 'failed',
-      failure: toFailure(answer, request.access),
+      failure: toFailure(answer, request),
     }
   if (write.kind === 'create' && write.mustBeNew && answer.status === 200)
     return { kind: 'conflict', failure: MATCHED }
@@ -173,7 +173,7 @@ async function commitTransaction(
   if (answer.status >= 300)
     return {
       kind: isConflict(answer) ? 'conflict' : 'failed',
-      ...locateFailure(toFailure(answer, request.access)),
+      ...locateFailure(toFailure(answer, request)),
     }
   return readResponses(context, writes, answer)
 }

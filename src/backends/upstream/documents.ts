@@ -65,7 +65,7 @@ async function fetchDocument(
 ): Promise<FhirResponse | Failure> {
   const answer = await context.upstream.ask(buildGet(request, path))
   if (isFailure(answer)) return answer
-  if (answer.status !== 200) return toFailure(answer, request.access)
+  if (answer.status !== 200) return toFailure(answer, request)
   const bundle = parseResource(answer)
   if (isFailure(bundle)) return bundle
   const entries = listEntries(bundle)

@@ -32,7 +32,7 @@ async function passTerminology(
 ): Promise<FhirResponse | Failure> {
   const response = await context.upstream.ask(buildOperationRequest(context, request))
   if (isFailure(response)) return response
-  if (response.status !== 200) return toFailure(response, request.access)
+  if (response.status !== 200) return toFailure(response, request)
   const resource = parseResource(response)
   if (isFailure(resource)) return resource
   if (!isTerminology(resource))

@@ -16,6 +16,7 @@ import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from './http/build-request.ts'
 import { passThrough } from './http/pass-through.ts'
 import { dropFormat } from './search/find-page.ts'
+import { buildMembershipParams } from './search/narrow.ts'
 import type { LinkSealing } from './search/page-links.ts'
 import { PAGE, type PageCursor, parseCursor } from './search/page-links.ts'
 import { chooseCacheControl } from './search/plan.ts'
@@ -82,7 +83,7 @@ function passHistory(
   )
 }
 
-function passSearch(
+async function passSearch(
   context: GatewayContext,
   request: FhirRequest<Search>,
   cursor: PageCursor | undefined,
@@ -90,11 +91,24 @@ function passSearch(
   const { interaction } = request
   const path = getPath(interaction)
   const params = dropFormat(interaction.params)
+  const isPosted = interaction.posted === true
+  const member = await findMembership(context, interaction)
   const sent = cursor
     ? buildGet(request, cursor.link)
-    : buildSearch(request, path, params, interaction.posted === true, context.urls)
+    : member
+      ? buildSearch(request, `/${member.type}`, [...params, ...member.params], isPosted, context.urls)
+      : buildSearch(request, path, params, isPosted, context.urls)
   const fresh = setCacheControl(sent, chooseCacheControl(context, request))
   return passThrough(context, request, fresh, sealForRequest(context, request, path, params))
+}
+
+/** A compartment search as a search parameter, for an upstream without compartment searches. */
+async function findMembership(context: GatewayContext, interaction: Search) {
+  if (interaction.kind !== 'search-compartment' || (await context.narrowing()) === 'compartment')
+    return undefined
+  const { type, id } = interaction
+  const params = buildMembershipParams(type, [id])
+  return params.length === 0 ? undefined : { type, params }
 }
 
 /** Whether a search may return types that are never taken from the upstream: of a compartment, or by a wildcard include. */

@@ -36,7 +36,7 @@ export async function readVersion(
       return new DeletedVersion(type, id, deletion)
     }
     default:
-      return toFailure(response, request.access)
+      return toFailure(response, request)
   }
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
-import type { Failure } from '../../../fhir-api/index.ts'
+import { type Failure, isFailure } from '../../../fhir-api/index.ts'
+import { scrub } from '../../../web/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import { createDeadlines } from './deadlines.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
@@ -107,7 +108,10 @@ export function createClient(options: UpstreamOptions): Upstream {
         const first = recordExchange(await send(request, Math.max(deadline - clock(), 1)))
         const isFinal = !isUnauthorized(first) && !isRetryable(request, first)
         const answer = isFinal ? first : await retry(request, first, deadline, send)
-        return 'failure' in answer ? explainFailure(answer, request) : readResponse(answer, options)
+        if ('failure' in answer) return explainFailure(answer, request)
+        const response = await readResponse(answer, options)
+        if (!isFailure(response) && REFUSALS.has(response.status)) logRefusal(request, response, options)
+        return response
       } finally {
         release()
       }
@@ -188,6 +192,20 @@ function observe(
   if (isFailing(answer)) circuit.failed()
   else circuit.succeeded()
   if (isUnauthorized(answer)) credentials.forget()
+}
+
+// The caller or the gateway has sent something that the upstream does not accept.
+const REFUSALS: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501])
+const LONGEST_LOGGED = 500
+
+/** A limited caller does not see the upstream's explanation, so the log has it. */
+function logRefusal(
+  { headers }: UpstreamRequest,
+  { status, text }: UpstreamResponse,
+  { warn }: UpstreamOptions,
+): void {
+  const reason = scrub(text.slice(0, LONGEST_LOGGED))
+  warn(`The upstream refused request ${headers['x-request-id'] ?? ''} with ${status}: ${reason}`)
 }
 
 /** Whether a request changes data, so that it may have done so although there is no response. */

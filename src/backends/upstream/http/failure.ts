@@ -7,12 +7,13 @@ import {
   type OperationOutcome,
   type OutcomeIssue,
 } from '../../../fhir/index.ts'
-import { type Failure, seesAll } from '../../../fhir-api/index.ts'
-import type { Access } from '../../../smart/index.ts'
+import { type Failure, type FhirRequest, seesAll } from '../../../fhir-api/index.ts'
 import type { UpstreamResponse } from './client.ts'
 
+type RefusedRequest = Pick<FhirRequest, 'access' | 'interaction' | 'body'>
+
 /** Turns an unsuccessful response into the failure of the caller's request. */
-export function toFailure(answer: UpstreamResponse, access: Access): Failure {
+export function toFailure(answer: UpstreamResponse, request: RefusedRequest): Failure {
   const { status } = answer
   if (status < 400) return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
   if (status === 401 || status === 403 || status === 407)
@@ -25,7 +26,7 @@ export function toFailure(answer: UpstreamResponse, access: Access): Failure {
   return fail({
     problem: 'upstream-declined',
     status,
-    outcome: buildOutcome(answer, access),
+    outcome: buildOutcome(answer, request),
     ...(retryAfter !== undefined && { retryAfter }),
     ...(status === 405 && { allow: readAllow(answer) }),
   })
@@ -39,14 +40,17 @@ function readAllow({ headers }: UpstreamResponse): string {
 
 /**
  * The upstream's explanation is free text, which cannot be checked: it may name resources that the caller must not know
- * (a duplicate's identifier, a resource that refers to a deleted one). A limited caller gets its codes and paths only.
+ * (a duplicate's identifier, a resource that refers to a deleted one). A limited caller gets its codes and paths, and the
+ * names in the caller's own request that the explanation mentions.
  */
-function buildOutcome({ status, text }: UpstreamResponse, access: Access): OperationOutcome {
+function buildOutcome({ status, text }: UpstreamResponse, request: RefusedRequest): OperationOutcome {
   const issues = parseIssues(text)
   if (issues.length === 0) return createOutcome(CODES[status] ?? 'processing', TEXTS[status] ?? DECLINED)
   return {
     resourceType: 'OperationOutcome',
-    issue: issues.map(issue => (seesAll(access) ? addDiagnostics(issue, status) : removeText(issue, status))),
+    issue: issues.map(issue =>
+      seesAll(request.access) ? addDiagnostics(issue, status) : replaceText(issue, status, request),
+    ),
   }
 }
 
@@ -70,21 +74,37 @@ function addDiagnostics(issue: Readonly<Record<string, unknown>>, status: number
 // R4 OperationOutcome.issue.expression: a path in the content that the caller itself sent.
 const PLACE = /^[A-Z][A-Za-z]*(?:\.[A-Za-z]+(?:\[\d{1,4}\])?){0,12}$/
 
-function removeText(
-  { severity, code, expression }: Readonly<Record<string, unknown>>,
+function replaceText(
+  { severity, code, expression, details, diagnostics }: Readonly<Record<string, unknown>>,
   status: number,
+  request: RefusedRequest,
 ): OutcomeIssue {
   const places = Array.isArray(expression)
     ? expression.filter(it => typeof it === 'string' && PLACE.test(it))
     : []
+  const said = `${diagnostics ?? ''} ${isRecord(details) ? (details.text ?? '') : ''}`
+  const text = `${TEXTS[status] ?? DECLINED}${describeNames(said, request)}`
   return {
     severity: SEVERITIES.find(it => it === severity) ?? 'error',
     code: KNOWN_CODES.find(it => it === code) ?? CODES[status] ?? 'processing',
-    details: { text: TEXTS[status] ?? DECLINED },
-    diagnostics: TEXTS[status] ?? DECLINED,
+    details: { text },
+    diagnostics: text,
     ...(places.length > 0 && { expression: places as string[] }),
   }
 }
+
+/** The parameters or elements of the request that the upstream's text mentions; all parameters where it mentions none. */
+function describeNames(said: string, { interaction, body }: RefusedRequest): string {
+  const mentioned = (names: readonly string[]) =>
+    names.filter(name => new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`).test(said))
+  const params = 'params' in interaction ? [...new Set(interaction.params.map(([name]) => name))] : []
+  const named = mentioned(params).length > 0 ? mentioned(params) : params
+  if (named.length > 0) return ` It is about ${named.slice(0, MOST_NAMES).join(', ')}.`
+  const elements = mentioned(isRecord(body) ? Object.keys(body) : []).filter(it => it !== 'resourceType')
+  return elements.length > 0 ? ` It is about ${elements.slice(0, MOST_NAMES).join(', ')}.` : ''
+}
+
+const MOST_NAMES = 10
 
 const SEVERITIES = ['fatal', 'error', 'warning', 'information'] as const
 const KNOWN_CODES = [

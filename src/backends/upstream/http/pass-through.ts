@@ -36,7 +36,7 @@ async function passWhole(
 ) {
   const answer = await upstream.ask(outgoing)
   if (isFailure(answer)) return answer
-  if (answer.status >= 300 && answer.status !== 304) return toFailure(answer, request.access)
+  if (answer.status >= 300 && answer.status !== 304) return toFailure(answer, request)
   return toFhirResponse(answer, answer.text === '' ? undefined : answer.text, urls)
 }
 
@@ -51,7 +51,7 @@ async function passStream(
   if (isFailure(answer)) return answer
   const { status, headers, body } = answer
   if (status >= 300 && status !== 304)
-    return toFailure({ status, headers, text: await readText(body) }, request.access)
+    return toFailure({ status, headers, text: await readText(body) }, request)
   if (status === 204 || status === 304 || headers['content-length'] === '0') {
     body.resume()
     return toFhirResponse(answer, undefined, urls)

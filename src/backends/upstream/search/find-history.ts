@@ -70,7 +70,7 @@ async function fetchVersions(
     const check = of && (await checkContent(context, request, [{ resourceType: of.type }], of.id))
     return check && isFailure(check) ? check : { items: [], next: undefined }
   }
-  if (response.kind === 'declined') return toFailure(response.response, request.access)
+  if (response.kind === 'declined') return toFailure(response.response, request)
   const links = readLinks(context, response.bundle)
   if (isFailure(links)) return links
   if (response.kind === 'unchecked') return { items: [], next: links.get('next') }

@@ -124,7 +124,7 @@ function coversFilter(type: string, filter: AccessFilter): boolean {
   return another ? type !== 'Patient' && filter.every(({ id }) => id !== undefined) : !constraint?.panel
 }
 
-function buildMembershipParams(type: string, patients: readonly string[]): Params {
+export function buildMembershipParams(type: string, patients: readonly string[]): Params {
   if (patients.length === 0) return []
   if (type === 'Patient') return [['_id', patients.join(',')]]
   const code = findMembershipParameter(type)

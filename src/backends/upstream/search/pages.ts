@@ -60,7 +60,7 @@ export async function fetchPage(
 ): Promise<UpstreamPage | Failure> {
   const response = await requestPage(context, request, outgoing)
   if (isFailure(response)) return response
-  if (response.kind === 'declined') return toFailure(response.response, request.access)
+  if (response.kind === 'declined') return toFailure(response.response, request)
   const { bundle } = response
   const takeTurns = createTurns()
   const entries = listEntries(bundle)
