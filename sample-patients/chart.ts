@@ -23,7 +23,7 @@ export interface Visit {
   readonly id: string
   readonly service: ServiceKey
   readonly start: number
-  /** Missing while it goes on, and for what is only planned. */
+  /** Missing while it is in progress, and if it is only planned. */
   readonly end?: number
   readonly status: 'planned' | 'in-progress' | 'finished' | 'cancelled'
   /** Found: the problem was diagnosed here. */
@@ -89,7 +89,7 @@ export function hasOn(problems: readonly Problem[], key: ConditionKey, day: Day)
   return problems.find(it => it.key === key && it.began <= day && (it.over === undefined || it.over > day))
 }
 
-/** When a visit's measurements were taken: soon after it began, and in a stay that goes on, lately. */
+/** When a visit's measurements were taken: soon after it began, and recently in a stay that is in progress. */
 export function measuredAt({ start, end, service }: Visit, today: Today, minutes: number): number {
   const soon = start + minutes * 60_000
   if (end !== undefined) return Math.min(soon, end)

@@ -3,7 +3,7 @@ import { type Age, type CastEntry, cast } from './catalogue/cast/index.ts'
 import { families, givenNames } from './catalogue/names.ts'
 import { createRandom, type Random } from './random.ts'
 
-/** Someone whose history is told. The day of birth is always known here; how much of it is on record is `known`. */
+/** A patient with a generated history. The day of birth is always known here; how much of it is on record is `known`. */
 export interface Person extends Omit<CastEntry, 'age' | 'diedDaysAgo'> {
   /** Counts from 1; names the records (`patient-1`). */
   readonly number: number

@@ -70,7 +70,7 @@ function lastStatus({ person }: Prescriber): Pick<Prescription, 'status' | 'ende
   return person.died === undefined ? { status: 'active' } : { status: 'stopped', ended: 'died' }
 }
 
-/** A treatment that goes on: perhaps another medicine at first, then orders that are renewed. */
+/** A continuing treatment: perhaps another medicine at first, then orders that are renewed. */
 function lasting(
   medicine: MedicineKey,
   other: MedicineKey | undefined,

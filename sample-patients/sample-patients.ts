@@ -66,7 +66,7 @@ function* visitRecords(
   yield* noteRecords(visit, chart, numbering)
 }
 
-/** The generator is typed by the R4 definitions; the server knows resources as JSON that has not been judged. */
+/** The generator is typed by the R4 definitions; the server treats resources as JSON that is not validated yet. */
 function* asStored(typed: Iterable<R4Resource>): Generator<Resource> {
   for (const resource of typed) yield resource as Resource
 }

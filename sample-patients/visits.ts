@@ -129,7 +129,7 @@ function clinicTime(random: Random): number {
   return 480 + random.int(0, 107) * 5
 }
 
-/** What goes on today, what is planned, and the last days of those who died. */
+/** Visits of today, planned visits, and the last days of patients who died. */
 function lately(person: Person, problems: readonly Problem[], today: Today, random: Random): Plan[] {
   if (person.died !== undefined) return [lastVisit(person.died, problems, random)]
   const plans: Plan[] = []

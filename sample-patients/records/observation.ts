@@ -13,7 +13,7 @@ const categories = {
   survey: 'Survey',
 } as const
 
-/** What is said about one observation, beside who, when and where. */
+/** The content of one observation, without patient, time and place. */
 export interface Finding {
   readonly category: keyof typeof categories
   readonly loinc: string

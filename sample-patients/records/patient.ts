@@ -13,7 +13,7 @@ export function patientRecord(chart: Chart): Patient {
   return {
     resourceType: 'Patient',
     id: patientId(person),
-    // Tells them from patients that are imported beside them: the pages say "Sample data" only of these.
+    // Distinguishes them from imported patients: only for these do the pages say "Sample data".
     meta: { tag: [{ system: systems.actReason, code: 'HTEST', display: 'test health data' }] },
     ...(person.mrn !== undefined && { identifier: [mrn(person.mrn)] }),
     active: true,
@@ -67,7 +67,7 @@ function nameOf({ family, given, prefix, suffix }: Person): HumanName {
   }
 }
 
-/** As much of the date as is known; for the very young the time too, because their age is told in hours. */
+/** As much of the date as is known; for the very young the time too, because their age is shown in hours. */
 function birthDate(person: Person, chart: Chart): Pick<Patient, 'birthDate' | '_birthDate'> {
   const whole = dateText(person.born)
   if (person.known === 'nothing') return {}

@@ -14,6 +14,7 @@ import type { Cursor, Pages } from './paging.ts'
 import type { FhirRequest, History, Operation, Search } from './request.ts'
 import type { FhirResponse, ResponseVersion } from './response.ts'
 import type { HistoryPage, SearchEntry, SearchPage, StoredVersion } from './stored-version.ts'
+
 /** SQLite returns at once, an upstream server later. */
 export type Awaitable<T> = T | Promise<T>
 
@@ -27,7 +28,7 @@ export interface FhirBackend {
   readonly accessCache: AccessCache
   /** Types that this backend never serves. */
   readonly excludedTypes?: ReadonlySet<string>
-  /** The stored content of a resource, for the audit trail, where the backend has it at hand. */
+  /** The stored content of a resource, for the audit trail, if the backend has it without a request. */
   readonly findStored?: FinishedRequest['findStored']
 }
 

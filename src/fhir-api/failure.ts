@@ -31,7 +31,7 @@ type UpstreamReason =
       readonly retryAfter?: string | undefined
       readonly allow?: string | undefined
     }
-  /** A create has replaced a resource that somebody else created at the same time. */
+  /** A create has replaced a resource that another client created at the same time. */
   | { readonly problem: 'overwritten'; readonly type: string; readonly id: string }
   /** It cannot create a resource under an id of the caller without the risk of replacing another one. */
   | { readonly problem: 'unbound-create'; readonly type: string }
@@ -101,7 +101,7 @@ function explain(failure: Failure): ErrorResponse {
       return createErrorResponse(
         409,
         'conflict',
-        `Cannot create ${failure.type}/${failure.id}: somebody else created it at the same time, and the upstream FHIR server has replaced it. The audit trail has a record of this`,
+        `Cannot create ${failure.type}/${failure.id}: another client created it at the same time, and the upstream FHIR server has replaced it. The audit trail has a record of this`,
       )
     case 'unbound-create':
       return {
@@ -122,7 +122,7 @@ function explain(failure: Failure): ErrorResponse {
       return createErrorResponse(
         404,
         'not-found',
-        `Cannot find ${failure.type} here: it is not taken from the FHIR server`,
+        `Cannot find ${failure.type} here: the gateway does not read this type from the upstream FHIR server`,
       )
     case 'entry-failed':
       return createEntryFailure(failure.entry, explain(failure.cause))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { JSON_DEPTH, JSON_VALUES } from './limits.ts'
 import { type Decimal, type ExactResource, isRecord, type Resource } from './resource.ts'
 
-// Random, so that no string that a client sends can be taken for a number.
+// Random, so that no string that a client sends can be mistaken for a number.
 const MARK = `${randomUUID()} `
 const MARKED = new RegExp(`"${MARK}([-+.\\deE]+)"`, 'g')
 

@@ -50,7 +50,7 @@ export const UNKNOWN_PATIENT = ''
 
 /**
  * The ids of the patients that the contained resources are about, at any depth. A contained resource is part of its
- * container (R4 references.html#contained), so who may see the one sees the other.
+ * container (R4 references.html#contained), so a caller who may see the one sees the other.
  */
 export function findContainedPatients({ contained }: Resource, baseUrl: string): ReadonlySet<string> {
   const patients = new Set<string>()

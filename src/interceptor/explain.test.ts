@@ -141,7 +141,7 @@ describe('explain', () => {
     )
     assert.equal(
       hint('POST /Practitioner', { contexts: ['patient'] }),
-      'No scope would permit it to this token',
+      'No scope would permit it with this token',
     )
     assert.equal(hint('GET /?_type=Patient,Condition', { contexts: ['patient'] })?.startsWith(permit), true)
   })

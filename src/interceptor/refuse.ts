@@ -25,10 +25,10 @@ interface InsufficientScope {
   readonly missing: readonly ('patient' | 'fhirUser')[]
 }
 
-/** A scope covers the type and the permission, but not what the request is about. */
+/** A scope covers the type and the permission, but not the resources of the request. */
 interface NotWithin {
   readonly kind: 'not-within'
-  /** What would permit the request, from the token and the request alone. */
+  /** How to get access, derived from the token and the request alone. */
   readonly hint: string
   readonly by?: string | undefined
 }
@@ -36,8 +36,8 @@ interface NotWithin {
 /** Why a request is refused. */
 export type Refusal =
   | { readonly kind: 'no-bearer' }
-  /** `why` is for the log only, unless `told` is set. */
-  | { readonly kind: 'bad-token'; readonly why: string; readonly told?: true }
+  /** `why` is for the log only, unless `isPublic` is set. */
+  | { readonly kind: 'bad-token'; readonly why: string; readonly isPublic?: true }
   | { readonly kind: 'expired-token' }
   | { readonly kind: 'no-keys' }
   | { readonly kind: 'no-configuration' }
@@ -65,7 +65,7 @@ export function refuse(refusal: Refusal): Refused {
           'login',
           'The access token is not valid on this FHIR server.',
           INVALID_TOKEN,
-          refusal.told && `The access token ${refusal.why}.`,
+          refusal.isPublic && `The access token ${refusal.why}.`,
         ),
         why: refusal.why,
       }
@@ -137,14 +137,14 @@ function describePermittingScopes(refusal: InsufficientScope): string {
   const needs = refusal.missing.map(
     it => `a ${it === 'patient' ? it : 'user'}/ scope needs a ${it} in the token`,
   )
-  const told =
+  const permitting =
     refusal.contexts.length > 0
       ? `Any one of these scopes would permit it: ${[...scopes].join(', ')}`
-      : 'No scope would permit it to this token'
-  return [told, ...needs].join('; ')
+      : 'No scope would permit it with this token'
+  return [permitting, ...needs].join('; ')
 }
 
-// 503 and not 401: a client would throw a valid token away.
+// 503 and not 401, which would make a client discard a valid token.
 function refuseForNow(text: string): Refused {
   const { headers, ...rest } = makeRefused(503, 'transient', text)
   return { ...rest, headers: { ...headers, 'retry-after': '2' } }

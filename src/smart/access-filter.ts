@@ -26,12 +26,12 @@ export interface Access {
 }
 
 /**
- * What an old version is judged by (`smart.fhir.version-access`): its own content and that of the current version, both
- * of which must be within the reach, or its own content alone.
+ * Which content decides about access to an old version (`smart.fhir.version-access`): its own and that of the current
+ * version, both of which must be within the grant, or its own alone.
  */
 export type VersionAccess = 'current' | 'version'
 
-/** The access of nobody in particular: an embedded server that runs unguarded, and our own work on its data. */
+/** Access without a caller: an embedded server without access control, and internal work on its data. */
 export const fullAccess: Access = { filterFor: () => 'everything' }
 
 /** The access of a caller who may touch nothing. */

@@ -7,7 +7,7 @@ export type Age =
   | { readonly months: number }
   | { readonly years: number; readonly birthday: string }
 
-/** Someone who is always there, whatever the seed: each shows something that a screen must get right. */
+/** A patient that does not depend on the seed. Each has a feature that a page must show correctly. */
 export interface CastEntry {
   readonly family: string
   readonly given: readonly string[]

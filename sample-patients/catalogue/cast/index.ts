@@ -1,7 +1,7 @@
 import { edgeCases } from './edge-cases.ts'
 import { firstScreen } from './first-screen.ts'
 
-/** Everybody who is always there, whatever the seed. */
+/** The patients that do not depend on the seed. */
 export const cast = [...firstScreen, ...edgeCases]
 
 export type { Age, CastEntry } from './entry.ts'

@@ -69,7 +69,7 @@ export function createRecords(
 
 const BAD = 'Not understood'
 
-/** Whether a create has replaced a resource of somebody else: that is recorded in addition to the failed request. */
+/** Whether a create has replaced a resource of another client, which is recorded in addition to the failed request. */
 function isOverwritten(found: { readonly problem: string }): boolean {
   const problem = found as { readonly problem: 'overwritten' } | EntryFailed
   return problem.problem === 'entry-failed' ? isOverwritten(problem.cause) : problem.problem === 'overwritten'

@@ -109,10 +109,10 @@ class RolledBack extends Error {
 async function issueInTransaction(
   trx: Kysely<Schema>,
   { settings, clock }: AuthContext,
-  { request, client, login, pendingId: interactionId, approvedScopes }: Approval,
+  { request, client, login, pendingId, approvedScopes }: Approval,
 ): Promise<string> {
   const now = clock()
-  if (interactionId !== undefined && !(await consumePendingAuthorization(trx, interactionId)))
+  if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
     throw new RolledBack(new Refusal('invalid_request', 'This request has already been completed.'))
   const launchContext = resolveLaunchContext(await consumeLaunch(trx, request, now), request.picked)
   const scope = chooseScope(

@@ -19,7 +19,7 @@ const PRIVATE_V4 = [
   '240.0.0.0/4',
 ] as const
 
-// Of IPv6 only global unicast is public, without what stands for other networks in it (IANA special-purpose registry).
+// Of IPv6 only global unicast is public, except ranges that map to other networks (IANA special-purpose registry).
 const PUBLIC_V6 = '2000::/3'
 
 const PRIVATE_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'] as const

@@ -14,7 +14,7 @@ export interface AccessCache {
 }
 
 interface CheckedText {
-  /** Of the text: no short text is taken for the digest of a long one. */
+  /** Length of the text, so that a short text never equals the digest of a long one. */
   readonly length: number
   readonly mark: string
   readonly version: StatedVersion

@@ -65,7 +65,7 @@ function isSeconds(value: unknown): value is number {
 
 /** Unlike `rejectToken`, the response names the reason. */
 export function rejectTooLarge(why: string): TokenFault {
-  return { kind: 'bad-token', why, told: true }
+  return { kind: 'bad-token', why, isPublic: true }
 }
 
 export function rejectToken(why: string): TokenFault {

@@ -1,7 +1,7 @@
 import type { Repository } from '../repository/repository.ts'
 import { type Candidate, describeFault, type Tally } from './report.ts'
 
-// A server beside the import waits while a batch is written, for about 0.1 s. Smaller batches take a quarter longer in
+// A running server waits while a batch is written, for about 0.1 s. Smaller batches take a quarter longer in
 // total; larger ones gain little.
 const BATCH = { resources: 500, bytes: 8 * 1024 * 1024 }
 

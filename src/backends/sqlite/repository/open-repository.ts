@@ -130,7 +130,7 @@ function toStored(type: string, id: string, row: unknown): Stored | undefined {
   return { rid, type, id, version, updated, deleted: deleted === 1, content }
 }
 
-/** Opens the resources of a file, for a server or for an import beside it. */
+/** Opens the resources of a file, for a server, or for an import while the server runs. */
 export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {
   const database = openDatabase(file)
   const names = openNames(database)
