@@ -38,9 +38,9 @@ export function namesOtherPatient(
 function hasUntypedReference(resource: Resource, parameter: SearchParameter, baseUrl: string): boolean {
   return listUntypedPaths(resource.resourceType, parameter).some(path =>
     evaluatePath(resource, path).some(it => {
-      const address = isRecord(it) && typeof it.reference === 'string' ? it.reference : ''
-      if (address === '' || address.startsWith('#')) return false
-      return parseReference(address, baseUrl) === undefined && !RESOURCE_URL.test(address)
+      const reference = isRecord(it) && typeof it.reference === 'string' ? it.reference : ''
+      if (reference === '' || reference.startsWith('#')) return false
+      return parseReference(reference, baseUrl) === undefined && !RESOURCE_URL.test(reference)
     }),
   )
 }
@@ -93,12 +93,12 @@ const CONDITIONAL = /^([A-Z][A-Za-z]+)\?/
  * The patient that a reference names. A reference to a Patient that cannot be resolved here (`Patient?…`, `Patient/%31`,
  * another server's) names an unknown patient; an identifier and a `urn:` name no patient of this server.
  */
-function findPatient(address: string, baseUrl: string): readonly string[] {
-  const local = parseReference(address, baseUrl)
-  const type = local?.type ?? RESOURCE_URL.exec(address)?.[1] ?? CONDITIONAL.exec(address)?.[1]
+function findPatient(reference: string, baseUrl: string): readonly string[] {
+  const local = parseReference(reference, baseUrl)
+  const type = local?.type ?? RESOURCE_URL.exec(reference)?.[1] ?? CONDITIONAL.exec(reference)?.[1]
   if (type !== undefined && type !== 'Patient') return []
   if (local) return [local.id]
-  return !address.startsWith('urn:') && /patient/i.test(decodeAscii(address)) ? [UNKNOWN_PATIENT] : []
+  return !reference.startsWith('urn:') && /patient/i.test(decodeAscii(reference)) ? [UNKNOWN_PATIENT] : []
 }
 
 function decodeAscii(text: string): string {
@@ -122,11 +122,11 @@ function listUntypedPaths(type: string, parameter: SearchParameter): readonly Co
 
 /** Whether a Reference names another patient or an unknown one. */
 function isOtherReference(value: unknown, isOurs: (id: string) => boolean, baseUrl: string): boolean {
-  const address = isRecord(value) && typeof value.reference === 'string' ? value.reference : ''
-  if (address === '' || address.startsWith('#')) return false
-  const local = parseReference(address, baseUrl)
+  const reference = isRecord(value) && typeof value.reference === 'string' ? value.reference : ''
+  if (reference === '' || reference.startsWith('#')) return false
+  const local = parseReference(reference, baseUrl)
   if (local) return local.type === 'Patient' && !isOurs(local.id)
-  const type = RESOURCE_URL.exec(address)?.[1]
+  const type = RESOURCE_URL.exec(reference)?.[1]
   return type === undefined || type === 'Patient'
 }
 

@@ -142,23 +142,23 @@ function readTiming(value: unknown): DateRange | undefined {
 function indexReference(found: ExtractedValue): readonly ReferenceEntry[] {
   const { value } = found
   if (found.type === 'canonical' || found.type === 'uri') {
-    return typeof value === 'string' ? indexAddress(found, value) : []
+    return typeof value === 'string' ? indexUrl(found, value) : []
   }
   if (!isRecord(value)) return []
   if (found.type === 'Resource') return indexContained(found, value)
   if (found.type !== 'Reference') return []
   const identified = indexIdentifier(found, value.identifier)
   return typeof value.reference === 'string'
-    ? [...indexAddress(found, value.reference), ...identified]
+    ? [...indexUrl(found, value.reference), ...identified]
     : identified
 }
 
-function indexAddress(found: ExtractedValue, address: string): readonly ReferenceEntry[] {
-  if (address.startsWith('#') || address === '') return []
-  const local = parseReference(address, found.baseUrl)
+function indexUrl(found: ExtractedValue, reference: string): readonly ReferenceEntry[] {
+  if (reference.startsWith('#') || reference === '') return []
+  const local = parseReference(reference, found.baseUrl)
   if (local !== undefined) return [createEntry(found, { type: local.type, id: local.id })]
-  const [canonical, version] = address.split('|')
-  const whole = createEntry(found, { url: address })
+  const [canonical, version] = reference.split('|')
+  const whole = createEntry(found, { url: reference })
   return version === undefined ? [whole] : [whole, createEntry(found, { url: canonical })]
 }
 

@@ -214,9 +214,9 @@ function listValuesAt(values: readonly unknown[], key: string): readonly unknown
 /** The type of a Reference's target, by its URL or else by `Reference.type`. */
 function readTargetType(value: unknown): string | undefined {
   if (!isRecord(value)) return undefined
-  const address = typeof value.reference === 'string' ? value.reference : ''
+  const reference = typeof value.reference === 'string' ? value.reference : ''
   const named = /(?:^|\/)([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/.exec(
-    address,
+    reference,
   )
   return named?.[1] ?? (typeof value.type === 'string' ? value.type : undefined)
 }

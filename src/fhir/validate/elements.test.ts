@@ -183,10 +183,13 @@ describe('validate of Reference.type', () => {
     assert.deepEqual(practitioner({ reference: 'Practitioner/1', type: 'Practitioner' }), [])
     assert.deepEqual(practitioner({ reference: 'urn:uuid:x', type: 'Practitioner' }), [])
     assert.deepEqual(practitioner({ identifier: { value: '1' }, type: 'Practitioner' }), [])
+    const definition = 'http://hl7.org/fhir/StructureDefinition/Practitioner'
+    assert.deepEqual(practitioner({ reference: 'Practitioner/1', type: definition }), [])
+    const refused = ['Patient.generalPractitioner[0].type value']
     for (const reference of ['Practitioner/1', 'http://example.org/fhir/Practitioner/1'])
-      assert.deepEqual(practitioner({ reference, type: 'Organization' }), [
-        'Patient.generalPractitioner[0].type value',
-      ])
+      for (const type of ['Organization', 'Nonsense', 'urn:x'])
+        assert.deepEqual(practitioner({ reference, type }), refused)
+    assert.deepEqual(practitioner({ identifier: { value: '1' }, type: 'Nonsense' }), refused)
   })
 })
 

@@ -34,13 +34,20 @@ const resourceUrl = /\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Z
 
 /** `Type/id`, `Type?search` (in a transaction), `#contained`, `urn:…` or an absolute URL, to a type that is allowed. */
 export function checkReference(walk: Walk, value: Values, targets: readonly string[] | undefined): void {
-  const { reference, type: named } = value
+  const { reference } = value
   const type = typeof reference === 'string' ? findTargetType(walk, reference) : undefined
-  if (type === undefined) return
-  if (targets !== undefined && !targets.includes(type))
+  if (typeof value.type === 'string') checkNamedType(walk, value.type, type)
+  if (type !== undefined && targets !== undefined && !targets.includes(type))
     addFaultAt(walk, 'reference', 'value', `Expected a reference to ${targets.join(', ')}`)
-  if (typeof named === 'string' && isResourceType(named) && named !== type)
+}
+
+/** `Reference.type` is the name of a type of R4, or the URL of its definition. */
+function checkNamedType(walk: Walk, named: string, type: string | undefined): void {
+  const name = named.replace('http://hl7.org/fhir/StructureDefinition/', '')
+  if (type !== undefined && name !== type)
     addFaultAt(walk, 'type', 'value', 'Expected the type of the resource that reference names')
+  else if (!isResourceType(name) && !absolute.test(name))
+    addFaultAt(walk, 'type', 'value', 'Expected a resource type of R4')
 }
 
 /** The type of the resource that a reference names, if it is known. */
