@@ -5,6 +5,7 @@ import type { FhirResponse } from '../../../fhir-api/index.ts'
 import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import { createLinkSealer, type LinkSealing, sealLinks } from '../search/page-links.ts'
+import type { StreamedResponse } from './client.ts'
 import { pipe } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
 import { toFailure } from './failure.ts'
@@ -52,15 +53,19 @@ async function passStream(
   const { status, headers, body } = answer
   if (status >= 300 && status !== 304)
     return toFailure({ status, headers, text: await readText(body) }, request)
-  if (status === 204 || status === 304 || headers['content-length'] === '0') {
-    body.resume()
-    return toFhirResponse(answer, undefined, urls)
-  }
+  if (await isEmpty(answer)) return toFhirResponse(answer, undefined, urls)
   const out = toFhirResponse(answer, body, urls)
   if (isFailure(out)) body.destroy()
   if (isFailure(out) || !isRecorded) return out
   const held = await bufferBody(body, responseLimit)
   return held === undefined ? AWAY : { ...out, body: held }
+}
+
+/** A response without Content-Type may be empty, and compressed all the same (HAPI, `Prefer: return=minimal`). */
+async function isEmpty({ status, headers, body }: StreamedResponse): Promise<boolean> {
+  const isBare = status === 204 || status === 304 || headers['content-length'] === '0'
+  if (isBare) body.resume()
+  return isBare || (headers['content-type'] === undefined && (await readText(body)) === '')
 }
 
 const AWAY: Failure = fail({ problem: 'upstream-unreachable' })

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import { type FhirServerOptions, fhirServer } from '../../../sqlite/index.ts'
 import { type Habit, type HapiRequest, type HapiResponse, type Next, respond, type Stored } from './habit.ts'
 import * as searches from './search-habits.ts'
@@ -77,9 +78,12 @@ export async function startHapi(
     await held
     await act?.(request)
     const { status, headers, body } = await handle(request)
-    const length = { 'content-length': String(Buffer.byteLength(body)) }
-    outgoing.writeHead(status, { ...headers, ...(status !== 204 && status !== 304 && length) })
-    outgoing.end(incoming.method === 'HEAD' ? undefined : body)
+    const isCompressed = /gzip/.test(String(incoming.headers['accept-encoding']))
+    outgoing.writeHead(status, {
+      ...headers,
+      ...(status !== 204 && status !== 304 && describe(isCompressed, body)),
+    })
+    outgoing.end(incoming.method === 'HEAD' ? undefined : isCompressed ? gzipSync(body) : body)
   }
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
@@ -112,6 +116,13 @@ export async function startHapi(
       await stored.close()
     },
   }
+}
+
+/** HAPI compresses whatever it sends, also a body without content. */
+function describe(isCompressed: boolean, body: string): Readonly<Record<string, string>> {
+  return isCompressed
+    ? { 'content-encoding': 'gzip', 'transfer-encoding': 'chunked' }
+    : { 'content-length': String(Buffer.byteLength(body)) }
 }
 
 async function openStored(

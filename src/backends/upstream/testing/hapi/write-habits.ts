@@ -122,7 +122,6 @@ export const minimalHasNoType: Habit = () => async (request, next) => {
     headers: {
       ...omit(response.headers, 'content-type', 'transfer-encoding'),
       ...(location !== undefined && { 'content-location': location }),
-      'content-length': '0',
     },
     body: '',
   }
