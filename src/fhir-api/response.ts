@@ -21,6 +21,8 @@ export interface FhirResponse {
   readonly isUnparsed?: true
   /** The content of the Binary in `body`, which is sent instead of the resource. */
   readonly content?: NativeContent | undefined
+  /** For the audit trail: the resources in `body`, so that it is not parsed again. */
+  readonly contents?: readonly { parse(): Resource }[] | undefined
   /** For the audit trail: the resource as it was before a write. */
   readonly before?: Resource | undefined
   /** For the audit trail: the resource that was deleted (`Condition/1`). */

@@ -103,6 +103,8 @@ export interface AuditedRequest {
   readonly status: number
   /** The JSON response: its resources show which patients it concerns. */
   readonly body?: string | undefined
+  /** The resources in `body`, if the server has them: then `body` is not parsed. */
+  readonly contents?: readonly { parse(): Resource }[] | undefined
   readonly resource?: unknown
   readonly requestBody?: unknown
   /** The version that was written, or the resource that was deleted: `Condition/1/_history/2`. */
@@ -174,10 +176,18 @@ function findOnlyPatient({ patient, scopes }: Grant): string | undefined {
   return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
 }
 
+function findCarriedPatients(
+  { body, contents, resource }: AuditedRequest,
+  lookup: PatientLookup,
+): readonly string[] {
+  if (contents) return contents.flatMap(it => findPatientsIn(it.parse(), lookup))
+  return body === undefined ? findPatientsIn(resource, lookup) : findPatientsInText(body, lookup)
+}
+
 function findTouchedPatients(request: AuditedRequest, lookup: PatientLookup): readonly string[] {
   const { interaction, body, resource, status } = request
   const isEmpty = body === undefined && resource === undefined
-  const carried = body === undefined ? findPatientsIn(resource, lookup) : findPatientsInText(body, lookup)
+  const carried = findCarriedPatients(request, lookup)
   switch (interaction.kind) {
     case 'create':
     case 'update':

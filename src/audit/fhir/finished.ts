@@ -26,12 +26,14 @@ export interface FinishedRequest {
   readonly problem?: { readonly problem: string } | undefined
   readonly status: number
   readonly responseBody?: string | undefined
+  /** The resources in the response, if the server has them. */
+  readonly contents?: AuditedRequest['contents']
   readonly requestBody?: unknown
   readonly location?: string | undefined
   /** The resource before a write, if the server has it. */
   readonly before?: Resource | undefined
   readonly entries?:
-    | readonly Pick<FinishedRequest, 'status' | 'responseBody' | 'location' | 'before'>[]
+    | readonly Pick<FinishedRequest, 'status' | 'responseBody' | 'contents' | 'location' | 'before'>[]
     | undefined
   readonly findStored?: FindStored | undefined
   readonly requestId?: string | undefined
@@ -140,6 +142,7 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
       status: outcome?.status ?? (typeof refusal === 'object' ? refusal.status : status),
       resource: outcome?.resource,
       body: outcome?.responseBody,
+      contents: outcome?.contents,
       before: outcome?.before,
     }
   })
@@ -156,7 +159,8 @@ function findContentRefusal(
   return failed?.problem === 'entry-failed' && failed.entry === place ? findRefusal(failed.cause) : undefined
 }
 
-interface EntryOutcome extends Pick<FinishedRequest, 'status' | 'responseBody' | 'location' | 'before'> {
+interface EntryOutcome
+  extends Pick<FinishedRequest, 'status' | 'responseBody' | 'contents' | 'location' | 'before'> {
   readonly resource?: unknown
 }
 

@@ -17,7 +17,7 @@ interface AuditInput {
 
 export type AuditOutcome = Pick<
   FinishedRequest,
-  'status' | 'responseBody' | 'location' | 'before' | 'entries'
+  'status' | 'responseBody' | 'contents' | 'location' | 'before' | 'entries'
 >
 
 /** Returns the response once the audit trail has recorded it, so that it may be sent. */
@@ -76,10 +76,11 @@ export function describeRequest(
 }
 
 function describe(response: FhirResponse): AuditOutcome {
-  const { status, location, headers, body, deleted, before, entries } = response
+  const { status, location, headers, body, contents, deleted, before, entries } = response
   return {
     status,
     responseBody: typeof body === 'string' ? body : undefined,
+    contents,
     location: location ?? headers?.location ?? deleted,
     before,
     entries: entries?.map(describe),

@@ -39,7 +39,11 @@ export function respondWithPage(
   for (const entry of matches) add(entry, 'match')
   for (const entry of includes) add(entry, 'include')
   const links = createLinks(context, request, path, used, cursors)
-  return { status: 200, body: bundleJson({ type: 'searchset', total, links, entries }) }
+  return {
+    status: 200,
+    body: bundleJson({ type: 'searchset', total, links, entries }),
+    contents: [...matches, ...includes],
+  }
 }
 
 /** A search of one type on behalf of another interaction. */
