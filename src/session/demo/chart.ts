@@ -21,7 +21,10 @@ function findCode(concept: CodeableConcept | undefined, system: string): string 
   return concept?.coding?.find(coding => coding.system === system)?.code
 }
 
+/** The panel of R4's blood pressure profile. */
 export const BLOOD_PRESSURE = '85354-9'
+/** The panel that older records use instead. */
+export const OLDER_BLOOD_PRESSURE = '55284-4'
 
 const SYSTOLIC = '8480-6'
 

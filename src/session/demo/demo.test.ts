@@ -85,6 +85,17 @@ describe('the demo app page', () => {
     assert.match(await page(), /<b>142\.50\/84\.0<\/b>/)
   })
 
+  it('shows blood pressure under the older LOINC code if there is none under the current one', async () => {
+    const older = bundle([pressure(new Date(setup.clock()).toISOString(), 131, 79)])
+    setup.ehr.script.fhir = url =>
+      url.searchParams.get('code') === 'http://loinc.org|55284-4'
+        ? older
+        : url.pathname.includes('/Patient/')
+          ? PATIENT
+          : bundle([])
+    assert.match(await page(), /<b>131\/79<\/b>/)
+  })
+
   it('shows the patient, conditions, medicines, blood pressure and the session', async () => {
     const body = await page()
     assert.match(body, /<h1 class="patient__name"><span class="family">Juniper<\/span>, Alba/)

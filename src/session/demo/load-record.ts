@@ -7,7 +7,7 @@ import { meRow, patientRow } from '../api/rows.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
 import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/resources.ts'
 import { type Allergies, loadAllergies } from './allergies.ts'
-import { BLOOD_PRESSURE } from './chart.ts'
+import { BLOOD_PRESSURE, OLDER_BLOOD_PRESSURE } from './chart.ts'
 
 const SCOPE = 'patient/Encounter.rs'
 
@@ -44,11 +44,18 @@ export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRe
     queryApi(patientRow, sessionRequest),
     queryApi(conditionsRow, sessionRequest),
     queryApi(medicationsRow, sessionRequest),
-    queryApi(vitalsRow, sessionRequest, { code: BLOOD_PRESSURE }),
+    loadBloodPressure(sessionRequest),
     loadAllergies(sessionRequest),
     loadEncounter(sessionRequest),
   ])
   return { me, patient, conditions, medications, vitals, allergies, encounter }
+}
+
+async function loadBloodPressure(sessionRequest: SessionRequest): Promise<DemoRecord['vitals']> {
+  const found = await queryApi(vitalsRow, sessionRequest, { code: BLOOD_PRESSURE })
+  return found.ok && found.value.total === 0
+    ? queryApi(vitalsRow, sessionRequest, { code: OLDER_BLOOD_PRESSURE })
+    : found
 }
 
 /** Returns the failure that leaves nothing to show, if there is one. */
