@@ -101,6 +101,7 @@ describe('a search that the upstream answers with more than was asked', () => {
     assert.deepEqual(Object.keys(reply.body.entry?.[0]?.resource ?? {}), [
       'resourceType',
       'id',
+      'subject',
       'code',
       'meta',
     ])
