@@ -27,8 +27,8 @@ export function testAccess(target: Target): void {
   })
   after(() => fhir.close())
 
-  describe('a guarded server', () => {
-    it('asks for a token first, before it reads path or body', async () => {
+  describe('a server with access control', () => {
+    it('requires a token before it reads path or body', async () => {
       for (const line of [
         'GET Patient/ann',
         'GET nothing',
@@ -45,14 +45,14 @@ export function testAccess(target: Target): void {
       assert.equal((await fhir('GET Patient/ann')).headers['www-authenticate'], 'Bearer')
     })
 
-    needs(target, 'metadata')('answers what is public without one', async () => {
+    needs(target, 'metadata')('serves public documents without a token', async () => {
       for (const line of ['GET metadata', 'GET .well-known/smart-configuration', 'HEAD metadata'])
         assert.equal((await fhir(line)).status, 200, line)
       assert.equal((await fhir('OPTIONS Patient')).status, 204)
       assert.equal((await fhir('POST metadata', {})).status, 401)
     })
 
-    it('passes the refusal of the guard on, for each entry too', async () => {
+    it('returns the refusal of the interceptor, for each entry of a Bundle too', async () => {
       const refusing = await start({
         guard: {
           authenticate: async () => ({
@@ -88,7 +88,7 @@ export function testAccess(target: Target): void {
   })
 
   describe('a read within a compartment', () => {
-    it('answers what is inside', async () => {
+    it('returns a resource of the compartment', async () => {
       for (const line of [
         'GET Patient/ann',
         'GET Condition/ca',
@@ -99,7 +99,7 @@ export function testAccess(target: Target): void {
       assert.equal((await fhir.as('user')('GET Practitioner/dr')).status, 200)
     })
 
-    it('answers what is outside, what never was, and what was deleted outside in one way', async () => {
+    it('responds in the same way for resources that are outside, absent, or deleted outside', async () => {
       const lines = ['GET Condition/cb', 'GET Condition/none', 'GET Condition/gone-b', 'GET Condition/moved']
       const replies = await Promise.all(
         [...lines, 'GET Patient/bob', 'GET Observation/ob'].map(line => ann(line)),
@@ -113,7 +113,7 @@ export function testAccess(target: Target): void {
     })
 
     needs(target, 'deleted-versions')(
-      'answers 410 for what was deleted inside, 404 for what the grant itself names',
+      'responds with 410 for a deleted resource of the compartment, and with 404 for an absent one that the grant names',
       async () => {
         assert.equal((await ann('GET Condition/gone-a')).status, 410)
         const lonely = await start({ guard: guardOf({ ann: patientAccess('ann') }) })
@@ -127,7 +127,7 @@ export function testAccess(target: Target): void {
       target,
       'numbered-versions',
       'deleted-versions',
-    )('judges each version by its own content and by the current version', async () => {
+    )('checks each version by its own content and by that of the current version', async () => {
       for (const version of [1, 2, 3, 4])
         assert.equal(issueOf(await ann(`GET Condition/moved/_history/${version}`)), NOT_WITHIN)
       for (const [version, status] of [200, 403, 200, 403].entries())
@@ -136,7 +136,7 @@ export function testAccess(target: Target): void {
       assert.equal((await ann('GET Condition/gone-a/_history/1')).status, 200)
     })
 
-    it('heeds a granular limit', async () => {
+    it('applies the search of a granular scope', async () => {
       const limited = fhir.as('vitals')
       assert.equal((await limited('GET Observation/oa')).status, 200)
       for (const line of [
@@ -151,7 +151,7 @@ export function testAccess(target: Target): void {
   })
 
   describe('a write within a compartment', () => {
-    it('takes new content inside, and refuses it outside', async () => {
+    it('accepts new content inside, and refuses it outside', async () => {
       assert.equal((await ann('POST Condition', condition('', 'ann'))).status, 422, 'an empty id is invalid')
       const { id: _, ...mine } = condition('x', 'ann')
       const { id: __, ...other } = condition('x', 'bob')
@@ -161,7 +161,7 @@ export function testAccess(target: Target): void {
       assert.equal((await all('GET Condition/new')).status, 404)
     })
 
-    it('moves nothing into the compartment and nothing out of it', async () => {
+    it('moves no resource into the compartment or out of it', async () => {
       await all('PUT Condition/w', condition('w', 'bob'))
       assert.equal(issueOf(await ann('PUT Condition/w', condition('w', 'ann'))), NOT_WITHIN)
       await all('PUT Condition/w', condition('w', 'ann'))
@@ -177,16 +177,19 @@ export function testAccess(target: Target): void {
       )
     })
 
-    needs(target, 'deleted-versions')('deletes only inside, and answers one way outside', async () => {
-      await all('PUT Condition/x', condition('x', 'ann'))
-      assert.equal((await ann('DELETE Condition/x')).status, 204)
-      assert.equal((await ann('DELETE Condition/x')).status, 204)
-      for (const id of ['cb', 'none', 'gone-b'])
-        assert.equal(issueOf(await ann(`DELETE Condition/${id}`)), NOT_WITHIN)
-      assert.equal((await all('GET Condition/cb')).status, 200)
-    })
+    needs(target, 'deleted-versions')(
+      'deletes only inside, and responds outside in the same way for every resource',
+      async () => {
+        await all('PUT Condition/x', condition('x', 'ann'))
+        assert.equal((await ann('DELETE Condition/x')).status, 204)
+        assert.equal((await ann('DELETE Condition/x')).status, 204)
+        for (const id of ['cb', 'none', 'gone-b'])
+          assert.equal(issueOf(await ann(`DELETE Condition/${id}`)), NOT_WITHIN)
+        assert.equal((await all('GET Condition/cb')).status, 200)
+      },
+    )
 
-    needs(target, 'conditional-writes')('uses no condition as an oracle', async () => {
+    needs(target, 'conditional-writes')('reveals nothing about other resources by a condition', async () => {
       const header = { 'if-none-exist': 'recorded-date=2021' }
       const { id: _, ...mine } = condition('x', 'ann')
       assert.equal((await ann('POST Condition', mine, header)).status, 201, 'a match outside is no match')
@@ -199,7 +202,7 @@ export function testAccess(target: Target): void {
       target,
       'conditional-writes',
       'transactions',
-    )('takes a condition as HAPI writes it, for the posted type of this server alone', async () => {
+    )("accepts a condition as HAPI's client writes it, only for the posted type of this server", async () => {
       const { id: _, ...mine } = condition('x', 'ann', { recordedDate: '2019-07-01' })
       const post = (value: string) => ann('POST Condition', mine, { 'if-none-exist': value })
       const made = await post(`${BASE}/Condition?recorded-date=2019-07-01`)
@@ -237,7 +240,7 @@ export function testAccess(target: Target): void {
       await all(`DELETE Condition/${made.body.id}`)
     })
 
-    needs(target, 'locations')('is answered with the minimum where the caller may not read', async () => {
+    needs(target, 'locations')('returns no content to a caller who may not read it', async () => {
       const { id: _, ...mine } = condition('x', 'ann')
       const reply = await fhir.as('creator')('POST Condition', mine)
       assert.deepEqual([reply.status, reply.text], [201, ''])

@@ -29,7 +29,7 @@ export function testBinaries(target: Target): void {
     ...(of !== undefined && { securityContext: { reference: `Patient/${of}` } }),
   })
 
-  /** Sends and gets bytes as they are. */
+  /** Sends and receives raw bytes. */
   const raw = (token: string, line: string, more: InjectOptions = {}) => {
     const [method = '', path = ''] = line.split(' ')
     return fhir.app.inject({
@@ -44,7 +44,7 @@ export function testBinaries(target: Target): void {
     })
 
     needs(target, 'numbered-versions')(
-      'is sent as it is unless a FHIR format is asked for, and never runs in our origin',
+      'is sent as stored unless the client asks for a FHIR format, and never runs in this origin',
       async () => {
         for (const token of ['ann', 'all'])
           for (const headers of [
@@ -66,7 +66,7 @@ export function testBinaries(target: Target): void {
       },
     )
 
-    it('is the resource where a FHIR format is asked for', async () => {
+    it('is sent as a resource if the client asks for a FHIR format', async () => {
       for (const [query, headers] of [
         ['', JSON_ACCEPTED],
         ['', { accept: 'application/json, */*' }],
@@ -84,7 +84,7 @@ export function testBinaries(target: Target): void {
     })
 
     needs(target, 'numbered-versions')(
-      'is told by HEAD, by a version, and not again where it is known',
+      'is described by HEAD, readable by version, and not sent again if the client has it',
       async () => {
         const head = await raw('ann', 'HEAD Binary/page')
         assert.deepEqual(
@@ -97,7 +97,7 @@ export function testBinaries(target: Target): void {
       },
     )
 
-    it('is told to nobody else', async () => {
+    it('is not readable outside the grant', async () => {
       for (const id of ['page', 'none']) {
         const reply = await raw('bob', `GET Binary/${id}`, { headers: { accept: 'text/html' } })
         assert.deepEqual([reply.statusCode, reply.json().issue[0].code], [403, 'forbidden'])
@@ -105,7 +105,7 @@ export function testBinaries(target: Target): void {
       }
     })
 
-    it('has no type that could end a header', async () => {
+    it('has no content type that could break a header', async () => {
       for (const contentType of [
         'text/html\r\nx-evil: 1',
         'nonsense',
@@ -121,12 +121,12 @@ export function testBinaries(target: Target): void {
     })
   })
 
-  describe('bytes that are sent', () => {
+  describe('raw content that a client sends', () => {
     const send = (token: string, line: string, more: Readonly<Record<string, string>> = {}) =>
       raw(token, line, { headers: { 'content-type': 'application/pdf', ...more }, payload: HTML })
 
     needs(target, 'update-as-create')(
-      'become a Binary of the patient that X-Security-Context names',
+      'becomes a Binary of the patient that X-Security-Context names',
       async () => {
         const headers = { 'x-security-context': 'Patient/ann' }
         const made = await send('ann', 'POST Binary', headers)
@@ -150,7 +150,7 @@ export function testBinaries(target: Target): void {
       },
     )
 
-    it('are refused for another patient, or for none', async () => {
+    it('is refused for another patient, or without a patient', async () => {
       for (const headers of [
         {},
         { 'x-security-context': 'Patient/bob' },
@@ -163,7 +163,7 @@ export function testBinaries(target: Target): void {
       assert.equal((await send('all', 'POST Binary')).statusCode, 201)
     })
 
-    it('are no resource of another type, and no resource of theirs in another format', async () => {
+    it('is refused for another resource type, and as FHIR in another format', async () => {
       assert.equal((await send('ann', 'POST Condition')).statusCode, 415)
       for (const type of ['application/fhir+xml', 'nonsense', 'text/html; a="'])
         assert.equal((await send('ann', 'POST Binary', { 'content-type': type })).statusCode, 415, type)
@@ -199,7 +199,7 @@ export function testBinaries(target: Target): void {
         assert.ok((await all(`PUT ${it.resourceType}/${it.id}`, it)).status < 300)
     })
 
-    it('is read through a DocumentReference within the grant', async () => {
+    it('is readable through a DocumentReference within the grant', async () => {
       for (const id of ['open', 'absolute']) {
         assert.equal((await ann(`GET Binary/${id}`, undefined, JSON_ACCEPTED)).body.id, id)
         assert.deepEqual((await raw('ann', `GET Binary/${id}`)).rawPayload, HTML)
@@ -212,21 +212,21 @@ export function testBinaries(target: Target): void {
       assert.equal(bundle.body.entry?.[0]?.resource?.id, 'open')
     })
 
-    it('is as absent where the document is of somebody else, names another, a version, or another server', async () => {
+    it('is not found through a document of another patient, or one that names another Binary, a version or another server', async () => {
       for (const id of ['secret', 'nobodys', 'bobs', 'none'])
         assert.equal(issueOf(await ann(`GET Binary/${id}`, undefined, JSON_ACCEPTED)), NOT_WITHIN, id)
       for (const token of ['vitals', 'searcher', 'creator', 'user'])
         assert.equal((await raw(token, 'GET Binary/open')).statusCode, 403, token)
     })
 
-    it('is read, and nothing else', async () => {
+    it('is readable, and nothing else is permitted', async () => {
       assert.equal(issueOf(await ann('PUT Binary/open', binary('open', 'ann'))), NOT_WITHIN)
       assert.equal(issueOf(await ann('DELETE Binary/open')), NOT_WITHIN)
       assert.equal((await raw('ann', 'GET Binary/open/_history/1')).statusCode, 403)
       assert.equal((await ann('GET Binary?_id=open')).body.total, 0)
     })
 
-    it('is not read any more when the document no longer names it, or is gone', async () => {
+    it('is not readable after the document is deleted or names another Binary', async () => {
       await all('PUT Binary/passing', binary('passing'))
       await all('PUT DocumentReference/d-passing', document('d-passing', 'ann', 'Binary/passing'))
       assert.equal((await raw('ann', 'GET Binary/passing')).statusCode, 200)
@@ -238,10 +238,10 @@ export function testBinaries(target: Target): void {
     })
   })
 
-  describe('an id that was named while it was of the own patient', () => {
+  describe('the id of a Binary that was named while it belonged to the patient', () => {
     const put = (url: string) => ({ method: 'PUT', url })
 
-    /** Writes until the clock shows another time than that of the document. */
+    /** Repeats the write until its time differs from that of the document. */
     async function writeLater(resource: { readonly id: string }, than: string): Promise<void> {
       for (let at = 0; at < 1_000; at++) {
         const data = Buffer.from(`${at}`).toString('base64')
@@ -252,7 +252,7 @@ export function testBinaries(target: Target): void {
     }
 
     needs(target, 'update-as-create')(
-      'conveys nothing that others store under it, however soon',
+      'gives no access to content that another caller stores under it',
       async () => {
         for (const id of ['overwritten', 'recreated']) {
           assert.equal((await ann(`PUT Binary/${id}`, binary(id, 'ann'))).status, 201)
@@ -263,7 +263,7 @@ export function testBinaries(target: Target): void {
           assert.equal((await raw('ann', `GET Binary/${id}`)).statusCode, 403, id)
           const again = await ann(`PUT DocumentReference/d-${id}`, document(`d-${id}`, 'ann', `Binary/${id}`))
           assert.equal(issueOf(again), NOT_WITHIN, id)
-          // Whoever may read every Binary says whose it is.
+          // A caller who may read every Binary may name one.
           const vouched = { ...document(`d-${id}`, 'ann', `Binary/${id}`), description: 'checked' }
           await all(`PUT DocumentReference/d-${id}`, vouched)
           assert.equal((await raw('ann', `GET Binary/${id}`)).statusCode, 200, id)
@@ -272,7 +272,7 @@ export function testBinaries(target: Target): void {
     )
 
     needs(target, 'transactions')(
-      'conveys what the same transaction stores under it, whatever the order',
+      'gives access to content of the same transaction, in any order',
       async () => {
         const entries = [
           { resource: document('d-same', 'ann', 'Binary/same'), request: put('DocumentReference/d-same') },
@@ -296,7 +296,7 @@ export function testBinaries(target: Target): void {
       target,
       'conditional-writes',
       'transactions',
-    )('names no Binary that its writer may not touch, existing or not', async () => {
+    )('must not name a Binary outside the grant of its author, existing or not', async () => {
       await ann('PUT DocumentReference/mine', document('mine', 'ann', 'http://other.test/x'))
       for (const url of [
         'Binary/secret',
@@ -325,7 +325,7 @@ export function testBinaries(target: Target): void {
     })
 
     needs(target, 'transactions')(
-      'names Binaries that its writer may read or write, of the same transaction too',
+      'may name Binaries that its author may read or write, also of the same transaction',
       async () => {
         assert.equal((await ann('PUT Binary/own', binary('own', 'ann'))).status, 201)
         for (const url of [
@@ -361,7 +361,7 @@ export function testBinaries(target: Target): void {
       },
     )
 
-    it('names so many Binaries and no more', async () => {
+    it('names at most a limited number of Binaries', async () => {
       const attachments = Array.from({ length: 21 }, (_, at) => ({ attachment: { url: `Binary/own-${at}` } }))
       const { id: _, ...content } = { ...document('x', 'ann', ''), content: attachments }
       const reply = await ann('POST DocumentReference', content)

@@ -28,7 +28,7 @@ interface Asked {
   readonly ifNoneExist?: string
 }
 
-/** An entry: `POST Patient`, and what else it has. */
+/** Builds an entry from `POST Patient` and further members. */
 function entry(line: string, { fullUrl, resource, ...conditions }: Asked = {}): object {
   const [method, url] = line.split(' ')
   return {
@@ -55,7 +55,7 @@ export function testBundles(target: Target): void {
   before(async () => {
     const guard = guardOf({ all: fullAccess, most, ann: patientAccess('ann'), own: exclusive, blind, lee })
     server = await target.start({ guard })
-    // A Bundle with access to everything may pass through unseen.
+    // The gateway may pass on a Bundle of an unlimited caller without checking it.
     fhir = server.as('most')
     ann = server.as('ann')
     own = server.as('own')
@@ -81,7 +81,7 @@ export function testBundles(target: Target): void {
       target,
       'locations',
       'validation',
-    )('answers each entry by itself', async () => {
+    )('has a response for each entry', async () => {
       await fhir('PUT Patient/leaving', patient('leaving'))
       const reply = await run('batch', [
         entry('POST Condition', { resource: unnamed('Patient/cat') }),
@@ -118,26 +118,29 @@ export function testBundles(target: Target): void {
       assert.equal(found?.resource?.total, 1)
     })
 
-    needs(target, 'update-as-create')('judges each entry by the filter of the caller', async () => {
-      const reply = await run(
-        'batch',
-        [
-          entry('GET Patient/ann'),
-          entry('GET Patient/bob'),
-          entry('PUT Condition/x', { resource: condition('x', 'bob') }),
-          entry('PUT Condition/y', { resource: condition('y', 'ann') }),
-          entry('DELETE Patient/bob'),
-          entry('GET Patient'),
-        ],
-        ann,
-      )
-      assert.deepEqual(statuses(reply), ['200', '403', '403', '201', '403', '200'])
-      assert.equal(reply.body.entry?.[5]?.resource?.total, 1)
-    })
+    needs(target, 'update-as-create')(
+      'checks each entry against the access filter of the caller',
+      async () => {
+        const reply = await run(
+          'batch',
+          [
+            entry('GET Patient/ann'),
+            entry('GET Patient/bob'),
+            entry('PUT Condition/x', { resource: condition('x', 'bob') }),
+            entry('PUT Condition/y', { resource: condition('y', 'ann') }),
+            entry('DELETE Patient/bob'),
+            entry('GET Patient'),
+          ],
+          ann,
+        )
+        assert.deepEqual(statuses(reply), ['200', '403', '403', '201', '403', '200'])
+        assert.equal(reply.body.entry?.[5]?.resource?.total, 1)
+      },
+    )
   })
 
   describe('transaction', () => {
-    itTransaction('links what it creates, whatever the order', async () => {
+    itTransaction('resolves references between new resources, in any order', async () => {
       await fhir('PUT Patient/leaving', patient('leaving', { gender: 'male' }))
       const reply = await run('transaction', [
         entry('GET Condition?identifier=urn:mrn|linked'),
@@ -212,7 +215,7 @@ export function testBundles(target: Target): void {
       assert.deepEqual(statuses(await run('transaction', entries.slice(3, 4))), ['200'])
     })
 
-    itTransaction('patches by a Binary', async () => {
+    itTransaction('accepts a patch in a Binary', async () => {
       const data = Buffer.from('[{"op":"add","path":"/gender","value":"male"}]').toString('base64')
       const resource = { resourceType: 'Binary', contentType: 'application/json-patch+json', data }
       const reply = await run('transaction', [entry('PATCH Patient/ann', { resource })])
@@ -224,7 +227,7 @@ export function testBundles(target: Target): void {
       )
     })
 
-    itTransaction('writes nothing when one entry fails, and says which', async () => {
+    itTransaction('writes nothing if an entry fails, and names the entry', async () => {
       const good = entry('PUT Condition/good', { resource: condition('good', 'ann') })
       const failures: Readonly<Record<string, readonly [number, object]>> = {
         stale: [
@@ -260,7 +263,7 @@ export function testBundles(target: Target): void {
       assert.equal((await fhir('GET Condition/good')).status, 404)
     })
 
-    itTransaction('is refused whole when one entry is out of reach', async () => {
+    itTransaction('is refused if one entry is outside the grant', async () => {
       const before = await howMany('Condition')
       const reply = await run(
         'transaction',
@@ -281,7 +284,7 @@ export function testBundles(target: Target): void {
     })
 
     itTransaction(
-      'creates no Patient under a chosen id, to which stored data may refer already',
+      'creates no Patient under an id of the client, which stored resources may already name',
       async () => {
         const managingOrganization = { reference: 'Organization/north' }
         const entries = [
@@ -292,23 +295,31 @@ export function testBundles(target: Target): void {
       },
     )
 
-    itTransaction('reads what it writes, and fails whole where that could not be read', async () => {
-      const put = entry('PUT Patient/ann', {
-        resource: patient('ann', { gender: 'female', identifier: mrn('ann') }),
-      })
-      const made = entry('PUT Patient/cem', { resource: patient('cem') })
-      const reply = await run('transaction', [entry('GET Patient/ann'), put, made, entry('GET Patient/cem')])
-      assert.deepEqual(statuses(reply), ['200', '200', '201', '200'])
-      const [read, , , created] = reply.body.entry ?? []
-      assert.deepEqual([read?.resource?.gender, created?.resource?.id], ['female', 'cem'])
-      const gone = await run('transaction', [entry('DELETE Patient/cem'), entry('GET Patient/cem')])
-      assert.equal(gone.status, 410)
-      assert.equal((await fhir('GET Patient/cem')).status, 200)
-      const blind = server.as('blind')
-      const unread = entry('PUT Patient/dan', { resource: patient('dan') })
-      assert.equal((await run('transaction', [unread, entry('GET Patient/dan')], blind)).status, 403)
-      assert.deepEqual(statuses(await run('transaction', [unread], blind)), ['201'])
-    })
+    itTransaction(
+      'reads the resources that it writes, and fails if the caller may not read them',
+      async () => {
+        const put = entry('PUT Patient/ann', {
+          resource: patient('ann', { gender: 'female', identifier: mrn('ann') }),
+        })
+        const made = entry('PUT Patient/cem', { resource: patient('cem') })
+        const reply = await run('transaction', [
+          entry('GET Patient/ann'),
+          put,
+          made,
+          entry('GET Patient/cem'),
+        ])
+        assert.deepEqual(statuses(reply), ['200', '200', '201', '200'])
+        const [read, , , created] = reply.body.entry ?? []
+        assert.deepEqual([read?.resource?.gender, created?.resource?.id], ['female', 'cem'])
+        const gone = await run('transaction', [entry('DELETE Patient/cem'), entry('GET Patient/cem')])
+        assert.equal(gone.status, 410)
+        assert.equal((await fhir('GET Patient/cem')).status, 200)
+        const blind = server.as('blind')
+        const unread = entry('PUT Patient/dan', { resource: patient('dan') })
+        assert.equal((await run('transaction', [unread, entry('GET Patient/dan')], blind)).status, 403)
+        assert.deepEqual(statuses(await run('transaction', [unread], blind)), ['201'])
+      },
+    )
 
     itTransaction('refuses two entries that write the same resource', async () => {
       const put = entry('PUT Patient/ann', { resource: patient('ann', { identifier: mrn('ann') }) })
@@ -329,7 +340,7 @@ export function testBundles(target: Target): void {
       target,
       'conditional-writes',
       'transactions',
-    )('with one condition make one resource, whether they come alone or in Bundles', async () => {
+    )('with the same condition create one resource, alone or in Bundles', async () => {
       const resource = { resourceType: 'Patient', identifier: [{ system: 'urn:mrn', value: 'new' }] }
       const once = entry('POST Patient', { resource, ifNoneExist: 'identifier=urn:mrn|new' })
       const replies = await Promise.all(
@@ -346,7 +357,7 @@ export function testBundles(target: Target): void {
       assert.equal((await fhir('GET Patient?identifier=urn:mrn|new')).body.total, 1)
     })
 
-    it('that are acknowledged have a version of their own', async () => {
+    it('each get a version of their own', async () => {
       const replies = await Promise.all(
         Array.from({ length: 30 }, (_, at) =>
           fhir('PUT Patient/bob', patient('bob', { name: [{ text: `${at}` }], identifier: mrn('bob') })),
@@ -363,7 +374,7 @@ export function testBundles(target: Target): void {
   })
 
   describe('a Bundle at the base', () => {
-    it('is a batch or a transaction with requests', async () => {
+    it('must be a batch or a transaction with requests', async () => {
       for (const [body, text] of [
         [patient('x'), 'Cannot read body: expected a Bundle'],
         [
@@ -385,7 +396,7 @@ export function testBundles(target: Target): void {
       assert.deepEqual(statuses(await run('batch', [])), [])
     })
 
-    needs(target, 'same-responses')('is answered as preferred', async () => {
+    needs(target, 'same-responses')('honours Prefer', async () => {
       const minimal = await server.as('all')(
         'POST ',
         {
@@ -401,7 +412,7 @@ export function testBundles(target: Target): void {
 
   describe('writes of a limited caller', () => {
     describe('in a batch', () => {
-      it('are done one by one, each within the grant', async () => {
+      it('are performed one by one, each within the grant', async () => {
         const entry = [
           { request: { method: 'GET', url: 'Condition/ca' } },
           { request: { method: 'GET', url: 'Condition/cb' } },
@@ -442,7 +453,7 @@ export function testBundles(target: Target): void {
       })
       const count = async () => (await fhir('GET Condition?_summary=count')).body.total
 
-      itTransaction('are all done, with references between them resolved', async () => {
+      itTransaction('are all performed, with references between them resolved', async () => {
         const fullUrl = 'urn:uuid:00000000-0000-4000-8000-000000000001'
         const reply = await own(
           'POST ',
@@ -464,7 +475,7 @@ export function testBundles(target: Target): void {
         assert.match(String(first?.response?.location), /^http:\/\/fhir\.test\/fhir\/Observation\//)
       })
 
-      itTransaction('write nothing when one is refused, whichever it is', async () => {
+      itTransaction('change nothing if one of them is refused', async () => {
         const before = await count()
         const mine = post(condition('x', 'ann'))
         for (const other of [
@@ -473,7 +484,7 @@ export function testBundles(target: Target): void {
           { request: { method: 'DELETE', url: 'Condition/cb' } },
           { request: { method: 'GET', url: 'Condition/cb' } },
           { request: { method: 'GET', url: 'Condition/none' } },
-          // Who is made anew is not the patient of the grant.
+          // A newly created Patient is not the patient of the grant.
           post(observation('x', 'ann', { subject: { reference: 'urn:uuid:1' } })),
         ]) {
           const reply = await own(
@@ -486,7 +497,7 @@ export function testBundles(target: Target): void {
         assert.equal(await count(), before)
       })
 
-      itTransaction('with a reference that is a search look only at what is reached', async () => {
+      itTransaction('resolve conditional references within the grant only', async () => {
         const about = (reference: string) => post(observation('x', 'ann', { focus: [{ reference }] }))
         const nobody = await own('POST ', transaction(about('Condition?recorded-date=2021')))
         assert.equal(nobody.status, 404, nobody.text)
@@ -494,12 +505,12 @@ export function testBundles(target: Target): void {
         assert.deepEqual(found.body.entry?.[0]?.resource?.focus, [{ reference: 'Condition/ca' }])
       })
 
-      itTransaction('write no resource twice', async () => {
+      itTransaction('are refused if two of them write one resource', async () => {
         const twice = { resource: condition('t', 'ann'), request: { method: 'PUT', url: 'Condition/t' } }
         assert.equal((await own('POST ', transaction(twice, twice))).status, 400)
       })
 
-      itTransaction('with conditions are looked up before', async () => {
+      itTransaction('have their conditions resolved first', async () => {
         const existing = (await own('POST Condition', condition('x', 'ann', { recordedDate: '1999' }))).body
           .id
         const reply = await own(
@@ -531,7 +542,7 @@ export function testBundles(target: Target): void {
         assert.equal((await fhir('GET Condition/ca')).body.code, undefined)
       })
 
-      itTransaction('of a caller who may do everything go by as one', async () => {
+      itTransaction('are sent as one transaction for an unlimited caller', async () => {
         const reply = await server.as('all')(
           'POST ',
           transaction(post(condition('x', 'bob')), post(condition('x', 'ann'))),

@@ -18,7 +18,7 @@ export function testSearchesWithin(target: Target): void {
   after(() => fhir.close())
 
   describe('a search within a compartment', () => {
-    /** What the patient's app finds; matches and includes together. */
+    /** Matches and includes that the patient's app finds. */
     const FINDS: Readonly<Record<string, string>> = {
       Patient: 'ann',
       'Patient?_id=bob': '',
@@ -101,7 +101,7 @@ export function testSearchesWithin(target: Target): void {
     findsWith(it, FINDS)
     for (const [capabilities, finds] of FINDS_BY) findsWith(needs(target, ...capabilities), finds)
 
-    it('keeps to a granular limit in matches, counts, includes and sorting', async () => {
+    it('applies a granular scope to matches, counts, includes and sorting', async () => {
       const limited = fhir.as('vitals')
       assert.deepEqual(idsOf(await limited('GET Observation?_sort=-date')), ['oa'])
       assert.equal((await limited('GET Observation?_summary=count')).body.total, 1)
@@ -111,7 +111,7 @@ export function testSearchesWithin(target: Target): void {
     })
 
     needs(target, 'paging')(
-      'goes on to the next page when a client adds _count, _format and _total to the link',
+      'returns the next page if a client adds _count, _format and _total to the link',
       async () => {
         for (const caller of [ann, fhir.as('all'), fhir.as('noPatients')]) {
           const all = idsOf(await caller('GET Observation?_sort=_id'))
@@ -123,23 +123,20 @@ export function testSearchesWithin(target: Target): void {
       },
     )
 
-    needs(target, 'includes')(
-      'brings everything that is referred to, or that refers to it, with a star',
-      async () => {
-        for (const caller of [ann, fhir.as('all')]) {
-          const forward = await caller('GET Observation?_id=about-ob&_include=*')
-          const named = await caller('GET Observation?_id=about-ob&_include=Observation:*')
-          assert.deepEqual(idsOf(forward, 'include').toSorted(), idsOf(named, 'include').toSorted())
-          assert.ok(idsOf(forward, 'include').includes('ann'), forward.text)
-        }
-        const back = await ann('GET Patient?_id=ann&_revinclude=*')
-        assert.deepEqual(idsOf(back, 'include').toSorted(), ['about-ob', 'ca', 'oa', 'oa-lab'])
-        assert.deepEqual(idsOf(await fhir.as('vitals')('GET Observation?_include=*'), 'include'), [])
-        assert.equal((await ann('GET Patient?_include:iterate=*')).status, 400)
-      },
-    )
+    needs(target, 'includes')('includes every referenced and every referring resource with *', async () => {
+      for (const caller of [ann, fhir.as('all')]) {
+        const forward = await caller('GET Observation?_id=about-ob&_include=*')
+        const named = await caller('GET Observation?_id=about-ob&_include=Observation:*')
+        assert.deepEqual(idsOf(forward, 'include').toSorted(), idsOf(named, 'include').toSorted())
+        assert.ok(idsOf(forward, 'include').includes('ann'), forward.text)
+      }
+      const back = await ann('GET Patient?_id=ann&_revinclude=*')
+      assert.deepEqual(idsOf(back, 'include').toSorted(), ['about-ob', 'ca', 'oa', 'oa-lab'])
+      assert.deepEqual(idsOf(await fhir.as('vitals')('GET Observation?_include=*'), 'include'), [])
+      assert.equal((await ann('GET Patient?_include:iterate=*')).status, 400)
+    })
 
-    needs(target, 'empty-server')('looks into no type that a chain must not know', async () => {
+    needs(target, 'empty-server')('evaluates no chain over a type outside the grant', async () => {
       const blind = fhir.as('noPatients')
       assert.equal((await blind('GET Condition?_summary=count')).body.total, 3)
       assert.equal((await blind('GET Condition?patient.name=ann&_summary=count')).body.total, 0)
@@ -157,7 +154,7 @@ export function testSearchesWithin(target: Target): void {
       target,
       'history',
       'numbered-versions',
-    )('shows the versions inside, and counts no others', async () => {
+    )('returns and counts only versions inside', async () => {
       const type = await ann('GET Condition/_history')
       const shown = type.body.entry?.map(it => `${it.fullUrl?.split('/').at(-1)} ${it.response?.etag}`)
       assert.deepEqual(shown, ['gone-a W/"2"', 'gone-a W/"1"', 'ca W/"1"'])
@@ -207,12 +204,12 @@ export function testSearchesWithin(target: Target): void {
       },
     )
 
-    it('answers one way for what is outside and what never was', async () => {
+    it('responds in the same way for outside and absent resources', async () => {
       assert.equal(issueOf(await ann('GET Condition/cb/_history')), NOT_WITHIN)
       assert.equal(issueOf(await ann('GET Condition/none/_history')), NOT_WITHIN)
     })
 
-    needs(target, 'history')('looks into the content of each version for a granular limit', async () => {
+    needs(target, 'history')('checks the content of each version against a granular scope', async () => {
       const reply = await fhir.as('vitals')('GET Observation/_history')
       assert.deepEqual(
         reply.body.entry?.map(it => it.resource?.id),

@@ -50,8 +50,8 @@ export interface TwoPatients {
 }
 
 /**
- * A guarded server with two patients, what each has, what was moved from one to the other and back, and what each
- * has lost. `all` may do everything, `ann` everything in her compartment, others less.
+ * Starts a server with access control and two patients. Each has resources, deleted resources, and resources that were
+ * moved to the other patient and back. `all` may do everything, `ann` everything in her compartment, others less.
  */
 export async function startTwoPatients(
   start: StartFhir,

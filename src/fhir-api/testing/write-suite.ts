@@ -17,7 +17,7 @@ import { needs, type Target } from './target.ts'
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const PATCH = { 'content-type': 'application/json-patch+json' }
 
-/** May create patients, and write what belongs to one patient and to no other. */
+/** May create patients, and write resources that belong to one patient only. */
 export const exclusive: Access = {
   filterFor: (type, permission) =>
     type === 'Practitioner'
@@ -31,7 +31,7 @@ export const exclusive: Access = {
           : [{ patient: 'ann' }],
 }
 
-/** May do everything with all types but one, so that no request can be passed through unseen. */
+/** May do everything with all types but one, so that the gateway checks every request. */
 export const most: Access = { filterFor: type => (type === 'Basic' ? [] : 'everything') }
 
 const guard = guardOf({ all: fullAccess, most, ann: exclusive })
@@ -47,7 +47,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
   const it = needs(target)
   const itRefuses = caller === 'all' ? needs(target, 'same-refusals') : it
   const itInvalid = needs(target, 'validation', ...(caller === 'all' ? (['same-refusals'] as const) : []))
-  /** The upstream itself answers a caller with access to everything. */
+  /** The responses of an unlimited caller come from the upstream itself. */
   const itAnswers = caller === 'all' ? needs(target, 'same-responses') : it
   const itConditional = needs(target, 'conditional-writes')
   let fhir: Fhir
@@ -58,25 +58,22 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
   after(() => fhir.close())
 
   describe('create', () => {
-    needs(target, 'locations')(
-      'answers 201 with the resource, its id, version, time and address',
-      async () => {
-        const made = await fhir('POST Patient', { resourceType: 'Patient', id: 'mine', gender: 'female' })
-        assert.equal(made.status, 201)
-        const id = made.body.id ?? ''
-        assert.notEqual(id, 'mine')
-        assert.deepEqual(Object.keys(made.body).toSorted(), ['gender', 'id', 'meta', 'resourceType'])
-        assert.deepEqual([made.body.resourceType, made.body.gender], ['Patient', 'female'])
-        const version = made.body.meta?.versionId
-        assert.equal(made.headers.location, `${BASE}/Patient/${id}/_history/${version}`)
-        assert.equal(made.headers.etag, `W/"${version}"`)
-        assert.equal(made.headers['last-modified'], toHttpDate(made.body.meta?.lastUpdated))
-        assert.equal(made.headers['content-type'], 'application/fhir+json; charset=utf-8')
-        assert.equal((await fhir(`GET Patient/${id}`)).text, made.text)
-      },
-    )
+    needs(target, 'locations')('responds with 201, the resource, its id, version, time and URL', async () => {
+      const made = await fhir('POST Patient', { resourceType: 'Patient', id: 'mine', gender: 'female' })
+      assert.equal(made.status, 201)
+      const id = made.body.id ?? ''
+      assert.notEqual(id, 'mine')
+      assert.deepEqual(Object.keys(made.body).toSorted(), ['gender', 'id', 'meta', 'resourceType'])
+      assert.deepEqual([made.body.resourceType, made.body.gender], ['Patient', 'female'])
+      const version = made.body.meta?.versionId
+      assert.equal(made.headers.location, `${BASE}/Patient/${id}/_history/${version}`)
+      assert.equal(made.headers.etag, `W/"${version}"`)
+      assert.equal(made.headers['last-modified'], toHttpDate(made.body.meta?.lastUpdated))
+      assert.equal(made.headers['content-type'], 'application/fhir+json; charset=utf-8')
+      assert.equal((await fhir(`GET Patient/${id}`)).text, made.text)
+    })
 
-    it('keeps profile and tags of the sender, never its version or time', async () => {
+    it("stores the client's profiles and tags, but not its version or time", async () => {
       const meta = { versionId: '9', lastUpdated: '1999-01-01T00:00:00Z', tag: [{ code: 'x' }] }
       const made = await fhir('POST Patient', { resourceType: 'Patient', meta })
       const { tag, versionId, lastUpdated = '' } = made.body.meta ?? {}
@@ -89,7 +86,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'locations',
       ...(caller === 'all' ? (['same-responses'] as const) : []),
-    )('answers as preferred', async () => {
+    )('honours Prefer', async () => {
       const minimal = await fhir('POST Patient', { resourceType: 'Patient' }, { prefer: 'return=minimal' })
       assert.deepEqual([minimal.status, minimal.text], [201, ''])
       assert.match(String(minimal.headers.location), /\/Patient\/[\w-]+\/_history\/[\w-]+$/)
@@ -101,7 +98,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.deepEqual([told.status, told.body.resourceType], [201, 'OperationOutcome'])
     })
 
-    itInvalid('answers 422 with an issue for each fault and its path', async () => {
+    itInvalid('responds with 422 and an issue with its path for each fault', async () => {
       const reply = await fhir('POST Patient', {
         resourceType: 'Patient',
         gender: 'x',
@@ -113,7 +110,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.deepEqual(paths, ['Patient.birthDate', 'Patient.color', 'Patient.gender'])
     })
 
-    itRefuses('refuses a body of another type, or that is no resource', async () => {
+    itRefuses('refuses a body of another type, or one that is not a resource', async () => {
       assert.equal(
         issueOf(await fhir('POST Patient', condition('1', '1'))),
         '400 invalid: Cannot accept body: expected a resource of type Patient',
@@ -127,7 +124,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
   })
 
   describe('read', () => {
-    itAnswers('answers 304 to who has the version already', async () => {
+    itAnswers('responds with 304 to a client that has the version', async () => {
       const { headers, body } = await fhir('POST Patient', { resourceType: 'Patient' })
       const line = `GET Patient/${body.id}`
       const etag = String(headers.etag)
@@ -143,13 +140,13 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.equal((await fhir(line, undefined, { 'if-modified-since': 'nonsense' })).status, 200)
     })
 
-    itRefuses('answers 404 where there is none, and for an unknown type', async () => {
+    itRefuses('responds with 404 for an absent resource and for an unknown type', async () => {
       assert.equal(issueOf(await fhir('GET Patient/none')), '404 not-found: Cannot find Patient/none')
       assert.equal((await fhir('GET Nothing/1')).status, 404)
       assert.equal((await fhir('GET Patient/1/nothing')).status, 404)
     })
 
-    itAnswers('shows only the elements asked for, and says so', async () => {
+    itAnswers('returns only the requested elements, and marks the subset', async () => {
       const { body } = await fhir('POST Patient', {
         resourceType: 'Patient',
         gender: 'male',
@@ -191,7 +188,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
         }
     })
 
-    it('answers HEAD like GET, without the body', async () => {
+    it('responds to HEAD as to GET, without the body', async () => {
       const { body, headers } = await fhir('POST Patient', { resourceType: 'Patient' })
       const reply = await fhir(`HEAD Patient/${body.id}`)
       assert.deepEqual([reply.status, reply.text, reply.headers.etag], [200, '', headers.etag])
@@ -206,7 +203,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'update-as-create',
       'numbered-versions',
-    )('creates under the id that was chosen, then writes versions', async () => {
+    )("creates a resource under the client's id, then new versions", async () => {
       const made = await fhir('PUT Patient/put-1', patient('put-1'))
       assert.deepEqual([made.status, made.headers.etag], [201, 'W/"1"'])
       const changed = await fhir('PUT Patient/put-1', patient('put-1', { gender: 'other' }))
@@ -222,7 +219,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'update-as-create',
       'numbered-versions',
-    )('goes on only from the version that If-Match names', async () => {
+    )('requires the version that If-Match names', async () => {
       await fhir('PUT Patient/match', patient('match'))
       const put = (tag: string, gender: string) =>
         fhir('PUT Patient/match', patient('match', { gender }), { 'if-match': tag })
@@ -259,7 +256,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
     })
 
     itRefuses(
-      'refuses what cannot be applied, what is invalid after it, and what changes the identity',
+      'refuses a patch that cannot be applied, has an invalid result, or changes the identity',
       async () => {
         const made = await fhir('PUT Patient/q', patient('q', { gender: 'male' }))
         const ask = (patch: unknown, headers = type) => fhir('PATCH Patient/q', patch, headers)
@@ -283,7 +280,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       target,
       'deleted-versions',
       'numbered-versions',
-    )('is 204 each time, and the resource is gone but its versions are not', async () => {
+    )('responds with 204 each time, and keeps the earlier versions', async () => {
       await fhir('PUT Patient/d', patient('d'))
       assert.deepEqual(
         [(await fhir('DELETE Patient/d')).status, (await fhir('DELETE Patient/d')).status],
@@ -304,7 +301,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.deepEqual([again.status, again.headers.etag], [201, 'W/"3"'])
     })
 
-    it('heeds If-Match', async () => {
+    it('honours If-Match', async () => {
       const made = await fhir('PUT Patient/e', patient('e'))
       assert.equal((await fhir('DELETE Patient/e', undefined, { 'if-match': 'W/"7"' })).status, 412)
       assert.equal((await fhir('GET Patient/e')).status, 200)
@@ -321,7 +318,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       ...more,
     })
 
-    itConditional('creates only where none matches', async () => {
+    itConditional('creates a resource only if none matches', async () => {
       const header = { 'if-none-exist': 'identifier=urn:mrn|c1' }
       const made = await fhir('POST Patient', known('c1'), header)
       const again = await fhir('POST Patient', known('c1'), header)
@@ -356,7 +353,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.equal((await fhir('DELETE Patient?identifier=urn:mrn|d2')).status, 412)
     })
 
-    itRefuses('never ignores a parameter, however lenient the caller', async () => {
+    itRefuses('never ignores a parameter, even with handling=lenient', async () => {
       const reply = await fhir('DELETE Patient?nothing=1', undefined, { prefer: 'handling=lenient' })
       assert.equal(reply.status, 400)
       assert.equal((await fhir('DELETE Patient')).status, 400)
@@ -466,30 +463,27 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       shows((await fhir('POST ChargeItem', charge('1.10'))).text, '1.10')
     })
 
-    needs(target, 'decimals')(
-      'keep every digit that a patch leaves and every digit that it brings',
-      async () => {
-        const { id } = (await fhir('POST Observation', observation('7.00'))).body
-        const patch = (text: string) =>
-          fhir(`PATCH Observation/${id}`, text, { 'content-type': 'application/json-patch+json' })
-        const left = await patch('[{"op":"replace","path":"/status","value":"amended"}]')
-        shows(left.text, '7.00')
-        const brought = await patch(
-          '[{"op":"test","path":"/valueQuantity/value","value":7.0},{"op":"replace","path":"/valueQuantity/value","value":0.10}]',
-        )
-        shows(brought.text, '0.10')
-        const another = await patch('[{"op":"test","path":"/valueQuantity/value","value":0.100001}]')
-        assert.equal(another.status, 422)
-        const below = await patch('[{"op":"add","path":"/valueQuantity/value/x","value":1}]')
-        assert.equal(below.status, 422)
-      },
-    )
+    needs(target, 'decimals')('keep every digit of the old content and of the patch', async () => {
+      const { id } = (await fhir('POST Observation', observation('7.00'))).body
+      const patch = (text: string) =>
+        fhir(`PATCH Observation/${id}`, text, { 'content-type': 'application/json-patch+json' })
+      const left = await patch('[{"op":"replace","path":"/status","value":"amended"}]')
+      shows(left.text, '7.00')
+      const brought = await patch(
+        '[{"op":"test","path":"/valueQuantity/value","value":7.0},{"op":"replace","path":"/valueQuantity/value","value":0.10}]',
+      )
+      shows(brought.text, '0.10')
+      const another = await patch('[{"op":"test","path":"/valueQuantity/value","value":0.100001}]')
+      assert.equal(another.status, 422)
+      const below = await patch('[{"op":"add","path":"/valueQuantity/value/x","value":1}]')
+      assert.equal(below.status, 422)
+    })
 
     needs(
       target,
       'decimals',
       'transactions',
-    )('keep every digit in transactions and batches, patches in them too', async () => {
+    )('keep every digit in transactions and batches, including patches', async () => {
       const entry = (resource: string, request: string) => `{"resource":${resource},"request":${request}}`
       const post = '{"method":"POST","url":"Observation"}'
       const conditional = '{"method":"PUT","url":"Observation?identifier=urn:mrn|digits"}'
@@ -525,7 +519,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       shows(reply.text, '3.70')
     })
 
-    needs(target, 'quantities')('are searched by their value, and refused where they are none', async () => {
+    needs(target, 'quantities')('are searched by value, and refused if malformed', async () => {
       await fhir(
         'POST Observation',
         observation('5432.10', ',"identifier":[{"system":"urn:mrn","value":"by-value"}]'),
@@ -562,7 +556,7 @@ function testWritesWithin(target: Target): void {
   after(() => server.close())
 
   describe('a write within a grant', () => {
-    needs(target, 'locations')('is answered with the resource, its version and its address', async () => {
+    needs(target, 'locations')('returns the resource, its version and its URL', async () => {
       const { id: _, ...mine } = condition('x', 'ann')
       const made = await ann('POST Condition', mine)
       assert.equal(made.status, 201)
@@ -576,7 +570,7 @@ function testWritesWithin(target: Target): void {
     })
 
     needs(target, 'decimals')(
-      'keeps every digit of a decimal, also of what a patch does not touch',
+      'keeps every digit of a decimal, also in elements that a patch does not change',
       async () => {
         const text = JSON.stringify(observation('deci', 'ann', { valueQuantity: { value: 1 } })).replace(
           '"value":1}',
@@ -591,7 +585,7 @@ function testWritesWithin(target: Target): void {
       },
     )
 
-    needs(target, 'numbered-versions')('is refused by the version that the caller names', async () => {
+    needs(target, 'numbered-versions')('is refused if the caller names another version', async () => {
       const v = (text: string) => condition('v', 'ann', { code: { text } })
       await fhir('PUT Condition/v', v('one'))
       const stale = await ann('PUT Condition/v', v('two'), { 'if-match': 'W/"7"' })
@@ -616,7 +610,7 @@ function testWritesWithin(target: Target): void {
       assert.equal((await ann('PATCH Condition/p', { not: 'a patch' }, PATCH)).status, 400)
     })
 
-    needs(target, 'validation')('names the element that is wrong', async () => {
+    needs(target, 'validation')('names the invalid element', async () => {
       const reply = await ann('POST Condition', {
         resourceType: 'Condition',
         subject: { reference: 'Patient/ann' },
@@ -628,7 +622,7 @@ function testWritesWithin(target: Target): void {
       assert.equal((await ann('POST Condition', '{')).status, 400)
     })
 
-    it('has no search in a reference', async () => {
+    it('must not contain a conditional reference', async () => {
       const asserted = (reference: string) => {
         const { id: _, ...mine } = condition('x', 'ann', { evidence: [{ detail: [{ reference }] }] })
         return mine
