@@ -1,4 +1,13 @@
-import { fail, formatExact, isRecord, isResource, parseExact } from '../../fhir/index.ts'
+import {
+  fail,
+  formatExact,
+  isRecord,
+  isResource,
+  matches,
+  type Params,
+  parseExact,
+  toPlain,
+} from '../../fhir/index.ts'
 import {
   type CommitOptions,
   type CommitResult,
@@ -90,14 +99,15 @@ async function findUndeleted(
 }
 
 function toUpstreamRequest(
-  { urls }: GatewayContext,
+  { urls, baseUrl }: GatewayContext,
   request: FhirRequest,
   write: VersionedWrite,
   profile: UpstreamProfile,
 ): UpstreamRequest | Failure {
   switch (write.kind) {
     case 'create': {
-      const { type, resource, ifNoneExist } = write
+      const { type, resource } = write
+      const ifNoneExist = findSatisfiedCondition(write, baseUrl)
       const header = ifNoneExist && { 'if-none-exist': buildQuery(ifNoneExist, urls, type) }
       return buildWrite(request, 'POST', `/${type}`, resource, urls, header)
     }
@@ -117,6 +127,19 @@ function toUpstreamRequest(
     }
   }
 }
+
+/**
+ * The condition of a create, if the new resource satisfies it: some servers refuse others. Without that, a second create
+ * would not find the first one anyway.
+ */
+function findSatisfiedCondition({ resource, ifNoneExist }: Create, baseUrl: string): Params | undefined {
+  const plain = toPlain(resource)
+  return ifNoneExist?.every(([name, value]) => matches(plain, name, value, baseUrl) !== false)
+    ? ifNoneExist
+    : undefined
+}
+
+type Create = Extract<VersionedWrite, { readonly kind: 'create' }>
 
 function toHeaders({ ifMatch, ifNoneMatch }: Binding): Readonly<Record<string, string>> {
   return {
@@ -198,14 +221,15 @@ function locateFailure(failure: Failure): { readonly failure: Failure; readonly 
 }
 
 function toEntry(
-  { urls }: GatewayContext,
+  { urls, baseUrl }: GatewayContext,
   { access }: FhirRequest,
   write: VersionedWrite,
   profile: UpstreamProfile,
 ): object | Failure {
   switch (write.kind) {
     case 'create': {
-      const { type, resource, fullUrl, ifNoneExist, mustBeNew } = write
+      const { type, resource, fullUrl, mustBeNew } = write
+      const ifNoneExist = findSatisfiedCondition(write, baseUrl)
       // A match would leave this entry out, and the others could not be undone.
       const condition = ifNoneExist && !mustBeNew && { ifNoneExist: buildQuery(ifNoneExist, urls, type) }
       return {

@@ -154,6 +154,21 @@ describe('a compressed body', () => {
 })
 
 describe('an answer that passes by', () => {
+  it('has no body where the compressed body is empty and has no type', async () => {
+    upstream.answer((_request, response) => {
+      response.writeHead(201, {
+        'content-encoding': 'gzip',
+        location: `${upstream.url}/Condition/1/_history/1`,
+      })
+      response.write(gzipSync(''))
+      response.end()
+    })
+    await withGateway({}, async fhir => {
+      const made = await fhir.as('all')('POST Condition', condition('x', 'ann'), { prefer: 'return=minimal' })
+      assert.deepEqual([made.status, made.text], [201, ''])
+    })
+  })
+
   it('may be longer than memory holds, and one that is looked into may not', async () => {
     upstream.answer((_request, response) => {
       response
