@@ -154,9 +154,10 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       })
       const reply = await fhir(`GET Patient/${body.id}?_elements=birthDate`)
       assert.deepEqual(Object.keys(reply.body).toSorted(), ['birthDate', 'id', 'meta', 'resourceType'])
-      assert.deepEqual(reply.body.meta?.tag, [
-        { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' },
-      ])
+      assert.match(
+        JSON.stringify(reply.body.meta?.tag),
+        /\{"system":"http:\/\/terminology.hl7.org\/CodeSystem\/v3-ObservationValue","code":"SUBSETTED"/,
+      )
     })
 
     itAnswers('keeps mandatory elements in a subset', async () => {
@@ -434,8 +435,10 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       `{"resourceType":"Observation","status":"final","code":{"text":"c"},"valueQuantity":{"value":${value},"unit":"g"}${more}}`
     const charge = (value: string) =>
       `{"resourceType":"ChargeItem","status":"billable","code":{"text":"c"},"subject":{"reference":"Patient/bob"},"factorOverride":${value}}`
-    const shows = (text: string, value: string) =>
-      assert.ok(text.includes(`"value":${value},`) || text.includes(`"factorOverride":${value}}`), text)
+    const shows = (text: string, value: string) => {
+      const compact = text.replaceAll(/\s/g, '')
+      assert.ok(compact.includes(`"value":${value},`) || compact.includes(`"factorOverride":${value}}`), text)
+    }
 
     needs(
       target,
@@ -577,11 +580,11 @@ function testWritesWithin(target: Target): void {
           '"value":1.500}',
         )
         assert.ok((await ann('PUT Observation/deci', text)).status < 300)
-        assert.match((await ann('GET Observation/deci')).text, /"value":1\.500/)
+        assert.match((await ann('GET Observation/deci')).text, /"value":\s*1\.500/)
         const patch = [{ op: 'add', path: '/note', value: [{ text: 'x' }] }]
         const patched = await ann('PATCH Observation/deci', patch, PATCH)
         assert.equal(patched.status, 200)
-        assert.match(patched.text, /"value":1\.500/)
+        assert.match(patched.text, /"value":\s*1\.500/)
       },
     )
 
