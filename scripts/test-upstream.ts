@@ -57,7 +57,7 @@ function formatTable(): string {
     '|---|---|---|---|',
     count(it => it.needs.length === 0, 'basic', 'reads, writes, searches, access'),
     ...(Object.keys(CAPABILITIES) as Capability[])
-      .filter(name => results.some(it => it.needs.includes(name)))
+      .filter(name => results.some(it => it.needs.includes(name) && it.result !== 'not supported'))
       .map(name => count(it => it.needs.includes(name), name, CAPABILITIES[name])),
   ].join('\n')
 }

@@ -2,6 +2,7 @@ import { describe } from 'node:test'
 import { testAccess } from './access-suite.ts'
 import { testBinaries } from './binary-suite.ts'
 import { testBundles } from './bundle-suite.ts'
+import { testSearches } from './find-suite.ts'
 import { testSearchesWithin } from './search-suite.ts'
 import type { Target } from './target.ts'
 import { testWrites } from './write-suite.ts'
@@ -11,6 +12,7 @@ export function testBackend(target: Target): void {
   describe('reads and writes', () => testWrites(target))
   describe('Bundles', () => testBundles(target))
   describe('access', () => testAccess(target))
+  describe('searches', () => testSearches(target))
   describe('searches and histories within a grant', () => testSearchesWithin(target))
   describe('Binaries', () => testBinaries(target))
 }

@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import {
+  BASE,
+  condition,
+  type Fhir,
+  guardOf,
+  idsOf,
+  nextOf,
+  observation,
+  patient,
+  type Reply,
+} from '../../backends/sqlite/testing/fhir.ts'
+import { fullAccess } from '../../smart/index.ts'
+import { type Capability, needs, type Target } from './target.ts'
+import { most } from './write-suite.ts'
+
+const CLINICAL = 'http://terminology.hl7.org/CodeSystem/condition-clinical'
+const status = (code: string) => ({ clinicalStatus: { coding: [{ system: CLINICAL, code }] } })
+const quantity = (value: number, unit = 'mm[Hg]') => ({
+  valueQuantity: { value, unit, system: 'http://unitsofmeasure.org', code: unit },
+})
+
+const DATA = [
+  { resourceType: 'Practitioner', id: 'dr', name: [{ family: 'Who' }] },
+  { resourceType: 'Organization', id: 'org', name: 'Clinic' },
+  patient('ann', {
+    name: [{ family: 'Müller', given: ['Ann', 'Sue'] }],
+    birthDate: '1980-05-01',
+    gender: 'female',
+    identifier: [{ system: 'urn:mrn', value: '1' }, { value: 'bare' }],
+    generalPractitioner: [{ reference: 'Practitioner/dr' }],
+    managingOrganization: { reference: 'Organization/org' },
+  }),
+  patient('bob', { name: [{ family: 'Miller', given: ['Bob'] }], birthDate: '1990', gender: 'male' }),
+  patient('cy', {
+    name: [{ family: 'Zed' }],
+    link: [{ other: { reference: 'Patient/ann' }, type: 'seealso' }],
+  }),
+  condition('c1', 'ann', { ...status('active'), recordedDate: '2020-03-01' }),
+  condition('c2', 'ann', { ...status('resolved'), recordedDate: '2021-03-01' }),
+  condition('c3', 'ann', { ...status('active') }),
+  condition('c4', 'bob', { ...status('active'), recordedDate: '2019' }),
+  observation('o1', 'ann', {
+    ...quantity(120),
+    effectiveDateTime: '2024-01-10T08:00:00Z',
+    performer: [{ reference: 'Practitioner/dr' }],
+  }),
+  observation('o2', 'ann', {
+    ...quantity(140),
+    effectivePeriod: { start: '2024-02-01', end: '2024-02-03' },
+  }),
+  observation('o3', 'bob', { ...quantity(5.4, 'mmol/L'), effectiveDateTime: '2024-03' }),
+  { resourceType: 'ValueSet', id: 'v', status: 'active', url: 'http://x.test/vs/a' },
+  {
+    resourceType: 'RiskAssessment',
+    id: 'r',
+    status: 'final',
+    subject: { reference: 'Patient/ann' },
+    prediction: [{ probabilityDecimal: 0.25 }],
+  },
+]
+
+/** A search, and what it finds, in any order. */
+const FINDS: Readonly<Record<string, string>> = {
+  'Patient?name=mul': 'ann',
+  'Patient?name=MULLER': 'ann',
+  'Patient?name=ller': '',
+  'Patient?name:contains=ller': 'ann bob',
+  'Patient?family:exact=Müller': 'ann',
+  'Patient?family:exact=muller': '',
+  'Patient?given=sue': 'ann',
+  'Patient?family=mul,mil': 'ann bob',
+  'Patient?family=m&given=b': 'bob',
+  'Patient?gender=female': 'ann',
+  'Patient?gender:not=female': 'bob cy',
+  'Patient?gender:missing=true': 'cy',
+  'Patient?gender:missing=false': 'ann bob',
+  'Patient?identifier=1': 'ann',
+  'Patient?identifier=urn:mrn|1': 'ann',
+  'Patient?identifier=urn:other|1': '',
+  'Patient?identifier=urn:mrn|': 'ann',
+  'Patient?identifier=|bare': 'ann',
+  'Patient?identifier=|1': '',
+  'Patient?birthdate=1980-05-01': 'ann',
+  'Patient?birthdate=1980': 'ann',
+  'Patient?birthdate=ge1980-05-01': 'ann bob',
+  'Patient?birthdate=gt1980-05-01': 'bob',
+  'Patient?birthdate=lt1985': 'ann',
+  'Patient?birthdate=ne1980': 'bob',
+  'Patient?birthdate=ge1980&birthdate=lt1990': 'ann',
+  'Patient?_id=ann,cy,none': 'ann cy',
+  'Patient?_id:not=ann': 'bob cy',
+  'Patient?_lastUpdated=gt2020': 'ann bob cy',
+  'Patient?_lastUpdated=lt2020': '',
+  'Patient?link=Patient/ann': 'cy',
+  'Patient?general-practitioner=dr': 'ann',
+  'Patient?organization=Organization/org': 'ann',
+  'Condition?patient=ann': 'c1 c2 c3',
+  'Condition?subject=Patient/ann': 'c1 c2 c3',
+  [`Condition?subject=${BASE}/Patient/ann`]: 'c1 c2 c3',
+  'Condition?subject=http://other.test/fhir/Patient/ann': '',
+  'Condition?subject:Patient=ann': 'c1 c2 c3',
+  'Condition?subject=ann,bob': 'c1 c2 c3 c4',
+  'Condition?patient=ann&clinical-status=active': 'c1 c3',
+  [`Condition?clinical-status=${CLINICAL}|active`]: 'c1 c3 c4',
+  'Condition?code:text=cou': 'c1 c2 c3 c4',
+  'Condition?patient.name=mill': 'c4',
+  'Condition?subject:Patient.birthdate=lt1985&clinical-status=active': 'c1 c3',
+  'Condition?patient.organization.name=clin': 'c1 c2 c3',
+  'Patient?_has:Condition:patient:clinical-status=resolved': 'ann',
+  'Patient?_has:Condition:patient:recorded-date=lt2020': 'bob',
+  'Practitioner?_has:Patient:general-practitioner:_has:Condition:patient:clinical-status=resolved': 'dr',
+  'Observation?date=2024-01-10': 'o1',
+  'Observation?date=ge2024-02-02': 'o2 o3',
+  'Observation?date=sa2024-02-02': 'o3',
+  'Observation?date=eb2024-02': 'o1',
+  'Observation?date=ap2024-02-02': 'o2',
+  'Observation?value-quantity=gt120': 'o2',
+  'Observation?value-quantity=120': 'o1',
+  'Observation?value-quantity=5.4|http://unitsofmeasure.org|mmol/L': 'o3',
+  'Observation?value-quantity=lt130||mm[Hg]': 'o1',
+  'Observation?code=http://loinc.org|8480-6&subject=ann': 'o1 o2',
+  'Observation?code:text=systolic': 'o1 o2 o3',
+  'RiskAssessment?probability=gt0.2': 'r',
+  'RiskAssessment?probability=0.3': 'r',
+  'RiskAssessment?probability=0.4': '',
+  'ValueSet?url=http://x.test/vs/a': 'v',
+  'ValueSet?url:below=http://x.test/vs': 'v',
+  'ValueSet?url:above=http://x.test/vs/a/b': 'v',
+  'ValueSet?url=http://x.test/vs': '',
+  'Patient/ann/Condition': 'c1 c2 c3',
+  'Patient/ann/Condition?clinical-status=active': 'c1 c3',
+  'Patient/ann/Observation?value-quantity=gt130': 'o2',
+  'Patient/ann/*': 'ann c1 c2 c3 o1 o2 r',
+  'Patient/ann/*?_type=Observation,Patient': 'ann o1 o2',
+  '?_type=Patient,ValueSet': 'ann bob cy v',
+  '?_id=ann': 'ann',
+}
+
+const USES: readonly (readonly [Capability, RegExp])[] = [
+  ['chains', /_has:|[?&][\w:-]+\.[\w.]+=/],
+  ['modifiers', /[?&]\w[\w-]*:(?:not|missing|contains|exact|text|above|below)=|identifier=(?:\||[^|&]+\|$)/],
+  [
+    'dates',
+    /[?&](?:birthdate|date|_lastUpdated|recorded-date)=(?:[a-z]{2}|\d{4}(?:$|&))|:(?:patient|birthdate):?\S*=lt/,
+  ],
+  ['quantities', /value-quantity|probability/],
+  ['search-all-types', /^\?/],
+  ['whole-compartments', /\*/],
+  ['strings', /[?&](?:name|family|given|address|url)=/],
+  ['bare-references', /[?&](?:patient|subject|general-practitioner)(?::Patient)?=[a-z]+(?:,|&|$)/],
+  ['compartments', /^Patient\/ann\/[A-Z]/],
+  ['reference-lists', /subject=\w+,/],
+]
+
+function listUses(url: string): readonly Capability[] {
+  return USES.flatMap(([capability, pattern]) => (pattern.test(url) ? [capability] : []))
+}
+
+/** Searches by every kind of parameter, sorted, with includes, and `$everything`. */
+export function testSearches(target: Target): void {
+  const itSorts = needs(target, 'sort', 'paging', 'empty-server')
+  const itIncludes = needs(target, 'includes', 'empty-server')
+  const it = needs(target, 'everything')
+  let fhir: Fhir
+  let server: Fhir
+  before(async () => {
+    server = await target.start({ guard: guardOf({ all: fullAccess, most }) })
+    fhir = server.as('most')
+    for (const it of DATA) assert.ok((await fhir(`PUT ${it.resourceType}/${it.id}`, it)).status < 300)
+  })
+  after(() => server.close())
+
+  describe('search', () => {
+    for (const [url, found] of Object.entries(FINDS))
+      needs(
+        target,
+        'empty-server',
+        ...listUses(url),
+      )(`finds ${found || 'nothing'} by ${url}`, async () => {
+        for (const caller of ['most', 'all']) {
+          const reply = await server.as(caller)(`GET ${url}`)
+          assert.equal(reply.status, 200, reply.text)
+          assert.deepEqual(idsOf(reply).toSorted(), found.split(' ').filter(Boolean), caller)
+          assert.equal(reply.body.total, idsOf(reply).length)
+        }
+      })
+  })
+
+  describe('_sort', () => {
+    const SORTED: Readonly<Record<string, string>> = {
+      'Condition?_sort=recorded-date': 'c4 c1 c2 c3',
+      'Condition?_sort=-recorded-date': 'c2 c1 c4 c3',
+      'Condition?_sort=clinical-status,-recorded-date': 'c1 c4 c3 c2',
+      'Patient?_sort=family': 'bob ann cy',
+      'Patient?_sort=-birthdate,family': 'bob ann cy',
+      'Patient?_sort=-_id': 'cy bob ann',
+      'Patient?_sort=_lastUpdated': 'ann bob cy',
+      'Observation?_sort=-value-quantity': 'o2 o1 o3',
+      'Observation?_sort=subject,date': 'o1 o2 o3',
+    }
+    for (const [url, order] of Object.entries(SORTED))
+      itSorts(`answers ${url} with ${order}, also page by page`, async () => {
+        assert.equal(idsOf(await fhir(`GET ${url}`)).join(' '), order)
+        const seen: unknown[] = []
+        for (let next: string | undefined = `${BASE}/${url}&_count=1`; next; ) {
+          const page = await fhir(`GET ${next}`)
+          seen.push(...idsOf(page))
+          next = nextOf(page)
+        }
+        assert.equal(seen.join(' '), order)
+      })
+  })
+
+  describe('_include and _revinclude', () => {
+    const INCLUDES: Readonly<Record<string, string>> = {
+      'Condition?_id=c1&_include=Condition:patient': 'ann',
+      'Condition?_id=c1&_include=Condition:subject:Patient': 'ann',
+      'Condition?_id=c1&_include=Condition:subject:Group': '',
+      'Condition?_id=c1&_include=Observation:subject': '',
+      'Condition?_id=c1&_include=Condition:patient&_include:iterate=Patient:general-practitioner': 'ann dr',
+      'Condition?_id=c1&_include=Condition:patient&_include=Patient:general-practitioner': 'ann',
+      'Patient?_id=ann&_include=Patient:*': 'dr org',
+      'Patient?_id=ann&_include=*': 'dr org',
+      'Patient?_id=ann&_revinclude=*': 'c1 c2 c3 cy o1 o2 r',
+      'Patient?_id=ann&_revinclude=Condition:patient': 'c1 c2 c3',
+      'Patient?_id=ann&_revinclude=Condition:patient&_revinclude=Observation:subject': 'c1 c2 c3 o1 o2',
+      'Practitioner?_id=dr&_revinclude=Patient:general-practitioner&_revinclude:iterate=Condition:patient':
+        'ann c1 c2 c3',
+    }
+    for (const [url, brought] of Object.entries(INCLUDES))
+      itIncludes(`brings ${brought || 'nothing'} with ${url}`, async () => {
+        const reply = await fhir(`GET ${url}`)
+        assert.deepEqual(idsOf(reply, 'include').toSorted(), brought.split(' ').filter(Boolean))
+        assert.equal(reply.body.total, 1)
+      })
+  })
+
+  describe('$everything', () => {
+    const shownBy = (reply: Reply) => reply.body.entry?.map(it => it.resource?.id ?? '') ?? []
+
+    it('shows each resource once, however small the pages are', async () => {
+      const whole = shownBy(await fhir('GET Patient/ann/$everything'))
+      for (const count of [1, 2, 3, 50]) {
+        const ids: string[] = []
+        let next: string | undefined = `Patient/ann/$everything?_count=${count}`
+        while (next !== undefined) {
+          const page: Reply = await fhir(`GET ${next}`)
+          assert.equal(page.status, 200, page.text)
+          assert.ok(idsOf(page).length <= count)
+          ids.push(...shownBy(page))
+          next = nextOf(page)
+        }
+        assert.deepEqual(ids.toSorted(), whole.toSorted())
+      }
+      const first = await fhir('GET Patient/ann/$everything?_count=2&_type=Condition,Practitioner')
+      assert.match(nextOf(first) ?? '', /\/Patient\/ann\/\$everything\?_(?:gateway-)?page=/)
+      const second = await fhir(`GET ${nextOf(first)}&_count=2&_format=json`)
+      assert.deepEqual([...shownBy(first), ...shownBy(second)].toSorted(), ['c1', 'c2', 'c3', 'dr'])
+      assert.equal(
+        (await fhir(`GET ${nextOf(first)?.replace('ann/$everything', 'bob/$everything')}`)).status,
+        400,
+      )
+    })
+
+    it('answers with the compartment and what it refers to', async () => {
+      const reply = await fhir('GET Patient/ann/$everything')
+      assert.deepEqual(idsOf(reply).toSorted(), ['ann', 'c1', 'c2', 'c3', 'o1', 'o2', 'r'])
+      assert.deepEqual(idsOf(reply, 'include').toSorted(), ['dr', 'org'])
+      assert.deepEqual(shownBy(await fhir('GET Patient/ann/$everything?_type=Observation')), ['o1', 'o2'])
+      const named = await fhir('GET Patient/ann/$everything?_type=Observation,Practitioner')
+      assert.deepEqual(shownBy(named).toSorted(), ['dr', 'o1', 'o2'])
+      assert.equal((await fhir('GET Patient/none/$everything')).status, 404)
+      assert.equal((await fhir('GET Patient/ann/$everything?begin=2020')).status, 400)
+      assert.equal((await fhir('GET Patient/$everything')).status, 404)
+    })
+  })
+}
