@@ -55,7 +55,10 @@ const DATA: readonly Resource[] = [
     patient: to('Patient/bob'),
     occurrenceString: 'x',
   },
-  { resourceType: 'Linkage', id: 'l', item: [{ type: 'source', resource: to('Patient/bob') }] },
+  {
+    ...{ resourceType: 'Linkage', id: 'l' },
+    item: ['source', 'alternate'].map(type => ({ type, resource: to('Patient/bob') })),
+  },
 ]
 
 const ann = (scope = 'patient/*.cruds', headers: Record<string, string> = {}): Asking => ({

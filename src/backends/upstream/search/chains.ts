@@ -56,11 +56,11 @@ export async function visitMatches(
 
 /** A search of one type for the gateway's own use, within the caller's access. */
 export function buildStrictSearch(
-  request: FhirRequest & Pick<SearchRequest, 'isCondition'>,
+  request: FhirRequest & Pick<SearchRequest, 'memberBy'>,
   type: string,
   params: Params,
 ): SearchRequest {
-  const { isCondition: _, ...rest } = request
+  const { memberBy: _, ...rest } = request
   return {
     ...rest,
     interaction: { kind: 'search-type', type, params },

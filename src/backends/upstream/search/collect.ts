@@ -13,8 +13,9 @@ import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/failure.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { buildStrictSearch, visitMatches } from './chains.ts'
-import { buildExactParams } from './narrow.ts'
+import { buildExactParams, listMembershipParameters } from './narrow.ts'
 import { type CheckedResource, toEntry } from './pages.ts'
+import type { SearchRequest } from './plan.ts'
 
 /** Counts the matches of a search within the caller's access, without keeping them. */
 export async function countMatches(
@@ -51,21 +52,35 @@ export async function findMatch(
   type: string,
   params: Params,
 ): Promise<ConditionMatch | Failure> {
-  const found: CheckedResource[] = []
+  const found = new Map<string | undefined, CheckedResource>()
   let strays = 0
-  const search = { ...buildStrictSearch(request, type, params), isCondition: true } as const
-  const count = await visitMatches(context, search, 1, page => {
-    found.push(...page.matches)
-    strays += page.strays
-  })
-  if (isFailure(count)) return count
-  if (count === 'too-many') return fail({ problem: 'multiple-matches', type })
-  const [match] = found
+  for (const search of await listConditionSearches(context, request, type, params)) {
+    const count = await visitMatches(context, search, 1, page => {
+      for (const match of page.matches) found.set(match.resource.id, match)
+      strays += page.strays
+    })
+    if (isFailure(count)) return count
+    if (count === 'too-many' || found.size > 1) return fail({ problem: 'multiple-matches', type })
+  }
+  const [match] = found.values()
   const narrowing = strays === 0 ? buildExactParams(type, request.access.filterFor(type, 's')) : undefined
   return {
     match: match && toVersion(type, match),
     ifNoneExist: narrowing && [...params, ...narrowing],
   }
+}
+
+/** A parameter finds only a part of a compartment, and no match may be missed. What others have costs no request. */
+async function listConditionSearches(
+  context: GatewayContext,
+  request: FhirRequest,
+  type: string,
+  params: Params,
+): Promise<readonly SearchRequest[]> {
+  const search = buildStrictSearch(request, type, params)
+  const filter = request.access.filterFor(type, 's')
+  const codes = listMembershipParameters(type, filter, await context.narrowing())
+  return codes?.map(memberBy => ({ ...search, memberBy })) ?? [search]
 }
 
 function toVersion(type: string, { resource, exact }: CheckedResource): StoredVersion {

@@ -6,6 +6,7 @@ import {
   buildExactParams,
   createSendable,
   isUnlimited,
+  listMembershipParameters,
   type Narrowing,
   narrow,
   narrowIncludes,
@@ -24,7 +25,7 @@ function sent(
   narrowing: Narrowing = 'parameter',
   compartment?: string,
 ): string {
-  const { path, params, isExact } = narrow(type, filter, narrowing, compartment)
+  const { path, params, isExact } = narrow(type, filter, narrowing, { compartment })
   return `${path}?${params.map(pair => pair.join('=')).join('&')}${isExact ? '' : ' *'}`
 }
 
@@ -106,8 +107,8 @@ describe('a limit to many values', () => {
     const to = (count: number) => [
       { patient: '1', query: [['code', Array(count).fill('x').join(',')] as const] },
     ]
-    assert.equal(narrow('Observation', to(200), 'parameter', undefined).isExact, true)
-    const wide = narrow('Observation', to(201), 'parameter', undefined)
+    assert.equal(narrow('Observation', to(200), 'parameter').isExact, true)
+    const wide = narrow('Observation', to(201), 'parameter')
     assert.deepEqual([wide.isExact, wide.params], [false, [['patient', 'Patient/1']]])
     assert.equal(buildExactParams('Observation', to(200))?.length, 2)
     assert.equal(buildExactParams('Observation', to(201)), undefined)
@@ -227,5 +228,28 @@ describe('buildExactParams', () => {
       ['Binary', [a]],
     ] as const)
       assert.equal(buildExactParams(type, filter), undefined)
+  })
+})
+
+describe('listMembershipParameters', () => {
+  it('names every parameter of the compartment, and none where one search finds it all', () => {
+    const by = (type: string, filter: AccessFilter, narrowing: Narrowing = 'parameter') =>
+      listMembershipParameters(type, filter, narrowing)
+    assert.deepEqual(by('Observation', [a]), ['patient', 'performer'])
+    assert.deepEqual(by('Observation', [{ panel }], 'compartment'), ['patient', 'performer'])
+    assert.deepEqual(by('Observation', [a, b], 'compartment'), ['patient', 'performer'])
+    assert.deepEqual(by('Condition', [a, { ...a, query: lab }]), ['patient', 'asserter'])
+    assert.deepEqual(by('Appointment', [a]), ['patient', 'actor'])
+    for (const filter of ['everything', [{}], [a, {}], [{ id: 'p' }]] as const)
+      assert.equal(by('Observation', filter), undefined)
+    assert.equal(by('Observation', [a], 'compartment'), undefined)
+    assert.equal(by('Patient', [a]), undefined)
+    assert.equal(by('Binary', [a]), undefined)
+  })
+
+  it('narrows by the parameter that it is given', () => {
+    assert.deepEqual(narrow('Observation', [a], 'compartment', { memberBy: 'performer' }), {
+      ...{ path: '/Observation', params: [['performer', 'Patient/a']], isExact: true },
+    })
   })
 })

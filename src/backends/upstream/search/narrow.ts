@@ -23,6 +23,14 @@ export type Narrowing = 'compartment' | 'parameter'
 // Not in the R4 CompartmentDefinition, or there with other parameters (PATIENT-2).
 const BY_PARAMETER: ReadonlySet<string> = new Set(['Patient', 'Binary', 'Device', 'Group', 'Task'])
 
+interface NarrowOptions {
+  /** The patient of a compartment search. */
+  readonly compartment?: string | undefined
+  readonly isSendable?: (param: Params[number]) => boolean
+  /** The parameter that finds the resources of the filter's patients, where it is not the usual one of the type. */
+  readonly memberBy?: string | undefined
+}
+
 /**
  * Expresses an access filter by search parameters as far as possible. The upstream may still find too much: several
  * constraints may have only their patients in common. Every entry of the response is checked.
@@ -31,20 +39,19 @@ export function narrow(
   type: string,
   filter: AccessFilter,
   narrowing: Narrowing,
-  compartment: string | undefined,
-  isSendable: (param: Params[number]) => boolean = () => true,
+  { compartment, isSendable = () => true, memberBy }: NarrowOptions = {},
 ): Narrowed {
   const patients = listPatients(filter)
   const wanted = filter === 'everything' ? [] : buildConstraintParams(type, filter)
   const params = wanted.filter(isSendable)
-  const inPath = narrowing === 'compartment' && !BY_PARAMETER.has(type)
+  const inPath = narrowing === 'compartment' && !BY_PARAMETER.has(type) && memberBy === undefined
   const [patient, another] = patients ?? []
   const single = another === undefined ? patient : undefined
   const pathPatient = inPath ? (compartment ?? single) : undefined
   const compartmentParams =
     pathPatient === undefined && compartment !== undefined ? buildMembershipParams(type, [compartment]) : []
   const isInPath = pathPatient !== undefined && pathPatient === single
-  const patientParams = patients && !isInPath ? buildMembershipParams(type, patients) : []
+  const patientParams = patients && !isInPath ? buildMembershipParams(type, patients, memberBy) : []
   const isLimited = patients ? isInPath || patientParams.length > 0 : coversFilter(type, filter)
   return {
     path: pathPatient === undefined ? `/${type}` : `/Patient/${pathPatient}/${type}`,
@@ -124,10 +131,13 @@ function coversFilter(type: string, filter: AccessFilter): boolean {
   return another ? type !== 'Patient' && filter.every(({ id }) => id !== undefined) : !constraint?.panel
 }
 
-export function buildMembershipParams(type: string, patients: readonly string[]): Params {
+export function buildMembershipParams(
+  type: string,
+  patients: readonly string[],
+  code = findMembershipParameter(type),
+): Params {
   if (patients.length === 0) return []
   if (type === 'Patient') return [['_id', patients.join(',')]]
-  const code = findMembershipParameter(type)
   return code === undefined ? [] : [[code, patients.map(it => `Patient/${it}`).join(',')]]
 }
 
@@ -137,6 +147,22 @@ function findMembershipParameter(type: string): string | undefined {
   if (members.length === 0) return undefined
   if (findSearchParameter(type, 'patient')?.type === 'reference') return 'patient'
   return members[0]
+}
+
+/** The parameters that together find the compartments of a filter's patients; undefined where one search finds all. */
+export function listMembershipParameters(
+  type: string,
+  filter: AccessFilter,
+  narrowing: Narrowing,
+): readonly string[] | undefined {
+  if (filter === 'everything' || filter.some(({ patient, panel }) => patient === undefined && !panel))
+    return undefined
+  const isInPath =
+    narrowing === 'compartment' && !BY_PARAMETER.has(type) && listPatients(filter)?.length === 1
+  const usual = findMembershipParameter(type)
+  if (isInPath || usual === undefined || type === 'Patient') return undefined
+  const others = listCompartmentParameters(type).filter(it => it !== usual)
+  return [usual, ...others.filter(it => usual !== 'patient' || it !== 'subject')]
 }
 
 /** The includes with targets that the caller may see, each limited to their types; a star is sent as it is. */

@@ -21,14 +21,7 @@ import { buildSearch, NO_CACHE, requireStrict, setCacheControl } from '../http/b
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { expandPanels } from '../membership/expand-panels.ts'
 import { findIncludes } from './includes.ts'
-import {
-  createSendable,
-  isUnlimited,
-  type Narrowed,
-  type Narrowing,
-  narrow,
-  narrowIncludes,
-} from './narrow.ts'
+import { createSendable, isUnlimited, type Narrowed, narrow, narrowIncludes } from './narrow.ts'
 import { PAGE_SIZE, type PageCheck } from './pages.ts'
 
 const OF_PATIENT = /^(?:patient|subject)(?::Patient)?$/
@@ -56,8 +49,8 @@ function findPatient(text: string, baseUrl: string): string | undefined {
 export interface SearchRequest extends FhirRequest<Search> {
   /** Something is decided by the result: every parameter is evaluated here, and none may be ignored. */
   readonly isStrict?: true
-  /** The search is the condition of a write: no match may be missed, so it is narrowed only where that is exact. */
-  readonly isCondition?: true
+  /** The parameter that finds the resources of the caller's patients, where it is not the usual one of the type. */
+  readonly memberBy?: string
 }
 
 /** The request to the upstream for a search, and the check of its response. */
@@ -154,23 +147,12 @@ async function narrowSearch(
   }
   const filter = access.filterFor(type, 's')
   const narrowing = await context.narrowing()
-  if (request.isCondition && !isOnePatient(filter, narrowing))
-    return filter.length === 0
-      ? undefined
-      : { path: `/${type}`, params: [], isExact: filter === 'everything' }
   const named = findNamedPatients(interaction, type, context.baseUrl)
   const expanded = await expandPanels(context, request, type, filter, named)
   if (expanded.length === 0) return undefined
   const { exactSearches } = await context.profile()
   const isSendable = exactSearches ? () => true : createSendable(type, interaction.params)
-  return narrow(type, expanded, narrowing, compartment, isSendable)
-}
-
-/** Whether a compartment path expresses the patient of a filter: a search parameter finds only a part of a compartment. */
-function isOnePatient(filter: AccessFilter, narrowing: Narrowing): boolean {
-  if (filter === 'everything' || narrowing !== 'compartment') return false
-  const [first, ...others] = filter
-  return first?.patient !== undefined && others.every(({ patient }) => patient === first.patient)
+  return narrow(type, expanded, narrowing, { compartment, isSendable, memberBy: request.memberBy })
 }
 
 /** Whether the caller's own parameters contain this one, with another form of the reference. */
