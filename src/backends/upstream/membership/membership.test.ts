@@ -50,6 +50,9 @@ describe('a panel of an organization', () => {
     assert.equal(idsOf(await fhir.as('north')(`GET Condition?subject=${ids}&_count=60`)).length, 51)
     assert.equal(listRequests().at(-2)?.split(',').length, 50)
     assert.equal(listRequests().at(-1), 'GET /Patient?_id=p50&_count=500')
+    forget()
+    await fhir.as('north')(`GET Condition?subject=${ids.slice(1)}&_count=60`)
+    assert(!listRequests().some(line => line.includes('_id=&')))
     respondWith({
       'Patient?_id=zoe': [managedBy('zoe', 'Organization/north')],
       'Condition/cz': condition('cz', 'zoe'),
