@@ -35,7 +35,7 @@ const QUICK = [
   'src/{smart,fhir,jwt,interceptor}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
   'src/fhir-api/{access/*,paging}.test.ts',
-  'src/backends/upstream/{membership,search}/{gather,named-patients,narrow,expand-panels,membership}.test.ts',
+  'src/backends/upstream/search/{gather,named-patients,narrow}.test.ts',
 ]
 
 /**
