@@ -44,7 +44,7 @@ const QUICK = [
  */
 const SLOW = [
   'src/fhir-api/**/*.test.ts',
-  'src/backends/sqlite/{conformance,search/paging}.test.ts',
+  'src/backends/sqlite/{conformance,search/access-condition,search/paging}.test.ts',
   'src/backends/upstream/hostile-*.test.ts',
   'src/backends/upstream/{membership,search}/*.test.ts',
   'test/{oracles,policy,attacks*}.test.ts',

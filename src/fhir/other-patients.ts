@@ -91,14 +91,15 @@ const CONDITIONAL = /^([A-Z][A-Za-z]+)\?/
 
 /**
  * The patient that a reference names. A reference to a Patient that cannot be resolved here (`Patient?…`, `Patient/%31`,
- * another server's) names an unknown patient; an identifier and a `urn:` name no patient of this server.
+ * another server's) names an unknown patient; an identifier, a `urn:` and a contained resource (`#p`) name no patient of this
+ * server.
  */
 function findPatient(reference: string, baseUrl: string): readonly string[] {
   const local = parseReference(reference, baseUrl)
   const type = local?.type ?? RESOURCE_URL.exec(reference)?.[1] ?? CONDITIONAL.exec(reference)?.[1]
   if (type !== undefined && type !== 'Patient') return []
   if (local) return [local.id]
-  return !reference.startsWith('urn:') && /patient/i.test(decodeAscii(reference)) ? [UNKNOWN_PATIENT] : []
+  return !/^(?:urn:|#)/.test(reference) && /patient/i.test(decodeAscii(reference)) ? [UNKNOWN_PATIENT] : []
 }
 
 function decodeAscii(text: string): string {

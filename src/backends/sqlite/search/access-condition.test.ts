@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type Access, type AccessFilter, fullAccess, type Panel } from '../../../smart/index.ts'
+import { condition, type Fhir, guardOf, idsOf, patient, startFhir } from '../testing/fhir.ts'
+
+const to = (reference: string) => ({ reference })
+const makeTeam = (id: string, of: string, status: string) => ({
+  ...{ resourceType: 'CareTeam', id, status, subject: to(`Patient/${of}`) },
+  participant: [{ member: to('Practitioner/kim') }],
+})
+const containing = (id: string, of: string, inner: string) =>
+  condition(id, of, { contained: [condition('i', inner)], evidence: [{ detail: [to('#i')] }] })
+const coded = { code: { text: 'Fever' } }
+
+const DATA = [
+  { resourceType: 'Organization', id: 'north', name: 'North' },
+  { resourceType: 'Practitioner', id: 'kim' },
+  patient('ann', { managingOrganization: to('Organization/north') }),
+  ...['bob', 'cat', 'dan'].map(id => patient(id)),
+  makeTeam('t', 'cat', 'active'),
+  makeTeam('u', 'dan', 'inactive'),
+  condition('a', 'ann', coded),
+  condition('b', 'bob'),
+  condition('c', 'cat'),
+  condition('d', 'dan'),
+  containing('aa', 'ann', 'ann'),
+  containing('ab', 'ann', 'bob'),
+]
+
+const makePanel = (more: Partial<Panel>): Panel => ({
+  ...{ patients: new Set(), organizations: [], careTeams: [] },
+  ...more,
+})
+const member = { type: 'Practitioner', id: 'kim' }
+
+/** The Conditions that a search finds under a filter. */
+const CASES: Readonly<Record<string, readonly [AccessFilter, found: string]>> = {
+  everything: ['everything', 'a,aa,ab,b,c,d'],
+  nothing: [[], ''],
+  'one patient': [[{ patient: 'ann' }], 'a,aa'],
+  'two patients': [[{ patient: 'ann' }, { patient: 'bob' }], 'a,aa,b'],
+  'one id': [[{ id: 'b' }], 'b'],
+  'one id of a patient': [[{ patient: 'ann', id: 'a' }], 'a'],
+  'one id of another patient': [[{ patient: 'ann', id: 'b' }], ''],
+  'a query': [[{ query: [['code:text', 'Fever']] }], 'a'],
+  'a query of a patient': [[{ patient: 'bob', query: [['code:text', 'Fever']] }], ''],
+  'a query that cannot be evaluated': [[{ patient: 'ann', query: [['patient.name', 'x']] }], ''],
+  'a patient, and a query': [[{ patient: 'bob' }, { query: [['code:text', 'Fever']] }], 'a,b'],
+  'a constraint of writes': [[{ patient: 'ann', exclusive: true }], ''],
+  'a panel of nobody': [[{ panel: makePanel({}) }], ''],
+  'a panel of a named patient': [[{ panel: makePanel({ patients: new Set(['bob']) }) }], 'b'],
+  'a panel of an organization': [[{ panel: makePanel({ organizations: ['north'] }) }], 'a,aa'],
+  'a panel of care teams': [[{ panel: makePanel({ careTeams: ['t', 'u'] }) }], 'c'],
+  'a panel of the care teams of a member': [[{ panel: makePanel({ member }) }], 'c'],
+  'a panel of two patients': [[{ panel: makePanel({ patients: new Set(['ann', 'bob']) }) }], 'a,aa,ab,b'],
+  'a panel with a query': [
+    [{ panel: makePanel({ patients: new Set(['ann', 'bob']) }), query: [['code:text', 'Fever']] }],
+    'a',
+  ],
+  'a patient on a panel': [
+    [{ patient: 'ann', panel: makePanel({ patients: new Set(['ann', 'bob']) }) }],
+    'a,aa',
+  ],
+}
+
+const accesses = Object.fromEntries(
+  Object.entries(CASES).map(([name, [filter]]): [string, Access] => [
+    name,
+    { filterFor: type => (type === 'Condition' ? filter : []) },
+  ]),
+)
+
+describe('a search under an access filter', () => {
+  let fhir: Fhir
+  before(async () => {
+    fhir = await startFhir({ guard: guardOf({ ...accesses, all: fullAccess }) })
+    for (const resource of DATA) {
+      const reply = await fhir.as('all')(`PUT ${resource.resourceType}/${resource.id}`, resource)
+      assert.equal(reply.status, 201, JSON.stringify(reply.body))
+    }
+  })
+  after(() => fhir.close())
+
+  for (const [name, [, found]] of Object.entries(CASES))
+    it(`finds ${found || 'nothing'} with ${name}`, async () => {
+      const reply = await fhir.as(name)('GET Condition?_total=accurate')
+      assert.equal(idsOf(reply).toSorted().join(), found)
+      assert.equal(reply.body.total, found === '' ? 0 : found.split(',').length)
+    })
+})
