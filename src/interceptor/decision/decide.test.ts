@@ -468,6 +468,12 @@ describe('decide', () => {
     assert(!decideRequest('GET /Patient/8', context).allowed)
   })
 
+  it('requires a system/ scope that names a type which changes how the server works', () => {
+    const text = 'Insufficient scope for POST on SearchParameter. Required: system/SearchParameter.c'
+    assert.equal(textOf('POST /SearchParameter', one('system/*.cruds')), text)
+    assert.equal(textOf('POST /SearchParameter', one('system/SearchParameter.c')), 'allowed')
+  })
+
   it('accepts any of several limits of a user', () => {
     const rights = { userFilter: () => [{ patient: '1' }, { patient: '2' }] }
     const context: Context = { scope: 'user/*.rs', fhirUser: 'Practitioner/p1', policy: rights }

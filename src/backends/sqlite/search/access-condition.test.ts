@@ -45,12 +45,14 @@ const CASES: Readonly<Record<string, readonly [AccessFilter, found: string]>> = 
   'a query': [[{ query: [['code:text', 'Fever']] }], 'a'],
   'a query of a patient': [[{ patient: 'bob', query: [['code:text', 'Fever']] }], ''],
   'a query that cannot be evaluated': [[{ patient: 'ann', query: [['patient.name', 'x']] }], ''],
+  'an unknown parameter': [[{ patient: 'ann', query: [['nonsense', 'x']] }], ''],
+  'a reverse chain': [[{ patient: 'ann', query: [['_has:Provenance:target:agent', 'x']] }], ''],
   'a patient, and a query': [[{ patient: 'bob' }, { query: [['code:text', 'Fever']] }], 'a,b'],
-  'a constraint of writes': [[{ patient: 'ann', exclusive: true }], ''],
   'a panel of nobody': [[{ panel: makePanel({}) }], ''],
   'a panel of a named patient': [[{ panel: makePanel({ patients: new Set(['bob']) }) }], 'b'],
   'a panel of an organization': [[{ panel: makePanel({ organizations: ['north'] }) }], 'a,aa'],
   'a panel of care teams': [[{ panel: makePanel({ careTeams: ['t', 'u'] }) }], 'c'],
+  'a panel of one care team': [[{ panel: makePanel({ careTeams: ['t'] }) }], 'c'],
   'a panel of the care teams of a member': [[{ panel: makePanel({ member }) }], 'c'],
   'a panel of two patients': [[{ panel: makePanel({ patients: new Set(['ann', 'bob']) }) }], 'a,aa,ab,b'],
   'a panel with a query': [
@@ -63,6 +65,8 @@ const CASES: Readonly<Record<string, readonly [AccessFilter, found: string]>> = 
   ],
 }
 
+const write: Access = { filterFor: () => [{ patient: 'ann', exclusive: true }] }
+
 const accesses = Object.fromEntries(
   Object.entries(CASES).map(([name, [filter]]): [string, Access] => [
     name,
@@ -70,10 +74,10 @@ const accesses = Object.fromEntries(
   ]),
 )
 
-describe('a search under an access filter', () => {
+describe('an access filter', () => {
   let fhir: Fhir
   before(async () => {
-    fhir = await startFhir({ guard: guardOf({ ...accesses, all: fullAccess }) })
+    fhir = await startFhir({ guard: guardOf({ ...accesses, write, all: fullAccess }) })
     for (const resource of DATA) {
       const reply = await fhir.as('all')(`PUT ${resource.resourceType}/${resource.id}`, resource)
       assert.equal(reply.status, 201, JSON.stringify(reply.body))
@@ -81,10 +85,18 @@ describe('a search under an access filter', () => {
   })
   after(() => fhir.close())
 
+  it('finds nothing by a constraint of writes', async () => {
+    assert.deepEqual(idsOf(await fhir.as('write')('GET Condition')), [])
+  })
+
   for (const [name, [, found]] of Object.entries(CASES))
-    it(`finds ${found || 'nothing'} with ${name}`, async () => {
+    it(`finds and reads ${found || 'nothing'} with ${name}`, async () => {
       const reply = await fhir.as(name)('GET Condition?_total=accurate')
       assert.equal(idsOf(reply).toSorted().join(), found)
+      for (const id of ['a', 'aa', 'ab', 'b', 'c', 'd']) {
+        const { status } = await fhir.as(name)(`GET Condition/${id}`)
+        assert.equal(status, found.split(',').includes(id) ? 200 : 403, id)
+      }
       assert.equal(reply.body.total, found === '' ? 0 : found.split(',').length)
     })
 })
