@@ -33,6 +33,7 @@ type UpstreamReason =
     }
   /** A create has replaced a resource that another client created at the same time. */
   | { readonly problem: 'overwritten'; readonly type: string; readonly id: string }
+  | { readonly problem: 'undeleted'; readonly type: string; readonly id: string }
   /** It cannot create a resource under an id of the caller without the risk of replacing another one. */
   | { readonly problem: 'unbound-create'; readonly type: string }
   /** It does not return the version, so that a write cannot depend on the content that was checked. */
@@ -102,6 +103,13 @@ function explain(failure: Failure): ErrorResponse {
         409,
         'conflict',
         `Cannot create ${failure.type}/${failure.id}: another client created it at the same time, and the upstream FHIR server has replaced it. The audit trail has a record of this`,
+      )
+    // The status of an uncertain outcome: the other entries are carried out.
+    case 'undeleted':
+      return createErrorResponse(
+        502,
+        'conflict',
+        `Cannot delete ${failure.type}/${failure.id}: it was changed at the same time, and the upstream FHIR server has carried out the transaction without this entry`,
       )
     case 'unbound-create':
       return {

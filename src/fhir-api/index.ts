@@ -6,7 +6,7 @@
 export { type AccessCache, createAccessCache } from './access/access-cache.ts'
 export { type AccessCheck, createAccessCheck, findWrittenPatients, seesAll } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
-export { parseConditionalReference } from './access/conditional-reference.ts'
+export { dependsOnTypeAlone, parseConditionalReference } from './access/conditional-reference.ts'
 export { findResource, type LookupContext } from './access/find-resource.ts'
 export type {
   Announcement,

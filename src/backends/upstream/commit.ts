@@ -98,6 +98,18 @@ async function findUndeleted(
   return current && !isFailure(current) && !current.deleted ? CHANGED : undefined
 }
 
+/** The same in a transaction, whose other entries cannot be undone. */
+async function findSpared(
+  context: GatewayContext,
+  request: FhirRequest,
+  write: VersionedWrite,
+): Promise<Failure | undefined> {
+  const undeleted = await findUndeleted(context, request, write)
+  return undeleted && write.kind === 'delete'
+    ? fail({ problem: 'undeleted', type: write.type, id: write.id })
+    : undefined
+}
+
 function toUpstreamRequest(
   { urls, baseUrl }: GatewayContext,
   request: FhirRequest,
@@ -198,7 +210,7 @@ async function commitTransaction(
       kind: isConflict(answer) ? 'conflict' : 'failed',
       ...locateFailure(toFailure(answer, request)),
     }
-  return readResponses(context, writes, answer)
+  return readResponses(context, request, writes, answer)
 }
 
 const ENTRY = /^Bundle\.entry\[(\d{1,4})\]/
@@ -254,6 +266,7 @@ function toEntry(
 
 async function readResponses(
   context: GatewayContext,
+  request: FhirRequest,
   writes: readonly VersionedWrite[],
   answer: UpstreamResponse,
 ): Promise<CommitResult> {
@@ -267,7 +280,7 @@ async function readResponses(
   const takeTurns = createTurns()
   for (const [at, write] of writes.entries()) {
     const result = describeEntry(context, write, entries[at])
-    const failure = findOverwritten(write, result)
+    const failure = findOverwritten(write, result) ?? (await findSpared(context, request, write))
     if (failure) return { kind: 'failed', failure, write: at }
     committed.push(result)
     await takeTurns()
@@ -280,6 +293,9 @@ const INCOMPLETE = fail({
   why: 'it did not answer every entry of a transaction',
 })
 
+// Some servers write a version where FHIR has an entity tag.
+const BARE_VERSION = /^[A-Za-z0-9.-]+$/
+
 /** The response to an entry as if it had been a request of its own. */
 function describeEntry(context: GatewayContext, write: VersionedWrite, entry: unknown): Committed {
   const { resource, response } = isRecord(entry) ? entry : {}
@@ -287,7 +303,7 @@ function describeEntry(context: GatewayContext, write: VersionedWrite, entry: un
   const headers = {
     'content-type': 'application/fhir+json',
     ...(typeof location === 'string' && { location: context.urls.toUpstream(location) }),
-    ...(typeof etag === 'string' && { etag }),
+    ...(typeof etag === 'string' && { etag: etag.replace(BARE_VERSION, 'W/"$&"') }),
     ...(typeof lastModified === 'string' && { 'last-modified': lastModified }),
   }
   const isCreated = typeof status === 'string' && status.startsWith('201')

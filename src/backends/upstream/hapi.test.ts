@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import { startGuardedFhir } from '../../../test/support/guarded-fhir.ts'
+import { ADMIN, startGuardedFhir } from '../../../test/support/guarded-fhir.ts'
 import { type Access, fullAccess, type Panel } from '../../smart/index.ts'
 import {
   BASE,
@@ -31,6 +31,7 @@ const guard = guardOf({
   bob: patientAccess('bob'),
   kim: { filterFor: type => (type === 'Practitioner' ? 'everything' : [{ panel }]) },
   several: { filterFor: () => [{ patient: 'ann' }, { patient: 'bob' }] },
+  conditions: { filterFor: type => (type === 'Condition' ? [{ patient: 'ann' }] : []) },
   recent: within(['date', 'ge2026']),
   since2000: within(['date', 'ge2000-01-01']),
 })
@@ -135,6 +136,29 @@ describe('in front of a server that answers searches from old results', () => {
     })
   }
 
+  it('a chain in a condition reveals nothing outside the access', async () => {
+    await all('PUT Practitioner/zoe', { resourceType: 'Practitioner', id: 'zoe', name: [{ family: 'Zoe' }] })
+    const about = condition('c', 'ann', { asserter: { reference: 'Practitioner/zoe' } })
+    await all('PUT Condition/c', about)
+    for (const name of ['Zoe', 'Other']) {
+      const condition = { 'if-none-exist': `asserter:Practitioner.name=${name}` }
+      const alone = await fhir.as('conditions')('POST Condition', unnamed(about), condition)
+      assert.equal(alone.status, 201, name)
+    }
+  })
+
+  it('a condition is sent only where the server decides it like the scope', async () => {
+    const seen = () => upstream.seen.findLast(it => it.method === 'POST')?.headers['if-none-exist']
+    const fresh = unnamed(observation('', 'ann', { effectiveDateTime: '2026-03-01', ...identified('1') }))
+    const create = (caller: string) =>
+      fhir.as(caller)('POST Observation', fresh, { 'if-none-exist': 'identifier=urn:test|1' })
+    assert.deepEqual([(await create('recent')).status, seen()], [201, undefined])
+    assert.equal((await create('recent')).status, 200)
+    await all('DELETE Observation?identifier=urn:test|1')
+    assert.equal((await create('ann')).status, 201)
+    assert.match(seen() ?? '', /^identifier=.*&patient=Patient%2Fann$/)
+  })
+
   it('a clinician sees the patient of a care team at once', async () => {
     assert.equal((await fhir.as('kim')('GET Patient/ann')).status, 403)
     const participant = [{ member: { reference: 'Practitioner/kim' } }]
@@ -218,6 +242,20 @@ describe('in front of a server that ignores conditions of a write', () => {
     assert.equal((await all('GET Condition/c')).status, 200)
   })
 
+  it('a transaction whose delete has spared a changed resource does not report success', async () => {
+    await all('PUT Condition/c', condition('c', 'ann'))
+    createBefore('POST', () => direct('Condition/c', condition('c', 'bob')))
+    const removal = { request: { method: 'DELETE', url: 'Condition/c' } }
+    const reply = await ann('POST ', bundle('transaction', removal, post(mine('beside'))))
+    assert.match(issueOf(reply), /^502 .*Condition\/c: it was changed at the same time/)
+    assert.equal((await all('GET Condition/c')).status, 200)
+  })
+
+  it('a transaction answers with entity tags', async () => {
+    const reply = await ann('POST ', bundle('transaction', post(mine('1'))))
+    assert.equal(reply.body.entry?.[0]?.response?.etag, 'W/"1"')
+  })
+
   it('a write that was not answered in time may have been carried out', async () => {
     upstream.pause()
     const reply = await ann('POST Condition', mine('late'))
@@ -297,6 +335,12 @@ describe('a resource that changes how the server works', () => {
       assert.equal((await guarded.ask('POST /SearchParameter', { scope }, parameter)).status, 403, scope)
     const named = { scope: 'system/SearchParameter.c', patient: null }
     assert.equal((await guarded.ask('POST /SearchParameter', named, parameter)).status, 201)
+    for (const type of ['batch', 'transaction']) {
+      const entry = { resource: parameter, request: { method: 'POST', url: 'Basic' } }
+      await guarded.ask('POST /', ADMIN, bundle(type, entry))
+      const found = await guarded.ask('GET /SearchParameter?_summary=count', ADMIN)
+      assert.equal(found.body.total, 1, type)
+    }
     await guarded.close()
   })
 })

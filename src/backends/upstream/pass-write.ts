@@ -74,12 +74,24 @@ function isWrite(request: FhirRequest): request is FhirRequest<Write> {
  */
 function isUnchecked(
   { isRecorded, baseUrl }: GatewayContext,
-  { interaction, access }: FhirRequest<Write>,
+  { interaction, access, body }: FhirRequest<Write>,
 ): boolean {
   if (isRecorded && hasFormerPatient(interaction)) return false
-  if (hasCondition(interaction, baseUrl)) return false
+  if (hasCondition(interaction, baseUrl) || hasOtherType(interaction, body)) return false
   const { permission } = WRITES[interaction.kind]
   return seesAll(access) && access.filterFor(interaction.type, permission) === 'everything'
+}
+
+/** Some servers create what a Bundle holds by the type of its content, and not by that of the URL. */
+function hasOtherType(interaction: Interaction, body: unknown): boolean {
+  switch (interaction.kind) {
+    case 'create':
+    case 'update':
+    case 'update-conditional':
+      return !isResource(body) || body.resourceType !== interaction.type
+    default:
+      return false
+  }
 }
 
 function hasFormerPatient(interaction: Interaction): boolean {
@@ -150,7 +162,10 @@ function isUncheckedBundle(bundle: FhirRequest, { baseUrl, isRecorded }: Gateway
     parsed.entries.every(entry => {
       const request = toEntryRequest(bundle, entry)
       if (isFailure(request) || (isRecorded && hasFormerPatient(request.interaction))) return false
-      return isUncheckedEntry(request.interaction, bundle.access, baseUrl)
+      return (
+        !hasOtherType(request.interaction, request.body) &&
+        isUncheckedEntry(request.interaction, bundle.access, baseUrl)
+      )
     })
   )
 }

@@ -16,18 +16,20 @@ export function parseConditionalReference(reference: string): ConditionalReferen
   return params && { type, params }
 }
 
-/**
- * Whether an upstream server may resolve a conditional reference: the caller may search all resources of the type, and
- * the parameters depend on nothing else. A chain depends on other resources, and so may a parameter that R4 does not define.
- */
+/** Whether parameters depend on the type alone. A chain depends on other resources, and so may a parameter that R4 does not define. */
+export function dependsOnTypeAlone(type: string, params: Params, baseUrl: string): boolean {
+  return params.every(
+    ([name, value]) => !['error', 'chain', 'has'].includes(parseSearch(type, name, value, baseUrl).kind),
+  )
+}
+
+/** Whether an upstream server may resolve a conditional reference: the caller may search all that it depends on. */
 export function isUnrestricted(
   { type, params }: ConditionalReference,
   access: Access,
   baseUrl: string,
 ): boolean {
-  const isOwn = ([name, value]: readonly [string, string]) =>
-    !['error', 'chain', 'has'].includes(parseSearch(type, name, value, baseUrl).kind)
-  return access.filterFor(type, 's') === 'everything' && params.every(isOwn)
+  return access.filterFor(type, 's') === 'everything' && dependsOnTypeAlone(type, params, baseUrl)
 }
 
 /**

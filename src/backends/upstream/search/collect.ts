@@ -2,6 +2,7 @@ import { fail, formatExact, type Params } from '../../../fhir/index.ts'
 import {
   type CollectLimit,
   type ConditionMatch,
+  dependsOnTypeAlone,
   type Failure,
   type FhirRequest,
   isFailure,
@@ -13,7 +14,7 @@ import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/failure.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { buildStrictSearch, visitMatches } from './chains.ts'
-import { buildExactParams, listMembershipParameters } from './narrow.ts'
+import { buildExactParams, createSendable, listMembershipParameters } from './narrow.ts'
 import { type CheckedResource, toEntry } from './pages.ts'
 import type { SearchRequest } from './plan.ts'
 
@@ -63,10 +64,9 @@ export async function findMatch(
     if (count === 'too-many' || found.size > 1) return fail({ problem: 'multiple-matches', type })
   }
   const [match] = found.values()
-  const narrowing = strays === 0 ? buildExactParams(type, request.access.filterFor(type, 's')) : undefined
   return {
     match: match && toVersion(type, match),
-    ifNoneExist: narrowing && [...params, ...narrowing],
+    ifNoneExist: strays === 0 ? await bindCondition(context, request, type, params) : undefined,
   }
 }
 
@@ -81,6 +81,27 @@ async function listConditionSearches(
   const filter = request.access.filterFor(type, 's')
   const codes = listMembershipParameters(type, filter, await context.narrowing())
   return codes?.map(memberBy => ({ ...search, memberBy })) ?? [search]
+}
+
+/**
+ * A condition within the caller's access that the upstream decides like the gateway; undefined where it could not. A chain
+ * would be evaluated without the access to its target.
+ */
+async function bindCondition(
+  { baseUrl, profile }: GatewayContext,
+  { access }: FhirRequest,
+  type: string,
+  params: Params,
+): Promise<Params | undefined> {
+  const narrowing = buildExactParams(type, access.filterFor(type, 's'))
+  if (!narrowing || !dependsOnTypeAlone(type, params, baseUrl)) return undefined
+  const condition = [...params, ...narrowing]
+  const isSendable = (param: Params[number]) =>
+    createSendable(
+      type,
+      condition.filter(it => it !== param),
+    )(param)
+  return (await profile()).exactSearches || condition.every(isSendable) ? condition : undefined
 }
 
 function toVersion(type: string, { resource, exact }: CheckedResource): StoredVersion {

@@ -12,6 +12,7 @@ import * as writes from './write-habits.ts'
  * request first, and its response last.
  */
 const HABITS = {
+  'bundles-create-by-content': writes.bundlesCreateByContent,
   'batches-send-entries': writes.batchesSendEntries,
   ...{ metadata: largeMetadata, 'no-compartments': searches.noCompartments },
   'pages-without-type': searches.pagesWithoutType,

@@ -101,6 +101,17 @@ export const deletesCascade: Habit = () => async (request, next) => {
   )
 }
 
+/** A Bundle creates resources by the type of their content, whatever the URL of the entry says. */
+export const bundlesCreateByContent: Habit = () => async (request, next) => {
+  if (request.method !== 'POST' || request.path !== '') return next(request)
+  return next(
+    mapEntries(request, entry => {
+      const type = entry.request?.method === 'POST' ? entry.resource?.resourceType : undefined
+      return typeof type === 'string' ? { ...entry, request: { ...entry.request, url: type } } : entry
+    }),
+  )
+}
+
 /** `If-Match` on `DELETE` is ignored; the response is 200 with an OperationOutcome. */
 export const deleteUnconditional: Habit = () => async (request, next) => {
   if (isTransaction(request)) return next(dropConditions(request, 'DELETE', 'ifMatch'))
