@@ -43,11 +43,11 @@ const QUICK = [
  * possible: `try-all.ts` cannot tell a second process that is slow from one that never answers.
  */
 const SLOW = [
-  'src/fhir-api/**/*.test.ts',
+  'src/{fhir-api,audit}/**/*.test.ts',
   'src/backends/sqlite/{conformance,search/access-condition,search/paging}.test.ts',
   'src/backends/upstream/hostile-*.test.ts',
   'src/backends/upstream/{membership,search}/*.test.ts',
-  'test/{oracles,policy,attacks*}.test.ts',
+  'test/{audit,oracles,policy,attacks*}.test.ts',
 ]
 
 const findTests = (patterns: readonly string[]) =>
