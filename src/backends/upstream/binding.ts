@@ -38,10 +38,8 @@ export function hasOverwritten(write: VersionedWrite, status: number, etag: stri
   const version = /^(?:W\/)?"(\d+)"$/.exec(etag ?? '')?.[1]
   // Some servers answer a create with 200, and have versions that are not numbers.
   if (version === undefined) return false
-  const deletion = getDeletion(write.before)
-  // A server that does not name the version of a deletion continues its count.
-  if (write.before && deletion === undefined) return status === 200
-  return Number(version) > (deletion ?? 0) + 1
+  // After a deletion servers continue the count, and HAPI skips a version if the resource has references.
+  return write.before ? status === 200 : Number(version) > 1
 }
 
 function getDeletion(before: StoredVersion | undefined): number | undefined {

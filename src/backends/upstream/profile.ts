@@ -9,7 +9,7 @@ export interface UpstreamProfile {
   readonly compartmentSearches: 'yes' | 'no' | 'as-stated'
   /**
    * The precondition of a PUT that must not overwrite: `If-None-Match: *` (RFC 9110), or `If-Match: W/"0"` in addition. A
-   * server that heeds `If-None-Match` refuses the second one for an absent resource. With `none`, a limited caller has to
+   * server that honours `If-None-Match` refuses the second one for an absent resource. With `none`, a limited caller has to
    * use POST.
    */
   readonly createOnlyPut: 'if-none-match' | 'if-match-zero' | 'none'

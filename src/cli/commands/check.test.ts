@@ -25,7 +25,7 @@ describe('sallyport check upstream', () => {
     const { exitCode, stdout, stderr } = await run(['--url', url, '--write'])
     assert.equal(exitCode, 0, stderr)
     assert.match(stdout, /^http:.*: Sallyport \d.*\n\nok +FHIR version +4\.0\.1\n/)
-    assert.match(stdout, /\nok +If-Match on PUT +heeded \(412\)\n/)
+    assert.match(stdout, /\nok +If-Match on PUT +honoured \(412\)\n/)
     assert.match(stdout, /\nsmart\.fhir\.upstream-profile +auto +auto\n/)
     assert.equal((await app.inject('/r4/Patient?_summary=count')).json().total, 0)
   })

@@ -71,7 +71,7 @@ async function checkMinimal(probe: Probe): Promise<Checked> {
   if (findId(response) === undefined) return { level: 'unsafe', result: 'the response does not name the id' }
   if (response.text !== '') return { level: 'ok', result: 'ignored: answered with the resource' }
   const hasType = response.headers['content-type'] !== undefined
-  return { level: 'ok', result: `heeded: no body, ${hasType ? 'a' : 'no'} Content-Type` }
+  return { level: 'ok', result: `honoured: no body, ${hasType ? 'a' : 'no'} Content-Type` }
 }
 
 async function checkStaleSearches(probe: Probe): Promise<Checked> {
@@ -98,14 +98,14 @@ async function checkIfMatch(probe: Probe, patient: Own): Promise<Checked> {
   if (patient.version === '') return { level: 'unsafe', result: 'there are no versions' }
   const stale = await makeStale(probe, patient)
   const response = await probe.put(patient.path, { ...PATIENT, gender: 'male' }, { 'if-match': stale })
-  if (isConflict(response)) return { level: 'ok', result: `heeded (${response.status})` }
+  if (isConflict(response)) return { level: 'ok', result: `honoured (${response.status})` }
   return { level: 'unsafe', result: `ignored (${response.status}): updates can be lost` }
 }
 
 async function checkIfNoneMatch(probe: Probe, { path }: Own): Promise<Checked> {
   const response = await probe.put(path, { ...PATIENT, gender: 'male' }, { 'if-none-match': '*' })
   if (isConflict(response) || response.status === 304)
-    return { level: 'ok', result: `heeded (${response.status})` }
+    return { level: 'ok', result: `honoured (${response.status})` }
   return { level: 'handled', result: `ignored (${response.status}): overwrites` }
 }
 
@@ -122,8 +122,11 @@ async function checkDelete(probe: Probe, patient: Own): Promise<Checked> {
   const own = await createOwn(probe, observationFor(patient))
   if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
   const response = await probe.remove(own.path, { 'if-match': 'W/"4711"' })
-  if (isConflict(response)) return { level: 'ok', result: `heeded (${response.status})` }
-  return { level: 'handled', result: `ignored (${response.status}): a change at the same time can be lost` }
+  if (isConflict(response)) return { level: 'ok', result: `honoured (${response.status})` }
+  return {
+    level: 'handled',
+    result: `ignored (${response.status}); the profile hapi sends a conditional delete, others can lose a concurrent change`,
+  }
 }
 
 async function checkIfNoneExist(probe: Probe): Promise<Checked> {
@@ -135,7 +138,7 @@ async function checkIfNoneExist(probe: Probe): Promise<Checked> {
   const result = `${first.status}, then ${second.status}`
   return second.status === 200
     ? { level: 'ok', result }
-    : { level: 'handled', result: `${result}: not heeded` }
+    : { level: 'handled', result: `${result}: not honoured` }
 }
 
 /** A transaction with a stale version must fail as a whole. */
@@ -145,7 +148,7 @@ async function checkTransaction(probe: Probe, patient: Own): Promise<Checked> {
   const response = await probe.transaction([{ resource, request }])
   if (isOk(response)) return { level: 'unsafe', result: `ignored (${response.status}): updates can be lost` }
   return isConflict(response)
-    ? { level: 'ok', result: `heeded (${response.status})` }
+    ? { level: 'ok', result: `honoured (${response.status})` }
     : { level: 'handled', result: `transactions are not supported (${response.status})` }
 }
 
@@ -161,7 +164,7 @@ async function checkConditionalCreate(probe: Probe): Promise<Checked> {
   const result = `${await send()}, then ${await send()}`
   return result === '201, then 200'
     ? { level: 'ok', result }
-    : { level: 'handled', result: `${result}: not heeded` }
+    : { level: 'handled', result: `${result}: not honoured` }
 }
 
 async function checkConditionalReference(probe: Probe): Promise<Checked> {
