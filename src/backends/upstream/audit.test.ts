@@ -33,7 +33,7 @@ describe('the audit trail of the gateway', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('has what was asked through it, allowed and refused', async () => {
+  it('records every request, allowed or refused', async () => {
     await fhir.as('all')('PUT Patient/juniper', { resourceType: 'Patient', id: 'juniper' })
     await fhir.as('all')('PUT Patient/ashlar', { resourceType: 'Patient', id: 'ashlar' })
     await fhir.as('juniper')('GET Patient/juniper')
@@ -54,7 +54,7 @@ describe('the audit trail of the gateway', () => {
     )
   })
 
-  it('is filed under whose data went through it', async () => {
+  it('is filed under the patients whose data it returned', async () => {
     const subject = { reference: 'Patient/ashlar' }
     await fhir.as('all')('PUT Condition/c2', { resourceType: 'Condition', id: 'c2', subject })
     for (const line of ['GET Condition/c2', 'GET Condition?_id=c2', 'GET Condition/c2/_history']) {
@@ -73,7 +73,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
   })
 
-  it('is filed under the former patient of a resource that a Bundle moves, whoever sends it', async () => {
+  it('is filed under the former patient of a resource that a Bundle moves, for every caller', async () => {
     const of = (id: string, patient: string) => ({
       ...{ resourceType: 'Condition', id, subject: { reference: `Patient/${patient}` } },
     })
@@ -91,7 +91,7 @@ describe('the audit trail of the gateway', () => {
       }
   })
 
-  it("files what is too long to be looked into as anybody's, and lets it pass by", async () => {
+  it('files a response that is too long to be checked under every patient, and streams it', async () => {
     const note = [{ text: 'x'.repeat(LIMIT) }]
     const short = { resourceType: 'Condition', id: 'short', subject: { reference: 'Patient/ashlar' } }
     assert.equal((await fhir.as('all')('PUT Condition/short', short)).status, 201)
@@ -106,7 +106,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await fhir.as('clinician')(`GET ${nextOf(first)}`)).status, 400)
   })
 
-  it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {
+  it('serves AuditEvents from its own store, never from the upstream, and refuses to write them', async () => {
     const { status, body } = await fhir.as('all')('GET AuditEvent?subtype=update')
     assert.equal(status, 200)
     assert.equal(body.total, 15)
@@ -115,7 +115,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await fhir.as('all')('POST AuditEvent', { resourceType: 'AuditEvent' })).status, 405)
   })
 
-  it('asks the upstream about the patients of events for who is limited to a panel', async () => {
+  it('asks the upstream about the patients of events for a caller limited to a panel', async () => {
     const seen = async () => (await fhir.as('member')('GET AuditEvent?_count=1000')).body
     assert.equal((await seen()).total, 0)
     const managingOrganization = { reference: 'Organization/north' }
@@ -148,7 +148,7 @@ describe('the audit trail of the gateway', () => {
     }
   })
 
-  it('lets nothing filter the upstream that cannot be announced', async () => {
+  it('sends no write that cannot be recorded first', async () => {
     const allow = await refuseRecords(store, { table: 'audit_intent' })
     const refused = await fhir.as('all')('PUT Patient/unsent', { resourceType: 'Patient', id: 'unsent' })
     await allow()
@@ -156,7 +156,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await fhir.as('all')('GET Patient/unsent')).status, 404)
   })
 
-  it('answers what the upstream answered when the completion must wait, and completes it later', async () => {
+  it('returns the response of the upstream if the record cannot be completed yet, and completes it later', async () => {
     const allow = await refuseRecords(store)
     const written = await fhir.as('all')('PUT Patient/sent', { resourceType: 'Patient', id: 'sent' })
     assert.equal(written.status, 201)

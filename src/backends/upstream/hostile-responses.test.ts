@@ -8,7 +8,7 @@ import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { all, ann, fhir, upstream } = await useHostileGateway()
 
-describe('a read that the upstream answers with something else', () => {
+describe('a read for which the upstream returns another resource', () => {
   const REPLIES: Readonly<Record<string, [body: unknown, expected: string]>> = {
     "another patient's": [condition('ca', 'bob'), NOT_WITHIN],
     'another id': [condition('other', 'ann'), BROKEN],
@@ -31,7 +31,7 @@ describe('a read that the upstream answers with something else', () => {
     assert.deepEqual(reply.body.entry?.[0]?.response, { status: '200 OK', etag: 'W/"1"' })
   })
 
-  it('is not told apart by status, body or requests from what is absent', async () => {
+  it('cannot be distinguished from an absent resource by status, body or number of requests', async () => {
     const shown: string[] = []
     for (const handler of [
       () => upstream.answerJson(condition('ca', 'bob')),
@@ -47,7 +47,7 @@ describe('a read that the upstream answers with something else', () => {
   })
 })
 
-describe('an id for which the upstream gives nothing that can be judged', () => {
+describe('an id for which the upstream returns nothing that can be checked', () => {
   const ODD: Readonly<Record<string, (response: import('node:http').ServerResponse) => void>> = {
     'raw content': it => it.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF'),
     XML: it => it.writeHead(200, { 'content-type': 'application/fhir+xml' }).end('<Condition/>'),
@@ -190,7 +190,7 @@ describe('a broken upstream', () => {
 })
 
 describe('a read of the same bytes', () => {
-  it('is judged anew for everybody who asks, and when the bytes are others', async () => {
+  it('is checked again for every caller, and if the bytes change', async () => {
     upstream.answerJson(condition('ca', 'ann'))
     for (let at = 0; at < 3; at++) assert.equal((await ann('GET Condition/ca')).status, 200)
     assert.equal(issueOf(await fhir.as('bob')('GET Condition/ca')), NOT_WITHIN)
@@ -200,7 +200,7 @@ describe('a read of the same bytes', () => {
     assert.equal((await fhir.as('bob')('GET Condition/ca')).status, 200)
   })
 
-  it('is no pass for what is not JSON', async () => {
+  it('gives no access to content that is not JSON', async () => {
     const body = JSON.stringify(condition('cc', 'ann'))
     upstream.answer((_request, response) =>
       response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body),
@@ -212,7 +212,7 @@ describe('a read of the same bytes', () => {
     assert.equal(issueOf(await ann('GET Condition/cc')), BROKEN)
   })
 
-  it('has the version that it came with', async () => {
+  it('has the version of its response', async () => {
     const first = { ...condition('cd', 'ann'), meta: { versionId: '7', lastUpdated: '2026-01-02T03:04:05Z' } }
     upstream.answerJson(first)
     const replies = [await ann('GET Condition/cd'), await ann('GET Condition/cd')]
@@ -223,7 +223,7 @@ describe('a read of the same bytes', () => {
   })
 })
 
-describe('a page that is too large to be looked into', () => {
+describe('a page that is too large to be checked', () => {
   const large = condition('large', 'ann', { note: [{ text: 'x'.repeat(100_000) }] })
   const some = ['a', 'b', 'c'].map(id => condition(id, 'ann', { note: [{ text: 'x'.repeat(30_000) }] }))
 
@@ -263,12 +263,12 @@ describe('a page that is too large to be looked into', () => {
       assert.deepEqual(await everyPage(path), ['a', 'b', 'c', 'd'])
     })
 
-  it('leaves out the one resource that cannot be judged, for who may not see everything', async () => {
+  it('leaves out the one resource that cannot be checked, for a limited caller', async () => {
     serve([condition('first', 'ann'), large, ...some])
     assert.deepEqual(await everyPage('Condition'), ['first', 'a', 'b', 'c'])
   })
 
-  it('is a problem where the upstream heeds no _count', async () => {
+  it('causes an error if the upstream ignores _count', async () => {
     serve([condition('first', 'ann'), large], false)
     const text =
       '400 too-costly: Cannot use a page of the upstream FHIR server, even with _count=1: it is larger than 100000 bytes'

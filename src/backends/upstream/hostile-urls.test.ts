@@ -6,8 +6,8 @@ import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { all, ann, fhir, upstream } = await useHostileGateway()
 
-describe('what goes to the upstream', () => {
-  it('is neither the token nor the cookies nor the forwarding headers of the caller', async () => {
+describe('a request to the upstream', () => {
+  it('contains neither the token nor the cookies nor the forwarding headers of the caller', async () => {
     upstream.answerJson(condition('ca', 'ann'))
     await ann('GET Condition/ca', undefined, {
       cookie: 'a=b',
@@ -31,7 +31,7 @@ describe('what goes to the upstream', () => {
     assert.equal(headers['x-request-id'], 'my-request')
   })
 
-  it('is what was judged: of a name that stands twice the last one, and decimals with all digits', async () => {
+  it('contains the checked content: the last of repeated names, and decimals with all digits', async () => {
     upstream.answerJson(observation('new', 'ann'), 201)
     const { id: _, ...mine } = observation('x', 'ann', { valueQuantity: { value: 1 } })
     const text = JSON.stringify(mine).replace('"value":1', '"value":1.50')
@@ -53,7 +53,7 @@ describe('what goes to the upstream', () => {
     assert.equal(identifier[0].system, `${upstream.url}/ids`)
   })
 
-  it('is never tried twice where it may have been done', async () => {
+  it('is never repeated if it may have been performed', async () => {
     upstream.answer((_request, response) => response.destroy())
     const before = upstream.seen.length
     assert.equal((await all('POST Condition', condition('x', 'ann'))).status, 503)
@@ -63,8 +63,8 @@ describe('what goes to the upstream', () => {
   })
 })
 
-describe('urls of the upstream', () => {
-  it('are nowhere in an answer: location, links, references, narrative, escaped or not', async () => {
+describe('URLs of the upstream', () => {
+  it('appear nowhere in a response: location, links, references, narrative, escaped or not', async () => {
     const resource = patient('ann', {
       text: { status: 'generated', div: `<div><a href="${upstream.url}/Patient/ann">x</a></div>` },
       managingOrganization: { reference: `${upstream.url}/Organization/1` },
@@ -89,7 +89,7 @@ describe('urls of the upstream', () => {
     }
   })
 
-  it('are ours in Location, whichever way the upstream writes it', async () => {
+  it('are replaced in Location, in whatever form the upstream writes it', async () => {
     const path = new URL(upstream.url).pathname
     for (const location of [
       `${upstream.url}/Condition/n/_history/1`,
@@ -104,7 +104,7 @@ describe('urls of the upstream', () => {
     assert.equal((await ann('POST Condition', condition('x', 'ann'))).headers.location, undefined)
   })
 
-  it('are replaced in what passes by, wherever it is cut', async () => {
+  it('are replaced in a streamed response, wherever its chunks end', async () => {
     const many = Array.from({ length: 200 }, (_, at) =>
       condition(`c${at}`, 'ann', {
         subject: { reference: `${upstream.url}/Patient/ann` },
@@ -123,8 +123,8 @@ describe('urls of the upstream', () => {
   })
 })
 
-describe('what is kept elsewhere', () => {
-  it('is never taken from the upstream', async () => {
+describe('a type that is stored elsewhere', () => {
+  it('is never read from the upstream', async () => {
     upstream.answerJson(searchset([{ resourceType: 'AuditEvent', id: 'a' }, patient('ann')]))
     const before = upstream.seen.length
     for (const line of [
@@ -203,7 +203,7 @@ describe('a Binary without securityContext', () => {
     }
   })
 
-  it('is not taken by an address of the upstream, which would come back as ours', async () => {
+  it("is not accepted under a URL of the upstream, which would be replaced by the gateway's", async () => {
     holds(binary(early))
     for (const url of ['Binary/b', `${upstream.url}/Binary/b`, `${BASE}/Binary/b`]) {
       const before = upstream.seen.length

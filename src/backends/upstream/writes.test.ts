@@ -8,7 +8,7 @@ import { startGateway } from './testing/start-gateway.ts'
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const guard = guardOf({ ann: exclusive })
 
-describe('a write that somebody else gets ahead of', () => {
+describe('a write that another write precedes', () => {
   let upstream: HostileUpstream
   let ann: Fhir
   before(async () => {
@@ -36,14 +36,14 @@ describe('a write that somebody else gets ahead of', () => {
   }
   const puts = () => upstream.seen.filter(it => it.line.startsWith('PUT')).length
 
-  it('is judged anew, and done when it is still within reach', async () => {
+  it('is checked again, and performed if it is still within the grant', async () => {
     moving(['ann', 'ann', 'ann'])
     const before = puts()
     assert.equal((await ann('PUT Condition/c', condition('c', 'ann'))).status, 200)
     assert(puts() - before > 1)
   })
 
-  it('is judged anew when it is a deletion without a version', async () => {
+  it('is checked again if it is a delete without a version', async () => {
     moving(['ann', 'ann', 'ann'])
     assert.equal((await ann('DELETE Condition/c')).status, 204)
     moving(['ann', 'ann', 'ann'])
@@ -52,7 +52,7 @@ describe('a write that somebody else gets ahead of', () => {
     assert.equal(issueOf(await ann('DELETE Condition/c')), NOT_WITHIN)
   })
 
-  it('does not bring back the match of a condition that was deleted meanwhile', async () => {
+  it('does not re-create the match of a condition that has been deleted', async () => {
     upstream.answer((request, response) => {
       const resource = condition('c', 'ann', { identifier: [{ value: '1' }] })
       if (request.url?.includes('identifier='))
@@ -65,12 +65,12 @@ describe('a write that somebody else gets ahead of', () => {
     assert.equal(puts(), before)
   })
 
-  it('is refused when it has gone to another patient meanwhile', async () => {
+  it('is refused if the resource has been moved to another patient', async () => {
     moving(['ann', 'bob'])
     assert.equal(issueOf(await ann('PUT Condition/c', condition('c', 'ann'))), NOT_WITHIN)
   })
 
-  it('is not tried again where the caller named the version', async () => {
+  it('is not repeated if the caller named the version', async () => {
     moving(['ann', 'ann', 'ann', 'ann'])
     const before = puts()
     const reply = await ann('PUT Condition/c', condition('c', 'ann'), { 'if-match': 'W/"1"' })
@@ -111,7 +111,7 @@ describe('a write that somebody else gets ahead of', () => {
     assert.equal(upstream.seen.length, before)
   })
 
-  it('is not done at all where the upstream has no versions', async () => {
+  it('is refused if the upstream has no versions', async () => {
     upstream.answerJson(condition('c', 'ann'))
     const before = puts()
     assert.equal((await ann('PUT Condition/c', condition('c', 'ann'))).status, 501)

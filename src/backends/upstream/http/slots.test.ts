@@ -23,7 +23,7 @@ describe('openSlots', () => {
     assert.equal(typeof others.take(callerOf('b'), 1_000), 'function')
   })
 
-  it('serves what waits in turns, one of each grant', async () => {
+  it('serves waiting requests in turn, one of each grant', async () => {
     const slots = createSlots(1, 1, createDeadlines())
     const first = slots.take(callerOf('a'), 1_000)
     assert.ok(typeof first === 'function')
@@ -50,7 +50,7 @@ describe('openSlots', () => {
     assert.equal(typeof (await staying), 'function')
   })
 
-  it('refuses at once where too many of a grant wait', () => {
+  it('refuses at once if too many requests of a grant wait', () => {
     const slots = createSlots(1, 1, createDeadlines())
     const taken = Array.from({ length: UPSTREAM_WAITING_PER_GRANT + 2 }, () =>
       slots.take(callerOf('a'), 1_000),
@@ -87,7 +87,7 @@ describe('a grant that holds all the connections that it may', () => {
     await upstream.close()
   })
 
-  it('leaves the others theirs; what it was answered is never sent; /readyz stays good', async () => {
+  it('leaves connections to others, sends no request that has timed out, and keeps /readyz ready', async () => {
     const puts = () => upstream.seen.filter(it => it.line.startsWith('PUT')).length
     const slow = Array.from({ length: 30 }, () => fhir.as('slow')('GET Condition?code=x'))
     const sent = fhir.as('slow')('PUT Condition/c', condition('c', 'ann')).then(puts)

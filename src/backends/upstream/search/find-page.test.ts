@@ -68,22 +68,22 @@ async function pagesOf(line: string): Promise<readonly Reply[]> {
 
 const idsIn = (replies: readonly Reply[]) => replies.map(reply => idsOf(reply).join(' '))
 
-describe('a search that cannot be told to the upstream', () => {
-  it('has full pages of what may be seen, in the order of the upstream', async () => {
+describe('a search that the upstream cannot express', () => {
+  it('has full pages of resources within the grant, in the order of the upstream', async () => {
     holds(['xlxxv', 'xxxxx', 'lvl', 'x'])
     assert.deepEqual(idsIn(await pagesOf('GET Observation?_count=2')), ['l01 v04', 'l20 v21', 'l22'])
     assert.deepEqual(idsIn(await pagesOf('GET Observation?_count=3')), ['l01 v04 l20', 'v21 l22'])
     assert.deepEqual(idsIn(await pagesOf('GET Observation')), ['l01 v04 l20 v21 l22'])
   })
 
-  it('asks for many at once, however few are to be shown', async () => {
+  it('requests many resources at once, however small the page is', async () => {
     holds(['l'])
     await fhir.as('either')('GET Observation?_count=1&code=y')
     const line = decodeURIComponent(upstream.seen.at(-1)?.line ?? '')
     assert.equal(line, 'GET /up/Observation?code=y&_count=100&patient=Patient/ann')
   })
 
-  it('tells by no link or total what is left out', async () => {
+  it('reveals by no link or total which resources are left out', async () => {
     const told = async (pages: readonly string[]) => {
       holds(pages)
       const { body } = await fhir.as('either')('GET Observation?_count=1')
@@ -96,7 +96,7 @@ describe('a search that cannot be told to the upstream', () => {
     assert.deepEqual(await told(['xx', 'lx', 'v']), [undefined, ['self', 'next'], 1])
   })
 
-  it('ends with a clear word where there is no end of what is left out', async () => {
+  it('ends with a clear error if too many resources are left out', async () => {
     const link = [{ relation: 'next', url: `${upstream.url}/Observation?more` }]
     upstream.answerJson(searchset([of('other', 'x')], { link }))
     const before = upstream.seen.length
@@ -105,7 +105,7 @@ describe('a search that cannot be told to the upstream', () => {
     assert.equal(upstream.seen.length - before, 50)
   })
 
-  it('shows what is included by what is shown, and nothing else', async () => {
+  it('returns only includes of returned matches', async () => {
     const included = (id: string) => ({ resourceType: 'Practitioner', id })
     const shown = (id: string, by: string) => ({
       ...of('lab', id),
@@ -172,7 +172,7 @@ describe('a search over several types', () => {
   })
 })
 
-describe('a page that is longer than any asked for', () => {
+describe('a page that is longer than requested', () => {
   it('is too much, and no mistake of ours', async () => {
     // More than a function takes as arguments.
     const entry = Array(130_000).fill(
@@ -187,7 +187,7 @@ describe('a page that is longer than any asked for', () => {
 })
 
 describe('$everything', () => {
-  it('has pages of its own, by which what is left out cannot be counted', async () => {
+  it('has its own pages, by which resources that are left out cannot be counted', async () => {
     const told = async (pages: readonly string[], query = '?_count=2') => {
       holds(pages)
       const { body, status } = await fhir.as('chart')(`GET Patient/ann/$everything${query}`)
