@@ -187,6 +187,21 @@ describe('a page that is longer than requested', () => {
 })
 
 describe('$everything', () => {
+  it('takes one read and one request, with a list of types only if the caller may not see every type of a record', async () => {
+    holds(['l'])
+    const findRequests = async (caller: string) => {
+      const from = upstream.seen.length
+      assert.equal((await fhir.as(caller)('GET Patient/ann/$everything')).body.total, 1)
+      return upstream.seen.slice(from).map(it => decodeURIComponent(it.line))
+    }
+    const read = 'GET /up/Patient/ann'
+    assert.deepEqual(await findRequests('ann'), [read, `${read}/$everything?_count=100`])
+    assert.deepEqual(await findRequests('chart'), [
+      read,
+      `${read}/$everything?_count=100&_type=Observation,Patient`,
+    ])
+  })
+
   it('has its own pages, by which resources that are left out cannot be counted', async () => {
     const told = async (pages: readonly string[], query = '?_count=2') => {
       holds(pages)
