@@ -39,25 +39,25 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/Binary.r', 'Binary', 'r'), [{ patient: '1' }])
   })
 
-  it('wants a write to be about no other patient', () => {
+  it('refuses a write that names another patient', () => {
     for (const permission of ['c', 'u', 'd'] as const)
       assert.deepEqual(filter('patient/*.cruds', 'Condition', permission), [
         { patient: '1', exclusive: true },
       ])
   })
 
-  it('reaches nothing by patient/ without a patient', () => {
+  it('grants nothing by patient/ scopes without a patient', () => {
     for (const type of ['Condition', 'Patient', 'Practitioner'])
       assert.deepEqual(filter('patient/*.cruds', type, 'r', {}), [])
     assert.deepEqual(filter('patient/Patient.c', 'Patient', 'c', {}), [])
   })
 
-  it('reaches nothing by user/ without a fhirUser, and all with one', () => {
+  it('grants all data by user/ scopes with a fhirUser, and nothing without one', () => {
     assert.deepEqual(filter('user/*.cruds', 'Condition', 'r', { patient: '1' }), [])
     assert.equal(filter('user/*.cruds', 'Condition', 'd', { fhirUser: user }), 'everything')
   })
 
-  it('reads and searches what is shared by nature under patient/, and never writes it', () => {
+  it('permits reads and searches of shared types under patient/ scopes, and no writes', () => {
     for (const type of [
       'Practitioner',
       'PractitionerRole',
@@ -74,7 +74,7 @@ describe('computeAccess', () => {
     }
   })
 
-  it('reads and searches conformance resources, which hold no patient data, under patient/', () => {
+  it('permits reads and searches of conformance resources, which hold no patient data, under patient/ scopes', () => {
     for (const type of [
       'CapabilityStatement',
       'CodeSystem',
@@ -101,7 +101,7 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/*.rs', 'QuestionnaireResponse', 'r'), [{ patient: '1' }])
   })
 
-  it('reaches nothing of other types outside the compartment, Group included', () => {
+  it('grants nothing of other types outside the compartment, including Group', () => {
     for (const type of [
       'Group',
       'ImplementationGuide',
@@ -115,12 +115,12 @@ describe('computeAccess', () => {
         assert.deepEqual(filter('patient/*.cruds', type, permission), [], type)
   })
 
-  it('lets patient/Patient.c create a Patient, and write only its own', () => {
+  it('permits creating a Patient by patient/Patient.c, and updating only the patient of the token', () => {
     assert.deepEqual(filter('patient/Patient.c', 'Patient', 'c'), [{ refersTo: '1' }])
     assert.deepEqual(filter('patient/Patient.cruds', 'Patient', 'u'), [{ patient: '1', exclusive: true }])
   })
 
-  it('gives write access to a protected type only by a system/ scope that names it', () => {
+  it('grants write access to a protected type only by a system/ scope that names the type', () => {
     const by = { fhirUser: user }
     for (const permission of ['c', 'u', 'd'] as const) {
       for (const scope of ['user/*.cruds', 'system/*.cruds', 'user/SearchParameter.cruds'])
@@ -135,14 +135,14 @@ describe('computeAccess', () => {
     )
   })
 
-  it('lets a token read its own user resource, and only read it', () => {
+  it('permits a read of the user’s own resource, and no other interaction with it', () => {
     assert.deepEqual(filter('openid', 'Practitioner', 'r', { fhirUser: user }), [{ id: 'p1' }])
     for (const permission of ['c', 'u', 'd', 's'] as const)
       assert.deepEqual(filter('openid', 'Practitioner', permission, { fhirUser: user }), [])
     assert.deepEqual(filter('openid', 'Patient', 'r', { fhirUser: user }), [])
   })
 
-  it('searches by r alone, or by s alone, as it is set', () => {
+  it('permits a search by r or by s, according to the setting', () => {
     const smart: EnforcementPolicy = { ...policy, searchPermission: 's' }
     assert.deepEqual(filter('patient/Condition.r', 'Condition', 's'), [{ patient: '1' }])
     assert.deepEqual(filter('patient/Condition.s', 'Condition', 's'), [])
@@ -154,7 +154,7 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/Condition.s', 'Condition', 'r', { patient: '1' }, smart), [])
   })
 
-  it('honours only the contexts that are set, but the portal its user/ scopes', () => {
+  it('honours only the configured contexts, and user/ scopes of the portal', () => {
     const narrow: EnforcementPolicy = { ...policy, contexts: ['patient'] }
     assert.deepEqual(filter('user/*.rs system/*.rs', 'Patient', 'r', { fhirUser: user }, narrow), [])
     const portal = { fhirUser: user, clientId: 'sallyport-portal' }
@@ -162,7 +162,7 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('system/Patient.rs', 'Patient', 's', portal, narrow), [])
   })
 
-  it('joins granular scopes by or, and their parameters by and', () => {
+  it('combines granular scopes with OR, and the parameters of one scope with AND', () => {
     assert.deepEqual(
       filter(
         'patient/Observation.rs?category=a&status=final patient/Observation.rs?code=b',
@@ -185,7 +185,7 @@ describe('computeAccess', () => {
     ])
   })
 
-  it('is not narrowed by a granular scope beside an unrestricted one, in either order', () => {
+  it('ignores a granular scope beside an unrestricted one, in either order', () => {
     for (const scope of [
       'patient/Observation.rs patient/Observation.rs?category=a',
       'patient/Observation.rs?category=a patient/Observation.rs',
@@ -200,7 +200,7 @@ describe('computeAccess', () => {
     )
   })
 
-  it('gains nothing by a parameter that cannot be evaluated', () => {
+  it('grants nothing by a search parameter that cannot be evaluated', () => {
     for (const query of [
       'foo=a',
       'category=a&foo=b',
@@ -219,7 +219,7 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/*.rs?category=a', 'Immunization', 'r'), [])
   })
 
-  it('keeps a user within the rights that the policy gives', () => {
+  it('limits a user to the rights that the policy gives', () => {
     const rights: EnforcementPolicy = {
       ...policy,
       userFilter: ({ id }, type) => (id === 'p1' && type === 'Condition' ? [{ patient: '7' }] : []),
@@ -240,7 +240,7 @@ describe('satisfies', () => {
     satisfies(resource, constraints, fhirBaseUrl)
   const condition = (reference: string) => ({ resourceType: 'Condition', subject: { reference } })
 
-  it('takes the patient and the compartment, however the reference is written', () => {
+  it('accepts the patient and the compartment, whatever form the reference has', () => {
     assert(within({ resourceType: 'Patient', id: '1' }))
     assert(!within({ resourceType: 'Patient', id: '2' }))
     for (const reference of ['Patient/1', 'Patient/1/_history/3', `${fhirBaseUrl}/Patient/1`])
@@ -258,10 +258,10 @@ describe('satisfies', () => {
     '1',
     '',
   ])
-    it(`does not take ${reference || 'an empty text'} for Patient/1`, () =>
+    it(`does not read ${reference || 'an empty text'} as a reference to Patient/1`, () =>
       assert(!within(condition(reference))))
 
-  it('is not fooled by references that confer nothing', () => {
+  it('ignores references that do not put a resource into the compartment', () => {
     assert(
       !within({
         resourceType: 'Observation',
@@ -288,14 +288,14 @@ describe('satisfies', () => {
     )
   })
 
-  it('knows Device by patient and Binary by securityContext', () => {
+  it('finds the patient of a Device in patient and of a Binary in securityContext', () => {
     assert(within({ resourceType: 'Device', patient: { reference: 'Patient/1' } }))
     assert(!within({ resourceType: 'Device' }))
     assert(within({ resourceType: 'Binary', securityContext: { reference: 'Patient/1' } }))
     assert(!within({ resourceType: 'Binary', securityContext: { reference: 'Patient/2' } }))
   })
 
-  it('reads what is of two patients, and does not write it', () => {
+  it('permits a read of a resource of two patients, and no write', () => {
     const actors = (...references: string[]) => ({
       resourceType: 'Appointment',
       participant: references.map(reference => ({ actor: { reference } })),
@@ -317,7 +317,7 @@ describe('satisfies', () => {
       assert(within(actors('Patient/1', other), write), other)
   })
 
-  it('wants every parameter of a constraint, and any constraint of a reach', () => {
+  it('requires every parameter of a constraint, and one constraint of the filter', () => {
     const observation = (status: string, code: string) => ({
       resourceType: 'Observation',
       status,
@@ -342,7 +342,7 @@ describe('satisfies', () => {
     assert(!within(observation('final', 'lab'), [{ query: [['foo', 'x']] }]))
   })
 
-  it('takes everything, nothing, and one id', () => {
+  it('supports full access, no access, and access to one id', () => {
     const practitioner = { resourceType: 'Practitioner', id: 'p1' }
     assert(within(practitioner, 'everything'))
     assert(!within(practitioner, []))
@@ -366,7 +366,7 @@ describe('grantsBinary', () => {
   }
   const both = { Binary: [{ patient: '1' }], DocumentReference: [{ patient: '1' }] }
 
-  it('needs both types of one patient', () => {
+  it('requires access to Binary and to DocumentReference for the same patient', () => {
     assert.equal(test(both), true)
     assert.equal(test({ ...both, DocumentReference: 'everything' }), true)
     assert.equal(test({ Binary: both.Binary }), false)
@@ -376,7 +376,7 @@ describe('grantsBinary', () => {
     assert.equal(test(both, { ...document, content: [{ attachment: { url: 'Binary/c' } }] }), false)
   })
 
-  it('heeds filters: on the document by its content, and those on Binaries let nothing through', () => {
+  it('applies search constraints to the document, and refuses a Binary under search constraints', () => {
     const filtered = (query: string) => ({ patient: '1', query: [['category:text', query]] as const })
     assert.equal(test({ ...both, DocumentReference: [filtered('x')] }), true)
     assert.equal(test({ ...both, DocumentReference: [filtered('y')] }), false)
@@ -385,7 +385,7 @@ describe('grantsBinary', () => {
     assert.equal(test({ ...both, Binary: [{ id: 'd' }] }), false)
   })
 
-  it('takes all Binaries, or those of a panel', () => {
+  it('accepts access to all Binaries, or to those of a panel', () => {
     const panel = (id: string) => ({ patients: new Set([id]), organizations: [], careTeams: [] })
     assert.equal(test({ ...both, Binary: 'everything' }), true)
     assert.equal(test({ ...both, Binary: [{ panel: panel('1') }] }), true)

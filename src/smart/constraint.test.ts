@@ -23,7 +23,7 @@ const [north, south] = [makePanel('1'), makePanel('2')]
 const filter = { query: lab.query ?? [] }
 
 describe('uniteConstraints', () => {
-  it('is everything when one constraint leaves nothing out', () => {
+  it('returns full access if one constraint is empty', () => {
     assert.equal(uniteConstraints([{ patient: '1' }, {}, { id: 'a' }]), 'everything')
     assert.deepEqual(uniteConstraints([]), [])
   })
@@ -44,7 +44,7 @@ describe('uniteConstraints', () => {
     ['a filter and a narrower one', [finalLab, lab], [1]],
     ['different values of a filter', [lab, { patient: '1', query: [['category', 'vital']] }], [0, 1]],
     ['the same value of different filters', [lab, { patient: '1', query: [['code', 'lab']] }], [0, 1]],
-    ['a filter of everybody, and of one patient', [lab, { query: [['category', 'lab']] }], [1]],
+    ['a filter of all patients, and of one patient', [lab, { query: [['category', 'lab']] }], [1]],
     ['the same twice', [lab, { ...lab }], [0]],
     [
       'a patient alone, and that patient with others',
@@ -53,7 +53,7 @@ describe('uniteConstraints', () => {
     ],
   ]
   for (const [name, constraints, kept] of KEPT)
-    it(`keeps what is needed of ${name}, in either order`, () => {
+    it(`keeps the necessary constraints of ${name}, in either order`, () => {
       const expected = kept.map(at => constraints[at])
       assert.deepEqual(uniteConstraints(constraints), expected)
       const turned = uniteConstraints(constraints.toReversed())
@@ -63,7 +63,7 @@ describe('uniteConstraints', () => {
         new Set(expected.map(constraint => JSON.stringify(constraint))),
       )
     })
-  it('costs no more than the number of limits', () => {
+  it('takes time proportional to the number of constraints', () => {
     const constraints = (count: number): Constraint[] =>
       Array.from({ length: count }, (_, at) => ({ patient: '1', query: [['code', String(at)]] }))
     const grown = measureGrowth(count => uniteConstraints(constraints(count)), 100)
@@ -83,7 +83,7 @@ describe('groupConstraints', () => {
     { patient: '1', exclusive: true, query: lab },
   ]
 
-  it('joins constraints that differ in their queries only, and no two panels', () => {
+  it('groups constraints that differ only in their queries, and never two panels', () => {
     assert.deepEqual(groupConstraints(constraints), [
       { subject: { panel: north }, queries: [lab, vital] },
       { subject: { panel: south }, queries: [lab, vital] },
@@ -97,7 +97,7 @@ describe('groupConstraints', () => {
 })
 
 describe('satisfies', () => {
-  it('looks at the resource once, however many granular constraints there are', () => {
+  it('reads the resource once, whatever the number of granular constraints', () => {
     const resource = {
       resourceType: 'Observation',
       subject: { reference: 'Patient/1' },
@@ -105,10 +105,10 @@ describe('satisfies', () => {
     }
     const filter = (count: number): Constraint[] =>
       Array.from({ length: count }, (_, at) => ({ patient: '1', query: [['code', `s|x${at}`]] }))
-    const reaches = new Map([1, 4, 148].map(count => [count, filter(count)]))
-    const test = (count: number) => satisfies(resource, reaches.get(count) ?? [], 'http://localhost/fhir')
+    const filters = new Map([1, 4, 148].map(count => [count, filter(count)]))
+    const test = (count: number) => satisfies(resource, filters.get(count) ?? [], 'http://localhost/fhir')
     assert.equal(test(148), false)
-    // Four times the limits cost less than four times as much: most of it is the resource.
+    // Four times the constraints take less than four times as long, because the resource is read once.
     const grown = measureGrowth(count => {
       for (let round = 0; round < 50; round++) test(count)
     }, 1)

@@ -12,7 +12,7 @@ const grant: Grant = {
 }
 
 describe('grantFingerprint', () => {
-  it('is the same for every token of a grant, and each time', () => {
+  it('is the same for every token of a grant', () => {
     const { scopes } = grant
     const renewed: Grant = { ...grant, tokenId: 'j-2', scopes: scopes.toReversed() }
     assert.equal(grantFingerprint(renewed), grantFingerprint(grant))
@@ -20,7 +20,7 @@ describe('grantFingerprint', () => {
     assert.match(grantFingerprint(grant), /^[\w-]{43}$/)
   })
 
-  it('is another for another user, client, patient or set of scopes', () => {
+  it('differs between users, clients, patients and sets of scopes', () => {
     const { patient: _, ...nobody } = grant
     const others: readonly Grant[] = [
       grant,
@@ -35,5 +35,5 @@ describe('grantFingerprint', () => {
     assert.equal(new Set(others.map(grantFingerprint)).size, others.length)
   })
 
-  it('is nobody where there is no grant', () => assert.equal(grantFingerprint(undefined), ''))
+  it('is empty without a grant', () => assert.equal(grantFingerprint(undefined), ''))
 })

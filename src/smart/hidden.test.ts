@@ -44,19 +44,19 @@ describe('findUpdateConflict', () => {
   const find = (target: typeof patient, current: CurrentVersion | 'deleted' | 'absent', ifMatch?: string) =>
     findUpdateConflict(own, target, current, ifMatch === undefined ? {} : { ifMatch })?.problem
 
-  it('is none without a precondition, or with one that holds', () => {
+  it('returns no conflict without a precondition, or with one that holds', () => {
     for (const current of [before, 'deleted', 'absent'] as const)
       assert.equal(find(condition, current), undefined)
     assert.equal(find(condition, before, 'W/"2"'), undefined)
   })
 
-  it('is a stale version where the caller may know of the resource', () => {
+  it('reports a stale version to a caller who may see the resource', () => {
     assert.equal(find(condition, before, 'W/"1"'), 'stale')
     assert.equal(find(condition, 'deleted', 'W/"1"'), 'stale')
     assert.equal(find(patient, 'absent', 'W/"1"'), 'stale')
   })
 
-  it('reveals no absence to a caller who may not learn of it', () => {
+  it('does not reveal to other callers that the resource is absent', () => {
     assert.equal(find(condition, 'absent', 'W/"1"'), 'outside-access')
     assert.equal(find({ type: 'Patient', id: '2' }, 'absent', 'W/"1"'), 'outside-access')
   })
@@ -70,7 +70,7 @@ const query = [['code', 'x']] as const
 
 const panel = { patients: new Set(['1']), organizations: [], careTeams: [] }
 
-// What a grant reaches, what is asked for, and whether its absence may be told.
+// A filter, the requested type and id, and whether a response may reveal that the resource is absent.
 const CASES: readonly (readonly [AccessFilter, string, string, boolean])[] = [
   ['everything', 'Condition', '1', true],
   [[], 'Condition', '1', false],
@@ -91,10 +91,10 @@ const CASES: readonly (readonly [AccessFilter, string, string, boolean])[] = [
 ]
 
 describe('mayRevealAbsence', () => {
-  for (const [filter, type, id, told] of CASES) {
+  for (const [filter, type, id, expected] of CASES) {
     const constraints = filter === 'everything' ? filter : JSON.stringify(filter)
-    it(`is ${told} of ${type}/${id} for who reaches ${constraints}`, () =>
-      assert.equal(mayRevealAbsence(filter, type, id), told))
+    it(`returns ${expected} for ${type}/${id} under ${constraints}`, () =>
+      assert.equal(mayRevealAbsence(filter, type, id), expected))
   }
 })
 
@@ -110,14 +110,14 @@ const malformed = fail({ problem: 'malformed-body', text: 'no patch' })
 
 const failed = fail({ problem: 'unusable-patch', text: 'status is final' })
 
-/** Lists what a caller may do, as `r:stored`. */
-const reaching =
-  (...reached: string[]) =>
+/** Permits the listed accesses, such as `r:stored`. */
+const permitting =
+  (...granted: string[]) =>
   (permission: Permission, resource: Resource) =>
-    reached.includes(`${permission}:${resource === stored ? 'stored' : 'result'}`)
+    granted.includes(`${permission}:${resource === stored ? 'stored' : 'result'}`)
 
 describe('checkPatch', () => {
-  const reader = reaching('r:stored')
+  const reader = permitting('r:stored')
 
   it('lets a caller who may read the resource test it, and learn why the patch fails', () => {
     assert.equal(checkPatch(test, stored, result, reader), undefined)
@@ -125,22 +125,22 @@ describe('checkPatch', () => {
   })
 
   it('lets a caller who may not read the resource replace elements', () => {
-    assert.equal(checkPatch(replace, stored, result, reaching()), undefined)
-    assert.equal(checkPatch(replace, stored, result, reaching('s:stored')), undefined)
+    assert.equal(checkPatch(replace, stored, result, permitting()), undefined)
+    assert.equal(checkPatch(replace, stored, result, permitting('s:stored')), undefined)
   })
 
-  it('refuses a patch that reads the resource to a caller who may not', () => {
+  it('refuses a patch with a test from a caller who may not read the resource', () => {
     for (const outcome of [result, failed])
-      assert.equal(checkPatch(test, stored, outcome, reaching())?.problem, 'outside-access')
+      assert.equal(checkPatch(test, stored, outcome, permitting())?.problem, 'outside-access')
   })
 
   it('tells a caller who may not read the resource why a patch fails only if the patch itself is malformed', () => {
-    assert.equal(checkPatch(replace, stored, malformed, reaching()), malformed)
-    const hidden = checkPatch(replace, stored, failed, reaching())
+    assert.equal(checkPatch(replace, stored, malformed, permitting()), malformed)
+    const hidden = checkPatch(replace, stored, failed, permitting())
     assert.partialDeepStrictEqual(hidden, { problem: 'unusable-patch', text: 'Cannot apply patch' })
   })
 
-  for (const reached of ['r:result', 's:result'])
-    it(`refuses a patch that makes a hidden resource readable by ${reached[0]}`, () =>
-      assert.equal(checkPatch(replace, stored, result, reaching(reached))?.problem, 'outside-access'))
+  for (const granted of ['r:result', 's:result'])
+    it(`refuses a patch that makes a hidden resource readable by ${granted[0]}`, () =>
+      assert.equal(checkPatch(replace, stored, result, permitting(granted))?.problem, 'outside-access'))
 })

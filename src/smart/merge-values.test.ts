@@ -36,7 +36,7 @@ describe('mergeValues', () => {
     ],
   ]
   for (const [name, constraints, merged] of MERGED)
-    it(`makes one constraint of ${name}`, () => assert.deepEqual(mergeValues(constraints), merged))
+    it(`merges ${name} into one constraint`, () => assert.deepEqual(mergeValues(constraints), merged))
 
   const KEPT: Readonly<Record<string, readonly Constraint[]>> = {
     'different patients': [of('1', ['category', 'a']), of('2', ['category', 'b'])],
@@ -55,12 +55,12 @@ describe('mergeValues', () => {
       of('1', ['category', 'a\\']),
       of('1', ['category', 'b']),
     ],
-    'a panel and everybody': [{ panel, query: [['category', 'a']] }, { query: [['category', 'b']] }],
+    'a panel and all patients': [{ panel, query: [['category', 'a']] }, { query: [['category', 'b']] }],
   }
   for (const [name, constraints] of Object.entries(KEPT))
-    it(`keeps ${name} apart`, () => assert.deepEqual(mergeValues(constraints), constraints))
+    it(`does not merge ${name}`, () => assert.deepEqual(mergeValues(constraints), constraints))
 
-  it('reaches what the constraints filter, and nothing else', () => {
+  it('matches exactly the resources that the separate constraints match', () => {
     const texts = ['a', 'b', 'urn:x|a', '|b', 'urn:x|', 'a\\,b', 'a\\', 'b,a']
     const names = ['category', 'code', 'category:not', 'code:text', 'category:missing']
     const constraints = names.flatMap(name =>
@@ -89,7 +89,7 @@ describe('mergeValues', () => {
     }
   })
 
-  it('grows no faster than the constraints, however many search parameters they name', () => {
+  it('takes time proportional to the number of constraints, whatever the number of search parameters', () => {
     const named = new Map(
       [50, 200].map(count => [
         count,

@@ -18,7 +18,7 @@ const base = 'http://localhost/fhir'
 
 const kim = { type: 'Practitioner', id: 'kim' }
 
-function rightsOf(...rules: readonly object[]): AccessPolicy {
+function makePolicy(...rules: readonly object[]): AccessPolicy {
   const rights = parsePolicy({ rules })
   assert(!('problem' in rights))
   return rights
@@ -28,8 +28,8 @@ function filter(rights: AccessPolicy, type: string, permission: Permission) {
   return createUserFilter(rights)(kim, type, permission)
 }
 
-// In nobody's compartment, and yet it may be about a patient.
-const TELLING = [
+// Outside the patient compartment, but able to contain data about patients.
+const REVEALING = [
   'BiologicallyDerivedProduct',
   'Bundle',
   'Contract',
@@ -47,17 +47,17 @@ const TELLING = [
 ]
 
 describe('createUserFilter', () => {
-  const all = rightsOf({ clinicians: 'all', patients: 'all' })
-  const two = rightsOf({ clinicians: ['Practitioner/kim'], patients: ['1', '2'] })
-  const north = rightsOf({ clinicians: 'all', organizations: ['north'] })
+  const all = makePolicy({ clinicians: 'all', patients: 'all' })
+  const two = makePolicy({ clinicians: ['Practitioner/kim'], patients: ['1', '2'] })
+  const north = makePolicy({ clinicians: 'all', organizations: ['north'] })
 
-  it('is everything for who sees all patients, whatever other rules say', () => {
+  it('gives full access to a clinician with all patients, whatever the other rules say', () => {
     assert.equal(filter(all, 'Condition', 'u'), 'everything')
-    const both = rightsOf({ clinicians: 'all', patients: ['1'] }, { clinicians: 'all', patients: 'all' })
+    const both = makePolicy({ clinicians: 'all', patients: ['1'] }, { clinicians: 'all', patients: 'all' })
     assert.equal(filter(both, 'Condition', 'r'), 'everything')
   })
 
-  it('is a constraint a patient where they are few and named', () => {
+  it('makes one constraint for each of a few listed patients', () => {
     assert.deepEqual(filter(two, 'Condition', 'r'), [{ patient: '1' }, { patient: '2' }])
     assert.deepEqual(filter(two, 'Patient', 's'), [{ patient: '1' }, { patient: '2' }])
     for (const permission of ['c', 'u', 'd'] as const)
@@ -66,35 +66,35 @@ describe('createUserFilter', () => {
         { patient: '2', exclusive: true },
       ])
     const named = (count: number) =>
-      rightsOf({ clinicians: 'all', patients: [...Array(count).keys()].map(String) })
+      makePolicy({ clinicians: 'all', patients: [...Array(count).keys()].map(String) })
     assert.equal(filter(named(50), 'Condition', 'r').length, 50)
     assert.equal(filter(named(51), 'Condition', 'r').length, 1)
   })
 
-  it('is one panel where only data can tell, also when it holds nobody', () => {
+  it('makes one panel if membership depends on stored data, even if the panel is empty', () => {
     const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
     assert.deepEqual(filter(north, 'Condition', 'r'), [{ panel }])
     assert.deepEqual(filter(north, 'Condition', 'd'), [{ panel, exclusive: true }])
-    const teams = rightsOf({ clinicians: 'all', patients: ['1'], careTeams: ['t'] })
+    const teams = makePolicy({ clinicians: 'all', patients: ['1'], careTeams: ['t'] })
     assert.deepEqual(filter(teams, 'Condition', 'r'), [
       { panel: { patients: new Set(['1']), organizations: [], careTeams: ['t'] } },
     ])
-    const own = rightsOf({ clinicians: 'all', patients: ['1'], careTeams: 'own' })
+    const own = makePolicy({ clinicians: 'all', patients: ['1'], careTeams: 'own' })
     assert.deepEqual(filter(own, 'Condition', 'r'), [
       { panel: { patients: new Set(['1']), organizations: [], careTeams: [], member: kim } },
     ])
-    const nobody = rightsOf({ clinicians: ['PractitionerRole/kim', 'Practitioner/lee'], patients: 'all' })
+    const empty = makePolicy({ clinicians: ['PractitionerRole/kim', 'Practitioner/lee'], patients: 'all' })
     const none = { patients: new Set<string>(), organizations: [], careTeams: [] }
-    assert.deepEqual(filter(nobody, 'Condition', 'r'), [{ panel: none }])
+    assert.deepEqual(filter(empty, 'Condition', 'r'), [{ panel: none }])
   })
 
-  it('is of every clinician whom a rule names, and of ids with and without their type', () => {
-    const rights = rightsOf({
+  it('applies every rule that names the clinician, and accepts ids with and without a type', () => {
+    const rights = makePolicy({
       clinicians: ['Practitioner/lee', 'Practitioner/kim'],
       patients: ['Patient/1'],
     })
     assert.deepEqual(filter(rights, 'Condition', 'r'), [{ patient: '1' }])
-    const typed = rightsOf({
+    const typed = makePolicy({
       clinicians: 'all',
       organizations: ['Organization/o'],
       careTeams: ['CareTeam/t'],
@@ -103,7 +103,7 @@ describe('createUserFilter', () => {
     assert.deepEqual(filter(typed, 'Condition', 'r'), [{ panel }])
   })
 
-  it('adds to what a patient/ scope reaches, and takes nothing from it', () => {
+  it('adds to the access of a patient/ scope, and does not limit it', () => {
     const grant = { scopes: parseScopes('patient/*.r user/*.r'), patient: '9', fhirUser: kim }
     const userFilter = createUserFilter(north)
     const policy = {
@@ -116,7 +116,7 @@ describe('createUserFilter', () => {
     assert.deepEqual(computeAccess(grant, policy).filterFor('Condition', 'r'), [{ patient: '9' }, { panel }])
   })
 
-  it('is the same panel each time, so that two scopes with it are one limit', () => {
+  it('returns the same panel each time, so that two scopes share one constraint', () => {
     const userFilter = createUserFilter(north)
     const grant = { scopes: parseScopes('user/Condition.r user/*.r'), fhirUser: kim }
     const access = computeAccess(grant, {
@@ -128,15 +128,15 @@ describe('createUserFilter', () => {
     assert.equal(access.filterFor('Condition', 'r').length, 1)
   })
 
-  it('leaves what is of no patient, unless it lists patients', () => {
+  it('does not limit resources without a patient, unless their type lists patients', () => {
     for (const type of ['Practitioner', 'Organization', 'Questionnaire'])
       assert.equal(filter(two, type, 'u'), 'everything', type)
-    for (const type of TELLING) assert.deepEqual(filter(two, type, 'r'), [], type)
+    for (const type of REVEALING) assert.deepEqual(filter(two, type, 'r'), [], type)
   })
 })
 
 describe('parsePolicy', () => {
-  it('takes nothing for a clinician or an id that is not one', () => {
+  it('refuses malformed clinicians and ids', () => {
     for (const rule of [
       { clinicians: ['Practitioner/1/_history/2'] },
       { clinicians: ['kim'] },
@@ -151,10 +151,10 @@ describe('parsePolicy', () => {
 })
 
 describe('fullAccess', () => {
-  it('reaches everything', () => assert.equal(fullAccess.filterFor('Condition', 'd'), 'everything'))
+  it('permits everything', () => assert.equal(fullAccess.filterFor('Condition', 'd'), 'everything'))
 })
 
-describe('satisfies, of a panel', () => {
+describe('satisfies with a panel', () => {
   const panel: Panel = { patients: new Set(['1']), organizations: ['north'], careTeams: [], member: kim }
   /** Patient 2 is on the panel by organization, 3 by a care team. */
   const membership: PanelMembership = {
@@ -176,7 +176,7 @@ describe('satisfies, of a panel', () => {
     satisfies(it, [{ panel }], base, by)
   const writes = (it: Resource) => satisfies(it, [{ panel, exclusive: true }], base, membership)
 
-  it('holds who is named, and whom the membership tells', () => {
+  it('includes listed patients and members of the panel', () => {
     assert.deepEqual(
       ['1', '2', '3', '4'].map(id => reads(of(id))),
       [true, true, true, false],
@@ -188,14 +188,14 @@ describe('satisfies, of a panel', () => {
     assert(reads(of('4', 'Patient/1')))
   })
 
-  it('holds only who is named without a roster', () => {
+  it('includes only listed patients if the membership is unknown', () => {
     const alone = (id: string) => satisfies(of(id), [{ panel }], base)
     assert.deepEqual(['1', '2', '3'].map(alone), [true, false, false])
     assert(!satisfies(patient('3'), [{ panel, exclusive: true }], base))
     assert(!satisfies(patient('2', 'Organization/north'), [{ panel, exclusive: true }], base))
   })
 
-  it('takes a write that refers to no other patient', () => {
+  it('accepts a write that refers to no other patient', () => {
     assert.deepEqual(
       ['1', '2', '3', '4'].map(id => writes(of(id))),
       [true, true, true, false],
@@ -206,7 +206,7 @@ describe('satisfies, of a panel', () => {
       assert(!writes(of('1', other)), other)
   })
 
-  it('judges the organization of a written patient by its own content', () => {
+  it('reads the organization of a written Patient from its content', () => {
     assert(!writes(patient('2')))
     assert(!writes(patient('2', 'Organization/south')))
     assert(!writes(patient('2', 'Practitioner/north')))
@@ -224,7 +224,7 @@ describe('satisfies, of a panel', () => {
     assert(!writes(odd))
   })
 
-  it('holds for its parameters too', () => {
+  it('applies the search parameters of the constraint too', () => {
     const query = [['code', 'x']] as const
     assert(!satisfies(of('1'), [{ panel, query }], base, membership))
   })

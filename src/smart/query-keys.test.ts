@@ -16,14 +16,14 @@ describe('getQueryKey', () => {
 })
 
 describe('getImpliedKeys', () => {
-  it('is the key of each subset of the search parameters', () => {
+  it('returns the key of each subset of the search parameters', () => {
     const query = makeQuery(2)
     const subsets = [[], query.slice(0, 1), query.slice(1), query].map(getQueryKey)
     assert.deepEqual(new Set(getImpliedKeys(query)), new Set(subsets))
     assert.equal(getImpliedKeys(query).length, 4)
   })
 
-  it('has every subset of six search parameters, and only the whole of seven', () => {
+  it('returns every subset of six search parameters, and only the full set of seven', () => {
     assert.equal(getImpliedKeys(makeQuery(6)).length, 64)
     assert.deepEqual(getImpliedKeys(makeQuery(7)), [getQueryKey(makeQuery(7))])
   })

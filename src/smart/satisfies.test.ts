@@ -14,7 +14,7 @@ const condition = (more: object = {}): Resource => ({
   ...more,
 })
 
-describe('satisfies, of several constraints', () => {
+describe('satisfies with several constraints', () => {
   const appointment: Resource = {
     resourceType: 'Appointment',
     participant: ['Patient/1', 'Patient/2'].map(reference => ({ actor: { reference } })),
@@ -35,24 +35,24 @@ describe('satisfies, of several constraints', () => {
     })
 })
 
-describe('satisfies, of a contained resource', () => {
+describe('satisfies with a contained resource', () => {
   const containing = (patient: string) =>
     condition({
       contained: [{ resourceType: 'Observation', id: 'o', subject: { reference: `Patient/${patient}` } }],
     })
 
-  it('lets a constraint to a patient or a panel reach data of its patients only', () => {
+  it('limits contained resources to the patients of the constraint or panel', () => {
     for (const constraint of [{ patient: '1' }, { panel: makePanel('1') }]) {
       assert.equal(satisfies(containing('1'), [constraint], base), true)
       assert.equal(satisfies(containing('2'), [constraint], base), false)
     }
   })
 
-  it('lets a constraint without patients reach data of every patient', () => {
+  it('accepts data of every patient under a constraint without patients', () => {
     assert.equal(satisfies(containing('2'), [{ id: 'c' }], base), true)
   })
 
-  it('wants a patient who is in the panel and is the patient of the constraint', () => {
+  it('requires the patient of the constraint to be on the panel', () => {
     const both = { patient: '1', panel: makePanel('1', '2') }
     assert.equal(satisfies(containing('1'), [both], base), true)
     assert.equal(satisfies(containing('2'), [both], base), false)
@@ -69,13 +69,13 @@ describe('isWritable', () => {
     assert.equal(isWritable(referring('2'), own, base), false)
   })
 
-  it('lets everything be written without a constraint, and nothing without a filter', () => {
+  it('permits every write without a patient constraint, and none without access', () => {
     assert.equal(isWritable(referring('2'), 'everything', base), true)
     assert.equal(isWritable(referring('2'), [{ id: 'c' }], base), true)
     assert.equal(isWritable(referring('1'), [], base), false)
   })
 
-  it('needs one constraint that is satisfied in full, in either order', () => {
+  it('requires that the resource satisfies one constraint completely, in any order of constraints', () => {
     const other: Constraint = { patient: '2', exclusive: true }
     assert.equal(isWritable(condition(), [...own, other], base), true)
     assert.equal(isWritable(condition(), [other, ...own], base), true)
@@ -83,7 +83,7 @@ describe('isWritable', () => {
     assert.equal(isWritable(referring('2'), [...own, other], base), false)
   })
 
-  it('lets a new Patient refer to the patient of the token only', () => {
+  it('lets a new Patient refer only to the patient of the token', () => {
     const linked = (id: string): Resource => ({
       resourceType: 'Patient',
       link: [{ other: { reference: `Patient/${id}` }, type: 'seealso' }],

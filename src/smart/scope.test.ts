@@ -5,7 +5,7 @@ import { findScopeListFault, type Permission, parseScope, parseScopes, permits }
 
 const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const
 
-function lettersOf(text: string, type = 'Observation'): string {
+function listPermissions(text: string, type = 'Observation'): string {
   const scope = parseScope(text)
   return scope === undefined
     ? ''
@@ -72,12 +72,12 @@ const OUTSIDE_THE_GRAMMAR = [
 describe('parseScope and permits', () => {
   for (const [text, permissions] of Object.entries(PERMITTED))
     it(`reads ${text} as ${permissions || 'nothing'} on Observation`, () =>
-      assert.equal(lettersOf(text), permissions))
+      assert.equal(listPermissions(text), permissions))
 
   for (const text of OUTSIDE_THE_GRAMMAR)
     it(`reads ${JSON.stringify(text)} as nothing`, () => assert.equal(parseScope(text), undefined))
 
-  it('keeps the granular query apart, decoded', () => {
+  it('separates the query of a granular scope, and decodes it', () => {
     const scope = parseScope('patient/Observation.rs?category=a%7Cb&status=final')
     assert.deepEqual(scope?.kind === 'resource' && scope.query, [
       ['category', 'a|b'],
@@ -85,7 +85,7 @@ describe('parseScope and permits', () => {
     ])
   })
 
-  it('takes a parameter of one permission, and knows what was written as v1', () => {
+  it('accepts one permission with a search parameter, and marks v1 scopes', () => {
     const read = (text: string) => {
       const scope = parseScope(text)
       return scope?.kind === 'resource' ? [scope.query, scope.v1] : undefined
@@ -94,7 +94,7 @@ describe('parseScope and permits', () => {
     assert.deepEqual(read('patient/Observation.read'), [[], true])
   })
 
-  it('knows the scopes that are not about resources, and they permit nothing', () => {
+  it('recognises scopes without a resource type, which permit nothing', () => {
     for (const text of [
       'openid',
       'fhirUser',
@@ -105,10 +105,10 @@ describe('parseScope and permits', () => {
       'http://a.b/c',
     ])
       assert.deepEqual(parseScope(text), { kind: 'plain', text })
-    assert.equal(lettersOf('launch/patient', 'Patient'), '')
+    assert.equal(listPermissions('launch/patient', 'Patient'), '')
   })
 
-  it('agrees with a second reading of the grammar, letter by letter', () => {
+  it('agrees with a second implementation of the grammar for each permission', () => {
     const suffix = fc.oneof(
       fc.constantFrom('read', 'write', '*', 'rs', 'cruds', 'c', 's', 'cud', 'rr', 'sr', ''),
       fc.string({ unit: fc.constantFrom(...PERMISSIONS), maxLength: 6 }),
@@ -127,8 +127,8 @@ describe('parseScope and permits', () => {
         ([context, type, permissions, query], permission) => {
           const text = `${context}/${type}.${permissions}${query}`
           assert.equal(
-            lettersOf(text).includes(permission),
-            naively(context, type, permissions, query, permission),
+            listPermissions(text).includes(permission),
+            permitsNaively(context, type, permissions, query, permission),
             text,
           )
         },
@@ -139,7 +139,7 @@ describe('parseScope and permits', () => {
 })
 
 /** SCOPE-1 to SCOPE-3 for Observation, implemented a second time without a regular expression. */
-function naively(
+function permitsNaively(
   context: string,
   type: string,
   permissions: string,
@@ -175,17 +175,17 @@ const makeScope = (parameters: number): string =>
   `patient/Observation.rs?${Array.from({ length: parameters }, (_, at) => `p${at}=x`).join('&')}`
 
 describe('findScopeListFault', () => {
-  it('takes 8,000 characters', () => {
+  it('accepts 8,000 characters', () => {
     assert.equal(findScopeListFault('x'.repeat(8000)), undefined)
     assert.equal(findScopeListFault('x'.repeat(8001)), 'is longer than 8000 characters')
   })
 
-  it('takes 100 scopes, however many spaces are between them', () => {
+  it('accepts 100 scopes, with any number of spaces between them', () => {
     assert.equal(findScopeListFault(repeat(100, 'openid ')), undefined)
     assert.equal(findScopeListFault(repeat(101, 'openid')), 'has more than 100 scopes')
   })
 
-  it('takes 6 search parameters in a scope', () => {
+  it('accepts 6 search parameters in a scope', () => {
     assert.equal(findScopeListFault(makeScope(6)), undefined)
     assert.equal(
       findScopeListFault(`openid ${makeScope(7)}`),
@@ -193,7 +193,7 @@ describe('findScopeListFault', () => {
     )
   })
 
-  it('takes 50 search parameters in scopes with several, and any number in scopes with one', () => {
+  it('accepts 50 search parameters in scopes with several, and any number of scopes with one', () => {
     const fifty = `${repeat(9, makeScope(5))} ${makeScope(3)} ${makeScope(2)}`
     const fault = 'has more than 50 search parameters in scopes that combine several'
     assert.equal(findScopeListFault(`${fifty} ${repeat(60, makeScope(1))} openid`), undefined)
@@ -202,7 +202,7 @@ describe('findScopeListFault', () => {
   })
 })
 
-describe('parseScope, of a granular scope', () => {
+describe('parseScope with a granular scope', () => {
   it('grants nothing with more than 6 search parameters', () => {
     assert.notEqual(parseScope(makeScope(6)), undefined)
     assert.equal(parseScope(makeScope(7)), undefined)
