@@ -28,6 +28,12 @@ export type {
 export { createTurns, RESPONSE_TOO_LARGE } from './bundle/budget.ts'
 export { toEntryRequest } from './bundle/entry.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
+export {
+  AUDIT_SECTION,
+  COMPARTMENTS,
+  createSecuritySection,
+  describeParameters,
+} from './capability-sections.ts'
 export type { Context, Handler } from './context.ts'
 export { type Failure, isFailure, toResponse } from './failure.ts'
 export { handle } from './handle.ts'
@@ -56,7 +62,6 @@ export {
   type Search,
 } from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
-export { createSecuritySection } from './security-section.ts'
 export type {
   HistoryEntry,
   HistoryPage,

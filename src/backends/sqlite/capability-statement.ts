@@ -5,7 +5,12 @@ import {
   operations,
   resourceTypes,
 } from '../../fhir/index.ts'
-import { createSecuritySection } from '../../fhir-api/index.ts'
+import {
+  AUDIT_SECTION,
+  COMPARTMENTS,
+  createSecuritySection,
+  describeParameters,
+} from '../../fhir-api/index.ts'
 import { version } from '../../web/index.ts'
 
 const INTERACTIONS = [
@@ -55,22 +60,14 @@ function describeCapabilities(baseUrl: string, smartConfiguration: object): obje
         resource: resourceTypes.map(describeType),
         interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
         searchParam: describeParameters('Basic').filter(({ name }) => name.startsWith('_')),
-        compartment: ['http://hl7.org/fhir/CompartmentDefinition/patient'],
+        compartment: COMPARTMENTS,
       },
     ],
   }
 }
 
-// Only the server writes AuditEvents (AUDIT-6), and each has one version.
-const AUDIT = {
-  type: 'AuditEvent',
-  interaction: [{ code: 'read' }, { code: 'search-type' }],
-  versioning: 'no-version',
-  searchParam: describeParameters('AuditEvent'),
-}
-
 function describeType(type: string): object {
-  if (type === AUDIT.type) return AUDIT
+  if (type === AUDIT_SECTION.type) return AUDIT_SECTION
   const references = listSearchParameters(type).filter(it => it.type === 'reference')
   return {
     type,
@@ -90,10 +87,4 @@ function describeType(type: string): object {
       definition: getOperationDefinition(type, name),
     })),
   }
-}
-
-function describeParameters(type: string): readonly { readonly name: string; readonly type: string }[] {
-  return listSearchParameters(type)
-    .filter(it => it.type !== 'composite' && it.type !== 'special')
-    .map(({ code, type: kind }) => ({ name: code, type: kind }))
 }

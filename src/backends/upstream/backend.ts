@@ -53,10 +53,7 @@ export function createBackend(context: GatewayContext): FhirBackend {
         : limitRequests(context.upstream, computeAllowance(request.body), caller)
       return new UpstreamSession({ ...context, upstream, deletions: new Map() }, request)
     },
-    async capabilities() {
-      const statement = await context.capabilities()
-      return isFailure(statement) ? statement : JSON.stringify(statement)
-    },
+    capabilities: context.capabilities,
     pages: context.pages,
     accessCache: context.accessCache,
     excludedTypes: EXCLUDED_TYPES,

@@ -1,14 +1,18 @@
 import {
   findOperation,
+  findSearchParameter,
   getOperationDefinition,
   isRecord,
   isResourceType,
   listOperations,
   type OperationRule,
   operations as ownOperations,
+  parseInclude,
 } from '../../fhir/index.ts'
-import { createSecuritySection } from '../../fhir-api/index.ts'
+import { AUDIT_SECTION, COMPARTMENTS, createSecuritySection } from '../../fhir-api/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
+import type { GatewayContext } from './context.ts'
+import type { CapabilityStatement } from './http/capabilities.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -25,13 +29,30 @@ const OF_TYPE = new Set([
 ])
 const OF_SYSTEM = new Set(['transaction', 'batch', 'search-system', 'history-system'])
 
-/** The upstream's CapabilityStatement with the gateway's security section, without the interactions that the gateway refuses. */
-export function buildStatement(
-  upstream: Json,
-  baseUrl: string,
-  smartConfiguration: object,
-  operations: readonly OperationRule[],
-): object {
+type Gateway = Pick<GatewayContext, 'baseUrl' | 'isRecorded' | 'isUpstreamParameter' | 'operations'>
+
+/** The CapabilityStatement as JSON, built again only when that of the upstream or the SMART configuration has changed. */
+export function createStatement(
+  gateway: Gateway,
+  smartConfiguration: () => object,
+): (upstream: CapabilityStatement) => string {
+  let last:
+    | { readonly upstream: CapabilityStatement; readonly from: string; readonly json: string }
+    | undefined
+  return upstream => {
+    const configuration = smartConfiguration()
+    const from = JSON.stringify(configuration)
+    if (last?.upstream !== upstream || last.from !== from)
+      last = { upstream, from, json: JSON.stringify(buildStatement(upstream, gateway, configuration)) }
+    return last.json
+  }
+}
+
+/**
+ * The upstream's CapabilityStatement with the gateway's security section and AuditEvents, without the interactions,
+ * parameters and operations that the gateway refuses to a limited caller: the statement is public, and the same for all.
+ */
+function buildStatement(upstream: Json, gateway: Gateway, smartConfiguration: object): object {
   const { messaging: _, document: __, instantiates: ___, implementation, rest, ...kept } = upstream
   return {
     ...kept,
@@ -42,54 +63,86 @@ export function buildStatement(
         typeof implementation.description === 'string' && {
           description: implementation.description,
         }),
-      url: baseUrl,
+      url: gateway.baseUrl,
     },
     format: ['application/fhir+json', 'json'],
     patchFormat: ['application/json-patch+json', 'application/fhir+json'],
     rest: listRecords(rest)
       .filter(it => it.mode === 'server')
-      .map(it => buildRestSection(it, smartConfiguration, operations)),
+      .map(it => buildRestSection(it, gateway, smartConfiguration)),
   }
 }
 
 function buildRestSection(
-  { operation, resource, interaction, ...kept }: Json,
+  { operation, resource, interaction, searchParam, ...kept }: Json,
+  gateway: Gateway,
   smartConfiguration: object,
-  operations: readonly OperationRule[],
 ): object {
   const passed = listRecords(operation).filter(it =>
-    findOperation(operations, { name: getOperationName(it) }),
+    findOperation(gateway.operations, { name: getOperationName(it) }),
   )
+  const parameters = listRecords(searchParam).filter(({ name }) => isOfAllTypes(String(name)))
   return {
     ...kept,
     security: createSecuritySection(smartConfiguration),
-    resource: listRecords(resource)
-      .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !EXCLUDED_TYPES.has(type))
-      .map(it => buildResourceSection(it, operations)),
+    resource: [
+      ...listRecords(resource)
+        .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !EXCLUDED_TYPES.has(type))
+        .map(it => buildResourceSection(it, gateway)),
+      ...(gateway.isRecorded ? [AUDIT_SECTION] : []),
+    ],
     interaction: listRecords(interaction).filter(({ code }) => OF_SYSTEM.has(String(code))),
+    ...(parameters.length > 0 && { searchParam: parameters }),
+    compartment: COMPARTMENTS,
     ...(passed.length > 0 && { operation: passed }),
   }
+}
+
+function isOfAllTypes(name: string): boolean {
+  return name.startsWith('_') && findSearchParameter('Basic', name) !== undefined
+}
+
+function buildResourceSection(
+  { interaction, operation, searchParam, searchInclude, searchRevInclude, ...kept }: Json,
+  gateway: Gateway,
+): object {
+  const type = String(kept.type)
+  return {
+    ...kept,
+    interaction: listRecords(interaction).filter(({ code }) => OF_TYPE.has(String(code))),
+    // The gateway refuses to delete several resources by one condition.
+    ...(kept.conditionalDelete === 'multiple' && { conditionalDelete: 'single' }),
+    ...omitEmpty({
+      searchInclude: listIncludes('_include', searchInclude, type),
+      searchRevInclude: listIncludes('_revinclude', searchRevInclude, type),
+      searchParam: listRecords(searchParam).filter(({ name }) => isUsable(gateway, type, String(name))),
+      operation: listOffered(operation, type, gateway.operations),
+    }),
+  }
+}
+
+/** Whether a limited caller may search by a parameter: the gateway evaluates it, or leaves it to the upstream. */
+function isUsable({ isUpstreamParameter }: Gateway, type: string, name: string): boolean {
+  return name === '_has' || findSearchParameter(type, name) !== undefined || isUpstreamParameter(type, name)
+}
+
+function listIncludes(name: string, includes: unknown, type: string): readonly string[] {
+  return listOf(includes, it => typeof it === 'string').filter(it => {
+    const rules = parseInclude(name, it, [type])
+    return typeof rules !== 'string' && !EXCLUDED_TYPES.has(it.split(':')[0] ?? '')
+  })
 }
 
 // The gateway performs them itself.
 const OWN = ownOperations.filter(({ name }) => name === '$validate' || name === '$lastn')
 
-function buildResourceSection(
-  { interaction, operation, ...kept }: Json,
-  operations: readonly OperationRule[],
-): object {
-  const type = String(kept.type)
+function listOffered(operation: unknown, type: string, rules: readonly OperationRule[]): readonly object[] {
   const own = listOperations(OWN, type)
   const theirs = listRecords(operation).filter(it => {
     const name = getOperationName(it).slice(1)
-    return listOperations(operations, type).includes(name) && !own.includes(name)
+    return listOperations(rules, type).includes(name) && !own.includes(name)
   })
-  const offered = [...own.map(name => ({ name, definition: getOperationDefinition(type, name) })), ...theirs]
-  return {
-    ...kept,
-    interaction: listRecords(interaction).filter(({ code }) => OF_TYPE.has(String(code))),
-    ...(offered.length > 0 && { operation: offered }),
-  }
+  return [...own.map(name => ({ name, definition: getOperationDefinition(type, name) })), ...theirs]
 }
 
 /** Some servers write the `$`, others do not. */
@@ -98,5 +151,14 @@ function getOperationName({ name }: Json): string {
 }
 
 function listRecords(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.filter(isRecord) : []
+  return listOf(value, isRecord)
+}
+
+function listOf<T>(value: unknown, isItem: (item: unknown) => item is T): readonly T[] {
+  return Array.isArray(value) ? value.filter(isItem) : []
+}
+
+/** FHIR has no empty lists. */
+function omitEmpty(lists: Readonly<Record<string, readonly unknown[]>>): object {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0))
 }

@@ -39,5 +39,6 @@ export interface GatewayContext {
   readonly profile: () => Promise<UpstreamProfile>
   /** Whether the upstream may answer searches of callers from earlier results. */
   readonly searchCache: 'bypass' | 'allow'
-  readonly capabilities: () => Promise<object | Failure>
+  /** The gateway's CapabilityStatement as JSON. */
+  readonly capabilities: () => Promise<string | Failure>
 }

@@ -10,7 +10,7 @@ import {
 } from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
-import { buildStatement } from './capability-statement.ts'
+import { createStatement } from './capability-statement.ts'
 import type { GatewayContext } from './context.ts'
 import { createCapabilities, type UpstreamCapabilities } from './http/capabilities.ts'
 import { createClient, type Upstream } from './http/client.ts'
@@ -96,14 +96,13 @@ function createContext(
 ): GatewayContext {
   const { profile = 'auto' } = options
   const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
-  const configuration = evaluateLate(smartConfiguration)
+  const isUpstreamParameter = createUpstreamParameters(options.searchParameters ?? [])
+  const gateway = { baseUrl, operations, isUpstreamParameter, isRecorded: options.audit !== undefined }
+  const toJson = createStatement(gateway, evaluateLate(smartConfiguration))
   return {
     ...connection,
-    baseUrl,
+    ...gateway,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
-    isRecorded: options.audit !== undefined,
-    isUpstreamParameter: createUpstreamParameters(options.searchParameters ?? []),
-    operations,
     accessCache: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     findMembers,
@@ -112,7 +111,7 @@ function createContext(
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {
       const found = await statement.get()
-      return isFailure(found) ? found : buildStatement(found, baseUrl, configuration(), operations)
+      return isFailure(found) ? found : toJson(found)
     },
     async profile() {
       const found = await statement.get()

@@ -1,3 +1,5 @@
+import { listSearchParameters } from '../fhir/index.ts'
+
 const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris'
 const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'
 
@@ -28,4 +30,24 @@ export function createSecuritySection(smartConfiguration: object): object {
       },
     ],
   }
+}
+
+/** The compartments that can be searched (`Patient/[id]/Condition`). */
+export const COMPARTMENTS: readonly string[] = ['http://hl7.org/fhir/CompartmentDefinition/patient']
+
+/** The search parameters of a type that this software evaluates. */
+export function describeParameters(
+  type: string,
+): readonly { readonly name: string; readonly type: string }[] {
+  return listSearchParameters(type)
+    .filter(it => it.type !== 'composite' && it.type !== 'special')
+    .map(({ code, type: kind }) => ({ name: code, type: kind }))
+}
+
+/** The audit trail serves AuditEvents: only the server writes them (AUDIT-6), and each has one version. */
+export const AUDIT_SECTION = {
+  type: 'AuditEvent',
+  interaction: [{ code: 'read' }, { code: 'search-type' }],
+  versioning: 'no-version',
+  searchParam: describeParameters('AuditEvent'),
 }
