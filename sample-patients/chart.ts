@@ -1,6 +1,7 @@
 import type { Day, Today } from './calendar.ts'
 import type { allergens } from './catalogue/allergens.ts'
-import type { ConditionEntry, ConditionKey } from './catalogue/conditions.ts'
+import type { ConditionEntry } from './catalogue/condition-entry.ts'
+import type { ConditionKey } from './catalogue/conditions.ts'
 import type { MedicineKey } from './catalogue/medicines.ts'
 import { type ServiceKey, services } from './catalogue/services.ts'
 import type { SmokingStatus } from './catalogue/vitals.ts'

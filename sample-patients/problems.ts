@@ -1,5 +1,5 @@
 import type { Day, Today } from './calendar.ts'
-import { type ConditionKey, conditionEntry, conditions, isConditionKey } from './catalogue/conditions.ts'
+import { type ConditionKey, conditions, getConditionEntry, isConditionKey } from './catalogue/conditions.ts'
 import type { Numbering, Problem } from './chart.ts'
 import { ageOn, type Person } from './people.ts'
 import type { Random } from './random.ts'
@@ -32,7 +32,7 @@ function problemOf(
   random: Random,
   numbering: Numbering,
 ): Problem {
-  const entry = conditionEntry(key)
+  const entry = getConditionEntry(key)
   const before = entry.lasts === undefined ? random.int(0, 150) : random.int(0, 3)
   const began = Math.max(person.born, found - (key === 'pregnancy' ? random.int(35, 60) : before))
   const over = entry.lasts === undefined ? undefined : began + random.int(entry.lasts[0], entry.lasts[1])
@@ -48,10 +48,10 @@ function drawn(person: Person, end: Day, random: Random): (readonly [ConditionKe
   }
   for (const key of random.shuffle(Object.keys(conditions).filter(isConditionKey))) {
     if (found.size >= most) break
-    if (fits(key, person) && random.chance(conditionEntry(key).share)) add(key, person.born)
+    if (fits(key, person) && random.chance(getConditionEntry(key).share)) add(key, person.born)
   }
   for (const [key, day] of [...found]) {
-    for (const [other, probability] of conditionEntry(key).brings ?? []) {
+    for (const [other, probability] of getConditionEntry(key).brings ?? []) {
       if (found.size < most && isConditionKey(other) && random.chance(probability)) add(other, day)
     }
   }
@@ -59,7 +59,7 @@ function drawn(person: Person, end: Day, random: Random): (readonly [ConditionKe
 }
 
 function fits(key: ConditionKey, person: Person): boolean {
-  const { sex } = conditionEntry(key)
+  const { sex } = getConditionEntry(key)
   return sex === undefined || sex === person.gender
 }
 
@@ -71,7 +71,7 @@ function excluded(key: ConditionKey, found: ReadonlyMap<ConditionKey, Day>): boo
 
 /** A day in the years of age in which the condition begins; short illnesses of long ago are not on the chart. */
 function onsetDay(key: ConditionKey, person: Person, from: Day, end: Day, random: Random): Day | undefined {
-  const { onset, lasts } = conditionEntry(key)
+  const { onset, lasts } = getConditionEntry(key)
   const first = Math.max(
     person.born + Math.round(onset[0] * 365.25),
     from,

@@ -1,4 +1,4 @@
-import type { ConditionEntry } from './conditions.ts'
+import type { ConditionEntry } from './condition-entry.ts'
 
 /** What passes: diagnoses of one encounter, over after days or months. */
 export const acuteConditions = {

@@ -1,4 +1,4 @@
-import type { ConditionEntry } from './conditions.ts'
+import type { ConditionEntry } from './condition-entry.ts'
 
 /** What stays, of heart, kidney and metabolism. */
 export const cardiometabolicConditions = {

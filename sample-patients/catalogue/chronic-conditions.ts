@@ -1,4 +1,4 @@
-import type { ConditionEntry } from './conditions.ts'
+import type { ConditionEntry } from './condition-entry.ts'
 
 /** What else stays: the problem list, and concerns about how someone lives. */
 export const chronicConditions = {

@@ -4,7 +4,7 @@ import type { Resource } from '../../src/fhir/index.ts'
 import { systems } from '../coding.ts'
 import { samplePatients } from '../index.ts'
 import { allergens, noKnownAllergy, reactions } from './allergens.ts'
-import { conditionEntry, conditions, isConditionKey } from './conditions.ts'
+import { conditions, getConditionEntry, isConditionKey } from './conditions.ts'
 import { routes } from './dosage.ts'
 import { medicines } from './medicines.ts'
 import { labs, panels } from './panels.ts'
@@ -16,7 +16,7 @@ import { bloodPressure, smoking, surveys, vitals } from './vitals.ts'
 
 const conditionCodes = Object.keys(conditions)
   .filter(isConditionKey)
-  .map(key => conditionEntry(key).snomed)
+  .map(key => getConditionEntry(key).snomed)
 
 const snomedCodes = [
   ...conditionCodes,

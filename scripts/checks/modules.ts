@@ -76,7 +76,7 @@ export function findModuleFaults(sources: Sources): readonly string[] {
       ...findImports(text).flatMap(found => findImportFaults(file, found)),
       ...findUsageFaults(file, text),
     ]),
-    ...findCycleFaults(files),
+    ...findCycleFaults([...sources]),
   ]
 }
 
