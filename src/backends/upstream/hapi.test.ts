@@ -386,4 +386,11 @@ describe('in front of a server that reads searches differently', () => {
     assert.match(reply.text, /\bdate\b/)
     assert.doesNotMatch(reply.text, /HAPI/)
   })
+
+  it('a refused numeric id is named, not in the words of the upstream', async () => {
+    const reply = await ann('PUT Condition/85', condition('85', 'ann'))
+    assert.equal(reply.status, 400)
+    assert.match(issueOf(reply), /\bid\b/)
+    assert.doesNotMatch(reply.text, /HAPI|numeric/)
+  })
 })

@@ -93,10 +93,10 @@ function replaceText(
   }
 }
 
-/** The parameters or elements of the request that the upstream's text mentions; all parameters where it mentions none. */
+/** The parameters or elements of the request that the upstream mentions, in upper or lower case (HAPI writes `ID`); all parameters if it mentions none. */
 function describeNames(said: string, { interaction, body }: RefusedRequest): string {
   const mentioned = (names: readonly string[]) =>
-    names.filter(name => new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`).test(said))
+    names.filter(name => new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`, 'i').test(said))
   const params = 'params' in interaction ? [...new Set(interaction.params.map(([name]) => name))] : []
   const named = mentioned(params).length > 0 ? mentioned(params) : params
   if (named.length > 0) return ` Check ${named.slice(0, MOST_NAMES).join(', ')}.`
