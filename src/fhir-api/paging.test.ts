@@ -46,7 +46,7 @@ describe('createPages', () => {
   const sealer = createSealer('secret')
   const pages = createPages(sealer, '_page', 'a test')
 
-  it('opens the pages that it sealed, and nothing else', () => {
+  it('opens only pages that it sealed', () => {
     assert.deepEqual(pages.open(pages.seal(page)), page)
     assert.equal(pages.open('forged'), undefined)
     assert.equal(createPages(sealer, '_page', 'another test').open(pages.seal(page)), undefined)
@@ -75,7 +75,7 @@ describe('createLinks', () => {
 })
 
 describe('resumePage', () => {
-  it('goes on as first requested, decided again', () => {
+  it('continues the first request, and checks the access again', () => {
     const resumed = resume(PAGE)
     assert(!isFailure(resumed))
     assert.deepEqual([resumed.request.interaction.params, resumed.cursor], [page.params, page.cursor])
@@ -83,20 +83,20 @@ describe('resumePage', () => {
     assert.deepEqual(resume(PAGE, { isAllowed: false }), fail({ problem: 'refused', refused }))
   })
 
-  it('begins where there is no link', () => {
+  it('starts with the first page without a link', () => {
     const resumed = resume([['code', 'y']])
     assert(!isFailure(resumed))
     assert.equal(resumed.cursor, undefined)
   })
 
-  it('refuses another grant than the one that got the link', () => {
+  it('refuses a link that was issued under another grant', () => {
     assert.deepEqual(
       resume(PAGE, { by: { ...grant, clientId: 'other' } }),
       fail({ problem: 'outside-access' }),
     )
   })
 
-  it('refuses a link that was changed', () => {
+  it('refuses a modified link', () => {
     const unreadable = fail({
       problem: 'bad-search',
       code: 'invalid',
@@ -108,7 +108,7 @@ describe('resumePage', () => {
     assert.deepEqual(resume([...PAGE, ...PAGE]), unreadable)
   })
 
-  it('takes _count and _total that a client adds, and drops _format', () => {
+  it('accepts _count and _total that a client adds, and ignores _format', () => {
     const added = [
       ['_format', 'json'],
       ['_count', '7'],

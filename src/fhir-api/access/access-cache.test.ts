@@ -5,7 +5,7 @@ import { fullAccess, noAccess } from '../../smart/index.ts'
 import { createAccessCache } from './access-cache.ts'
 
 describe('createAccessCache', () => {
-  it('knows content by the access, the permission, the resource and the whole text', () => {
+  it('finds content by access filter, permission, resource and the whole text', () => {
     const cache = createAccessCache()
     cache.add(fullAccess, 'rPatient/1', '{}')
     assert(cache.find(fullAccess, 'rPatient/1', '{}'))
@@ -15,7 +15,7 @@ describe('createAccessCache', () => {
     assert(cache.find(fullAccess, 'rPatient/1', '{}'))
   })
 
-  it('knows the text that was checked last for a resource', () => {
+  it('finds only the text that was checked last for a resource', () => {
     const cache = createAccessCache()
     cache.add(fullAccess, 'a', 'old')
     cache.add(fullAccess, 'a', 'new')
@@ -29,7 +29,7 @@ describe('createAccessCache', () => {
     assert.deepEqual(cache.find(fullAccess, 'a', '{}'), { etag: 'W/"1"', lastModified: 5 })
   })
 
-  it('holds a limited number', () => {
+  it('holds a limited number of entries', () => {
     const cache = createAccessCache({ entries: 4 })
     for (const place of ['a', 'b', 'c']) cache.add(fullAccess, place, '{}')
     assert(cache.find(fullAccess, 'a', '{}'))
@@ -38,7 +38,7 @@ describe('createAccessCache', () => {
     assert.deepEqual(kept, ['a', 'd', 'e'])
   })
 
-  it('keeps what is used again', () => {
+  it('keeps recently used entries', () => {
     const cache = createAccessCache({ entries: 4 })
     cache.add(fullAccess, 'a', '{}')
     for (const place of ['b', 'c', 'd', 'e', 'f', 'g']) {
@@ -56,7 +56,7 @@ describe('createAccessCache', () => {
     assert.equal(cache.find(fullAccess, 'a', '0123456789'), undefined)
   })
 
-  it('knows a long text by its digest', () => {
+  it('stores a long text as its digest', () => {
     const cache = createAccessCache()
     const text = 'x'.repeat(10_000)
     cache.add(fullAccess, 'a', `${text}1`)

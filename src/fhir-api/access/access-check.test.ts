@@ -12,26 +12,26 @@ const ann: Access = { filterFor: () => [{ patient: 'ann' }] }
 
 const AUDIT_EVENTS = new Set(['AuditEvent'])
 
-/** A check for one who has this access, where Ann is on the panel; and whom it asked about. */
+/** Creates a check under this access, where Ann is on the panel. `lookups` lists the patients of each membership lookup. */
 async function check(access: Access, resources: readonly Resource[], standIn?: string) {
-  const asked: string[][] = []
+  const lookups: string[][] = []
   const created = await createAccessCheck({
     ...{ access, resources, standIn, baseUrl: 'http://fhir.test/fhir', excludedTypes: AUDIT_EVENTS },
     async panelMembers(_panels, patients) {
-      asked.push([...patients])
+      lookups.push([...patients])
       return { includes: (_panel, id) => id === 'ann' }
     },
   })
   if (isFailure(created)) assert.fail()
-  return { check: created, asked }
+  return { check: created, lookups }
 }
 
 describe('createAccessCheck', () => {
-  it('asks nobody where no panel decides, and can be cached', async () => {
+  it('reads no panel if no panel limits the access, and can be cached', async () => {
     for (const access of [ann, fullAccess]) {
-      const { check: checked, asked } = await check(access, [condition('c', 'ann')], 'x')
+      const { check: checked, lookups } = await check(access, [condition('c', 'ann')], 'x')
       assert.deepEqual(
-        [checked.allows('r', condition('c', 'ann')), checked.isCacheable, asked],
+        [checked.allows('r', condition('c', 'ann')), checked.isCacheable, lookups],
         [true, true, []],
       )
     }
@@ -40,33 +40,33 @@ describe('createAccessCheck', () => {
   })
 
   for (const permission of ['c', 'r', 'u', 'd', 's'] as const)
-    it(`asks where a panel decides about ${permission} alone`, async () => {
+    it(`reads the panel if it limits only ${permission}`, async () => {
       const access: Access = { filterFor: (_type, it: Permission) => (it === permission ? [{ panel }] : []) }
-      const { check: checked, asked } = await check(access, [condition('c', 'ann')])
-      assert.deepEqual([asked, checked.isCacheable], [[['ann']], false])
+      const { check: checked, lookups } = await check(access, [condition('c', 'ann')])
+      assert.deepEqual([lookups, checked.isCacheable], [[['ann']], false])
       assert(checked.allows(permission, condition('c', 'ann')))
       assert(!checked.allows(permission, condition('c', 'bob')))
     })
 
-  it('asks once, about all whom the resources name, also inside, and about a stand-in only where they name nobody', async () => {
+  it('reads the panel once for all patients that the resources name, and for the substitute patient only if they name none', async () => {
     const contained = [condition('i', 'dan'), { id: 'no type' }]
     const resources = [
       condition('c', 'ann', { contained, asserter: { reference: 'Patient/bob' } }),
       patient('eve'),
     ]
-    assert.deepEqual((await check(panelled, resources, 'x')).asked, [['ann', 'bob', 'dan', 'eve']])
-    const nobodys = { resourceType: 'Condition' }
-    assert.deepEqual((await check(panelled, [nobodys], 'x')).asked, [['x']])
-    assert.deepEqual((await check(panelled, [nobodys])).asked, [[]])
+    assert.deepEqual((await check(panelled, resources, 'x')).lookups, [['ann', 'bob', 'dan', 'eve']])
+    const withoutPatient = { resourceType: 'Condition' }
+    assert.deepEqual((await check(panelled, [withoutPatient], 'x')).lookups, [['x']])
+    assert.deepEqual((await check(panelled, [withoutPatient])).lookups, [[]])
   })
 
-  it('fails where the backend does', async () => {
-    const away = fail({ problem: 'upstream-unreachable' })
+  it('fails if the backend cannot read the panel', async () => {
+    const unreachable = fail({ problem: 'upstream-unreachable' })
     const content = { access: panelled, baseUrl: 'http://fhir.test/fhir', resources: [condition('c', 'ann')] }
-    assert.equal(await createAccessCheck({ ...content, panelMembers: async () => away }), away)
+    assert.equal(await createAccessCheck({ ...content, panelMembers: async () => unreachable }), unreachable)
   })
 
-  it('looks into everything that a resource contains', async () => {
+  it('checks every contained resource', async () => {
     const holding = (...of: unknown[]) => condition('c', 'ann', { contained: of })
     for (const access of [ann, panelled]) {
       const { check: checked } = await check(access, [holding(condition('i', 'ann'))])
@@ -79,26 +79,26 @@ describe('createAccessCheck', () => {
     assert(checked.allows('r', holding(condition('i', 'zoe'))))
   })
 
-  it('takes nobody to be on a panel about whom it did not ask', async () => {
+  it('excludes patients whose membership it did not read', async () => {
     const { check: checked } = await check(panelled, [])
     assert(checked.allows('r', condition('c', 'zoe')))
     assert(!checked.allows('r', condition('c', 'zoe', { contained: [condition('i', 'ann')] })))
     assert(!checked.allows('r', condition('c', 'ann')))
   })
 
-  it('never allows a type that is not taken from the backend', async () => {
+  it('never allows a type that the backend does not serve', async () => {
     const { check: checked } = await check(fullAccess, [])
     assert(!checked.allows('r', { resourceType: 'AuditEvent', id: '1' }))
   })
 })
 
-/** Everything but one permission, or one type. */
+/** Grants full access except for one permission or one type. */
 const allBut = (missing: string): Access => ({
   filterFor: (type, permission) => (permission === missing || type === missing ? [] : 'everything'),
 })
 
 describe('seesAll', () => {
-  it('holds for a caller who may read and search every type, and for no other', () => {
+  it('is true only for a caller who may read and search every type', () => {
     for (const access of [fullAccess, allBut('c'), allBut('d')]) assert(seesAll(access))
     for (const access of [noAccess, allBut('r'), allBut('s'), allBut('Binary')]) assert(!seesAll(access))
   })

@@ -82,7 +82,7 @@ describe('findThroughDocument', () => {
     return [found !== undefined, read.length]
   }
 
-  it('finds a Binary that a document within the access names', async () => {
+  it('finds a Binary that a document within the access filter names', async () => {
     assert.deepEqual(await find({}), [true, 1])
     const others = makeEntry(makeDocument('bob', 'Binary/b'), 6)
     assert.deepEqual(await find({ documents: [others] }), [false, 1])
@@ -93,17 +93,17 @@ describe('findThroughDocument', () => {
     assert.deepEqual(await find({ documents: [] }), [false, 0])
   })
 
-  it('needs a document that was written after the Binary', async () => {
+  it('requires a document that was written after the Binary', async () => {
     const written = (order: number) => [makeEntry(makeDocument('ann', 'Binary/b'), order)]
     assert.deepEqual(await find({ documents: written(5) }), [true, 1])
     assert.deepEqual(await find({ documents: written(4) }), [false, 1])
     assert.deepEqual(await find({ documents: written(Number.NaN) }), [false, 1])
-    // Another document that is later must not stand in for the one that grants.
+    // A later document outside the access filter must not replace the document that grants access.
     const later = makeEntry(makeDocument('bob', 'Binary/b'), 9)
     assert.deepEqual(await find({ documents: [...written(4), later] }), [false, 1])
   })
 
-  it('finds no Binary that is absent, deleted or unreadable, or that says whose it is', async () => {
+  it('finds no Binary that is absent, deleted or unreadable, or that has a securityContext', async () => {
     for (const binary of [
       undefined,
       unreachable,
@@ -114,7 +114,7 @@ describe('findThroughDocument', () => {
       assert.deepEqual(await find({ binary }), [false, 1])
   })
 
-  it('asks who is on the panels that decide about Binaries', async () => {
+  it('reads the members of the panels that limit Binaries', async () => {
     const access = makeAccess({ Binary: [{ panel }], DocumentReference: 'everything' })
     assert.deepEqual(await find({}, access), [true, 1])
     assert.deepEqual(await find({ members: unreachable }, access), [false, 1])
@@ -139,7 +139,7 @@ describe('checkNamedBinaries', () => {
   const own = makeBinary({ securityContext: { reference: 'Patient/ann' } })
   const others = makeBinary({ securityContext: { reference: 'Patient/bob' } })
 
-  it('refuses a DocumentReference that names a Binary outside the access, absent or not', async () => {
+  it('refuses a DocumentReference that names a Binary outside the access filter, absent or not', async () => {
     assert.deepEqual(await check({ binary: own }), [undefined, 1])
     assert.equal((await check({ binary: others }))[0], 'outside-access')
     assert.equal((await check({}))[0], 'outside-access')
@@ -147,7 +147,7 @@ describe('checkNamedBinaries', () => {
     assert.equal((await check({ binary: unreachable }))[0], 'outside-access')
   })
 
-  it('takes a Binary that the caller may read, create or update', async () => {
+  it('accepts a Binary that the caller may read, create or update', async () => {
     for (const permission of ['r', 'c', 'u']) {
       const access = makeAccess({ [`Binary.${permission}`]: ofAnn })
       assert.deepEqual(await check({ binary: own }, access), [undefined, 1], permission)
@@ -155,13 +155,13 @@ describe('checkNamedBinaries', () => {
     assert.deepEqual(await check({ binary: own }, makeAccess({ 'Binary.d': ofAnn })), ['outside-access', 0])
   })
 
-  it('takes a Binary that the caller may read through another document', async () => {
+  it('accepts a Binary that the caller may read through another document', async () => {
     const documents = [makeEntry(makeDocument('ann', 'Binary/b'), 6)]
     assert.equal((await check({ binary: makeBinary(), documents }))[0], undefined)
     assert.equal((await check({ binary: makeBinary() }))[0], 'outside-access')
   })
 
-  it('takes a Binary of the same commit without a lookup', async () => {
+  it('accepts a Binary of the same commit without a lookup', async () => {
     assert.deepEqual(await check({}, ann, makeDocument('ann', 'Binary/b'), ['Binary/b']), [undefined, 0])
     assert.equal((await check({}, ann, makeDocument('ann', 'Binary/b'), ['Patient/b']))[0], 'outside-access')
   })
@@ -180,7 +180,7 @@ describe('checkNamedBinaries', () => {
     assert.equal((await check({ toPublic }, ann, makeDocument('ann')))[0], 'outside-access')
   })
 
-  it('takes a limited number of Binaries', async () => {
+  it('accepts a limited number of Binaries', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, at) => `Binary/b${at}`)
     const known = names(limits.BINARIES_OF_DOCUMENT + 1)
     assert.deepEqual(

@@ -19,7 +19,7 @@ const condition = (patient: string, more: object = {}): Resource => ({
   ...more,
 })
 
-/** Why content must not be created by a caller, where Ann is on the panel. */
+/** Returns the reason why a caller may not create the content. Ann is on the panel. */
 async function check(
   access: Access,
   resource: Resource,
@@ -49,7 +49,7 @@ interface Held {
 }
 
 describe('checkContent', () => {
-  it('lets a caller write within the access, and nowhere else', async () => {
+  it('permits writes within the access filter, and no others', async () => {
     for (const access of [ann, panelled]) {
       assert.equal(await check(access, condition('ann')), undefined)
       assert.equal(await check(access, condition('bob')), 'outside-access')
@@ -62,7 +62,7 @@ describe('checkContent', () => {
     assert.equal(await check(makeAccess([]), condition('ann')), 'outside-access')
   })
 
-  it('refuses a reference that is a search where the caller may not search', async () => {
+  it('refuses a conditional reference from a caller who may not search', async () => {
     const searching = condition('ann', { recorder: { reference: 'Practitioner?name=x' } })
     assert.equal(await check(makeAccess('everything'), searching), 'outside-access')
     assert.equal(await check(fullAccess, searching), undefined)
@@ -72,12 +72,12 @@ describe('checkContent', () => {
     assert.equal(await check(ann, condition('ann'), { excluded: ['Condition'] }), 'outside-access')
   })
 
-  it('fails where the backend cannot say who is on a panel', async () => {
+  it('fails if the backend cannot read the panel', async () => {
     const members = fail({ problem: 'upstream-unreachable' })
     assert.equal(await check(panelled, condition('ann'), { members }), 'upstream-unreachable')
   })
 
-  it('asks nobody about panels where everything may be written', async () => {
+  it('reads no panel if the caller may write everything', async () => {
     const members = fail({ problem: 'upstream-unreachable' })
     const access: Access = {
       filterFor: (_type, permission) => (permission === 'c' ? 'everything' : [{ panel }]),
@@ -85,7 +85,7 @@ describe('checkContent', () => {
     assert.equal(await check(access, condition('bob'), { members }), undefined)
   })
 
-  it('takes a Patient of the same commit to be on the panel of the organization that manages it', async () => {
+  it('counts a Patient of the same commit as a member of the panel of its managing organization', async () => {
     const managed = (reference: unknown): Partial<Held> => ({
       newPatients: [['new', { resourceType: 'Patient', managingOrganization: { reference } }]],
     })
@@ -101,7 +101,7 @@ describe('checkContent', () => {
     assert.equal(await check(panelled, condition('new'), odd), 'outside-access')
   })
 
-  it('refuses a DocumentReference that names a Binary outside the access', async () => {
+  it('refuses a DocumentReference that names a Binary outside the access filter', async () => {
     const document = {
       ...{ resourceType: 'DocumentReference', subject: { reference: 'Patient/ann' } },
       content: [{ attachment: { url: 'Binary/b' } }],

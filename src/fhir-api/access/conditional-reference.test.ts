@@ -7,7 +7,7 @@ import { startGateway } from '../../backends/upstream/testing/start-gateway.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
 import { hidesSearch } from './conditional-reference.ts'
 
-/** A clinician of one patient, who may do everything with what is nobody's. */
+/** A clinician of one patient, with full access to two types without patients. */
 const clinician: Access = {
   filterFor: type => (['Practitioner', 'Organization'].includes(type) ? 'everything' : [{ patient: 'ann' }]),
 }
@@ -24,12 +24,12 @@ const referring = (reference: string) => {
   const { id: _, ...content } = condition('c', 'ann', { recorder: { reference } })
   return content
 }
-const told = (reference: string) => ({
+const practitionerAbout = (reference: string) => ({
   resourceType: 'Practitioner',
   extension: [{ url: 'http://x.test/about', valueReference: { reference } }],
 })
 
-// Each is resolved by some server (R4 http.html#trules; HAPI takes the part from the last slash on, in any write).
+// Some server resolves each of these (R4 http.html#trules; HAPI reads the part after the last slash, in any write).
 const HIDDEN = [
   'Patient?name=Bob',
   `${BASE}/Patient?name=Bob`,
@@ -41,26 +41,26 @@ const HIDDEN = [
   'Practitioner?%zz=1',
 ]
 
-// Not R4 references: nothing but the upstream reads content of a type that is not limited.
+// Not R4 references: only the upstream server reads content of an unlimited type.
 const UNREADABLE = ['Patient/?name=Bob', 'patient?name=Bob', '?name=Bob', 'Organization?partof.name=x']
 
 describe('hidesSearch', () => {
   const hides = (content: unknown, access = clinician) => hidesSearch(content, access, BASE)
   const hidden = { reference: 'Patient?name=Bob' }
 
-  it('finds one reference among others, in any element', () => {
+  it('finds a conditional reference among others, in any element', () => {
     assert(hides({ a: [{ reference: 'Patient/ann' }, hidden, { reference: 'Patient/bob' }] }))
     assert(hides({ a: { b: [[hidden]] } }))
     assert(!hides({ a: [{ reference: 'Patient/ann' }] }))
     assert(!hides(hidden, fullAccess))
   })
 
-  it('takes no other text for a reference', () => {
+  it('reads no other text as a reference', () => {
     assert(!hides({ note: [{ text: 'Patient?name=Bob' }], reference: 5 }))
     assert(hides({ reference: hidden }))
   })
 
-  it('asks for the permission to search', () => {
+  it('requires the permission to search', () => {
     const only = (permission: string): Access => ({
       filterFor: (_type, it) => (it === permission ? 'everything' : []),
     })
@@ -69,23 +69,23 @@ describe('hidesSearch', () => {
   })
 })
 
-describe('a reference that is a search', () => {
+describe('a conditional reference', () => {
   for (const reference of HIDDEN)
-    it(`is not sent where it looks beyond the filter: ${reference}`, async () => {
+    it(`is not sent if it searches outside the access filter: ${reference}`, async () => {
       const from = upstream.seen.length
       upstream.answer((_request, response) => json(response, {}, 201))
       assert.equal(issueOf(await as('POST Condition', referring(reference))), NOT_WITHIN)
-      assert.equal(issueOf(await as('POST Practitioner', told(reference))), NOT_WITHIN)
+      assert.equal(issueOf(await as('POST Practitioner', practitionerAbout(reference))), NOT_WITHIN)
       assert.deepEqual(upstream.seen.slice(from), [])
     })
 
   for (const reference of UNREADABLE)
-    it(`is not sent in what the upstream alone validates: ${reference}`, async () => {
+    it(`is not sent in content that only the upstream server validates: ${reference}`, async () => {
       upstream.answer((_request, response) => json(response, {}, 201))
-      assert.equal(issueOf(await as('POST Practitioner', told(reference))), NOT_WITHIN)
+      assert.equal(issueOf(await as('POST Practitioner', practitionerAbout(reference))), NOT_WITHIN)
     })
 
-  it('is sent where all that it looks at may be seen', async () => {
+  it('is sent if the caller may see everything that it searches', async () => {
     upstream.answer((_request, response) => json(response, {}, 201))
     for (const reference of [
       'Practitioner?identifier=http://x.test|1',
@@ -93,11 +93,14 @@ describe('a reference that is a search', () => {
       '#a',
       'urn:uuid:1',
     ])
-      assert.equal((await as('POST Practitioner', told(reference))).status, 201, reference)
-    assert.equal((await fhir.as('all')('POST Practitioner', told('Patient?name=Bob'))).status, 201)
+      assert.equal((await as('POST Practitioner', practitionerAbout(reference))).status, 201, reference)
+    assert.equal(
+      (await fhir.as('all')('POST Practitioner', practitionerAbout('Patient?name=Bob'))).status,
+      201,
+    )
   })
 
-  it('is looked up within filter in a transaction, along its chain too', async () => {
+  it('is resolved within the access filter in a transaction, including its chain', async () => {
     const from = upstream.seen.length
     upstream.answer((request, response) =>
       request.method === 'POST'
@@ -112,7 +115,7 @@ describe('a reference that is a search', () => {
     ]
     const reply = await as('POST', { resourceType: 'Bundle', type: 'transaction', entry })
     assert.equal(reply.status, 404)
-    const asked = upstream.seen.slice(from).map(it => decodeURIComponent(it.line))
-    assert.deepEqual(asked, ['GET /up/Observation?patient=bob&patient=Patient/ann'])
+    const requested = upstream.seen.slice(from).map(it => decodeURIComponent(it.line))
+    assert.deepEqual(requested, ['GET /up/Observation?patient=bob&patient=Patient/ann'])
   })
 })

@@ -33,7 +33,7 @@ const deleted = store(makeCondition('ann'), { deleted: true, text: undefined })
 interface Held {
   /** The current version of the resource `c`. */
   readonly current?: StoredVersion | Failure
-  /** The content before it was deleted, of a backend that keeps it apart. */
+  /** The content before the deletion, for a backend that stores it separately. */
   readonly last?: Resource | Failure | 'none'
   /** The response for any other id. */
   readonly other?: StoredVersion | Failure
@@ -71,7 +71,7 @@ describe('lookUp', () => {
   const mine = store(makeCondition('ann'))
   const others = store(makeCondition('bob'))
 
-  it('finds a resource within the access, and no other', async () => {
+  it('finds a resource within the access filter, and no other', async () => {
     for (const access of [ann, panelled]) {
       assert.equal(await open({ current: mine }).find(access), mine)
       assert.equal(await open({ current: others }).find(access), 'outside')
@@ -81,7 +81,7 @@ describe('lookUp', () => {
     assert.equal(await open({}).find(fullAccess), 'absent')
   })
 
-  it('never finds a type that is not taken from the backend', async () => {
+  it('never finds a type that the backend does not serve', async () => {
     const event = store({ resourceType: 'AuditEvent', id: 'c' }, { type: 'AuditEvent' })
     const { context } = open({ current: event })
     assert.equal(await lookUp(context, makeRequest(fullAccess), 'r', 'AuditEvent', 'c'), 'outside')
@@ -97,12 +97,12 @@ describe('lookUp', () => {
     assert.equal(await open({ current: deleted }).find(fullAccess), deleted)
   })
 
-  it('finds no resource by content that it had before', async () => {
+  it('finds no resource by its previous content', async () => {
     assert.equal(await open({ current: others, last: makeCondition('ann') }).find(ann), 'outside')
     assert.equal(await open({ last: makeCondition('ann') }).find(ann), 'absent')
   })
 
-  it('takes the same steps for resources that are absent, deleted and outside the access', async () => {
+  it('takes the same steps for resources that are absent, deleted and outside the access filter', async () => {
     for (const held of [{ current: others }, { current: deleted }, {}]) {
       const { find, steps } = open({ ...held, last: 'none' })
       await find(panelled)
@@ -113,7 +113,7 @@ describe('lookUp', () => {
     assert.deepEqual(steps, ['read', 'members'])
   })
 
-  it('fails where the backend cannot say who is on a panel, or what was deleted', async () => {
+  it('fails if the backend cannot read the panel or the deleted content', async () => {
     assert.equal(await open({ current: mine, members: unreachable }).find(panelled), unreachable)
     assert.equal(await open({ current: deleted, last: unreachable }).find(ann), unreachable)
     assert.equal(
@@ -123,7 +123,7 @@ describe('lookUp', () => {
   })
 })
 
-describe('lookUp, of a response that cannot be checked', () => {
+describe('lookUp with a response that cannot be checked', () => {
   it('shows a failure of the whole backend', async () => {
     const { find, steps } = open({ current: unreachable })
     assert.equal(await find(ann), unreachable)
@@ -155,7 +155,7 @@ describe('lookUp, of a response that cannot be checked', () => {
     assert.equal(await open({ current: unreadable, other: broken }).find(ann), broken)
   })
 
-  it('takes as many steps as for a resource outside the access', async () => {
+  it('takes as many steps as for a resource outside the access filter', async () => {
     const { find, steps } = open({ current: broken })
     await find(panelled)
     assert.deepEqual(steps, ['read', 'members', 'read', 'members'])
@@ -164,7 +164,7 @@ describe('lookUp, of a response that cannot be checked', () => {
 })
 
 describe('findResource', () => {
-  it('gives one failure for resources that are absent and outside the access', async () => {
+  it('returns the same failure for resources that are absent and outside the access filter', async () => {
     for (const held of [{ current: store(makeCondition('bob')) }, {}]) {
       const found = await findResource(open(held).context, makeRequest(ann), 'r', 'Condition', 'c')
       assert(isFailure(found))
@@ -188,7 +188,7 @@ describe('findHidden', () => {
     return [hidden?.problem, steps.length]
   }
 
-  it('fails if the current version is outside the access', async () => {
+  it('fails if the current version is outside the access filter', async () => {
     assert.deepEqual(await find(ann, store(makeCondition('bob'))), ['outside-access', 1])
     assert.deepEqual(await find(ann, store(makeCondition('ann'))), [undefined, 1])
   })
@@ -205,14 +205,14 @@ describe('findHidden', () => {
     ])
   })
 
-  it('reads nothing where each version is checked by itself, or everything may be read', async () => {
+  it('reads nothing if each version is checked by itself, or if the caller may read everything', async () => {
     assert.deepEqual(await find(ann, store(makeCondition('bob')), 'version'), [undefined, 0])
     assert.deepEqual(await find(fullAccess, store(makeCondition('bob'))), [undefined, 0])
   })
 })
 
 describe('isWithin', () => {
-  /** The results of two checks of the same content, and how often it was parsed. */
+  /** Checks the same content twice, and returns both results and the number of parses. */
   async function checkTwice(access: Access, resource: Resource, more: Partial<StoredVersion> = {}) {
     const { context } = open({})
     let parsed = 0
@@ -230,11 +230,11 @@ describe('isWithin', () => {
     return [[await check(), await check()], parsed, recalled]
   }
 
-  it('parses content that is within the access once, and recalls the version that it states', async () => {
+  it('parses permitted content once, and remembers the version that it states', async () => {
     assert.deepEqual(await checkTwice(ann, makeCondition('ann')), [[true, true], 1, [{ etag: 'W/"7"' }]])
   })
 
-  it('checks content again that is outside the access, or within by a panel', async () => {
+  it('checks refused content again, and content that a panel permits', async () => {
     assert.deepEqual(await checkTwice(ann, makeCondition('bob')), [[false, false], 2, []])
     assert.deepEqual(await checkTwice(panelled, makeCondition('ann')), [[true, true], 2, []])
   })

@@ -12,9 +12,9 @@ import { toEntryRequest } from './entry.ts'
 import { performTransaction } from './transaction.ts'
 
 /** A context whose backend is not used. */
-function contextOf(handle: Context['handle'], more: Partial<BackendSession> = {}): Context {
+function makeContext(handle: Context['handle'], more: Partial<BackendSession> = {}): Context {
   const nothing = () => {
-    throw new Error('not asked for')
+    throw new Error('Not expected in this test')
   }
   const session: BackendSession = {
     ...{ read: nothing, panelMembers: nothing, perform: nothing, findMatch: nothing, commit: nothing },
@@ -29,7 +29,7 @@ function contextOf(handle: Context['handle'], more: Partial<BackendSession> = {}
   }
 }
 
-function bundleOf(report: (error: unknown) => void = () => {}): FhirRequest {
+function makeBundleRequest(report: (error: unknown) => void = () => {}): FhirRequest {
   return {
     ...{ interaction: { kind: 'bundle' }, body: {}, preconditions: {}, access: fullAccess, report },
     preferences: { answer: 'representation', lenient: false },
@@ -45,55 +45,55 @@ const statusesIn = (body: unknown) => String(body).match(/(?<="status":")\d+/g)
 const full = Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR', errcode: 13 })
 
 describe('a batch', () => {
-  it('has a response to every entry where one fails by an error, which is reported', async () => {
+  it('responds to every entry, and reports the error of an entry that throws', async () => {
     const reported: unknown[] = []
     const error = new Error('a bug')
     let at = 0
-    const context = contextOf(async () => {
+    const context = makeContext(async () => {
       if (at++ === 1) throw error
       return { status: 201 }
     })
-    const bundle = bundleOf(it => reported.push(it))
+    const bundle = makeBundleRequest(it => reported.push(it))
     const { body } = await performBatch(context, bundle, [create, create, create])
     assert.deepEqual(statusesIn(body), ['201', '500', '201'])
     assert.deepEqual(reported, [error])
   })
 
-  it('acknowledges what became durable and nothing else, and stops when the database is unavailable', async () => {
+  it('acknowledges only durable writes, and stops if the database is unavailable', async () => {
     const reported: unknown[] = []
     let at = 0
-    const context = contextOf(async () => {
+    const context = makeContext(async () => {
       busyFor(30)
       const durable = at++ === 1 ? Promise.reject(full) : Promise.resolve()
       durable.catch(() => {})
       return { status: 201, durable }
     })
-    const bundle = bundleOf(it => reported.push(it))
+    const bundle = makeBundleRequest(it => reported.push(it))
     const { body } = await performBatch(context, bundle, Array(4).fill(create))
     assert.deepEqual([statusesIn(body), at], [['201', '503', '503', '503'], 2])
     assert.deepEqual(reported, [full])
   })
 
-  it('fails whole where no entry was acknowledged', async () => {
-    const context = contextOf(() => Promise.reject(full))
-    await assert.rejects(performBatch(context, bundleOf(), [create, create]), full)
+  it('fails as a whole if no entry was acknowledged', async () => {
+    const context = makeContext(() => Promise.reject(full))
+    await assert.rejects(performBatch(context, makeBundleRequest(), [create, create]), full)
   })
 
-  it('does not show what an entry has read of a change that was lost', async () => {
-    const context = contextOf(async () => ({ status: 200 }), { flush: () => Promise.reject(full) })
-    await assert.rejects(performBatch(context, bundleOf(), [create, create]), full)
+  it('does not return data that an entry read from a lost write', async () => {
+    const context = makeContext(async () => ({ status: 200 }), { flush: () => Promise.reject(full) })
+    await assert.rejects(performBatch(context, makeBundleRequest(), [create, create]), full)
   })
 
-  it('lets others have their turn between the entries', async () => {
+  it('yields to other requests between entries', async () => {
     let turns = 0
     const counting = setInterval(() => {
       turns += 1
     }, 0)
-    const context = contextOf(async () => {
+    const context = makeContext(async () => {
       busyFor(1)
       return fail({ problem: 'outside-access' })
     })
-    await performBatch(context, bundleOf(), Array(100).fill(create))
+    await performBatch(context, makeBundleRequest(), Array(100).fill(create))
     clearInterval(counting)
     assert.ok(turns > 1, `${turns} turns`)
   })
@@ -105,19 +105,19 @@ function busyFor(ms: number): void {
 }
 
 describe('a transaction', () => {
-  it('is acknowledged when it is committed, whatever happens to a read after that', async () => {
+  it('is acknowledged once it is committed, even if a later read fails', async () => {
     const reported: unknown[] = []
     const error = new Error('a bug')
     let reads = 0
     const commit = () => ({ kind: 'committed', committed: [{ status: 201 }] }) as const
-    const context = contextOf(
+    const context = makeContext(
       async () => {
         if (reads++ > 0) throw error
         return { status: 200 }
       },
       { commit },
     )
-    const bundle = bundleOf(it => reported.push(it))
+    const bundle = makeBundleRequest(it => reported.push(it))
     const entries: Entry[] = [
       { ...create, body: { resourceType: 'Patient' } },
       { ...create, interaction: { kind: 'read', type: 'Patient', id: '1', params: [] }, body: undefined },

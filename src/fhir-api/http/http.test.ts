@@ -15,25 +15,25 @@ import {
   type FhirResponse,
 } from '../index.ts'
 
-interface Scene {
+interface TestApi {
   readonly app: FastifyInstance
-  /** What happened, in its order. */
+  /** The steps of the last request, in order. */
   readonly events: string[]
-  readonly asked: FhirRequest[]
+  readonly requests: FhirRequest[]
   readonly finished: FinishedRequest[]
   ask(line: string, more?: InjectOptions): Promise<string>
 }
 
 interface Setting {
   readonly guard?: Authenticator
-  /** Of a trail that keeps everything, what is different; `none` for no trail. */
+  /** Replaces functions of an audit trail that records everything. `none` for no trail. */
   readonly audit?: Partial<FhirAudit> | 'none'
-  readonly perform?: (asked: FhirRequest) => Promise<FhirResponse | Failure>
+  readonly perform?: (request: FhirRequest) => Promise<FhirResponse | Failure>
 }
 
 const unknown: Refused = { allowed: false, status: 401, headers: {}, outcome: createOutcome('login', 'Who?') }
 
-/** Lets `all` do everything but read Observations. */
+/** Permits everything except Observations. */
 const caller: Authenticated = {
   allowed: true,
   decide: interaction =>
@@ -42,14 +42,15 @@ const caller: Authenticated = {
       : { allowed: true, access: fullAccess, by: 'user/*.cruds' },
 }
 
-const judge = (authorization: string | undefined) => (authorization === 'Bearer all' ? caller : unknown)
+const authenticate = (authorization: string | undefined) =>
+  authorization === 'Bearer all' ? caller : unknown
 
-/** A door with nothing behind it but what says that it was reached. */
-async function open(setting: Setting = {}): Promise<Scene> {
-  const { guard = { authenticate: judge }, audit = {}, perform = answer } = setting
-  const [events, asked, finished]: [string[], FhirRequest[], FinishedRequest[]] = [[], [], []]
-  const admit: Authenticator['authenticate'] = authorization => {
-    events.push('judged')
+/** Starts a FHIR API whose backend only records that it was called. */
+async function open(setting: Setting = {}): Promise<TestApi> {
+  const { guard = { authenticate }, audit = {}, perform = answer } = setting
+  const [events, requests, finished]: [string[], FhirRequest[], FinishedRequest[]] = [[], [], []]
+  const recordAuthentication: Authenticator['authenticate'] = authorization => {
+    events.push('authenticated')
     return guard.authenticate(authorization)
   }
   const trail: FhirAudit = {
@@ -75,7 +76,7 @@ async function open(setting: Setting = {}): Promise<Scene> {
   const app = await createFhirApi(
     {
       baseUrl: 'http://fhir.test/fhir',
-      guard: { authenticate: admit },
+      guard: { authenticate: recordAuthentication },
       audit: audit === 'none' ? undefined : { ...trail, ...audit },
       clock: () => 7,
       bodyLimit: 100,
@@ -89,7 +90,7 @@ async function open(setting: Setting = {}): Promise<Scene> {
       pages: { parameter: '_page', seal: () => '', open: () => undefined },
       accessCache: createAccessCache(),
       forRequest(request) {
-        asked.push(request)
+        requests.push(request)
         const performed = (it: FhirRequest) => {
           events.push('performed')
           return perform(it)
@@ -111,7 +112,7 @@ async function open(setting: Setting = {}): Promise<Scene> {
   app.addHook('onSend', async (request, reply) => {
     if (!failed.has(request) && /^\/fhir(?:\/|$)/.test(request.url)) events.push(`sent ${reply.statusCode}`)
   })
-  const ask: Scene['ask'] = async (line, more) => {
+  const ask: TestApi['ask'] = async (line, more) => {
     const [method = '', path = ''] = line.split(' ')
     events.length = 0
     const reply = await app.inject({
@@ -122,7 +123,7 @@ async function open(setting: Setting = {}): Promise<Scene> {
     })
     return `${events.join(', ')}; ${reply.statusCode}`
   }
-  return { app, events, asked, finished, ask }
+  return { app, events, requests, finished, ask }
 }
 
 function notHere(): never {
@@ -133,54 +134,57 @@ async function answer(): Promise<FhirResponse> {
   return { status: 200, body: '"done"' }
 }
 
-const nobody: InjectOptions = { headers: {} }
+const withoutToken: InjectOptions = { headers: {} }
 
-describe('the door', () => {
-  it('judges, decides, performs and records, and only then sends', async () => {
-    const { ask, asked, finished } = await open()
-    assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 200, sent 200; 200')
-    const [{ interaction, access, by, authenticated } = assert.fail()] = asked
+describe('the FHIR API', () => {
+  it('authenticates, decides, performs and records a request before it responds', async () => {
+    const { ask, requests, finished } = await open()
+    assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, recorded 200, sent 200; 200')
+    const [{ interaction, access, by, authenticated } = assert.fail()] = requests
     assert.deepEqual(
       [interaction.kind, access, by, authenticated],
       ['read', fullAccess, 'user/*.cruds', caller],
     )
-    const [{ at, method, address, authenticated: told, status, responseBody: body } = assert.fail()] =
+    const [{ at, method, address, authenticated: recorded, status, responseBody: body } = assert.fail()] =
       finished
     assert.deepEqual(
-      [at, method, address, told, status, body],
+      [at, method, address, recorded, status, body],
       [7, 'GET', '/Patient/1', caller, 200, '"done"'],
     )
   })
 
-  it('announces a change before it is made, and completes it before it is answered', async () => {
-    const { ask, asked } = await open()
-    const line = 'judged, announced, performed, completed 200, sent 200; 200'
+  it('records the intent of a write before it writes, and the result before it responds', async () => {
+    const { ask, requests } = await open()
+    const line = 'authenticated, announced, performed, completed 200, sent 200; 200'
     assert.equal(await ask('POST /Patient', { payload: '{"a":1.0}' }), line)
-    assert.equal(formatExact(asked[0]?.body), '{"a":1.0}')
+    assert.equal(formatExact(requests[0]?.body), '{"a":1.0}')
     const refuse = async () => {
-      throw new AuditUnavailable('away')
+      throw new AuditUnavailable('unreachable')
     }
-    assert.equal(await (await open({ audit: { intend: refuse } })).ask('DELETE /Patient/1'), 'judged; 503')
+    assert.equal(
+      await (await open({ audit: { intend: refuse } })).ask('DELETE /Patient/1'),
+      'authenticated; 503',
+    )
     const fail = () => Promise.reject(new Error('Cannot work'))
-    const failing = 'judged, announced, performed, completed 500; 500'
+    const failing = 'authenticated, announced, performed, completed 500; 500'
     assert.equal(await (await open({ perform: fail })).ask('DELETE /Patient/1'), failing)
   })
 
-  it('answers the same without an audit trail', async () => {
+  it('responds in the same way without an audit trail', async () => {
     const { ask } = await open({ audit: 'none' })
-    assert.equal(await ask('GET /Patient/1'), 'judged, performed, sent 200; 200')
-    assert.equal(await ask('GET /AuditEvent/1'), 'judged, performed, sent 200; 200')
-    assert.equal(await ask('GET /Patient/1', nobody), 'judged, sent 401; 401')
+    assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, sent 200; 200')
+    assert.equal(await ask('GET /AuditEvent/1'), 'authenticated, performed, sent 200; 200')
+    assert.equal(await ask('GET /Patient/1', withoutToken), 'authenticated, sent 401; 401')
     const absent = async () => fail({ problem: 'absent', type: 'Patient', id: '1' })
     const { ask: miss } = await open({ audit: 'none', perform: absent })
-    assert.equal(await miss('GET /Patient/1'), 'judged, performed, sent 404; 404')
+    assert.equal(await miss('GET /Patient/1'), 'authenticated, performed, sent 404; 404')
   })
 
-  it('lets nobody in whom the guard does not admit, at once or after a while', async () => {
-    for (const admit of [judge, async (it?: string) => judge(it)]) {
-      const { ask, finished } = await open({ guard: { authenticate: admit } })
-      assert.equal(await ask('GET /Patient/1', nobody), 'judged, recorded 401, sent 401; 401')
-      assert.equal(await ask('POST /Patient', nobody), 'judged, recorded 401, sent 401; 401')
+  it('refuses a caller that a synchronous or asynchronous authenticator rejects', async () => {
+    for (const guard of [authenticate, async (it?: string) => authenticate(it)]) {
+      const { ask, finished } = await open({ guard: { authenticate: guard } })
+      assert.equal(await ask('GET /Patient/1', withoutToken), 'authenticated, recorded 401, sent 401; 401')
+      assert.equal(await ask('POST /Patient', withoutToken), 'authenticated, recorded 401, sent 401; 401')
       assert.deepEqual(
         finished.map(it => [it.interaction.kind, it.problem?.problem, it.authenticated]),
         [
@@ -188,17 +192,19 @@ describe('the door', () => {
           ['create', 'refused', undefined],
         ],
       )
-      assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 200, sent 200; 200')
+      assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, recorded 200, sent 200; 200')
     }
   })
 
-  it('lets nobody in by a guard that fails', async () => {
-    const rejects = await open({ guard: { authenticate: () => Promise.reject(new Error('Cannot judge')) } })
-    assert.equal(await rejects.ask('GET /Patient/1'), 'judged; 500')
-    assert.equal(await rejects.ask('POST /Patient', { payload: '{}' }), 'judged; 500')
+  it('refuses every request if the authenticator fails', async () => {
+    const rejects = await open({
+      guard: { authenticate: () => Promise.reject(new Error('Cannot authenticate')) },
+    })
+    assert.equal(await rejects.ask('GET /Patient/1'), 'authenticated; 500')
+    assert.equal(await rejects.ask('POST /Patient', { payload: '{}' }), 'authenticated; 500')
   })
 
-  it('turns away before a byte of the body is there', async () => {
+  it('responds with 401 before it reads the body', async () => {
     const { app, events } = await open()
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
@@ -213,24 +219,27 @@ describe('the door', () => {
     reply.destroy()
     await app.close()
     assert.deepEqual([reply.statusCode, resourceType], [401, 'OperationOutcome'])
-    assert.deepEqual(events, ['judged', 'recorded 401', 'sent 401'])
+    assert.deepEqual(events, ['authenticated', 'recorded 401', 'sent 401'])
   })
 
-  it('asks for no token where nobody has one yet, and gives no access there', async () => {
-    const { ask, asked } = await open()
-    assert.equal(await ask('GET /metadata', nobody), 'performed, recorded 200, sent 200; 200')
-    assert.equal(await ask('GET /.well-known/smart-configuration', nobody), 'recorded 200, sent 200; 200')
+  it('requires no token for public documents, and grants no access there', async () => {
+    const { ask, requests } = await open()
+    assert.equal(await ask('GET /metadata', withoutToken), 'performed, recorded 200, sent 200; 200')
+    assert.equal(
+      await ask('GET /.well-known/smart-configuration', withoutToken),
+      'recorded 200, sent 200; 200',
+    )
     assert.deepEqual(
-      asked.map(it => [it.access, it.by, it.authenticated.grant]),
+      requests.map(it => [it.access, it.by, it.authenticated.grant]),
       [
         [noAccess, 'public', undefined],
         [noAccess, 'public', undefined],
       ],
     )
-    assert.equal(await ask('OPTIONS /Patient/1', nobody), 'sent 204; 204')
+    assert.equal(await ask('OPTIONS /Patient/1', withoutToken), 'sent 204; 204')
   })
 
-  it('performs nothing that is refused, not understood, or asked for or sent in another format', async () => {
+  it('performs no request that is refused, malformed or in an unsupported format', async () => {
     const { ask, finished } = await open()
     const cases: readonly (readonly [line: string, status: number, problem: string, more?: InjectOptions])[] =
       [
@@ -240,71 +249,74 @@ describe('the door', () => {
         ['POST /Patient', 400, 'malformed-body', { payload: '{' }],
       ]
     for (const [line, status, problem, more] of cases) {
-      assert.equal(await ask(line, more), `judged, recorded ${status}, sent ${status}; ${status}`)
+      assert.equal(await ask(line, more), `authenticated, recorded ${status}, sent ${status}; ${status}`)
       assert.equal(finished.at(-1)?.problem?.problem, problem)
     }
-    assert.equal(await ask('POST /Patient', { payload: '1'.repeat(101) }), 'judged; 413')
+    assert.equal(await ask('POST /Patient', { payload: '1'.repeat(101) }), 'authenticated; 413')
   })
 
-  it('tells what a form asks for when the form has been read', async () => {
-    const { ask, asked } = await open()
+  it('reads the parameters of a posted search from the form', async () => {
+    const { ask, requests } = await open()
     const headers = { authorization: 'Bearer all', 'content-type': 'application/x-www-form-urlencoded' }
     await ask('POST /Patient/_search', { headers, payload: 'name=x' })
-    assert.deepEqual(asked[0]?.interaction, {
+    assert.deepEqual(requests[0]?.interaction, {
       ...{ kind: 'search-type', type: 'Patient', posted: true },
       params: [['name', 'x']],
     })
   })
 
-  it('asks the audit trail itself for AuditEvents, and never what is behind', async () => {
+  it('serves AuditEvents from the audit trail, never from the backend', async () => {
     const { ask, app } = await open()
-    assert.equal(await ask('GET /AuditEvent/1'), 'judged, recorded 200, sent 200; 200')
-    assert.equal(await ask('POST /AuditEvent', { payload: '{}' }), 'judged, recorded 200, sent 200; 200')
+    assert.equal(await ask('GET /AuditEvent/1'), 'authenticated, recorded 200, sent 200; 200')
+    assert.equal(
+      await ask('POST /AuditEvent', { payload: '{}' }),
+      'authenticated, recorded 200, sent 200; 200',
+    )
     const reply = await app.inject({ url: '/fhir/AuditEvent', headers: { authorization: 'Bearer all' } })
     assert.equal(reply.body, '"from the trail"')
     const refused = await open({ audit: { serve: async () => fail({ problem: 'outside-access' }) } })
-    assert.equal(await refused.ask('GET /AuditEvent/1'), 'judged, recorded 403, sent 403; 403')
+    assert.equal(await refused.ask('GET /AuditEvent/1'), 'authenticated, recorded 403, sent 403; 403')
     assert.equal(refused.finished[0]?.problem?.problem, 'outside-access')
   })
 
-  it('sends nothing that cannot be recorded', async () => {
+  it('sends no response that it cannot record', async () => {
     const record = async () => {
-      throw new AuditUnavailable('away')
+      throw new AuditUnavailable('unreachable')
     }
     const { ask } = await open({ audit: { record } })
-    assert.equal(await ask('GET /Patient/1'), 'judged, performed; 503')
-    assert.equal(await ask('GET /Patient/1', nobody), 'judged; 503')
-    assert.equal(await ask('GET /Nothing/1'), 'judged; 503')
+    assert.equal(await ask('GET /Patient/1'), 'authenticated, performed; 503')
+    assert.equal(await ask('GET /Patient/1', withoutToken), 'authenticated; 503')
+    assert.equal(await ask('GET /Nothing/1'), 'authenticated; 503')
   })
 
-  it('records that the work failed, or that what came of it could not be told', async () => {
+  it('records a failed request, and a response that could not be recorded', async () => {
     const fail = async () => {
       throw new Error('Cannot work')
     }
     const failing = await open({ perform: fail })
-    assert.equal(await failing.ask('GET /Patient/1'), 'judged, performed, recorded 500; 500')
+    assert.equal(await failing.ask('GET /Patient/1'), 'authenticated, performed, recorded 500; 500')
     const statuses: number[] = []
     const record = async ({ status }: FinishedRequest) => {
       statuses.push(status)
       if (status === 200) throw new Error('Cannot read the answer')
     }
-    const untold = await open({ audit: { record } })
-    assert.equal(await untold.ask('GET /Patient/1'), 'judged, performed; 500')
+    const unrecorded = await open({ audit: { record } })
+    assert.equal(await unrecorded.ask('GET /Patient/1'), 'authenticated, performed; 500')
     assert.deepEqual(statuses, [200, 500])
   })
 
-  it('says of a database that cannot be used that it is worth trying again', async () => {
+  it('responds with 503 and Retry-After if the database is unavailable', async () => {
     const full = Object.assign(new Error('database or disk is full'), { errcode: 13 })
     const { app, ask } = await open({ perform: () => Promise.reject(full) })
-    assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 503; 503')
-    assert.equal(await ask('DELETE /Patient/1'), 'judged, announced, performed, completed 503; 503')
+    assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, recorded 503; 503')
+    assert.equal(await ask('DELETE /Patient/1'), 'authenticated, announced, performed, completed 503; 503')
     const reply = await app.inject({ url: '/fhir/Patient/1', headers: { authorization: 'Bearer all' } })
     assert.ok(reply.headers['retry-after'])
     const { ask: askBug } = await open({ perform: () => Promise.reject(new Error('a bug')) })
-    assert.equal(await askBug('GET /Patient/1'), 'judged, performed, recorded 500; 500')
+    assert.equal(await askBug('GET /Patient/1'), 'authenticated, performed, recorded 500; 500')
   })
 
-  it('stands below the base alone', async () => {
+  it('serves only URLs below the base', async () => {
     const { app, events } = await open()
     assert.equal((await app.inject({ url: '/healthz' })).statusCode, 200)
     assert.equal((await app.inject({ url: '/Patient/1' })).statusCode, 404)

@@ -16,7 +16,7 @@ const read = (
   id?: string,
   session: Parameters<typeof readResource>[0] = remote,
 ) => readResource(session, { body, access }, 'u', 'Condition', id)
-const problemOf = (...of: Parameters<typeof read>) => {
+const findProblem = (...of: Parameters<typeof read>) => {
   const found = read(...of)
   return isFailure(found) ? found.problem : undefined
 }
@@ -24,18 +24,18 @@ const problemOf = (...of: Parameters<typeof read>) => {
 describe('the body of a write', () => {
   const invalid = { ...condition('c'), onsetDateTime: 'yesterday' }
 
-  it('must be valid where it is checked or stored here, and else is validated by the upstream', () => {
-    assert.equal(problemOf(invalid, ofAnn), 'invalid-resource')
+  it('must be valid if Sallyport checks or stores it, and otherwise is validated by the upstream server', () => {
+    assert.equal(findProblem(invalid, ofAnn), 'invalid-resource')
     assert.equal(read(invalid), invalid)
     const local = { newId: () => '1', plan: <T>(work: () => Promise<T>) => work() }
-    assert.equal(problemOf(invalid, fullAccess, undefined, { local }), 'invalid-resource')
+    assert.equal(findProblem(invalid, fullAccess, undefined, { local }), 'invalid-resource')
   })
 
-  it('is of the type and under the id of the URL, whoever writes', () => {
+  it('must have the type and the id of the URL, whoever writes it', () => {
     for (const access of [fullAccess, ofAnn]) {
-      assert.notEqual(problemOf({ resourceType: 'Patient', id: 'c' }, access), undefined)
-      assert.notEqual(problemOf(condition('other'), access, 'c'), undefined)
-      assert.equal(problemOf(condition('c'), access, 'c'), undefined)
+      assert.notEqual(findProblem({ resourceType: 'Patient', id: 'c' }, access), undefined)
+      assert.notEqual(findProblem(condition('other'), access, 'c'), undefined)
+      assert.equal(findProblem(condition('c'), access, 'c'), undefined)
     }
   })
 })

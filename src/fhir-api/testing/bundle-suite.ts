@@ -499,8 +499,8 @@ export function testBundles(target: Target): void {
 
       itTransaction('resolve conditional references within the grant only', async () => {
         const about = (reference: string) => post(observation('x', 'ann', { focus: [{ reference }] }))
-        const nobody = await own('POST ', transaction(about('Condition?recorded-date=2021')))
-        assert.equal(nobody.status, 404, nobody.text)
+        const unmatched = await own('POST ', transaction(about('Condition?recorded-date=2021')))
+        assert.equal(unmatched.status, 404, unmatched.text)
         const found = await own('POST ', transaction(about('Condition?_id=ca')))
         assert.deepEqual(found.body.entry?.[0]?.resource?.focus, [{ reference: 'Condition/ca' }])
       })

@@ -90,12 +90,12 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       const minimal = await fhir('POST Patient', { resourceType: 'Patient' }, { prefer: 'return=minimal' })
       assert.deepEqual([minimal.status, minimal.text], [201, ''])
       assert.match(String(minimal.headers.location), /\/Patient\/[\w-]+\/_history\/[\w-]+$/)
-      const told = await fhir(
+      const withOutcome = await fhir(
         'POST Patient',
         { resourceType: 'Patient' },
         { prefer: 'return=OperationOutcome' },
       )
-      assert.deepEqual([told.status, told.body.resourceType], [201, 'OperationOutcome'])
+      assert.deepEqual([withOutcome.status, withOutcome.body.resourceType], [201, 'OperationOutcome'])
     })
 
     itInvalid('responds with 422 and an issue with its path for each fault', async () => {
@@ -237,9 +237,9 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
     })
 
     itRefuses('refuses a body whose id is not the id in the URL', async () => {
-      const said = '400 invalid: Cannot update Patient/a: the id in the body is not the id in the URL'
-      assert.equal(issueOf(await fhir('PUT Patient/a', patient('b'))), said)
-      assert.equal(issueOf(await fhir('PUT Patient/a', { resourceType: 'Patient' })), said)
+      const mismatch = '400 invalid: Cannot update Patient/a: the id in the body is not the id in the URL'
+      assert.equal(issueOf(await fhir('PUT Patient/a', patient('b'))), mismatch)
+      assert.equal(issueOf(await fhir('PUT Patient/a', { resourceType: 'Patient' })), mismatch)
       assert.equal((await fhir('GET Patient/a')).status, 404)
     })
   })
@@ -568,8 +568,8 @@ function testWritesWithin(target: Target): void {
       assert.equal(made.headers.location, `${BASE}/Condition/${made.body.id}/_history/${version}`)
       const minimal = await ann('POST Condition', mine, { prefer: 'return=minimal' })
       assert.deepEqual([minimal.status, minimal.text], [201, ''])
-      const told = await ann('POST Condition', mine, { prefer: 'return=OperationOutcome' })
-      assert.equal(told.body.resourceType, 'OperationOutcome')
+      const withOutcome = await ann('POST Condition', mine, { prefer: 'return=OperationOutcome' })
+      assert.equal(withOutcome.body.resourceType, 'OperationOutcome')
     })
 
     needs(target, 'decimals')(
