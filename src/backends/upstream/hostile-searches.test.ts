@@ -7,10 +7,10 @@ import { json, searchset } from './testing/hostile-upstream.ts'
 const { ann, getLastRequest, fhir, upstream } = await useHostileGateway()
 const PATCH = { 'content-type': 'application/json-patch+json' }
 
-describe('a search that the upstream answers with more than was asked', () => {
+describe('a search to which the upstream returns more than requested', () => {
   const mixed = [condition('ca', 'ann'), condition('cb', 'bob'), patient('bob'), observation('oa', 'ann')]
 
-  it('is narrowed before it is sent, by a parameter of its own beside those of the caller', async () => {
+  it('is sent with the limits of the grant in addition to the parameters of the caller', async () => {
     upstream.answerJson(searchset([]))
     await ann('GET Condition?patient=bob&_sort=-recorded-date')
     assert.equal(getLastRequest(), 'GET /up/Condition?patient=bob&_sort=-recorded-date&patient=Patient/ann')
@@ -22,7 +22,7 @@ describe('a search that the upstream answers with more than was asked', () => {
     assert.equal(getLastRequest(), 'GET /up/Condition?patient=Patient/ann&patient=Patient/ann')
   })
 
-  it('is posted where it was posted', async () => {
+  it('is sent with POST if the caller uses POST', async () => {
     upstream.answerJson(searchset([]))
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     await ann('POST Condition/_search?code=a', 'patient=bob', form)
@@ -33,7 +33,7 @@ describe('a search that the upstream answers with more than was asked', () => {
     )
   })
 
-  it('is filtered, and counts what is left unless the upstream says that there is more', async () => {
+  it('returns and counts only resources within the grant, without a total if the upstream has more', async () => {
     upstream.answerJson(searchset(mixed, { total: 9999, id: 'x', meta: { tag: [{ code: 'bob' }] } }))
     const reply = await ann('GET Condition')
     assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['ca'], undefined])
@@ -42,7 +42,7 @@ describe('a search that the upstream answers with more than was asked', () => {
     assert.equal((await ann('GET Condition')).body.total, 1)
   })
 
-  it('loses what is of no type at all', async () => {
+  it('leaves out resources of no known type', async () => {
     const odd = ['constructor', '__proto__', 'toString', ''].map(resourceType => ({ resourceType, id: 'x' }))
     upstream.answerJson(searchset([...odd, condition('ca', 'ann', { contained: odd })]))
     for (const line of ['GET Condition', 'GET Condition/_history', 'GET ?_type=Condition'])
@@ -53,21 +53,21 @@ describe('a search that the upstream answers with more than was asked', () => {
       )
   })
 
-  it('gives no total of which it has not seen all', async () => {
+  it('has no total if there are further pages', async () => {
     const link = [{ relation: 'next', url: `${upstream.url}?_getpages=abc` }]
     upstream.answerJson(searchset([condition('ca', 'ann')], { total: 9999, link }))
     const reply = await ann('GET Condition')
     assert.deepEqual([idsOf(reply), reply.body.total], [['ca'], undefined])
   })
 
-  it('is counted here where a count was asked for, and the count of the upstream thrown away', async () => {
+  it('counts the resources within the grant for _summary=count and ignores the total of the upstream', async () => {
     upstream.answerJson(searchset(mixed, { total: 9999 }))
     const reply = await ann('GET Condition?_summary=count')
     assert.deepEqual([reply.body.total, reply.body.entry], [1, undefined])
     assert.doesNotMatch(getLastRequest(), /_summary/)
   })
 
-  it('loses includes that nothing shown leads to, and outcomes', async () => {
+  it('leaves out outcomes and includes to which no returned match refers', async () => {
     const own = observation('oa', 'ann', { performer: [{ reference: 'Practitioner/seen' }] })
     upstream.answerJson(
       searchset([], {
@@ -82,18 +82,18 @@ describe('a search that the upstream answers with more than was asked', () => {
     )
     const reply = await ann('GET Observation?_include=Observation:performer')
     assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['oa'], ['seen']])
-    // What can bring nothing that is reached is not asked for.
+    // The caller may read no included resource.
     await fhir.as('vitals')('GET Observation?_include=Observation:subject')
     assert.doesNotMatch(getLastRequest(), /_include/)
   })
 
-  it('brings nothing along that was not asked for', async () => {
+  it('leaves out includes that the caller did not request', async () => {
     const entry = [{ resource: condition('ca', 'ann'), search: { mode: 'include' } }]
     upstream.answerJson(searchset([], { entry }))
     assert.deepEqual(idsOf(await ann('GET Observation'), 'include'), [])
   })
 
-  it('does not trust _elements: the whole resource is judged, and then cut', async () => {
+  it('checks the whole resource before it applies _elements', async () => {
     upstream.answerJson(searchset([condition('ca', 'ann'), { resourceType: 'Condition', id: 'bare' }]))
     const reply = await ann('GET Condition?_elements=code')
     assert.doesNotMatch(getLastRequest(), /_elements/)
@@ -107,13 +107,13 @@ describe('a search that the upstream answers with more than was asked', () => {
     ])
   })
 
-  it('hides what contains another patient', async () => {
+  it('leaves out a resource that contains data of another patient', async () => {
     const contained = [{ ...condition('inner', 'bob') }]
     upstream.answerJson(searchset([condition('ca', 'ann', { contained }), condition('cc', 'ann')]))
     assert.deepEqual(idsOf(await ann('GET Condition')), ['cc'])
   })
 
-  it('refuses a parameter that it does not know, which might switch the narrowing off', async () => {
+  it('is refused if it has an unknown parameter, which could disable the limits', async () => {
     const before = upstream.seen.length
     for (const query of ['_getpages=1', '_query=x', '_filter=a eq b', '_nothing=1'])
       assert.equal((await ann(`GET Condition?${query}`)).status, 400, query)
@@ -126,7 +126,7 @@ describe('paging links', () => {
     searchset([condition('ca', 'ann')], { link: [{ relation: 'next', url: next }] })
   const last = searchset([condition('cc', 'ann'), condition('cb', 'bob')])
 
-  it('of any make are followed by the grant that got them, and judged anew', async () => {
+  it('of any form are followed with the same grant, and every page is checked', async () => {
     for (const next of [
       `${upstream.url}?_getpages=secret-id&_bundletype=searchset`,
       '/up?page=2',
@@ -147,12 +147,12 @@ describe('paging links', () => {
     }
   })
 
-  it('that lead elsewhere are not followed', async () => {
+  it('to another server are not followed', async () => {
     upstream.answerJson(page('http://169.254.169.254/latest'))
     assert.equal(issueOf(await ann('GET Condition')), BROKEN)
   })
 
-  it('that lead elsewhere are not handed on to a caller who may see everything', async () => {
+  it('to another server are not returned to a caller with access to everything', async () => {
     const everyone = fhir.as('all')
     upstream.answerJson(page('http://169.254.169.254/latest'))
     const entry = [{ request: { method: 'GET', url: 'Condition' } }]
@@ -165,7 +165,7 @@ describe('paging links', () => {
     assert.equal(issueOf(await everyone('GET ?_type=Condition')), BROKEN)
   })
 
-  it('are of no use when changed, or at another address', async () => {
+  it('are refused if they are changed or used for another search', async () => {
     upstream.answerJson(page(`${upstream.url}?_getpages=1`))
     const link = nextOf(await ann('GET Condition')) ?? ''
     assert.equal((await ann(`GET ${link.replace('/Condition?', '/Observation?')}`)).status, 400)
@@ -175,7 +175,7 @@ describe('paging links', () => {
   })
 })
 
-describe('a search parameter that cannot be evaluated here', () => {
+describe('a search parameter that the gateway cannot evaluate', () => {
   const mixed = () =>
     upstream.answerJson(searchset([observation('oa', 'ann'), observation('ob', 'bob')], { total: 2 }))
 
@@ -192,7 +192,7 @@ describe('a search parameter that cannot be evaluated here', () => {
     'site-code=7',
     'site-code:exact=7',
   ])
-    it(`passes ${query}, and what comes back is judged, counted and paged as ever`, async () => {
+    it(`is sent as ${query}, and the response is checked, counted and paged like any other`, async () => {
       mixed()
       const reply = await ann(`GET Observation?${query}&_count=5`)
       assert.equal(getLastRequest(), `GET /up/Observation?${query}&_count=5&patient=Patient/ann`)
@@ -203,14 +203,14 @@ describe('a search parameter that cannot be evaluated here', () => {
       assert.equal((await ann(`GET Observation?${query}&_summary=count`)).body.total, 1)
     })
 
-  it('passes on the types that it is listed for', async () => {
+  it('is sent only for the types for which it is configured', async () => {
     upstream.answerJson(searchset([patient('ann'), patient('bob')]))
     assert.deepEqual(idsOf(await ann('GET Patient?mrn=1')), ['ann'])
     assert.equal(getLastRequest(), 'GET /up/Patient?mrn=1&_id=ann')
     assert.equal((await ann('GET Condition?mrn=1')).status, 400)
   })
 
-  it('does not pass where it may look into other resources, or steer the upstream', async () => {
+  it('is refused if it could search other resources or control the upstream', async () => {
     mixed()
     const before = upstream.seen.length
     for (const query of [
@@ -236,7 +236,7 @@ describe('a search parameter that cannot be evaluated here', () => {
     assert.equal(upstream.seen.length, before)
   })
 
-  it('finds by a List only where the caller may read it', async () => {
+  it('is sent as _list only for Lists that the caller may read', async () => {
     const list = (id: string, of: string) => ({
       ...{
         resourceType: 'List',
@@ -294,10 +294,10 @@ describe('an upstream that ignores a parameter', () => {
   })
 
   for (const who of ['ann', 'all'])
-    it(`has nothing written over or lost by a condition of ${who}`, async () => {
+    it(`causes no wrong write by a condition of ${who}`, async () => {
       const by = fhir.as(who)
-      const gone = await by('DELETE Observation?identifier=NEW')
-      assert.deepEqual([gone.status, sent()], [204, []])
+      const deletion = await by('DELETE Observation?identifier=NEW')
+      assert.deepEqual([deletion.status, sent()], [204, []])
       assert.match(String(upstream.seen.at(-1)?.headers.prefer), /handling=strict/)
       assert.equal((await by('PATCH Observation?identifier=NEW', [], PATCH)).status, 404)
       assert.equal((await by('PUT Observation?identifier=NEW', body)).status, 201)
@@ -318,11 +318,11 @@ describe('an upstream that ignores a parameter', () => {
       })
       assert.equal((await by('DELETE Observation?identifier=OLD')).status, 204)
       assert.equal(sent().at(-1)?.line, 'DELETE /up/Observation/o1')
-      const kept = await by('POST Observation', body, { 'if-none-exist': 'identifier=old' })
-      assert.deepEqual([kept.status, kept.body.id], [200, 'o1'])
+      const existing = await by('POST Observation', body, { 'if-none-exist': 'identifier=old' })
+      assert.deepEqual([existing.status, existing.body.id], [200, 'o1'])
     })
 
-  it('does not decide by a condition with a value that is too long to compare', async () => {
+  it('causes a refusal of a condition whose value is too long to compare', async () => {
     const query = `value-string=${'a'.repeat(1_001)}&-site-defined=x`
     for (const who of ['ann', 'all']) {
       const refused = await fhir.as(who)(`DELETE Observation?${query}`)
@@ -331,7 +331,7 @@ describe('an upstream that ignores a parameter', () => {
     assert.deepEqual(sent(), [])
   })
 
-  it('is not believed in a search', async () => {
+  it('cannot add resources to a search result', async () => {
     for (const line of ['GET Observation?identifier=NEW', 'GET Observation?status=cancelled&code:text=x'])
       assert.deepEqual([idsOf(await ann(line)), (await ann(line)).body.total], [[], 0], line)
     assert.deepEqual(idsOf(await ann('GET Observation?identifier=old&code:text=anything')), ['o1'])
@@ -339,7 +339,7 @@ describe('an upstream that ignores a parameter', () => {
     assert.deepEqual(idsOf(await fhir.as('all')('GET ?_type=Observation&identifier=NEW')), [])
   })
 
-  it('does not show by short pages how much it found beside, whether or not it says what is a match', async () => {
+  it('cannot reveal by short pages how many resources are left out, with or without search modes', async () => {
     const all = Array.from({ length: 6 }, (_, at) =>
       observation(`o${at}`, at === 2 ? 'bob' : 'ann', { identifier: [{ value: at % 2 ? 'OTHER' : 'MINE' }] }),
     )

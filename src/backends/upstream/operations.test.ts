@@ -52,7 +52,7 @@ after(async () => {
 beforeEach(() => upstream.answerJson({}, 404))
 
 const ask = (line: string, asking: Asking = ann(), body?: unknown) => fhir.ask(line, asking, body)
-const asked = () => decodeURIComponent(upstream.seen.at(-1)?.line ?? '')
+const lastRequest = () => decodeURIComponent(upstream.seen.at(-1)?.line ?? '')
 
 /** Answers reads of the resources, and everything else with the answer. */
 function serve(resources: readonly Resource[], answer: unknown): void {
@@ -81,49 +81,49 @@ describe('a document of the upstream', () => {
       entry({ resourceType: 'Group', id: 'g' }),
     ],
   })
-  const typesIn = (told: Awaited<ReturnType<typeof ask>>) =>
-    told.body.entry?.map(({ resource }) => `${resource?.resourceType}/${resource?.id}`)
+  const typesIn = (reply: Awaited<ReturnType<typeof ask>>) =>
+    reply.body.entry?.map(({ resource }) => `${resource?.resourceType}/${resource?.id}`)
 
-  it('is shown as far as the grant reaches', async () => {
+  it('contains only resources within the grant', async () => {
     serve([patient('ann')], summary())
-    const told = await ask('GET /Patient/ann/$summary?profile=x')
-    assert.equal(asked(), 'GET /up/Patient/ann/$summary?profile=x')
-    assert.deepEqual(typesIn(told), ['Composition/c', 'Patient/ann', 'Condition/ca'])
-    const { type, identifier, timestamp, id, signature } = told.body
+    const reply = await ask('GET /Patient/ann/$summary?profile=x')
+    assert.equal(lastRequest(), 'GET /up/Patient/ann/$summary?profile=x')
+    assert.deepEqual(typesIn(reply), ['Composition/c', 'Patient/ann', 'Condition/ca'])
+    const { type, identifier, timestamp, id, signature } = reply.body
     assert.deepEqual([type, identifier, timestamp], ['document', summary().identifier, summary().timestamp])
     assert.deepEqual([id, signature], [undefined, undefined])
-    assert.match(told.text, /"fullUrl":"urn:uuid:c"/)
-    assert.doesNotMatch(told.text, /bob|\/up\//)
+    assert.match(reply.text, /"fullUrl":"urn:uuid:c"/)
+    assert.doesNotMatch(reply.text, /bob|\/up\//)
   })
 
-  it('has no Composition for who may not read all that its text is made of', async () => {
+  it('has no Composition for a caller who may not read all sources of its narrative', async () => {
     serve([patient('ann')], summary())
-    const told = await ask(
+    const reply = await ask(
       'GET /Patient/ann/$summary',
       ann('patient/Patient.rs patient/Composition.rs patient/Condition.rs'),
     )
-    assert.deepEqual([told.body.type, typesIn(told)], ['collection', ['Patient/ann', 'Condition/ca']])
-    assert.doesNotMatch(told.text, /Secret/)
+    assert.deepEqual([reply.body.type, typesIn(reply)], ['collection', ['Patient/ann', 'Condition/ca']])
+    assert.doesNotMatch(reply.text, /Secret/)
   })
 
-  it('is of a Composition that may be read', async () => {
+  it('is generated only from a Composition that the caller may read', async () => {
     serve([composition('ann')], summary())
-    const told = await ask('GET /Composition/c/$document', ann('patient/Composition.rs'))
-    assert.deepEqual([told.body.type, typesIn(told)], ['document', ['Composition/c']])
+    const reply = await ask('GET /Composition/c/$document', ann('patient/Composition.rs'))
+    assert.deepEqual([reply.body.type, typesIn(reply)], ['document', ['Composition/c']])
     serve([composition('bob')], summary())
     assert.equal((await ask('GET /Composition/c/$document')).why, NOT_WITHIN)
-    assert(!asked().includes('$document'))
+    assert(!lastRequest().includes('$document'))
     assert.equal((await ask('GET /Patient/bob/$summary')).why, NOT_WITHIN)
   })
 
-  it('is not stored, and nothing else is asked of the upstream with it', async () => {
+  it('is never stored, and is refused with other parameters', async () => {
     serve([composition('ann'), patient('ann')], summary())
     assert.equal((await ask('GET /Composition/c/$document?persist=true')).status, 400)
     assert.equal((await ask('GET /Composition/c/$document?persist=false')).status, 200)
     assert.equal((await ask('GET /Patient/ann/$summary?identifier=x')).status, 400)
   })
 
-  it('is a Bundle, or broken', async () => {
+  it('causes a 502 if it is not a valid Bundle', async () => {
     for (const answer of [patient('ann'), { resourceType: 'Bundle', entry: ['x'] }, 'x']) {
       serve([composition('ann')], answer)
       assert.equal((await ask('GET /Composition/c/$document')).status, 502)
@@ -136,15 +136,15 @@ describe('$docref', () => {
     ...{ resourceType: 'DocumentReference', id, status: 'current', subject: to(`Patient/${of}`) },
   })
 
-  it('is asked for the patient of the token, and every document is judged', async () => {
+  it('is requested for the patient of the token, and every document is checked', async () => {
     upstream.answerJson(searchset([document('da', 'ann'), document('db', 'bob'), patient('bob')]))
-    const told = await ask(
+    const reply = await ask(
       'GET /DocumentReference/$docref?patient=ann&start=2020',
       ann('patient/DocumentReference.rs'),
     )
-    assert.equal(asked(), 'GET /up/DocumentReference/$docref?patient=ann&start=2020')
+    assert.equal(lastRequest(), 'GET /up/DocumentReference/$docref?patient=ann&start=2020')
     assert.deepEqual(
-      told.body.entry?.map(({ resource }) => resource?.id),
+      reply.body.entry?.map(({ resource }) => resource?.id),
       ['da'],
     )
     const body = { resourceType: 'Parameters', parameter: [{ name: 'patient', valueId: 'Patient/ann' }] }
@@ -152,7 +152,7 @@ describe('$docref', () => {
     assert.equal((await ask('GET /DocumentReference/$docref?patient=bob', all)).status, 200)
   })
 
-  it('is not asked for another, nor with what it does not take', async () => {
+  it('is refused for another patient or with unknown parameters', async () => {
     const before = upstream.seen.length
     for (const query of ['patient=bob', 'patient=Patient/bob'])
       assert.equal((await ask(`GET /DocumentReference/$docref?${query}`)).why, NOT_WITHIN)
@@ -165,11 +165,11 @@ describe('$docref', () => {
 describe('a terminology operation', () => {
   const expansion = { resourceType: 'ValueSet', status: 'active', expansion: { contains: [{ code: 'x' }] } }
 
-  it('passes with a scope that covers its type', async () => {
+  it('is allowed with a scope that covers its type', async () => {
     upstream.answerJson(expansion)
-    const told = await ask('GET /ValueSet/$expand?url=http://x&_format=json', ann('patient/ValueSet.rs'))
-    assert.equal(asked(), 'GET /up/ValueSet/$expand?url=http://x')
-    assert.deepEqual([told.status, told.body], [200, expansion])
+    const reply = await ask('GET /ValueSet/$expand?url=http://x&_format=json', ann('patient/ValueSet.rs'))
+    assert.equal(lastRequest(), 'GET /up/ValueSet/$expand?url=http://x')
+    assert.deepEqual([reply.status, reply.body], [200, expansion])
     upstream.answerJson({ resourceType: 'Parameters', parameter: [{ name: 'result', valueBoolean: true }] })
     const body = { resourceType: 'Parameters', parameter: [{ name: 'code', valueCode: 'x' }] }
     assert.equal((await ask('POST /CodeSystem/$validate-code', ann(), body)).status, 200)
@@ -178,7 +178,7 @@ describe('a terminology operation', () => {
     assert.equal((await ask('GET /CodeSystem/$lookup', ann('patient/Patient.rs'))).status, 403)
   })
 
-  it('brings no other resources along', async () => {
+  it('returns no other resources', async () => {
     for (const answer of [
       patient('bob'),
       { resourceType: 'Parameters', parameter: [{ name: 'x', resource: patient('bob') }] },
@@ -188,23 +188,26 @@ describe('a terminology operation', () => {
       assert.equal((await ask('GET /ValueSet/$expand?url=x')).status, 502)
     }
     upstream.answerJson({ resourceType: 'OperationOutcome', issue: [{ diagnostics: 'bob' }] }, 422)
-    const told = await ask('GET /ValueSet/$expand?url=x')
-    assert.equal(told.status, 422)
-    assert.doesNotMatch(told.text, /bob/)
+    const reply = await ask('GET /ValueSet/$expand?url=x')
+    assert.equal(reply.status, 422)
+    assert.doesNotMatch(reply.text, /bob/)
   })
 })
 
-describe('an operation that the site lets pass', () => {
-  it('passes as it is for who may see everything', async () => {
+describe('an operation that the configuration allows', () => {
+  it('is sent unchanged for a caller with access to everything', async () => {
     upstream.answerJson({ resourceType: 'Parameters', parameter: [{ name: 'return', valueMeta: {} }] })
     assert.equal((await ask('GET /Patient/1/$meta?x=y', all)).status, 200)
-    assert.equal(asked(), 'GET /up/Patient/1/$meta?x=y')
+    assert.equal(lastRequest(), 'GET /up/Patient/1/$meta?x=y')
     const body = { resourceType: 'Parameters', parameter: [{ name: 'n', valueDecimal: 1.5 }] }
     assert.equal((await ask('POST /Patient/$match', all, body)).status, 200)
-    assert.deepEqual([asked(), upstream.seen.at(-1)?.body], ['POST /up/Patient/$match', JSON.stringify(body)])
+    assert.deepEqual(
+      [lastRequest(), upstream.seen.at(-1)?.body],
+      ['POST /up/Patient/$match', JSON.stringify(body)],
+    )
   })
 
-  it('passes for nobody else, and no other operation does', async () => {
+  it('is refused for any other caller, as is any other operation', async () => {
     const before = upstream.seen.length
     for (const line of ['GET /$meta', 'GET /Patient/ann/$meta', 'POST /Patient/$match'])
       assert.equal((await ask(line, ann('patient/*.cruds'))).why, NOT_WITHIN, line)
@@ -214,7 +217,7 @@ describe('an operation that the site lets pass', () => {
     assert.equal(upstream.seen.length, before)
   })
 
-  it('may answer later, from another address', async () => {
+  it('may answer asynchronously with a Content-Location', async () => {
     upstream.answer((_request, response) =>
       response
         .writeHead(202, {
@@ -223,17 +226,17 @@ describe('an operation that the site lets pass', () => {
         })
         .end(),
     )
-    const told = await ask('GET /$export', { ...all, headers: { prefer: 'respond-async' } })
+    const reply = await ask('GET /$export', { ...all, headers: { prefer: 'respond-async' } })
     assert.equal(upstream.seen.at(-1)?.headers.prefer, 'respond-async')
-    assert.equal(told.status, 202)
-    assert.match(String(told.headers['content-location']), /\/fhir\/\$export-poll-status\?_jobId=1$/)
+    assert.equal(reply.status, 202)
+    assert.match(String(reply.headers['content-location']), /\/fhir\/\$export-poll-status\?_jobId=1$/)
   })
 
-  it('does not write within a transaction, which could not undo it', async () => {
+  it('is refused in a transaction, which could not undo it', async () => {
     const admin: Asking = { scope: 'system/*.cruds', patient: null }
     const entry = [{ request: { method: 'POST', url: '$meta' }, resource: { resourceType: 'Parameters' } }]
-    const told = await ask('POST /', admin, { resourceType: 'Bundle', type: 'transaction', entry })
-    assert.equal(told.status, 404)
+    const reply = await ask('POST /', admin, { resourceType: 'Bundle', type: 'transaction', entry })
+    assert.equal(reply.status, 404)
     upstream.answerJson({ resourceType: 'Parameters' })
     const batch = await ask('POST /', admin, { resourceType: 'Bundle', type: 'batch', entry })
     assert.equal(batch.body.entry?.[0]?.response?.status.slice(0, 3), '200')
@@ -241,7 +244,7 @@ describe('an operation that the site lets pass', () => {
 })
 
 describe('metadata', () => {
-  it('lists of the upstream’s operations those that pass, and our own', async () => {
+  it('lists the operations of the gateway, and those of the upstream that it allows', async () => {
     const { body } = await ask('GET /metadata')
     const [section] = body.rest as readonly {
       operation: readonly { name: string }[]

@@ -47,7 +47,7 @@ describe('credentials for the upstream', () => {
       })
   })
 
-  it('are a token of its own, fetched once, renewed before it ends and when the upstream does not take it', async () => {
+  it('are a token of the gateway, which it requests once and renews before expiry or after a 401', async () => {
     let now = 0
     let issued = 0
     const asked: string[] = []
@@ -84,7 +84,7 @@ describe('credentials for the upstream', () => {
     })
   })
 
-  it('that cannot be had are a 503, and their reason is not told', async () => {
+  it('cause a 503 without a reason if the gateway gets no token', async () => {
     const auth = {
       kind: 'client-credentials',
       tokenUrl: 'https://idp.test',
@@ -99,10 +99,10 @@ describe('credentials for the upstream', () => {
   })
 })
 
-describe('packing', () => {
+describe('compression', () => {
   const many = searchset(Array.from({ length: 100 }, (_, at) => condition(`c${at}`, 'ann')))
 
-  it('of the upstream is undone, whether the answer is looked into or not', async () => {
+  it('of the upstream is removed, whether the gateway checks the response or streams it', async () => {
     upstream.answer((_request, response) =>
       response
         .writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' })
@@ -114,7 +114,7 @@ describe('packing', () => {
     })
   })
 
-  it('is done for who takes it', async () => {
+  it('follows the Accept-Encoding of the caller', async () => {
     upstream.answerJson(many)
     await withGateway({}, async fhir => {
       for (const token of ['ann', 'all'])
@@ -134,7 +134,7 @@ describe('packing', () => {
 })
 
 describe('a compressed body', () => {
-  it('reaches the upstream as it was before, within the limit', async () => {
+  it('is sent decompressed if it is within the limit', async () => {
     const { id: _, ...mine } = condition('x', 'ann')
     upstream.answer((_request, response) => json(response, condition('new', 'ann'), 201))
     await withGateway({ bodyLimit: 10_000 }, async fhir => {
@@ -153,8 +153,8 @@ describe('a compressed body', () => {
   })
 })
 
-describe('an answer that passes by', () => {
-  it('has no body where the compressed body is empty and has no type', async () => {
+describe('a streamed response', () => {
+  it('has no body if the compressed body is empty and has no content type', async () => {
     upstream.answer((_request, response) => {
       response.writeHead(201, {
         'content-encoding': 'gzip',
@@ -169,7 +169,7 @@ describe('an answer that passes by', () => {
     })
   })
 
-  it('may be longer than memory holds, and one that is looked into may not', async () => {
+  it('may exceed the limit that applies to a checked response', async () => {
     upstream.answer((_request, response) => {
       response
         .writeHead(200, { 'content-type': 'application/fhir+json' })
@@ -184,7 +184,7 @@ describe('an answer that passes by', () => {
     })
   })
 
-  it('is asked for again where nothing came', async () => {
+  it('is requested again if the connection closes before it starts', async () => {
     let asked = 0
     upstream.answer((_request, response) => {
       asked += 1
@@ -196,7 +196,7 @@ describe('an answer that passes by', () => {
     )
   })
 
-  it('is cut where the upstream cuts it, and never ends as if it were whole', async () => {
+  it('ends with an error if the upstream cuts it off', async () => {
     upstream.answer((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{"resourceType":"Bundle"')
       setTimeout(() => response.destroy(), 20)
@@ -209,8 +209,8 @@ describe('an answer that passes by', () => {
   })
 })
 
-describe('HEAD, OPTIONS and other origins', () => {
-  it('are answered as on the embedded server', async () => {
+describe('HEAD, OPTIONS, CORS and conditional reads', () => {
+  it('are answered as by the embedded server', async () => {
     upstream.answerJson(patient('ann'), 200, {
       etag: 'W/"7"',
       'last-modified': 'Sun, 01 Mar 2026 10:00:00 GMT',
@@ -230,7 +230,7 @@ describe('HEAD, OPTIONS and other origins', () => {
         (await fhir.as('ann')('GET Patient/ann', undefined, { accept: 'application/fhir+xml' })).status,
         406,
       )
-      // SMART 2.2: JSON whatever is accepted.
+      // SMART 2.2: always JSON, whatever Accept says.
       const xml = { accept: 'application/fhir+xml' }
       const smart = await fhir('GET .well-known/smart-configuration', undefined, xml)
       assert.deepEqual(
@@ -240,7 +240,7 @@ describe('HEAD, OPTIONS and other origins', () => {
     })
   })
 
-  it('know what the caller has already', async () => {
+  it('return 304 for the version that the caller has', async () => {
     upstream.answerJson(patient('ann'), 200, { etag: 'W/"7"' })
     await withGateway({}, async fhir => {
       const read = (tag: string) => fhir.as('ann')('GET Patient/ann', undefined, { 'if-none-match': tag })
@@ -259,30 +259,30 @@ describe('HEAD, OPTIONS and other origins', () => {
   })
 })
 
-describe('an upstream that goes away', () => {
-  it('is left alone after some failures, told by readiness, and back as soon as it answers', async () => {
-    const away = await startHostile()
-    away.answerJson(patient('ann'))
+describe('an upstream that stops and starts again', () => {
+  it('gets no requests after some failures, makes /readyz fail, and is used again as soon as it answers', async () => {
+    const stopping = await startHostile()
+    stopping.answerJson(patient('ann'))
     let now = 0
-    const fhir = await startGateway(away.url, { guard, clock: () => now, timeoutMs: 500 })
+    const fhir = await startGateway(stopping.url, { guard, clock: () => now, timeoutMs: 500 })
     const ann = fhir.as('ann')
     const ready = async () => {
       now += 1_000
       return (await fhir.app.inject({ url: '/readyz' })).statusCode
     }
     assert.deepEqual([(await ann('GET Patient/ann')).status, await ready()], [200, 200])
-    await away.close()
+    await stopping.close()
     for (let at = 0; at < 5; at++) assert.equal((await ann('GET Patient/ann')).status, 503)
     assert.equal(await ready(), 503)
     const reply = await ann('GET Patient/ann')
     assert.equal(issueOf(reply), '503 transient: The upstream FHIR server does not answer. Try again soon.')
     assert.equal(reply.headers['retry-after'], '2')
-    await away.reopen()
+    await stopping.reopen()
     assert.equal((await ann('GET Patient/ann')).status, 503, 'it is left alone for a while')
     now += 2_000
     assert.equal((await ann('GET Patient/ann')).status, 200)
     assert.equal(await ready(), 200)
     await fhir.close()
-    await away.close()
+    await stopping.close()
   })
 })

@@ -5,8 +5,8 @@ import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway
 
 const { fhir, upstream, respondWith, listRequests, forget } = await usePanelledGateway()
 
-describe('a panel, said to the upstream,', () => {
-  it('narrows a search for patients by itself', async () => {
+describe('a panel in a search of the upstream', () => {
+  it('limits a search for patients by organization', async () => {
     respondWith({ 'Patient?name': [managedBy('ann', 'Organization/north')], 'Patient?_id': [] })
     await fhir.as('managed')('GET Patient?name=a')
     assert.equal(listRequests()[0], 'GET /Patient?name=a&organization=Organization/north,Organization/east')
@@ -15,13 +15,13 @@ describe('a panel, said to the upstream,', () => {
     assert.equal(listRequests()[0], 'GET /Patient?name=a&organization=Organization/north')
   })
 
-  it("narrows no search for what is nobody's", async () => {
+  it('does not limit a search for a type outside the patient compartment', async () => {
     respondWith({ Practitioner: [] })
     await fhir.as('managed')('GET Practitioner?name=a')
     assert.deepEqual(listRequests(), ['GET /Practitioner?name=a'])
   })
 
-  it('narrows a search to the patients of the teams, and of all else that is on it', async () => {
+  it('limits a search to the patients of the care teams, the organizations and the launch', async () => {
     respondWith({
       'CareTeam?participant': [team('t9', 'ann'), team('t8', 'bob', { status: 'proposed' })],
       'CareTeam?_id': [team('t1', 'cat', { participant: [] }), team('t2', 'dan', { participant: [] })],
@@ -49,7 +49,7 @@ describe('a panel, said to the upstream,', () => {
     [100, true],
     [101, false],
   ] as const)
-    it(`of ${count} patients ${isListed ? 'are' : 'are not'} listed`, async () => {
+    it(`of ${count} patients ${isListed ? 'is' : 'is not'} sent as a list`, async () => {
       respondWith({
         'CareTeam?participant': Array.from({ length: count }, (_, at) => team(`t${at}`, `p${at}`)),
         Condition: [],
@@ -59,7 +59,7 @@ describe('a panel, said to the upstream,', () => {
       assert.equal(listRequests().at(-1), `GET /Condition?${isListed ? patients : '_count=100'}`)
     })
 
-  it('is posted where it is too long for an address', async () => {
+  it('is sent with POST if it is too long for a URL', async () => {
     const ids = Array.from({ length: 90 }, (_, at) => `${at}-`.padEnd(64, 'x'))
     respondWith({
       'Condition/_search': [],
@@ -71,7 +71,7 @@ describe('a panel, said to the upstream,', () => {
     assert.equal(decodeURIComponent(body ?? ''), `patient=${ids.map(id => `Patient/${id}`)}`)
   })
 
-  it('searches nothing for who has no patient, or asks for those of others', async () => {
+  it('causes no search if it is empty, or if the caller searches for other patients', async () => {
     respondWith({ CareTeam: [] })
     for (const [who, line] of [
       ['member', 'GET Condition'],
@@ -87,8 +87,8 @@ describe('a panel, said to the upstream,', () => {
   })
 })
 
-describe('all of a compartment', () => {
-  it('is looked through for a patient on the panel alone', async () => {
+describe('a search of a whole compartment', () => {
+  it('is sent only for a patient on the panel', async () => {
     respondWith({ CareTeam: [team('t9', 'ann')], 'Patient/ann/*': [condition('ca', 'ann')] })
     assert.deepEqual(idsOf(await fhir.as('conditions')('GET Patient/ann/*')), ['ca'])
     for (const line of ['GET Patient/bob/*', 'GET Patient/none/*?_summary=count']) {
@@ -101,7 +101,7 @@ describe('all of a compartment', () => {
     }
   })
 
-  it('is looked through in the own one by who sees one patient', async () => {
+  it('is sent for the patient of a caller who may see only one', async () => {
     const both = condition('both', 'bob', { asserter: { reference: 'Patient/ann' } })
     respondWith({ 'Patient/ann/*': [condition('ca', 'ann'), both] })
     assert.deepEqual(idsOf(await fhir.as('ann')('GET Patient/bob/*')), ['both'])

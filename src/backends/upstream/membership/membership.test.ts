@@ -8,7 +8,7 @@ import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway
 const { fhir, respondWith, listRequests, forget } = await usePanelledGateway()
 
 describe('a panel of an organization', () => {
-  it('is asked for by the patients of what is judged, once for all of them', async () => {
+  it('is requested once for all patients of the checked resources', async () => {
     respondWith({
       Condition: [condition('ca', 'ann'), condition('cb', 'bob'), condition('cc', 'cat')],
       'Patient?_id': [
@@ -27,11 +27,11 @@ describe('a panel of an organization', () => {
   })
 
   for (const [what, organization] of [
-    ['another type of the same id', 'Practitioner/north'],
+    ['another type with the same id', 'Practitioner/north'],
     ['another server', 'http://elsewhere.test/fhir/Organization/north'],
-    ['none', ''],
+    ['no organization', ''],
   ] as const)
-    it(`holds nobody by ${what}`, async () => {
+    it(`does not contain a patient managed by ${what}`, async () => {
       respondWith({
         'Patient?_id': [managedBy('ann', organization)],
         'Patient/ann': managedBy('ann', organization),
@@ -39,7 +39,7 @@ describe('a panel of an organization', () => {
       assert.equal(issueOf(await fhir.as('managed')('GET Patient/ann')), NOT_WITHIN)
     })
 
-  it('is asked about by fifty, and by who is not on another panel too', async () => {
+  it('is requested for 50 patients at a time, and for patients who are on no other panel', async () => {
     const ids = Array.from({ length: 51 }, (_, at) => `p${at}`)
     respondWith({
       'Patient?_id': (line: string) =>
@@ -60,7 +60,7 @@ describe('a panel of an organization', () => {
     assert.equal((await fhir.as('several')('GET Condition/cz')).status, 200)
   })
 
-  it('is not kept: who leaves it is out of filter with the next request', async () => {
+  it('is not cached: a patient who leaves it is refused with the next request', async () => {
     const read = () => fhir.as('managed')('GET Patient/ann')
     const ann = managedBy('ann', 'Organization/north')
     respondWith({ 'Patient?_id': [ann], 'Patient/ann': ann })
@@ -71,7 +71,7 @@ describe('a panel of an organization', () => {
 })
 
 describe('a panel of care teams', () => {
-  it('holds the subject of an active team of the clinician', async () => {
+  it('contains the subject of an active team of the clinician', async () => {
     respondWith({ CareTeam: [team('t9', 'ann')], 'Condition/ca': condition('ca', 'ann') })
     assert.equal((await fhir.as('member')('GET Condition/ca')).status, 200)
     const own = 'GET /CareTeam?patient=Patient/ann&participant=Practitioner/kim&status=active&_count=500'
@@ -82,20 +82,20 @@ describe('a panel of care teams', () => {
 
   for (const [what, found] of [
     ['a team that has ended', team('t1', 'ann', { status: 'inactive' })],
-    ['a team of somebody else', team('t2', 'ann', { participant: [] })],
-    ['a team for somebody else', team('t1', 'bob')],
+    ['a team of another clinician', team('t2', 'ann', { participant: [] })],
+    ['a team for another patient', team('t1', 'bob')],
     ['a team for a group', team('t1', 'ann', { subject: { reference: 'Group/ann' } })],
-    ['something else', { ...team('t1', 'ann'), resourceType: 'CarePlan' }],
+    ['a CarePlan', { ...team('t1', 'ann'), resourceType: 'CarePlan' }],
   ] as const)
-    it(`holds nobody by ${what}, though the upstream found it`, async () => {
+    it(`does not contain the subject of ${what}, even if the upstream returns it`, async () => {
       respondWith({ CareTeam: [found], 'Condition/ca': condition('ca', 'ann') })
       for (const who of ['member', 'team'])
         assert.equal(issueOf(await fhir.as(who)('GET Condition/ca')), NOT_WITHIN, who)
     })
 })
 
-describe('a panel that the upstream does not tell', () => {
-  it('is its trouble and not a refusal, and its words stay behind', async () => {
+describe('a panel that the upstream does not return', () => {
+  it('causes a 502, not a refusal', async () => {
     respondWith({ 'Condition/ca': condition('ca', 'ann'), CareTeam: 'broken' })
     assert.equal((await fhir.as('member')('GET Condition/ca')).status, 502)
     respondWith({ 'Condition/ca': condition('ca', 'ann') })
@@ -110,12 +110,12 @@ describe('a panel that the upstream does not tell', () => {
     [Array.from({ length: 1000 }, (_, at) => team(`t${at}`, 'ann')), 200],
     [Array.from({ length: 1001 }, (_, at) => team(`t${at}`, 'ann')), 400],
   ] as const)
-    it(`is ${status} for ${typeof answer === 'number' ? answer : `${answer.length} care teams`}`, async () => {
+    it(`causes ${status} if the upstream returns ${typeof answer === 'number' ? answer : `${answer.length} care teams`}`, async () => {
       respondWith({ 'Condition/ca': condition('ca', 'ann'), CareTeam: answer })
       assert.equal((await fhir.as('member')('GET Condition/ca')).status, status)
     })
 
-  it('is not taken for one that holds nobody, by a search or of an organization', async () => {
+  it('is never treated as an empty panel, in a search or for an organization', async () => {
     respondWith({ Condition: [condition('ca', 'ann')], CareTeam: 'broken', Patient: 'broken' })
     for (const [who, line] of [
       ['member', 'GET Condition?subject=ann'],
@@ -126,7 +126,7 @@ describe('a panel that the upstream does not tell', () => {
       assert.equal((await fhir.as(who)(line)).status, 502, `${who} ${line}`)
   })
 
-  it('writes nothing', async () => {
+  it('allows no write', async () => {
     respondWith({ CareTeam: 'broken' })
     const { id: _, ...content } = condition('ca', 'ann')
     assert.equal((await fhir.as('member')('POST Condition', content)).status, 502)
@@ -134,8 +134,8 @@ describe('a panel that the upstream does not tell', () => {
   })
 })
 
-describe('what a resource contains', () => {
-  it('is about nobody off the panel', async () => {
+describe('a contained resource', () => {
+  it('causes a refusal if its patient is not on the panel', async () => {
     const holding = (of: string) =>
       condition('ca', 'ann', {
         contained: [{ resourceType: 'Observation', id: 'o', subject: { reference: `Patient/${of}` } }],
@@ -148,28 +148,28 @@ describe('what a resource contains', () => {
   })
 })
 
-describe('refused and absent', () => {
-  const nobodys = { resourceType: 'Condition', id: 'cn' }
-  const often = async (who: string, line: string) => {
+describe('a refused and an absent resource', () => {
+  const unassigned = { resourceType: 'Condition', id: 'cn' }
+  const countRequests = async (who: string, line: string) => {
     forget()
     assert.equal(issueOf(await fhir.as(who)(line)), NOT_WITHIN)
     return listRequests().length
   }
 
   for (const who of ['member', 'conditions'])
-    it(`ask the upstream equally often, for ${who}`, async () => {
+    it(`cause equally many requests to the upstream for ${who}`, async () => {
       respondWith({
         CareTeam: [],
         'Condition/cb/_history': searchset([condition('cb', 'bob')]),
         'Condition/cb': condition('cb', 'bob'),
-        'Condition/cn/_history': searchset([nobodys]),
-        'Condition/cn': nobodys,
+        'Condition/cn/_history': searchset([unassigned]),
+        'Condition/cn': unassigned,
       })
       for (const [tail, times] of [
         ['', 4],
         ['/_history', 4],
       ] as const)
         for (const id of ['cb', 'cn', 'none'])
-          assert.equal(await often(who, `GET Condition/${id}${tail}`), times, id + tail)
+          assert.equal(await countRequests(who, `GET Condition/${id}${tail}`), times, id + tail)
     })
 })
