@@ -25,6 +25,7 @@ import { buildGet, buildQuery } from '../http/build-request.ts'
 import { failTooCostly } from '../http/failure.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { gather, type UpstreamItems } from './gather.ts'
+import { isUnlimited } from './narrow.ts'
 import type { PageCursor } from './page-links.ts'
 import { type CheckedResource, fetchPage, PAGE_SIZE, type PageCheck, toEntry } from './pages.ts'
 import { setPageSize } from './plan.ts'
@@ -130,10 +131,20 @@ interface Item {
 /** The types of a patient's record. */
 const RECORD_TYPES = resourceTypes.filter(type => hasCompartment(type) && !EXCLUDED_TYPES.has(type))
 
+/** Whether the caller may see all of a record, so that few resources are left out. */
+function seesRecord({ access, interaction: { type, id } }: FhirRequest<Operation>): boolean {
+  const patient = type === 'Patient' ? id : undefined
+  return RECORD_TYPES.every(it => isUnlimited(access.filterFor(it, 's'), patient))
+}
+
 function planEverything(
-  { access, interaction: { params } }: FhirRequest<Operation>,
+  request: FhirRequest<Operation>,
   { types: named }: EverythingTarget,
 ): RecordRequest | Failure {
+  const {
+    access,
+    interaction: { params },
+  } = request
   const care = readCareRange(params)
   if (care && isFailure(care)) return care
   const paged = parseHistory(
@@ -142,7 +153,9 @@ function planEverything(
   )
   if (isFailure(paged)) return paged
   const { count } = paged
-  const sent = [...params.filter(([name]) => name === 'start' || name === 'end'), ...setPageSize(paged)]
+  const isWhole = named.length === 0 && !care && seesRecord(request)
+  const range = params.filter(([name]) => name === 'start' || name === 'end')
+  const sent = [...range, ...setPageSize(paged, isWhole ? 1 : PAGE_SIZE)]
   const isVisible = (type: string) => hasAccess(access, type, 's') || hasAccess(access, type, 'r')
   // HAPI takes several times as long with a list of all types. Every entry is checked in any case.
   if (named.length === 0 && RECORD_TYPES.every(isVisible)) return { count, sent, care }

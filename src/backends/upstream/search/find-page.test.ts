@@ -195,7 +195,7 @@ describe('$everything', () => {
       return upstream.seen.slice(from).map(it => decodeURIComponent(it.line))
     }
     const read = 'GET /up/Patient/ann'
-    assert.deepEqual(await findRequests('ann'), [read, `${read}/$everything?_count=100`])
+    assert.deepEqual(await findRequests('ann'), [read, `${read}/$everything?_count=51`])
     assert.deepEqual(await findRequests('chart'), [
       read,
       `${read}/$everything?_count=100&_type=Observation,Patient`,

@@ -68,9 +68,10 @@ export interface SearchPlan {
 /** The largest page: it is checked in memory. */
 const LARGEST_PAGE = 250
 
-export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>): Params {
+/** One resource more than a page has: then there is a next page. */
+export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>, least = PAGE_SIZE): Params {
   const others = used.filter(([name]) => name !== '_count')
-  return [...others, ['_count', String(Math.min(Math.max(count, PAGE_SIZE), LARGEST_PAGE))]]
+  return [...others, ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
 }
 
 // The gateway shapes and counts itself, and sends narrowed includes and types.
