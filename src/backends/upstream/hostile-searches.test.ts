@@ -121,6 +121,24 @@ describe('a search to which the upstream returns more than requested', () => {
   })
 })
 
+describe('a chain in a search of all types', () => {
+  it('is resolved within the grant if one type is named', async () => {
+    upstream.answerJson(searchset([]))
+    await ann('GET ?_type=Patient&link:Patient.name=bob')
+    assert.equal(getLastRequest(), 'GET /up/Patient?name=bob&_id=ann')
+  })
+
+  it('is refused if there are several types, and not sent', async () => {
+    const before = upstream.seen.length
+    for (const search of [
+      '?_type=Patient,Condition&_has:Condition:patient:code=x',
+      '?_type=Condition,Observation&patient.name=x',
+    ])
+      assert.equal((await ann(`GET ${search}`)).status, 400, search)
+    assert.equal(upstream.seen.length, before)
+  })
+})
+
 describe('paging links', () => {
   const page = (next: string) =>
     searchset([condition('ca', 'ann')], { link: [{ relation: 'next', url: next }] })

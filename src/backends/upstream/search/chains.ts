@@ -1,4 +1,12 @@
-import { indexResource, isId, type Params, parseSearch, type SearchClause } from '../../../fhir/index.ts'
+import {
+  fail,
+  indexResource,
+  isId,
+  type Params,
+  parseSearch,
+  type SearchClause,
+  type SearchError,
+} from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -12,7 +20,7 @@ import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/failure.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
 import { type UpstreamPage, visitPages } from './pages.ts'
-import { findOneType, planSearch, type SearchRequest } from './plan.ts'
+import { findTypes, planSearch, type SearchRequest } from './plan.ts'
 
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>
 type HasClause = Extract<SearchClause, { readonly kind: 'has' }>
@@ -28,8 +36,12 @@ export async function resolveChains(
   context: GatewayContext,
   request: SearchRequest,
 ): Promise<SearchRequest | 'nothing' | Failure> {
-  const type = findOneType(request.interaction)
-  if (type === undefined || !request.interaction.params.some(([name]) => isResolvedHere(name))) return request
+  if (!request.interaction.params.some(([name]) => isResolvedHere(name))) return request
+  const types = findTypes(request.interaction, request.access)
+  if (isFailure(types)) return types
+  const [type, ...others] = types
+  if (type === undefined) return 'nothing'
+  if (others.length > 0) return seesWholeChains(context, request, types) ? request : OF_SEVERAL_TYPES
   const params: Param[] = []
   for (const pair of request.interaction.params) {
     const resolved = isResolvedHere(pair[0]) ? await resolve(context, request, type, pair) : pair
@@ -38,6 +50,13 @@ export async function resolveChains(
   }
   return { ...request, interaction: { ...request.interaction, params } }
 }
+
+// A chain has other targets for each type.
+const OF_SEVERAL_TYPES = fail({
+  problem: 'bad-search',
+  code: 'not-supported',
+  text: 'Cannot follow a chain in a search of several types: name one type',
+})
 
 /** Visits all pages of a search within the caller's access, and counts the matches, up to a number. */
 export async function visitMatches(
@@ -155,6 +174,19 @@ function seesWholeChain(clause: SearchClause, access: Access): boolean {
   return clause.targets.every(
     it => access.filterFor(it.type, 's') === 'everything' && seesWholeChain(it.clause, access),
   )
+}
+
+function seesWholeChains(
+  { baseUrl }: GatewayContext,
+  { interaction, access }: SearchRequest,
+  types: readonly string[],
+): boolean {
+  // An invalid clause is refused when the search is planned.
+  const isOpen = (clause: SearchClause | SearchError) =>
+    clause.kind === 'error' || seesWholeChain(clause, access)
+  return interaction.params
+    .filter(([name]) => isResolvedHere(name))
+    .every(([name, value]) => types.every(type => isOpen(parseSearch(type, name, value, baseUrl))))
 }
 
 function isResolvedHere(name: string): boolean {
