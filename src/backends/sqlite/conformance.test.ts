@@ -7,7 +7,7 @@ import { idsOf, nextOf, startFhir } from './testing/fhir.ts'
 testBackend({ start: startFhir })
 
 describe('writes at the same time', () => {
-  it('are all made, one version after the other', async () => {
+  it('are all stored, each as its own version', async () => {
     const fhir = await startFhir()
     const put = () => fhir('PUT Patient/ann', { resourceType: 'Patient', id: 'ann' })
     const replies = await Promise.all(Array.from({ length: 30 }, put))
@@ -18,7 +18,7 @@ describe('writes at the same time', () => {
 })
 
 describe('a version', () => {
-  it('has the time of the clock, an id that sorts by it, and a length for HEAD', async () => {
+  it('has the time of the clock, an id that sorts by time, and a length for HEAD', async () => {
     const fhir = await startFhir({ clock: () => Date.parse('2026-03-01T10:00:00.250Z') })
     const made = await fhir('POST Patient', { resourceType: 'Patient' })
     assert.match(made.body.id ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
@@ -37,7 +37,7 @@ describe('a paging link', () => {
   })
   after(() => servers.fhir.close())
 
-  it('is searched with the access of who asks for it', async () => {
+  it('is evaluated with the access of the caller who follows it', async () => {
     const { fhir, ann, all } = servers
     const next = nextOf(await all('GET Condition?_count=1')) ?? ''
     const own = await ann(`GET ${next}`)
@@ -50,8 +50,8 @@ describe('a paging link', () => {
   })
 })
 
-describe("an id that was named while it was nobody's", () => {
-  it('conveys nothing that is stored under it later', async () => {
+describe('the id of a deleted Binary that a document still names', () => {
+  it('grants no access to content that is stored under it later', async () => {
     // The order of the writes decides, not the clock.
     const now = Date.parse('2026-01-01T00:00:00Z')
     const { fhir, ann, all } = await startTwoPatients(options => startFhir({ ...options, clock: () => now }))
@@ -74,10 +74,10 @@ describe("an id that was named while it was nobody's", () => {
     assert.equal((await all('PUT Binary/scan-7', binary)).status, 201)
     assert.equal(await status(), 403)
     assert.equal((await ann('PUT DocumentReference/d', document)).status, 403)
-    // Whoever may read every Binary says whose it is.
+    // A caller who may read every Binary may assign it to a patient.
     assert.equal((await all('PUT DocumentReference/d', document)).status, 200)
     assert.equal(await status(), 200)
-    // What takes its place may be of somebody else.
+    // The new content may belong to another patient.
     assert.equal((await all('PUT Binary/scan-7', { ...binary, data: 'eQ==' })).status, 200)
     assert.equal(await status(), 403)
     await fhir.close()

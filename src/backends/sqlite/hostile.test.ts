@@ -20,7 +20,7 @@ const nested = (levels: number) =>
   `${'{"url":"http://x","extension":['.repeat(levels)}{"url":"http://y","valueCode":"x"}${']}'.repeat(levels)}`
 const deepPatient = (levels: number) => `{"resourceType":"Patient","extension":[${nested(levels)}]}`
 
-describe('a request that asks for too much', () => {
+describe('a request over a limit', () => {
   const FORMS: Readonly<Record<string, string>> = {
     ids: `_id=${times(40_000, 'a#')}`,
     values: `name=${times(3000, 'a#')}`,
@@ -32,12 +32,12 @@ describe('a request that asks for too much', () => {
     'encoded commas': `_id=${times(1_100, 'a').join('%2C')}`,
   }
   for (const [name, form] of Object.entries(FORMS))
-    it(`is a 400 that says so: ${name}`, async () => {
+    it(`gets 400 with the reason: ${name}`, async () => {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
       assert.match(issueOf(await fhir('POST Patient/_search', form, type)), /^400 too-costly: Cannot .*\d/)
     })
 
-  it('is a 400 that says so: chains that lead to every type, and a search of every type', async () => {
+  it('gets 400 with the reason: chains through every type, and a search of every type', async () => {
     for (const [address, query] of [
       ['Provenance/_search', times(20, 'target.derived-from.based-on._id=#').join('&')],
       ['Provenance/_search', `target.focus.focus._id=${times(900, 'a#')}`],
@@ -51,7 +51,7 @@ describe('a request that asks for too much', () => {
     }
   })
 
-  it('is a 400 that says so: includes of everything, by every type', async () => {
+  it('gets 400 with the reason: includes of everything, by every type', async () => {
     const type = { 'content-type': 'application/x-www-form-urlencoded' }
     assert.match(
       issueOf(await fhir('POST _search', times(900, '_revinclude=*').join('&'), type)),
@@ -59,7 +59,7 @@ describe('a request that asks for too much', () => {
     )
   })
 
-  it('is a 400 that says so: a chain over every type, a condition', async () => {
+  it('gets 400 with the reason: a chain over every type, a condition', async () => {
     assert.match(issueOf(await fhir('GET Provenance?target.subject.name=x')), /^400 too-costly: /)
     const header = { 'if-none-exist': `_id=${times(1000, 'a#')}` }
     assert.match(
@@ -68,7 +68,7 @@ describe('a request that asks for too much', () => {
     )
   })
 
-  it('is a 4xx when it is nested too deeply', async () => {
+  it('gets 4xx if it is nested too deeply', async () => {
     assert.equal((await fhir('POST Patient', deepPatient(200))).status, 422)
     assert.match(
       issueOf(await fhir('POST Patient', deepPatient(20_000))),
@@ -92,7 +92,7 @@ describe('a request that asks for too much', () => {
 })
 
 describe('a long text', () => {
-  it('is found by its beginning, and kept whole', async () => {
+  it('is found by its beginning, and stored completely', async () => {
     const family = 'é'.repeat(1_000_000)
     const made = await fhir('POST Patient', { resourceType: 'Patient', name: [{ family }] })
     assert.deepEqual((await fhir(`GET Patient/${made.body.id}`)).body.name, [{ family }])
@@ -106,15 +106,15 @@ describe('a long text', () => {
     assert.equal(await found(`name=${'e'.repeat(900)}x`), 0)
   })
 
-  it('is refused as a narrative where it is too long', async () => {
+  it('is refused as a narrative if it is too long', async () => {
     const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'<p>a</p>'.repeat(150_000)}</div>`
     const reply = await fhir('POST Patient', { resourceType: 'Patient', text: { status: 'generated', div } })
     assert.equal(issueOf(reply), '422 value: Expected a narrative of at most 1048576 characters')
   })
 })
 
-describe('strange text', () => {
-  it('is kept as it is, or refused', async () => {
+describe('unusual text', () => {
+  it('is stored unchanged, or refused', async () => {
     for (const family of ['\u0000', '\ud800', '\u{1f600}', "'; DROP TABLE resource; --", '\u2028', '"\\']) {
       const made = await fhir('POST Patient', { resourceType: 'Patient', name: [{ family }] })
       assert(made.status === 201 || made.status === 422, `${JSON.stringify(family)} ${made.status}`)
@@ -127,14 +127,14 @@ describe('strange text', () => {
     }
   })
 
-  it('in names of parameters and members is unknown, never inherited', async () => {
+  it('is unknown as the name of a parameter or member, never inherited', async () => {
     for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty'])
       assert.equal((await fhir(`GET Patient?${name}=1`)).status, 400, name)
     const body = '{"resourceType":"Patient","__proto__":{"active":true},"constructor":1}'
     assert.equal((await fhir('POST Patient', body)).status, 422)
   })
 
-  it('in headers is ignored or refused', async () => {
+  it('is ignored or refused in headers', async () => {
     for (const headers of [{ 'if-match': '' }, { 'if-match': 'nonsense' }, { 'if-match': 'W/"1' }])
       assert.equal((await fhir('PUT Patient/1', patient('1'), headers)).status, 412, JSON.stringify(headers))
     assert.equal((await fhir('GET Patient/1', undefined, { prefer: 'return=everything, x' })).status, 200)
@@ -142,7 +142,7 @@ describe('strange text', () => {
 })
 
 describe('isDatabaseUnavailable', () => {
-  it('tells a busy file from a mistake in SQL', () => {
+  it('distinguishes a busy file from an error in SQL', () => {
     const folder = mkdtempSync(join(tmpdir(), 'fhir-busy-'))
     const [one, two] = [0, 1].map(() => new DatabaseSync(join(folder, 'x.db'), { timeout: 0 }))
     one?.exec('CREATE TABLE t (x); BEGIN IMMEDIATE')

@@ -22,7 +22,7 @@ interface Asked {
   readonly ifNoneExist?: string
 }
 
-/** An entry: `POST Patient`, and what else it has. */
+/** Creates an entry from a line such as `POST Patient` and further elements. */
 function entry(line: string, { fullUrl, resource, ...conditions }: Asked = {}): object {
   const [method, url] = line.split(' ')
   return {
@@ -44,7 +44,7 @@ function statuses(reply: Reply): readonly (string | undefined)[] {
 const unnamed = (of: string) => ({ resourceType: 'Condition', subject: { reference: of } })
 const howMany = async (what: string) => (await fhir(`GET ${what}?_summary=count`)).body.total
 
-describe('what a Bundle may cost', () => {
+describe('the limits of a Bundle', () => {
   const large = (id: string, bytes: number) => ({
     resourceType: 'Binary',
     id,
@@ -59,7 +59,7 @@ describe('what a Bundle may cost', () => {
   const issues = (reply: Reply) =>
     (reply.body.entry ?? []).map(it => it.response?.outcome?.issue?.[0]?.details.text)
 
-  it('bounds the response: in a batch the rest is too costly, and writes are still reported', async () => {
+  it('limit the response: the remaining entries of a batch are too-costly, and writes are still reported', async () => {
     await fhir('PUT Binary/large', large('large', 1_000_000))
     const reply = await run('batch', [
       ...Array.from({ length: 12 }, () => entry('GET Binary/large')),
@@ -74,7 +74,7 @@ describe('what a Bundle may cost', () => {
     assert.equal((await fhir('GET Binary/other')).status, 404)
   })
 
-  it('reports a write whose content does not fit', async () => {
+  it('report a write whose content does not fit', async () => {
     await fhir('PUT Binary/large', large('large', 2_000_000))
     const reply = await run('batch', [
       entry('GET Binary/large'),
@@ -95,7 +95,7 @@ describe('what a Bundle may cost', () => {
     )
   })
 
-  it('fails a transaction whole whose response would be too large', async () => {
+  it('refuse a whole transaction whose response would be too large', async () => {
     await fhir('PUT Binary/large', large('large', 3_000_000))
     const reply = await run('transaction', [
       entry('POST Patient', { resource: { resourceType: 'Patient' } }),
@@ -105,7 +105,7 @@ describe('what a Bundle may cost', () => {
     assert.equal(await howMany('Patient'), 2)
   })
 
-  it('bounds the characters of its JSON Patches', async () => {
+  it('include the characters of its JSON Patches', async () => {
     const data = Buffer.from(`[${' '.repeat(limits.BUNDLE_PATCH_CHARACTERS * 0.75)}]`).toString('base64')
     const resource = { resourceType: 'Binary', contentType: 'application/json-patch+json', data }
     const patch = { request: { method: 'PATCH', url: 'Patient/1' }, resource }
@@ -116,7 +116,7 @@ describe('what a Bundle may cost', () => {
       )
   })
 
-  it('counts a long search value as several', async () => {
+  it('count a long search value as several', async () => {
     const name = Array.from({ length: 700 }, (_, at) => ({ text: `${at}`.padEnd(1_000, 'x') }))
     assert.match(
       issueOf(await fhir('POST Patient', { resourceType: 'Patient', name })),
@@ -124,7 +124,7 @@ describe('what a Bundle may cost', () => {
     )
   })
 
-  it('bounds the search values of a resource and of a transaction', async () => {
+  it('include the search values of a resource and of a transaction', async () => {
     assert.match(
       issueOf(await fhir('POST Condition', codings(limits.INDEX_ROWS))),
       /^400 too-costly: Cannot store resource: it has more than 10000 search values$/,
@@ -141,8 +141,8 @@ describe('what a Bundle may cost', () => {
     assert.equal((await fhir('POST Condition', codings(7_000))).status, 201)
   })
 
-  it('bounds the searches of a transaction', async () => {
-    // So that a search takes some work on any machine.
+  it('include the searches of a transaction', async () => {
+    // Enough data for a measurable search on any machine.
     const resource = { resourceType: 'Patient', name: [{ family: 'y'.repeat(500) }] }
     const many = Array.from({ length: 250 }, () => entry('POST Patient', { resource }))
     for (let times = 0; times < 2; times++) assert.equal((await run('transaction', many)).status, 200)
@@ -155,7 +155,7 @@ describe('what a Bundle may cost', () => {
     assert.match(issueOf(reply), /^400 too-costly: .* its searches and reads take more than 50 ms of work$/)
   })
 
-  it('lets others have their turn between the entries of a batch', async () => {
+  it('let other requests run between the entries of a batch', async () => {
     const ended: string[] = []
     const batch = run(
       'batch',
@@ -166,7 +166,7 @@ describe('what a Bundle may cost', () => {
     assert.deepEqual(ended, ['read', 'batch'])
   })
 
-  it('stops when the client has closed the connection', async () => {
+  it('stop a batch once the client has closed the connection', async () => {
     const address = await fhir.app.listen({ port: 0, host: '127.0.0.1' })
     const made = () => entry('POST Condition', { resource: unnamed('Patient/ann') })
     const batch = { resourceType: 'Bundle', type: 'batch', entry: Array.from({ length: 2_000 }, made) }

@@ -32,7 +32,7 @@ before(async () => {
 })
 after(() => fhir.close())
 
-function told(reply: Reply): readonly string[] {
+function listVersions(reply: Reply): readonly string[] {
   return (reply.body.entry ?? []).map(
     it =>
       `${it.request?.method} ${it.response?.status.slice(0, 3)} ${it.response?.etag} ${it.resource?.gender ?? '-'}`,
@@ -40,9 +40,9 @@ function told(reply: Reply): readonly string[] {
 }
 
 describe('history of an instance', () => {
-  it('tells each version, the newest first, and how it came', async () => {
+  it('lists every version with its interaction, newest first', async () => {
     const reply = await fhir('GET Patient/a/_history')
-    assert.deepEqual(told(reply), [
+    assert.deepEqual(listVersions(reply), [
       'PUT 201 W/"4" other',
       'DELETE 204 W/"3" -',
       'PUT 200 W/"2" male',
@@ -55,26 +55,29 @@ describe('history of an instance', () => {
     assert.equal(deletion?.resource, undefined)
   })
 
-  it('is cut by _since and _at', async () => {
+  it('is limited by _since and _at', async () => {
     const versions = async (query: string) =>
-      told(await fhir(`GET Patient/a/_history?${query}`)).map(it => it.slice(-12))
+      listVersions(await fhir(`GET Patient/a/_history?${query}`)).map(it => it.slice(-12))
     assert.equal((await versions('_since=2026-01-03T00:00:00Z')).length, 2)
     assert.equal((await versions('_since=2026-01-03T00:00:00.001Z')).length, 1)
     const at = await fhir('GET Patient/a/_history?_at=2026-01-02T12:00:00Z')
-    assert.deepEqual(told(at), ['PUT 200 W/"2" male'])
+    assert.deepEqual(listVersions(at), ['PUT 200 W/"2" male'])
     const day = await fhir('GET Patient/a/_history?_at=2026-01-02')
-    assert.deepEqual(told(day), ['PUT 200 W/"2" male'])
-    assert.deepEqual(told(await fhir('GET Patient/a/_history?_at=2025')), [])
+    assert.deepEqual(listVersions(day), ['PUT 200 W/"2" male'])
+    assert.deepEqual(listVersions(await fhir('GET Patient/a/_history?_at=2025')), [])
   })
 
-  it('pages', async () => {
+  it('is returned in pages', async () => {
     const first = await fhir('GET Patient/a/_history?_count=3')
-    assert.deepEqual([told(first).length, first.body.total], [3, 4])
+    assert.deepEqual([listVersions(first).length, first.body.total], [3, 4])
     const second = await fhir(`GET ${nextOf(first)}`)
-    assert.deepEqual([told(second), nextOf(second), second.body.total], [['PUT 201 W/"1" -'], undefined, 4])
+    assert.deepEqual(
+      [listVersions(second), nextOf(second), second.body.total],
+      [['PUT 201 W/"1" -'], undefined, 4],
+    )
   })
 
-  it('answers 404 where there was never one, and 400 to what it does not understand', async () => {
+  it('responds with 404 for a resource that never existed, and with 400 to an invalid parameter', async () => {
     assert.equal((await fhir('GET Patient/none/_history')).status, 404)
     for (const query of [
       '_since=yesterday',
@@ -94,22 +97,22 @@ describe('history of an instance', () => {
 })
 
 describe('history of a type and of the system', () => {
-  it('tells all versions of the type, or of everything', async () => {
-    assert.equal(told(await fhir('GET Patient/_history')).length, 4)
+  it('lists all versions of the type or of the whole server', async () => {
+    assert.equal(listVersions(await fhir('GET Patient/_history')).length, 4)
     const group = await fhir('GET Group/_history')
     assert.deepEqual(
       group.body.entry?.map(it => it.request),
       [{ method: 'POST', url: 'Group' }],
     )
     const system = await fhir('GET _history?_count=2')
-    assert.deepEqual([told(system).length, system.body.total], [2, 5])
-    assert.equal(told(await fhir(`GET ${nextOf(system)}`)).length, 2)
-    assert.equal(told(await fhir('GET Condition/_history')).length, 0)
+    assert.deepEqual([listVersions(system).length, system.body.total], [2, 5])
+    assert.equal(listVersions(await fhir(`GET ${nextOf(system)}`)).length, 2)
+    assert.equal(listVersions(await fhir('GET Condition/_history')).length, 0)
   })
 })
 
 describe('a history within a granular scope', () => {
-  it('looks into old versions and deletions, and says so where these are too many', async () => {
+  it('checks old versions and deletions, and refuses the request if there are too many', async () => {
     const limited = { filterFor: () => [{ patient: 'p', query: [['category', 'lab'] as const] }] }
     const own = await startFhir({ guard: guardOf({ all: fullAccess, limited }) })
     const [all, app] = [own.as('all'), own.as('limited')]

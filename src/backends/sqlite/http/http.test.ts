@@ -7,7 +7,7 @@ import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { fullAccess } from '../../../smart/index.ts'
 import { type Fhir, guardOf, issueOf, patient, startFhir } from '../testing/fhir.ts'
 
-/** Sends the path as it is; everything else on the way tidies it up. */
+/** Sends the path unchanged; other clients normalise it. */
 function ask(
   port: number,
   path: string,
@@ -53,7 +53,7 @@ describe('bodies', () => {
       )
   })
 
-  it('that are not JSON are a 400', async () => {
+  it('get 400 if they are not JSON', async () => {
     for (const body of ['{', 'nonsense', '{"resourceType":"Patient"}}', "{'a':1}"])
       assert.equal(
         issueOf(await post(body, 'application/fhir+json')),
@@ -73,7 +73,7 @@ describe('bodies', () => {
     )
   })
 
-  it('over the limit are a 413, and nothing is written', async () => {
+  it('get 413 over the limit, and nothing is written', async () => {
     const before = (await fhir('GET Patient?_summary=count')).body.total
     const reply = await post(
       JSON.stringify(patient('x', { language: 'x'.repeat(20_000) })),
@@ -84,7 +84,7 @@ describe('bodies', () => {
     assert.equal((await fhir('GET Patient?_summary=count')).body.total, before)
   })
 
-  it('of guarded servers are not read before the token is', async () => {
+  it('are read only after the token is checked', async () => {
     const guarded = await startFhir({ guard: guardOf({ all: fullAccess }), bodyLimit: 100 })
     assert.equal((await guarded('POST Patient', 'x'.repeat(1000))).status, 401)
     assert.equal((await guarded.as('all')('POST Patient', 'x'.repeat(1000))).status, 413)
@@ -93,7 +93,7 @@ describe('bodies', () => {
 })
 
 describe('formats', () => {
-  it('are JSON, by _format or Accept', async () => {
+  it('are JSON by _format or Accept', async () => {
     const read = (query: string, accept?: string) =>
       fhir(`GET Patient/1${query}`, undefined, accept === undefined ? {} : { accept })
     for (const accept of [
@@ -116,15 +116,15 @@ describe('formats', () => {
   })
 })
 
-describe('addresses', () => {
-  it('answer with and without a trailing slash at the base', async () => {
+describe('URLs', () => {
+  it('work with and without a trailing slash at the base', async () => {
     for (const url of ['/fhir', '/fhir/', '/fhir?_type=Patient', '/fhir/?_type=Patient']) {
       const reply = await fhir.app.inject({ url })
       assert.deepEqual([reply.statusCode, reply.json().resourceType], [200, 'Bundle'], url)
     }
   })
 
-  it('that play games are refused, never normalised', async () => {
+  it('are refused if they are not normalised', async () => {
     await fhir.app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = fhir.app.server.address() as AddressInfo
     for (const url of [
@@ -150,14 +150,14 @@ describe('addresses', () => {
     assert.equal((await ask(port, '/fhir/Patient/1')).status, 200)
   })
 
-  it('outside the base are not FHIR', async () => {
+  it('are not FHIR outside the base', async () => {
     for (const url of ['/fhirx/Patient/1', '/Patient/1', '/FHIR/Patient/1'])
       assert.equal((await fhir.app.inject({ url })).statusCode, 404, url)
     assert.equal((await fhir.app.inject({ url: '/healthz' })).statusCode, 200)
     assert.equal((await fhir.app.inject({ url: '/readyz' })).statusCode, 200)
   })
 
-  it('know their methods', async () => {
+  it('accept only their methods', async () => {
     for (const [line, allow] of [
       ['POST Patient/1', 'GET, HEAD, PUT, PATCH, DELETE'],
       ['DELETE metadata', 'GET, HEAD'],
@@ -183,7 +183,7 @@ describe('addresses', () => {
 describe('cross-origin requests', () => {
   const origin = 'https://app.test'
 
-  it('are open to any page, without credentials, unless origins are listed', async () => {
+  it('are permitted from any origin without credentials, unless origins are configured', async () => {
     const reply = await fhir('GET Patient/1', undefined, { origin, 'sec-fetch-site': 'cross-site' })
     assert.equal(reply.headers['access-control-allow-origin'], '*')
     assert.equal(reply.headers['access-control-allow-credentials'], undefined)
@@ -198,16 +198,16 @@ describe('cross-origin requests', () => {
 
   it('begin with a preflight that needs no token', async () => {
     const listed = await startFhir({ guard: guardOf({}), origins: [origin] })
-    const asked = {
+    const preflight = {
       'access-control-request-method': 'PUT',
       'access-control-request-headers': 'authorization',
     }
-    const reply = await listed('OPTIONS Patient/1', undefined, { origin, ...asked })
+    const reply = await listed('OPTIONS Patient/1', undefined, { origin, ...preflight })
     assert.deepEqual([reply.status, reply.text], [204, ''])
     assert.equal(reply.headers['access-control-allow-origin'], origin)
     assert.match(String(reply.headers['access-control-allow-methods']), /PUT/)
     assert.match(String(reply.headers['access-control-allow-headers']), /Authorization.*If-Match/)
-    const other = await listed('OPTIONS Patient/1', undefined, { origin: 'https://evil.test', ...asked })
+    const other = await listed('OPTIONS Patient/1', undefined, { origin: 'https://evil.test', ...preflight })
     assert.equal(other.headers['access-control-allow-origin'], undefined)
     assert.equal(other.headers.vary, 'Origin')
     const refused = await listed('GET Patient/1', undefined, { origin })
@@ -219,7 +219,7 @@ describe('cross-origin requests', () => {
 })
 
 describe('metadata', () => {
-  it('is a CapabilityStatement that is true', async () => {
+  it('is a CapabilityStatement that matches the behaviour of the server', async () => {
     const server = await startFhir({
       smartConfiguration: () => ({
         authorization_endpoint: 'https://a.test/authorize',
@@ -252,7 +252,7 @@ describe('metadata', () => {
 })
 
 describe('.well-known/smart-configuration', () => {
-  it('is JSON whatever is accepted, for any origin', async () => {
+  it('is JSON whatever Accept says, for any origin', async () => {
     const server = await startFhir({ smartConfiguration: () => ({ token_endpoint: 'https://a.test/token' }) })
     for (const accept of [
       'application/fhir+xml',
@@ -284,7 +284,7 @@ describe('compression', () => {
       headers: accepted === undefined ? {} : { 'accept-encoding': accepted },
     })
 
-  it('is for those who accept it, and the ETag is the same', async () => {
+  it('applies if the client accepts it, and does not change the ETag', async () => {
     const plain = await inject('GET', 'Patient/long')
     assert.equal(plain.headers['content-encoding'], undefined)
     assert.match(String(plain.headers.vary), /Accept-Encoding/)
@@ -306,12 +306,12 @@ describe('compression', () => {
     assert.ok(metadata.rawPayload.length < 60_000)
   })
 
-  it('is not for short answers', async () => {
+  it('does not apply to short responses', async () => {
     const reply = await inject('GET', 'Patient/1', 'gzip')
     assert.deepEqual([reply.headers['content-encoding'], reply.headers.vary], [undefined, undefined])
   })
 
-  it('is told by HEAD as by GET', async () => {
+  it('has the same headers for HEAD as for GET', async () => {
     const plain = await inject('HEAD', 'Patient/long')
     const { body } = await inject('GET', 'Patient/long')
     assert.equal(plain.headers['content-length'], String(Buffer.byteLength(body)))
@@ -331,7 +331,7 @@ describe('compressed bodies', () => {
   }
   const valid = Buffer.from('{"resourceType":"Patient"}')
 
-  it('are read where they are gzip', async () => {
+  it('are read if they are gzip', async () => {
     for (const encoding of ['gzip', 'x-gzip', 'GZIP']) {
       const reply = await send(gzipSync(valid), encoding)
       assert.equal(reply.status, 201, reply.text)
@@ -342,7 +342,7 @@ describe('compressed bodies', () => {
     assert.equal(found.body.total, 1)
   })
 
-  it('are 415 with Accept-Encoding in another encoding, and 400 where they are broken', async () => {
+  it('get 415 with Accept-Encoding for another encoding, and 400 if they are damaged', async () => {
     for (const encoding of ['br', 'deflate', 'gzip, gzip', 'compress']) {
       const reply = await send(gzipSync(valid), encoding)
       assert.equal(issueOf(reply).slice(0, 17), '415 not-supported')
@@ -354,7 +354,7 @@ describe('compressed bodies', () => {
     assert.equal((await send(valid, 'gzip', 'Patient/_search', form)).status, 400)
   })
 
-  it('are 413 where they grow beyond the limit, however small they came', async () => {
+  it('get 413 if they exceed the limit after decompression', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
     assert.equal((await send(bomb.subarray(0, 9_000), 'gzip')).status, 413)
     assert.equal((await send(gzipSync(Buffer.alloc(10_001, ' ')), 'gzip')).status, 413)
@@ -362,7 +362,7 @@ describe('compressed bodies', () => {
 })
 
 describe('a patch of another type', () => {
-  it('is 415 with the types that are accepted', async () => {
+  it('gets 415 with the accepted types', async () => {
     const reply = await fhir('PATCH Patient/1', '[]', { 'content-type': 'application/merge-patch+json' })
     assert.equal(reply.status, 415)
     assert.match(String(reply.headers['accept-patch']), /^application\/json-patch\+json/)

@@ -4,7 +4,7 @@ import { findBundleFault, findReferences, readEntry, replaceReferences } from '.
 
 const uuid = '6d705d81-8546-43b2-b336-31a282128f2d'
 const patient = { resourceType: 'Patient' }
-const idOf = (entry: unknown) => {
+const readId = (entry: unknown) => {
   const read = readEntry(entry)
   return read.kind === 'resource' ? read.resource.id : read.kind
 }
@@ -16,27 +16,27 @@ describe('readEntry', () => {
     ['that of a urn:uuid', { resource: patient, fullUrl: `urn:uuid:${uuid}` }, uuid],
     ['that of a URL', { resource: patient, fullUrl: 'https://a.example/fhir/Patient/far' }, 'far'],
   ] as const) {
-    it(`gives the resource ${name} id`, () => assert.equal(idOf(entry), id))
+    it(`gives the resource ${name} id`, () => assert.equal(readId(entry), id))
   }
 
-  it('derives a missing id from the content, always the same one', () => {
-    assert.equal(idOf({ resource: patient }), idOf({ resource: { ...patient } }))
-    assert.notEqual(idOf({ resource: patient }), idOf({ resource: { ...patient, active: true } }))
-    assert.match(String(idOf({ resource: patient })), /^[0-9a-f]{32}$/)
+  it('derives the same id from the same content if it is missing', () => {
+    assert.equal(readId({ resource: patient }), readId({ resource: { ...patient } }))
+    assert.notEqual(readId({ resource: patient }), readId({ resource: { ...patient, active: true } }))
+    assert.match(String(readId({ resource: patient })), /^[0-9a-f]{32}$/)
   })
 
   it('ignores the outcome of a search', () => {
     assert.equal(
-      idOf({ resource: { resourceType: 'OperationOutcome' }, search: { mode: 'outcome' } }),
+      readId({ resource: { resourceType: 'OperationOutcome' }, search: { mode: 'outcome' } }),
       'nothing',
     )
   })
 
   it('refuses an entry without a resource to import', () => {
-    assert.equal(idOf({ request: { method: 'DELETE', url: 'Patient/1' } }), 'fault')
-    assert.equal(idOf({ resource: patient, request: { method: 'PATCH', url: 'Patient/1' } }), 'fault')
-    assert.equal(idOf({ fullUrl: 'urn:uuid:1' }), 'fault')
-    assert.equal(idOf('text'), 'fault')
+    assert.equal(readId({ request: { method: 'DELETE', url: 'Patient/1' } }), 'fault')
+    assert.equal(readId({ resource: patient, request: { method: 'PATCH', url: 'Patient/1' } }), 'fault')
+    assert.equal(readId({ fullUrl: 'urn:uuid:1' }), 'fault')
+    assert.equal(readId('text'), 'fault')
   })
 })
 
@@ -69,7 +69,7 @@ describe('findReferences', () => {
 })
 
 describe('replaceReferences', () => {
-  it('replaces whole references and leaves other text alone', () => {
+  it('replaces whole references and no other text', () => {
     const by = new Map([
       ['urn:uuid:1', 'Patient/1'],
       ['Practitioner?identifier=a|b', 'Practitioner/9'],
@@ -81,7 +81,7 @@ describe('replaceReferences', () => {
     assert.equal(resource.subject.reference, 'urn:uuid:1', 'the original stays')
   })
 
-  it('keeps arrays, nulls, numbers and empty texts as they are', () => {
+  it('does not change arrays, nulls, numbers and empty texts', () => {
     const odd = { a: [null, 1, '', [true]], reference: 5, b: { reference: '' } }
     assert.deepEqual(replaceReferences(odd, new Map([['x', 'y']])), odd)
   })

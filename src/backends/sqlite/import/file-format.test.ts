@@ -27,7 +27,7 @@ describe('parseFormat', () => {
     ['bytes that are not text', 'a.ndjson', 'ab\u0000cd', 'unknown'],
     ['XML', 'a.json', '<Patient/>', 'unknown'],
   ] as const) {
-    it(`takes ${name} for ${expected}`, () => {
+    it(`recognises ${name} as ${expected}`, () => {
       assert.equal(parseFormat(label, Buffer.from(content)).kind, expected)
     })
   }

@@ -16,7 +16,7 @@ describe('findFiles', () => {
   mkdirSync(join(folder.path, 'void'))
   symlinkSync('..', join(folder.path, 'in/deep/up'))
 
-  it('walks a folder by name, once, and counts what it passes over', async () => {
+  it('lists the files of a folder once, by name, and counts the ignored ones', async () => {
     const { files, skipped, unreadable } = await findFiles(['in'], folder.path)
     assert.deepEqual(
       files.map(it => it.label),
@@ -29,7 +29,7 @@ describe('findFiles', () => {
     assert.deepEqual({ skipped, unreadable }, { skipped: 1, unreadable: [] })
   })
 
-  it('takes a named file whatever its name, and each file once', async () => {
+  it('accepts a listed file whatever its name, and each file once', async () => {
     const { files } = await findFiles(['odd.txt', 'in/b.ndjson', join(folder.path, 'in')], folder.path)
     assert.deepEqual(
       files.map(it => it.path.slice(folder.path.length)),
@@ -37,7 +37,7 @@ describe('findFiles', () => {
     )
   })
 
-  it('tells what is not there and what is no file, and finds nothing in an empty folder', async () => {
+  it('reports missing paths and paths that are not files, and finds nothing in an empty folder', async () => {
     const { files, unreadable } = await findFiles(['void', 'none.json', '/dev/null'], folder.path)
     assert.deepEqual(files, [])
     assert.deepEqual(unreadable, [

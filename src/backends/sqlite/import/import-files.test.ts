@@ -12,8 +12,8 @@ const json = (value: unknown) => JSON.stringify(value)
 const pretty = (value: unknown) => JSON.stringify(value, null, 2)
 const patient = (id: string, more: object = {}) => ({ resourceType: 'Patient', id, ...more })
 
-/** Imports files with these contents, in this order of names, into a database of their own. */
-function world() {
+/** Imports files with these contents, named in this order, into a new database. */
+function createFolder() {
   const folder = temporaryFolder()
   const repository = openRepository({ file: ':memory:', baseUrl })
   return {
@@ -34,8 +34,8 @@ function world() {
 }
 
 describe('importFiles', () => {
-  it('imports NDJSON, packed and not, and the same again without a change', async () => {
-    const { write, run, repository } = world()
+  it('imports NDJSON, compressed or not, and changes nothing in a second import', async () => {
+    const { write, run, repository } = createFolder()
     const text = [...samplePatients({ now: 0, count: 3 })].map(json).join('\n')
     write('a.ndjson', text)
     write('b.ndjson.gz', gzipSync(json(patient('packed'))))
@@ -46,8 +46,8 @@ describe('importFiles', () => {
     assert.equal(repository.count(), count)
   })
 
-  it('keeps every digit of decimals, and knows a resource without an id again', async () => {
-    const { write, run, repository } = world()
+  it('keeps every digit of decimals, and recognises a resource without an id', async () => {
+    const { write, run, repository } = createFolder()
     const line = (id: string, value: string) =>
       `{"resourceType":"Observation",${id}"status":"final","code":{"text":"c"},"valueQuantity":{"value":${value}}}`
     const kept = () =>
@@ -65,8 +65,8 @@ describe('importFiles', () => {
     assert.deepEqual(kept(), ['7.0', '12345678901234567.89', '1.0e3'])
   })
 
-  it('refuses AuditEvents, which nobody could read afterwards, and imports the rest', async () => {
-    const { write, run, repository } = world()
+  it('refuses AuditEvents, which are served from the audit trail, and imports the rest', async () => {
+    const { write, run, repository } = createFolder()
     const event = {
       resourceType: 'AuditEvent',
       id: 'e',
@@ -85,8 +85,8 @@ describe('importFiles', () => {
     assert.deepEqual(report.reasons[0]?.places, ['a.ndjson:1', 'b.json:5'])
   })
 
-  it('updates what has changed', async () => {
-    const { write, run, read } = world()
+  it('updates changed resources', async () => {
+    const { write, run, read } = createFolder()
     write('a.ndjson', `${json(patient('1'))}\n${json(patient('2'))}`)
     await run(['a.ndjson'])
     write('a.ndjson', `${json(patient('1', { active: true }))}\n${json(patient('2'))}`)
@@ -100,9 +100,9 @@ describe('importFiles', () => {
       'one line': json,
       packed: (it: unknown) => gzipSync(pretty(it)),
     })) {
-      it(`imports a ${type} Bundle (${form}), and its entries find each other`, async () => {
-        const place = world()
-        place.write('bundle.json', write(bundleOf(type)))
+      it(`imports a ${type} Bundle (${form}), and resolves references between its entries`, async () => {
+        const place = createFolder()
+        place.write('bundle.json', write(makeBundle(type)))
         assert.deepEqual(numbers(await place.run(['bundle.json'])), {
           created: 2,
           updated: 0,
@@ -116,14 +116,14 @@ describe('importFiles', () => {
   }
 
   it('imports Bundles in the lines of NDJSON', async () => {
-    const { write, run, read } = world()
-    write('bundles.ndjson', `${json(bundleOf('batch'))}\n${json(patient('own'))}`)
+    const { write, run, read } = createFolder()
+    write('bundles.ndjson', `${json(makeBundle('batch'))}\n${json(patient('own'))}`)
     assert.equal((await run(['bundles.ndjson'])).created, 3)
     assert.equal(read('Condition', uuid(1))?.subject?.reference, `Patient/${uuid(2)}`)
   })
 
-  it('imports single resources, also a List, which has entries of its own, and arrays', async () => {
-    const { write, run, read } = world()
+  it('imports arrays and single resources, including a List, which has entries', async () => {
+    const { write, run, read } = createFolder()
     write('patient.json', pretty(patient('single')))
     write(
       'list.json',
@@ -140,18 +140,18 @@ describe('importFiles', () => {
     assert.deepEqual(read('List', 'l')?.entry, [{ item: { display: 'x' } }])
   })
 
-  it('gives what has no id one that stays', async () => {
-    const { write, run, repository } = world()
+  it('assigns a stable id to a resource without one', async () => {
+    const { write, run, repository } = createFolder()
     write('a.ndjson', json({ resourceType: 'Patient', active: true }))
     await run(['a.ndjson'])
     assert.deepEqual(numbers(await run(['a.ndjson'])), { created: 0, updated: 0, unchanged: 1, refused: 0 })
     assert.equal(repository.count(), 1)
   })
 
-  it('finds what conditional references mean, whichever file comes first', async () => {
-    const { write, run, read } = world()
-    const asking = bundleOf('transaction', { reference: 'Practitioner?identifier=https://x.example|7' })
-    write('1-asks.json', pretty(asking))
+  it('resolves conditional references whatever the order of the files', async () => {
+    const { write, run, read } = createFolder()
+    const referring = makeBundle('transaction', { reference: 'Practitioner?identifier=https://x.example|7' })
+    write('1-asks.json', pretty(referring))
     write(
       '2-answers.ndjson',
       json({
@@ -166,15 +166,15 @@ describe('importFiles', () => {
     assert.equal(read('Condition', uuid(1))?.asserter?.reference, 'Practitioner/p7')
   })
 
-  it('keeps a conditional reference that matches nothing, and says so', async () => {
-    const { write, run } = world()
-    write('asks.json', pretty(bundleOf('transaction', { reference: 'Practitioner?identifier=none' })))
+  it('keeps a conditional reference without a match, and reports it', async () => {
+    const { write, run } = createFolder()
+    write('asks.json', pretty(makeBundle('transaction', { reference: 'Practitioner?identifier=none' })))
     const { created, unresolved } = await run(['asks.json'])
     assert.deepEqual({ created, unresolved }, { created: 2, unresolved: 1 })
   })
 
   it('reports its progress, up to all bytes', async () => {
-    const { write, run } = world()
+    const { write, run } = createFolder()
     write('a.ndjson.gz', gzipSync([...samplePatients({ now: 0, count: 12 })].map(json).join('\n')))
     const seen: ImportProgress[] = []
     const { created } = await run(['.'], { onProgress: it => seen.push(it) })
@@ -183,9 +183,9 @@ describe('importFiles', () => {
   })
 })
 
-describe('importFiles, of broken input', () => {
-  it('groups what is refused by reason, with the first places, and never tells a value', async () => {
-    const { write, run } = world()
+describe('importFiles with malformed input', () => {
+  it('groups refused resources by reason with the first positions, and reports no values', async () => {
+    const { write, run } = createFolder()
     const bad = Array.from({ length: 5 }, (_, at) =>
       json(patient(`b${at}`, { birthDate: 'Rumpelstiltskin' })),
     )
@@ -264,8 +264,8 @@ describe('importFiles, of broken input', () => {
       1,
     ],
   ] as const) {
-    it(`goes on after ${name}`, async () => {
-      const place = world()
+    it(`continues after ${name}`, async () => {
+      const place = createFolder()
       place.write(file, content)
       assert.deepEqual(numbers(await place.run([file], { limit: 8000 })), {
         created: 2,
@@ -277,18 +277,18 @@ describe('importFiles, of broken input', () => {
   }
 
   it('refuses a history as a whole', async () => {
-    const { write, run } = world()
-    write('h.json', pretty(bundleOf('history')))
+    const { write, run } = createFolder()
+    write('h.json', pretty(makeBundle('history')))
     const report = await run(['h.json'])
     assert.deepEqual(numbers(report), { created: 0, updated: 0, unchanged: 0, refused: 1 })
     assert.match(String(report.reasons[0]?.text), /history is not imported/)
   })
 
-  it('imports what is whole of a file that is cut off, tells where it ends, and reads the other files', async () => {
-    const { write, run } = world()
+  it('imports the complete part of a truncated file, reports where it ends, and reads the other files', async () => {
+    const { write, run } = createFolder()
     const packed = gzipSync([...samplePatients({ now: 0, count: 12 })].map(json).join('\n'))
     write('1.ndjson.gz', packed.subarray(0, packed.length / 2))
-    write('2.json', pretty(bundleOf('batch')).slice(0, -200))
+    write('2.json', pretty(makeBundle('batch')).slice(0, -200))
     write('3.ndjson', json(patient('last')))
     const report = await run(['.'])
     assert.ok(report.created > 200 && report.refused === 0, json(numbers(report)))
@@ -298,8 +298,8 @@ describe('importFiles, of broken input', () => {
     assert.match(json(document), /"2\.json".*cut off/)
   })
 
-  it('tells of files that are no JSON, and takes an empty one for nothing', async () => {
-    const { write, run } = world()
+  it('reports files that are not JSON, and ignores an empty file', async () => {
+    const { write, run } = createFolder()
     write('binary.ndjson', Buffer.from([0, 1, 2, 3, 0xff]))
     write('zip.json', 'PK\u0003\u0004')
     write('empty.ndjson', '')
@@ -319,7 +319,7 @@ function numbers({ created, updated, unchanged, refused }: Awaited<ReturnType<ty
 }
 
 /** Two entries, of which the first refers to the second. */
-function bundleOf(type: string, asserter?: object) {
+function makeBundle(type: string, asserter?: object) {
   const condition = {
     resourceType: 'Condition',
     subject: { reference: `urn:uuid:${uuid(2)}` },

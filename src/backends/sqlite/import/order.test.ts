@@ -21,7 +21,7 @@ describe('orderByReference', () => {
     ])
   })
 
-  it('keeps a circle together, and apart from those that only refer to it', () => {
+  it('keeps circular references in one step, without resources that only refer to the circle', () => {
     assert.deepEqual(order([[1], [2, 3], [0], [], [0], [5]]), [['3', '5 circle'], ['0+1+2 circle'], ['4']])
   })
 

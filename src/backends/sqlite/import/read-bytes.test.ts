@@ -5,7 +5,7 @@ import { describeReadFailure, readBytes } from './read-bytes.ts'
 import { temporaryFolder } from './testing/files.ts'
 
 const folder = temporaryFolder()
-// Text that does not compress to nothing, so that there is something to cut off.
+// Random text, so that the compressed file is long enough to truncate.
 const long = Array.from({ length: 40_000 }, (_, at) => `${at} ${Math.imul(at, 0x9e3779b1) >>> 0}\n`).join('')
 
 async function read(path: string): Promise<{ text: string; failure: unknown; read: number }> {
@@ -29,7 +29,7 @@ describe('readBytes', () => {
     })
   })
 
-  it('unpacks gzip whatever the file is called, and counts the packed bytes', async () => {
+  it('decompresses gzip whatever the file name, and counts the compressed bytes', async () => {
     const packed = gzipSync(long)
     assert.deepEqual(await read(folder.write('packed.json', packed)), {
       text: long,
@@ -38,7 +38,7 @@ describe('readBytes', () => {
     })
   })
 
-  it('unpacks concatenated gzip files', async () => {
+  it('decompresses concatenated gzip files', async () => {
     const { text } = await read(folder.write('two.gz', Buffer.concat([gzipSync('one\n'), gzipSync('two\n')])))
     assert.equal(text, 'one\ntwo\n')
   })

@@ -16,7 +16,7 @@ const frame = (parts: Awaited<ReturnType<typeof split>>) => {
 }
 
 describe('splitDocument', () => {
-  it('cuts a Bundle into its entries, and keeps the rest as a frame', async () => {
+  it('splits a Bundle into its entries, and keeps the other elements', async () => {
     const parts = await split(
       '{ "resourceType": "Bundle", "entry": [ {"a": [1, {"b": "]}"}]}, {"c": "\\""} ], "type": "batch" }',
     )
@@ -24,7 +24,7 @@ describe('splitDocument', () => {
     assert.deepEqual(frame(parts), { resourceType: 'Bundle', entry: [], type: 'batch' })
   })
 
-  it('tells the line on which each entry begins', async () => {
+  it('reports the first line of each entry', async () => {
     const parts = await split('{\n"entry":\n[\n{"a":\n1},\n\n{"b":2}\n]}')
     assert.deepEqual(
       parts.map(part => (part.kind === 'item' ? part.line : part.kind)),
@@ -32,7 +32,7 @@ describe('splitDocument', () => {
     )
   })
 
-  it('takes only the `entry` of the root for the list', async () => {
+  it('reads only the `entry` of the root as the list', async () => {
     const parts = await split(
       '{"meta": {"entry": [{"x": 1}]}, "note": "entry", "other": [{"y": 2}], "entry": [{"z": 3}]}',
     )
@@ -45,13 +45,13 @@ describe('splitDocument', () => {
     })
   })
 
-  it('cuts an array into its items', async () => {
+  it('splits an array into its items', async () => {
     const parts = await split(' [{"a":1},\n{"b":[{}]}] ')
     assert.deepEqual(items(parts), [{ a: 1 }, { b: [{}] }])
     assert.deepEqual(frame(parts), [])
   })
 
-  it('passes over an item beyond the limit, and goes on', async () => {
+  it('skips an item beyond the limit, and continues', async () => {
     const parts = await split(`{"entry":[{"a":"${'x'.repeat(99)}"},{"b":1}]}`, 7, 50)
     assert.deepEqual(
       parts.map(part => part.kind),
@@ -67,14 +67,14 @@ describe('splitDocument', () => {
     ['that closes more than it opens', '{"a":1}}', /follows/],
     ['that is empty', '', /ends early/],
   ] as const) {
-    it(`says so of a document ${name}`, async () => {
+    it(`reports a document ${name}`, async () => {
       const last = (await split(text)).at(-1)
       assert.equal(last?.kind, 'broken')
       assert.match(last?.kind === 'broken' ? last.reason : '', reason)
     })
   }
 
-  it('gives the same pieces however the bytes arrive, for any JSON', async () => {
+  it('returns the same pieces for any JSON, however the bytes are split', async () => {
     const entries = fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { maxLength: 6 })
     const rest = fc.dictionary(
       fc.string().filter(key => key !== 'entry' && key !== '__proto__'),

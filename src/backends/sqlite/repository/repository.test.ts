@@ -18,7 +18,7 @@ after(() => rmSync(folder, { recursive: true }))
 const open = (file: string, baseUrl = BASE) => openRepository({ file: join(folder, file), baseUrl })
 
 describe('openRepository', () => {
-  it('keeps everything over a restart', () => {
+  it('keeps all data after a restart', () => {
     const first = open('fhir.db')
     first.load([patient('1', { gender: 'male' })])
     first.close()
@@ -28,14 +28,14 @@ describe('openRepository', () => {
     second.close()
   })
 
-  it('writes ahead and waits for the disk', () => {
+  it('uses a write-ahead log and waits for the disk', () => {
     const { database, close } = open('modes.db')
     assert.deepEqual(database.rows('PRAGMA journal_mode', []), [['wal']])
     assert.deepEqual(database.rows('PRAGMA synchronous', []), [[2]])
     close()
   })
 
-  it('indexes anew when the FHIR base is another, for it decides which references are ours', async () => {
+  it('rebuilds the index if the FHIR base changes, because it decides which references are local', async () => {
     const elsewhere = 'http://moved.test/fhir'
     const absolute = { ...condition('c', 'x'), subject: { reference: `${elsewhere}/Patient/1` } }
     const first = open('base.db')
@@ -69,7 +69,7 @@ describe('openRepository', () => {
     await fhir.close()
   })
 
-  it('stops at tables that are not those of this version, with one line that says what to do', () => {
+  it('refuses tables of another schema, with one line that says what to do', () => {
     const file = join(folder, 'foreign.db')
     const { database, close } = openRepository({ file, baseUrl: BASE })
     database.exec('ALTER TABLE version RENAME COLUMN method TO verb')
@@ -79,7 +79,7 @@ describe('openRepository', () => {
     })
   })
 
-  it('has migrations that never change once they are released: a further one adds a line', () => {
+  it('never changes a released migration; a new migration adds a line', () => {
     assert.deepEqual(
       MIGRATIONS.map(step => createHash('sha256').update(step).digest('hex')),
       [
@@ -90,7 +90,7 @@ describe('openRepository', () => {
     )
   })
 
-  it('does not open data that a newer version made', () => {
+  it('refuses data of a newer version', () => {
     const database = openDatabase(join(folder, 'later.db'))
     database.exec('PRAGMA user_version = 99')
     database.close()
@@ -102,7 +102,7 @@ describe('openRepository', () => {
 })
 
 describe('data that cannot be opened', () => {
-  it('are named with the reason', () => {
+  it('are reported with the reason', () => {
     writeFileSync(
       join(folder, 'junk.db'),
       'this is no database, and long enough to be read as one '.repeat(50),
@@ -113,7 +113,7 @@ describe('data that cannot be opened', () => {
 })
 
 describe('load', () => {
-  it('writes what is new or changed, and reports what was refused and why', () => {
+  it('writes new and changed resources, and reports refused ones with the reason', () => {
     const repository = openRepository({ file: ':memory:', baseUrl: BASE })
     const resources = [
       patient('1'),
@@ -144,7 +144,7 @@ describe('load', () => {
     repository.close()
   })
 
-  it('writes all or, when the source breaks, nothing', () => {
+  it('writes everything, or nothing if the source fails', () => {
     const repository = openRepository({ file: ':memory:', baseUrl: BASE })
     function* broken() {
       yield patient('1')
@@ -156,7 +156,7 @@ describe('load', () => {
     repository.close()
   })
 
-  it('may be done beside a running server, which sees it at once', async () => {
+  it('runs beside a server, which sees the data at once', async () => {
     const fhir = await startFhir({ dataFile: join(folder, 'shared.db') })
     assert.equal((await fhir('GET Patient')).body.total, 0)
     const beside = open('shared.db')

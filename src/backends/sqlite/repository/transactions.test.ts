@@ -8,7 +8,7 @@ import { type Database, openDatabase } from './database.ts'
 
 let folder: string
 let database: Database
-/** Another connection to the same file: it sees what is committed, and nothing else. */
+/** Another connection to the same file, which sees only committed data. */
 let other: Database
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'fhir-group-'))
@@ -26,7 +26,7 @@ const add = (text: string) => database.rows('INSERT INTO note VALUES (?)', [text
 const notesIn = (where: Database) => where.rows('SELECT text FROM note ORDER BY 1', []).flat()
 
 describe('transaction', () => {
-  it('is undone by a throw or a denied result, also inside another', () => {
+  it('is rolled back by an error or a rejected result, even inside another transaction', () => {
     database.transaction(() => {
       add('1')
       database.transaction(
@@ -52,24 +52,24 @@ describe('transaction', () => {
 })
 
 describe('group', () => {
-  it('makes what is written in one turn durable at once, and says so only then', async () => {
-    const told: string[] = []
+  it('commits the writes of one turn together, and acknowledges them afterwards', async () => {
+    const acknowledged: string[] = []
     const write = (text: string) =>
-      database.group(() => database.transaction(() => add(text))).then(() => told.push(text))
+      database.group(() => database.transaction(() => add(text))).then(() => acknowledged.push(text))
     const writes = [write('a'), write('b')]
     const failures = database.countFailures()
     const durable = database.flush(failures)
     assert(durable instanceof Promise, 'whoever has read from the group waits for it')
     await Promise.resolve()
-    assert.deepEqual([told, notesIn(other)], [[], []])
+    assert.deepEqual([acknowledged, notesIn(other)], [[], []])
     await durable
     assert.deepEqual(notesIn(other), ['a', 'b'])
     await Promise.all(writes)
-    assert.deepEqual(told, ['a', 'b'])
+    assert.deepEqual(acknowledged, ['a', 'b'])
     assert.equal(database.flush(failures), undefined)
   })
 
-  it('undoes the work that fails, and none beside it', async () => {
+  it('rolls back only the work that fails', async () => {
     const works = [
       database.group(() => database.transaction(() => add('a'))),
       database.group(() => database.transaction(() => add('a'))),
@@ -89,7 +89,7 @@ describe('group', () => {
     assert.deepEqual(notesIn(other), ['a', 'd'])
   })
 
-  it('acknowledges nothing when the commit fails', async () => {
+  it('acknowledges nothing if the commit fails', async () => {
     database.exec(`PRAGMA foreign_keys = ON;
       CREATE TABLE child (text TEXT REFERENCES note (text) DEFERRABLE INITIALLY DEFERRED)`)
     const works = [
@@ -108,7 +108,7 @@ describe('group', () => {
     assert.deepEqual(notesIn(other), ['b'])
   })
 
-  it('acknowledges what it keeps and nothing else when the disk is full in the middle', async () => {
+  it('acknowledges only committed writes if the disk becomes full', async () => {
     const [pages] = database.rows('PRAGMA page_count', []).flat()
     database.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`)
     const texts = ['a', 'b'.repeat(100_000), 'c']
@@ -123,7 +123,7 @@ describe('group', () => {
     assert.ok(reasons.length > 0 && reasons.every(isDatabaseUnavailable), String(reasons))
   })
 
-  it('is durable when the file is closed in the middle', async () => {
+  it('is durable if the file is closed before the commit', async () => {
     const write = database.group(() => database.transaction(() => add('a')))
     database.settle()
     assert.deepEqual(notesIn(other), ['a'])
@@ -135,7 +135,7 @@ describe('plan', () => {
   const addPlanned = (text: string) => database.commitPlan(() => add(text))
   const nextTurn = () => new Promise(resolve => setImmediate(resolve))
 
-  it('keeps every other writer out until its write is made', async () => {
+  it('blocks every other writer until its write is done', async () => {
     other.exec('PRAGMA busy_timeout = 0')
     const order: string[] = []
     const plans = ['a', 'b', 'c'].map(text =>
@@ -154,7 +154,7 @@ describe('plan', () => {
     assert.equal(database.pending(), undefined)
   })
 
-  it('finds a conflict when its group has ended, whoever has written since', async () => {
+  it('reports a conflict once its group has ended, whoever wrote afterwards', async () => {
     const written = await database.plan(async () => {
       await nextTurn()
       other.exec("INSERT INTO note VALUES ('z')")
@@ -184,7 +184,7 @@ describe('plan', () => {
     assert.deepEqual(notesIn(other), ['a', 'b'])
   })
 
-  it('writes nothing when SQLite has undone its group while it was reading', async () => {
+  it('writes nothing if SQLite rolled back its group during the read', async () => {
     await assert.rejects(
       database.plan(async () => {
         addPlanned('a')
@@ -199,7 +199,7 @@ describe('plan', () => {
     assert.deepEqual(notesIn(other), ['c'])
   })
 
-  it('loses a whole group together when the disk is full', async () => {
+  it('loses the whole group if the disk is full', async () => {
     const [pages] = database.rows('PRAGMA page_count', []).flat()
     database.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`)
     const planned = ['a', 'b'.repeat(100_000)].map(text =>

@@ -33,7 +33,7 @@ const makePanel = (more: Partial<Panel>): Panel => ({
 })
 const member = { type: 'Practitioner', id: 'kim' }
 
-/** The Conditions that a search finds under a filter. */
+/** Lists the Conditions that a search finds under a filter. */
 const CASES: Readonly<Record<string, readonly [AccessFilter, found: string]>> = {
   everything: ['everything', 'a,aa,ab,b,c,d'],
   nothing: [[], ''],
@@ -48,7 +48,7 @@ const CASES: Readonly<Record<string, readonly [AccessFilter, found: string]>> = 
   'an unknown parameter': [[{ patient: 'ann', query: [['nonsense', 'x']] }], ''],
   'a reverse chain': [[{ patient: 'ann', query: [['_has:Provenance:target:agent', 'x']] }], ''],
   'a patient, and a query': [[{ patient: 'bob' }, { query: [['code:text', 'Fever']] }], 'a,b'],
-  'a panel of nobody': [[{ panel: makePanel({}) }], ''],
+  'an empty panel': [[{ panel: makePanel({}) }], ''],
   'a panel of a named patient': [[{ panel: makePanel({ patients: new Set(['bob']) }) }], 'b'],
   'a panel of an organization': [[{ panel: makePanel({ organizations: ['north'] }) }], 'a,aa'],
   'a panel of care teams': [[{ panel: makePanel({ careTeams: ['t', 'u'] }) }], 'c'],
@@ -85,7 +85,7 @@ describe('an access filter', () => {
   })
   after(() => fhir.close())
 
-  it('finds nothing by a constraint of writes', async () => {
+  it('finds nothing under a constraint for writes', async () => {
     assert.deepEqual(idsOf(await fhir.as('write')('GET Condition')), [])
   })
 

@@ -26,8 +26,8 @@ import { runQuery } from './run-query.ts'
 import { createSearchScope } from './search-scope.ts'
 
 /**
- * What SQL finds is what the search language says of each resource alone (`matches`), and nothing out of filterFor: over
- * the sample patients, with parameters, modifiers and values taken at random from what is there.
+ * SQL finds exactly the resources that `matches` accepts one by one within the access filter. The test searches
+ * the sample patients with random parameters, modifiers and values of stored data.
  */
 let folder: string
 let fhir: Fhir
@@ -53,7 +53,7 @@ after(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** What matches by our own rules could have been found by any server. */
+/** A resource that matches by these rules matches on any server. */
 function isMatch(resource: Resource, [name, value]: Pair): boolean {
   const isFound = matches(resource, name, value, BASE) === true
   const clause = parseSearch(resource.resourceType, name, value, BASE)
@@ -64,7 +64,7 @@ function isMatch(resource: Resource, [name, value]: Pair): boolean {
 type Pair = readonly [name: string, value: string]
 const PREFIXES = ['', 'eq', 'ne', 'gt', 'ge', 'lt', 'le', 'sa', 'eb', 'ap']
 
-/** Ways to ask for what an entry holds. */
+/** Lists search values that match an index entry. */
 function waysTo(entry: IndexEntry, prefix: string, cut: number): readonly Pair[] {
   const { parameter } = entry
   const e = escapeSearchValue
@@ -182,7 +182,7 @@ function limitsOf(
   }
 }
 
-/** The same search, as if every clause held for many resources, so that none starts the search. */
+/** The same search with estimates so high that no clause starts the search. */
 function idsThroughAll(type: string, pairs: readonly Pair[]): readonly string[] {
   return search(type, pairs, () => false)
 }
@@ -267,7 +267,7 @@ describe('a search by long and unusual texts', () => {
   const LENGTHS = [1, 2, 299, 300, 301, 335, 336, 337, 399, 400, 401, 999, 1_000, 1_001, 1_500]
   const ENDS = ['', 'b', '/', '/b', '\u{10ffff}', '\u{10ffff}b', '😀', '😁b', '\ufffd', 'é']
   const stems = LENGTHS.flatMap(length => ENDS.map(end => 'a'.repeat(length) + end))
-  // An index may keep a digest of a long text: no other text may pass for it.
+  // The index may store a digest of a long text, which must match no other text.
   const TEXTS = [
     ...stems,
     ...['a'.repeat(1_500), 'a'.repeat(401)].flatMap(text =>
@@ -288,7 +288,7 @@ describe('a search by long and unusual texts', () => {
   const includes = (text: string, value: string) => normal(text).includes(normal(value))
   const isUnder = (text: string, root: string) =>
     text === root || text.startsWith(root.endsWith('/') ? root : `${root}/`)
-  // Each parameter, and what must hold of every text that it finds.
+  // Each parameter with the condition that every found text must meet.
   const WAYS: Readonly<Record<string, (text: string, value: string) => boolean>> = {
     name: (text, value) => normal(text).startsWith(normal(value)),
     'name:exact': (text, value) => text === value,

@@ -27,7 +27,7 @@ before(async () => {
 after(() => fhir.close())
 
 describe('paging', () => {
-  it('gives sealed links that show nothing of the search, and the total on every page', async () => {
+  it('returns sealed links that do not reveal the search, and the total on every page', async () => {
     const first = await fhir('GET Patient?_count=2&_sort=family')
     assert.deepEqual([idsOf(first).length, first.body.total], [2, 3])
     const next = nextOf(first) ?? ''
@@ -36,7 +36,7 @@ describe('paging', () => {
     assert.deepEqual([idsOf(second).join(), second.body.total, nextOf(second)], ['cy', 3, undefined])
   })
 
-  it('neither repeats nor skips what stays, while others come and go', async () => {
+  it('neither repeats nor skips unchanged resources while others are created and deleted', async () => {
     const other = await startFhir()
     for (const id of ['a', 'b', 'c', 'd', 'e']) await other(`PUT Patient/${id}`, patient(id))
     const first = await other('GET Patient?_count=2')
@@ -52,9 +52,9 @@ describe('paging', () => {
     await other.close()
   })
 
-  it('refuses a link that was changed, or that belongs to another search', async () => {
+  it('refuses a modified link and a link of another search', async () => {
     const next = nextOf(await fhir('GET Patient?_count=1')) ?? ''
-    const said = '400 invalid: Cannot read page: follow the link as it was given'
+    const unreadable = '400 invalid: Cannot read page: follow the link as it was given'
     const page = next.split('_page=')[1]
     for (const line of [
       `GET ${next}x`,
@@ -66,10 +66,10 @@ describe('paging', () => {
       `GET Patient?_page=${page}&_page=${page}`,
       `GET Patient/_history?_page=${page}`,
     ])
-      assert.equal(issueOf(await fhir(line)), said, line)
+      assert.equal(issueOf(await fhir(line)), unreadable, line)
   })
 
-  it('takes _count, _format, _pretty and _total that a client adds to a link', async () => {
+  it('accepts _count, _format, _pretty and _total that a client adds to a link', async () => {
     const next = nextOf(await fhir('GET Patient?_count=1&_total=none')) ?? ''
     assert.deepEqual(idsOf(await fhir(`GET ${next}&_format=json&_pretty=true`)), ['bob'])
     const both = await fhir(`GET ${next}&_count=2`)
@@ -84,7 +84,7 @@ describe('paging', () => {
     assert.equal((await fhir(`GET ${versions}&_count=2&_total=accurate`)).body.entry?.length, 2)
   })
 
-  it('counts without resources', async () => {
+  it('returns only the count with _summary=count or _count=0', async () => {
     for (const query of ['Patient?_summary=count', 'Patient?_count=0'])
       assert.deepEqual((({ total, entry }) => [total, entry])((await fhir(`GET ${query}`)).body), [
         3,
@@ -109,7 +109,7 @@ describe('a page of large resources', () => {
       asserter: { reference: 'Practitioner/large' },
     })
 
-  it('holds fewer, and links to the rest; a history too', async () => {
+  it('contains fewer resources and a link to the rest, also in a history', async () => {
     const own = await startFhir()
     for (let at = 0; at < 10; at++) await own('PUT Condition/large', large('large'))
     for (let at = 0; at < 9; at++) await own(`PUT Condition/c${at}`, large(`c${at}`))
@@ -133,7 +133,7 @@ describe('a page of large resources', () => {
     await own.close()
   })
 
-  it('brings along no more than fits', async () => {
+  it('includes no more resources than fit', async () => {
     const own = await startFhir()
     for (let at = 0; at < 5; at++) await own(`PUT Condition/c${at}`, large(`c${at}`))
     await own('PUT Practitioner/large', { resourceType: 'Practitioner', id: 'large' })
@@ -144,7 +144,7 @@ describe('a page of large resources', () => {
     await own.close()
   })
 
-  it('is not what a condition counts its matches by, nor what $lastn chooses from', async () => {
+  it('does not limit the matches of a condition or of $lastn', async () => {
     const own = await startFhir()
     const huge = observation('a', 'p', {
       identifier: [{ value: 'same' }],

@@ -66,36 +66,39 @@ before(async () => {
 after(() => fhir.close())
 
 describe('search', () => {
-  it('combines the parameters of the address and of the form', async () => {
+  it('combines the parameters of the URL and the form', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const reply = await fhir('POST Condition/_search?patient=ann', 'clinical-status=active', form)
     assert.deepEqual(idsOf(reply), ['c1', 'c3'])
     assert.equal((await fhir('POST Condition/_search', '{}')).status, 415)
   })
 
-  it('gives each match its address and mode, and tells what was understood', async () => {
+  it('returns the URL and mode of each match, and a self link with the supported parameters', async () => {
     const { body } = await fhir('GET Patient?_id=bob&nothing=1', undefined, { prefer: 'handling=lenient' })
     assert.deepEqual(body.link, [{ relation: 'self', url: `${BASE}/Patient?_id=bob` }])
     assert.equal(body.entry?.[0]?.fullUrl, `${BASE}/Patient/bob`)
     assert.deepEqual(body.entry?.[0]?.search, { mode: 'match' })
   })
 
-  it('tells which types were chosen, where there is a choice', async () => {
+  it('includes _type in the self link if the search may select types', async () => {
     const lenient = { prefer: 'handling=lenient' }
-    for (const [asked, told] of Object.entries({
+    for (const [url, expected] of Object.entries({
       '?_type=Patient,ValueSet&_count=2': '?_type=Patient,ValueSet&_count=2',
       '?_type=Patient&_type=ValueSet&_summary=count': '?_type=Patient&_type=ValueSet&_summary=count',
       'Patient/ann/*?_type=Observation': 'Patient/ann/*?_type=Observation',
       'Patient?_type=ValueSet': 'Patient',
     })) {
-      const { body } = await fhir(`GET ${asked}`, undefined, lenient)
+      const { body } = await fhir(`GET ${url}`, undefined, lenient)
       const self = body.link?.find(({ relation }) => relation === 'self')?.url ?? ''
-      assert.equal(decodeURIComponent(self), told.startsWith('?') ? BASE + told : `${BASE}/${told}`)
+      assert.equal(
+        decodeURIComponent(self),
+        expected.startsWith('?') ? BASE + expected : `${BASE}/${expected}`,
+      )
     }
   })
 
-  it('refuses what it does not understand', async () => {
-    for (const [query, said] of Object.entries({
+  it('refuses unknown parameters and invalid values', async () => {
+    for (const [query, issue] of Object.entries({
       'Patient?nothing=1': '400 not-supported: Unknown search parameter nothing of Patient',
       'Patient?name:sounds=1':
         '400 not-supported: Cannot use modifier :sounds with name: it is not supported for string',
@@ -107,14 +110,14 @@ describe('search', () => {
       'Patient?_type=Patient': '400 not-supported: Unknown search parameter _type of Patient',
       '?_type=Nothing': '400 invalid: Cannot read _type: expected resource types of R4',
     }))
-      assert.equal(issueOf(await fhir(`GET ${query}`)), said)
+      assert.equal(issueOf(await fhir(`GET ${query}`)), issue)
     assert.equal(
       (await fhir('GET Patient?name:sounds=1', undefined, { prefer: 'handling=lenient' })).status,
       400,
     )
   })
 
-  it('treats whatever is sent as a value', async () => {
+  it('treats special characters as part of the value', async () => {
     for (const text of [
       `' OR 1=1 --`,
       '%',
@@ -131,7 +134,7 @@ describe('search', () => {
 })
 
 describe('a long value', () => {
-  it('is found as it is, and by no other', async () => {
+  it('matches exactly that value', async () => {
     const own = await startFhir()
     const [system, code, other] = [`urn:${'s'.repeat(5_000)}`, 'c'.repeat(5_000), `${'c'.repeat(4_999)}d`]
     const coded = (id: string, value: string) =>
@@ -149,7 +152,7 @@ describe('a long value', () => {
     await own.close()
   })
 
-  it('is refused where only its beginning could be compared', async () => {
+  it('is refused if only its beginning could be compared', async () => {
     const most: Readonly<Record<string, number>> = {
       'Patient?name': 1_000,
       'Patient?name:contains': 1_000,

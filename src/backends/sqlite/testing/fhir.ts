@@ -59,7 +59,7 @@ export type StartFhir = (options?: {
   readonly versionAccess?: VersionAccess
 }) => Promise<Fhir>
 
-/** A server on data of its own, in memory unless told. */
+/** Starts a server with its own database, in memory by default. */
 export async function startFhir(options: Partial<FhirServerOptions> = {}): Promise<Fhir> {
   const app = await fhirServer({ baseUrl: BASE, dataFile: ':memory:', smartConfiguration: {}, ...options })
   return client(app, {})
