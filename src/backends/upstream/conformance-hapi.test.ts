@@ -6,7 +6,7 @@ import { startRecordedGateway } from './testing/start-gateway.ts'
 const NOT_EVALUATED = 'the gateway shows the matches of the server'
 const NO_NEXT = 'a fresh page sorted by two keys has no next, and the gateway does not look for more'
 
-describe('the gateway in front of a server with the habits of HAPI', () => {
+describe('the gateway in front of a server with the behaviour of HAPI', () => {
   testBackend({
     gaps: {
       'names the entry whose content is invalid': 'the upstream names its place in its own words',

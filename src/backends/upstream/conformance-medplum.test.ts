@@ -15,7 +15,7 @@ const start: StartFhir = async options => {
   return fhir
 }
 
-describe('the gateway in front of a FHIR server that nobody here wrote', () => {
+describe('the gateway in front of the FHIR router of Medplum', () => {
   testBackend({
     lacks: {
       metadata: 'the router has none',
@@ -47,7 +47,7 @@ describe('the gateway in front of a FHIR server that nobody here wrote', () => {
     start,
   })
 
-  it('has no total of a page where the server does not tell whether there is more', async () => {
+  it('has no total of a page if the server does not show whether more pages follow', async () => {
     const { fhir, ann } = await startTwoPatients(start)
     const first = await ann('GET Observation?_count=1')
     assert.deepEqual([idsOf(first).length, first.body.total], [1, undefined])

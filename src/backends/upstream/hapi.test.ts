@@ -68,12 +68,12 @@ afterEach(async () => {
   await upstream.close()
 })
 
-describe('in front of a server that answers searches from old results', () => {
+describe('a gateway in front of a server with cached search results', () => {
   beforeEach(() => start(startGateway))
   const find = (by: Fhir, value: string) => by(`GET Condition?identifier=urn:test|${value}`)
 
   for (const caller of ['all', 'ann', 'several']) {
-    it(`a conditional PUT of ${caller} makes one resource, however soon it is repeated`, async () => {
+    it(`a conditional PUT of ${caller} creates one resource, however soon it is repeated`, async () => {
       const by = fhir.as(caller)
       const put = (text: string) => by('PUT Condition?identifier=urn:test|1', mine('1', { code: { text } }))
       const replies = [await put('a'), await put('b'), await put('c')]
@@ -92,7 +92,7 @@ describe('in front of a server that answers searches from old results', () => {
       assert.deepEqual([second.body.id, third.body.id], [first.body.id, first.body.id])
     })
 
-    it(`eight creates of ${caller} at once with one condition make one resource`, async () => {
+    it(`eight simultaneous conditional creates of ${caller} create one resource`, async () => {
       const by = fhir.as(caller)
       const create = () => by('POST Condition', mine('1'), { 'if-none-exist': 'identifier=urn:test|1' })
       const replies = await Promise.all(Array.from({ length: 8 }, create))
@@ -101,7 +101,7 @@ describe('in front of a server that answers searches from old results', () => {
       assert.equal(idsOf(await find(all, '1')).length, 1)
     })
 
-    it(`a conditional DELETE of ${caller} spares a resource that no longer matches`, async () => {
+    it(`a conditional DELETE of ${caller} keeps a resource that no longer matches`, async () => {
       const by = fhir.as(caller)
       const { id } = (await all('POST Condition', mine('old'))).body
       assert.deepEqual(idsOf(await find(by, 'old')), [id])
@@ -110,7 +110,7 @@ describe('in front of a server that answers searches from old results', () => {
       assert.equal((await all(`GET Condition/${id}`)).status, 200)
     })
 
-    it(`a conditional PATCH of ${caller} sees that two resources match`, async () => {
+    it(`a conditional PATCH of ${caller} is refused if two resources match`, async () => {
       const by = fhir.as(caller)
       await all('POST Condition', mine('twice'))
       assert.equal(idsOf(await find(by, 'twice')).length, 1)
@@ -126,7 +126,7 @@ describe('in front of a server that answers searches from old results', () => {
       assert.deepEqual(idsOf(await find(by, '1')), [id])
     })
 
-    it(`a transaction of ${caller} finds its own creation`, async () => {
+    it(`a search in a transaction of ${caller} finds the resource that the transaction creates`, async () => {
       const by = fhir.as(caller)
       assert.deepEqual(idsOf(await find(by, '1')), [])
       const search = { request: { method: 'GET', url: 'Condition?identifier=urn:test|1' } }
@@ -147,7 +147,7 @@ describe('in front of a server that answers searches from old results', () => {
     }
   })
 
-  it('a condition is sent only where the server decides it like the scope', async () => {
+  it('a condition is sent only if the server can apply the scope to it', async () => {
     const seen = () => upstream.seen.findLast(it => it.method === 'POST')?.headers['if-none-exist']
     const fresh = unnamed(observation('', 'ann', { effectiveDateTime: '2026-03-01', ...identified('1') }))
     const create = (caller: string) =>
@@ -169,7 +169,7 @@ describe('in front of a server that answers searches from old results', () => {
     assert.equal((await fhir.as('kim')('GET Patient/ann')).status, 403)
   })
 
-  it('a deleted resource is 410, also when its history was read just before', async () => {
+  it('a read of a deleted resource returns 410, also after a read of its history', async () => {
     await all('PUT Condition/gone', condition('gone', 'ann'))
     await all('GET Condition/gone/_history')
     await ann('GET Condition/gone/_history')
@@ -178,12 +178,12 @@ describe('in front of a server that answers searches from old results', () => {
     assert.equal((await fhir.as('bob')('GET Condition/gone')).status, 403)
   })
 
-  it("a caller's Cache-Control is passed on", async () => {
+  it('the Cache-Control of the caller is sent to the server', async () => {
     await ann('GET Condition?code=x', undefined, { 'cache-control': 'no-store' })
     assert.match(String(upstream.seen.at(-1)?.headers['cache-control']), /no-store/)
   })
 
-  it('a search with a reference to another server does not spoil the search of others', async () => {
+  it('a search with a reference to another server does not change the results of other searches', async () => {
     const about = { ...observation('o', 'ann'), performer: [{ reference: 'Practitioner/kim' }] }
     await all('PUT Observation/o', about)
     await ann('GET Observation?performer=http://other.example/Practitioner/kim')
@@ -191,10 +191,10 @@ describe('in front of a server that answers searches from old results', () => {
   })
 })
 
-describe('in front of a server that ignores conditions of a write', () => {
+describe('a gateway in front of a server that ignores conditions of writes', () => {
   beforeEach(() => start(startGateway))
 
-  /** Lets somebody else create the resource between the gateway's read and its write. */
+  /** Creates the resource between the read and the write of the gateway. */
   function createBefore(method: string, create: () => Promise<unknown>): void {
     upstream.before(async request => {
       if (request.method !== method) return
@@ -227,14 +227,14 @@ describe('in front of a server that ignores conditions of a write', () => {
       assert.deepEqual(stored.subject, { reference: 'Patient/bob' })
     })
 
-  it('an update that creates is refused with 409 where the answer shows that it overwrote', async () => {
+  it('an update that creates returns 409 if the response shows that it has overwritten a resource', async () => {
     await fhir.close()
     fhir = await startGateway(upstream.url, { guard, profile: 'strict' })
     createBefore('PUT', () => direct('Condition/c', condition('c', 'bob')))
     assert.equal((await fhir.as('ann')('PUT Condition/c', condition('c', 'ann'))).status, 409)
   })
 
-  it('a delete does not remove a resource that has gone to another patient meanwhile', async () => {
+  it('a delete keeps a resource that another write has moved to another patient', async () => {
     await all('PUT Condition/c', condition('c', 'ann'))
     createBefore('DELETE', () => direct('Condition/c', condition('c', 'bob')))
     const reply = await ann('DELETE Condition/c')
@@ -242,7 +242,7 @@ describe('in front of a server that ignores conditions of a write', () => {
     assert.equal((await all('GET Condition/c')).status, 200)
   })
 
-  it('a transaction whose delete has spared a changed resource does not report success', async () => {
+  it('a transaction whose delete keeps a changed resource does not report success', async () => {
     await all('PUT Condition/c', condition('c', 'ann'))
     createBefore('POST', () => direct('Condition/c', condition('c', 'bob')))
     const removal = { request: { method: 'DELETE', url: 'Condition/c' } }
@@ -251,19 +251,19 @@ describe('in front of a server that ignores conditions of a write', () => {
     assert.equal((await all('GET Condition/c')).status, 200)
   })
 
-  it('a transaction answers with entity tags', async () => {
+  it('a transaction response has entity tags', async () => {
     const reply = await ann('POST ', bundle('transaction', post(mine('1'))))
     assert.equal(reply.body.entry?.[0]?.response?.etag, 'W/"1"')
   })
 
-  it('a write that was not answered in time may have been carried out', async () => {
+  it('a write that times out returns 504, which says that it may have been carried out', async () => {
     upstream.pause()
     const reply = await ann('POST Condition', mine('late'))
     upstream.resume()
     assert.match(issueOf(reply), /^504 .*may have been carried out/i)
   })
 
-  it('a Bundle contains no request that is refused alone', async () => {
+  it('a Bundle refuses every request that is refused alone', async () => {
     await all('PUT Condition/c1', condition('c1', 'ann', identified('same')))
     await all('PUT Condition/c2', condition('c2', 'ann', identified('same')))
     for (const url of [
@@ -308,10 +308,10 @@ describe('in front of a server that ignores conditions of a write', () => {
     })
 })
 
-describe('in front of a server that answers return=minimal without body and type', () => {
+describe('a gateway in front of a server that answers return=minimal without body and content type', () => {
   beforeEach(() => start(startRecordedGateway))
 
-  it('a create of a caller with access to everything is 201, and in the audit trail of the patient', async () => {
+  it('a create of a caller with access to everything returns 201, and is in the audit trail of the patient', async () => {
     const made = await all('POST Condition', mine('1'), { prefer: 'return=minimal' })
     assert.deepEqual([made.status, made.text], [201, ''])
     assert.match(String(made.headers.location), /\/Condition\/[\w-]+\/_history\/1$/)
@@ -320,7 +320,7 @@ describe('in front of a server that answers return=minimal without body and type
   })
 })
 
-describe('a resource that changes how the server works', () => {
+describe('a resource that changes the behaviour of the server', () => {
   beforeEach(() => start(startGateway))
 
   it('is written only with a system scope that names its type', async () => {
@@ -345,7 +345,7 @@ describe('a resource that changes how the server works', () => {
   })
 })
 
-describe('in front of a server that reads searches differently', () => {
+describe('a gateway in front of a server that interprets searches differently', () => {
   beforeEach(async () => {
     await start(startGateway)
     for (const [id, date] of [
@@ -364,7 +364,7 @@ describe('in front of a server that reads searches differently', () => {
       )
   })
 
-  it('a scope with a year finds what was recorded in that year', async () => {
+  it('a scope with a year finds the resources of that year', async () => {
     assert.deepEqual(idsOf(await fhir.as('recent')('GET Observation')), ['new'])
     assert.equal((await fhir.as('recent')('GET Observation/new')).status, 200)
   })
@@ -380,7 +380,7 @@ describe('in front of a server that reads searches differently', () => {
     assert.equal(names?.filter(it => it === 'patient').length, 1)
   })
 
-  it('a refused parameter is named, not in the words of the upstream', async () => {
+  it('an error names the refused parameter without the text of the upstream', async () => {
     const reply = await ann('GET Observation?date=ap2026')
     assert.equal(reply.status, 400)
     assert.match(reply.text, /\bdate\b/)

@@ -10,20 +10,20 @@ const { all, ann, fhir, upstream } = await useHostileGateway()
 
 describe('a read for which the upstream returns another resource', () => {
   const REPLIES: Readonly<Record<string, [body: unknown, expected: string]>> = {
-    "another patient's": [condition('ca', 'bob'), NOT_WITHIN],
-    'another id': [condition('other', 'ann'), BROKEN],
-    'another type': [patient('ca'), BROKEN],
+    'a resource of another patient': [condition('ca', 'bob'), NOT_WITHIN],
+    'a resource with another id': [condition('other', 'ann'), BROKEN],
+    'a resource of another type': [patient('ca'), BROKEN],
     'a Bundle': [searchset([condition('ca', 'ann')]), BROKEN],
     'an array': [[condition('ca', 'ann')], BROKEN],
     nothing: [null, BROKEN],
   }
   for (const [name, [body, expected]] of Object.entries(REPLIES))
-    it(`is refused with ${name}`, async () => {
+    it(`is refused if the response is ${name}`, async () => {
       upstream.answerJson(body)
       assert.equal(issueOf(await ann('GET Condition/ca')), expected)
     })
 
-  it('is shown in a batch without a time that is none', async () => {
+  it('is shown in a batch without lastModified if the time is invalid', async () => {
     const headers = { 'last-modified': 'yesterday', etag: 'W/"1"' }
     upstream.answer((_request, response) => json(response, condition('ca', 'ann'), 200, headers))
     const entry = [{ request: { method: 'GET', url: 'Condition/ca' } }]
@@ -73,7 +73,7 @@ describe('an id for which the upstream returns nothing that can be checked', () 
   ]
 
   for (const [name, odd] of Object.entries(ODD))
-    it(`is as one that nobody has: ${name}`, async () => {
+    it(`is refused like an absent id: ${name}`, async () => {
       upstream.answer((request, response) =>
         request.url?.includes('/odd') ? odd(response) : json(response, {}, 404),
       )
@@ -89,7 +89,7 @@ describe('an id for which the upstream returns nothing that can be checked', () 
       }
     })
 
-  it('is passed on if the upstream responds like this for every id, or if the grant names this id', async () => {
+  it('has the status of the upstream if every id has it, or if the grant names the id', async () => {
     upstream.answerJson({}, 429, { 'retry-after': '7' })
     const busy = await ann('GET Condition/odd')
     assert.deepEqual([busy.status, busy.headers['retry-after']], [429, '7'])
@@ -101,7 +101,7 @@ describe('an id for which the upstream returns nothing that can be checked', () 
   })
 })
 
-// Made before: it takes longer than the gateway waits.
+// Compressed in advance, since this takes longer than the timeout of the gateway.
 const BOMB = gzipSync(' '.repeat(10_000_000))
 
 describe('a broken upstream', () => {
@@ -156,19 +156,19 @@ describe('a broken upstream', () => {
     'another 503': [it => json(it, {}, 503), AWAY],
   }
   for (const [name, [answer, expected]] of Object.entries(BREAKS))
-    it(`that gives ${name} is a ${expected} with an OperationOutcome, and nothing of it is shown`, async () => {
+    it(`that sends ${name} causes ${expected} with an OperationOutcome that contains nothing of the response`, async () => {
       upstream.answer((_request, response) => answer(response))
       const reply = await ann('GET Condition/ca')
       assert(issueOf(reply).startsWith(expected), issueOf(reply))
       assert.equal(reply.body.issue?.[0]?.code, 'transient')
       assert.doesNotMatch(reply.text, /bob|127\.0\.0\.1/)
-      // The next request finds it well again, whatever the breaker thought.
+      // The circuit breaker stays closed after one failure.
       upstream.answerJson(condition('ca', 'ann'))
       assert.equal((await ann('GET Condition/ca')).status, 200)
     })
 
-  it('has only its codes passed on to a limited caller', async () => {
-    const said = {
+  it('shows a limited caller only the codes of its OperationOutcome', async () => {
+    const outcome = {
       resourceType: 'OperationOutcome',
       issue: [
         {
@@ -180,7 +180,7 @@ describe('a broken upstream', () => {
         },
       ],
     }
-    upstream.answerJson(said, 422)
+    upstream.answerJson(outcome, 422)
     const limited = await ann('POST Condition', condition('x', 'ann'))
     assert.equal(issueOf(limited), '422 duplicate: The FHIR server does not accept this content.')
     assert.deepEqual(limited.body.issue?.[0]?.expression, ['Condition.code'])
@@ -190,7 +190,7 @@ describe('a broken upstream', () => {
 })
 
 describe('a read of the same bytes', () => {
-  it('is checked again for every caller, and if the bytes change', async () => {
+  it('is checked for every caller, and again if the bytes change', async () => {
     upstream.answerJson(condition('ca', 'ann'))
     for (let at = 0; at < 3; at++) assert.equal((await ann('GET Condition/ca')).status, 200)
     assert.equal(issueOf(await fhir.as('bob')('GET Condition/ca')), NOT_WITHIN)
@@ -227,14 +227,14 @@ describe('a page that is too large to be checked', () => {
   const large = condition('large', 'ann', { note: [{ text: 'x'.repeat(100_000) }] })
   const some = ['a', 'b', 'c'].map(id => condition(id, 'ann', { note: [{ text: 'x'.repeat(30_000) }] }))
 
-  /** Answers with as many as `_count` says, from where the link says. */
-  function serve(resources: readonly Resource[], heedsCount = true) {
+  /** Answers with pages of `_count` resources. */
+  function serve(resources: readonly Resource[], appliesCount = true) {
     upstream.answer((request, response) => {
       const { searchParams } = new URL(request.url ?? '', upstream.url)
       const ids = searchParams.get('_id')?.split(',')
       const found = resources.filter(({ id = '' }) => !ids || ids.includes(id))
       const from = Number(searchParams.get('from'))
-      const to = from + (heedsCount ? Number(searchParams.get('_count') ?? 10) : found.length)
+      const to = from + (appliesCount ? Number(searchParams.get('_count') ?? 10) : found.length)
       const next = `${upstream.url}/Condition?from=${to}&_count=${to - from}`
       const entry = found
         .slice(from, to)
@@ -258,12 +258,12 @@ describe('a page that is too large to be checked', () => {
   }
 
   for (const path of ['Condition?_count=10', 'Condition', 'Condition/_history?_count=10'])
-    it(`is asked for again with fewer resources: ${path}`, async () => {
+    it(`is requested again with fewer resources: ${path}`, async () => {
       serve([...some, condition('d', 'ann'), condition('e', 'bob')])
       assert.deepEqual(await everyPage(path), ['a', 'b', 'c', 'd'])
     })
 
-  it('leaves out the one resource that cannot be checked, for a limited caller', async () => {
+  it('is shown to a limited caller without the resource that is too large', async () => {
     serve([condition('first', 'ann'), large, ...some])
     assert.deepEqual(await everyPage('Condition'), ['first', 'a', 'b', 'c'])
   })

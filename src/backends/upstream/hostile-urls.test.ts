@@ -41,7 +41,7 @@ describe('a request to the upstream', () => {
     assert.doesNotMatch(sent, /bob/)
   })
 
-  it('has local references, and the URL of the upstream in the place of ours', async () => {
+  it('has local references, and the URL of the upstream in place of that of the gateway', async () => {
     upstream.answerJson(condition('new', 'ann'), 201)
     const { id: _, ...mine } = condition('x', 'ann', {
       subject: { reference: `${BASE}/Patient/ann` },
@@ -142,7 +142,7 @@ describe('a type that is stored elsewhere', () => {
 })
 
 describe('metadata', () => {
-  it("is the upstream's with our security and without what is refused", async () => {
+  it('is that of the upstream with the security of the gateway and without refused features', async () => {
     const { body, text, status } = await fhir('GET metadata')
     assert.equal(status, 200)
     const rest = (body.rest as readonly Record<string, unknown>[])[0] as {
@@ -184,7 +184,7 @@ describe('a Binary without securityContext', () => {
       else json(response, {}, 404)
     })
 
-  it('is readable through the documents that the upstream returns, not those it was asked for', async () => {
+  it('is readable only through returned documents that refer to it', async () => {
     holds(binary(early), document('ann', `${upstream.url}/Binary/b`, late))
     assert.equal((await read()).status, 200)
     for (const [stored, shown] of [
@@ -203,7 +203,7 @@ describe('a Binary without securityContext', () => {
     }
   })
 
-  it("is not accepted under a URL of the upstream, which would be replaced by the gateway's", async () => {
+  it('is refused in a new document under any URL, also that of the upstream', async () => {
     holds(binary(early))
     for (const url of ['Binary/b', `${upstream.url}/Binary/b`, `${BASE}/Binary/b`]) {
       const before = upstream.seen.length

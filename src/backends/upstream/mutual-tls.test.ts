@@ -7,13 +7,13 @@ import { patient } from '../sqlite/testing/fhir.ts'
 import type { GatewayOptions } from './index.ts'
 import { startGateway } from './testing/start-gateway.ts'
 
-const theirs = makeCertificate()
-const ours = makeCertificate()
-const someone = makeCertificate()
+const upstreamCertificate = makeCertificate()
+const gatewayCertificate = makeCertificate()
+const otherCertificate = makeCertificate()
 
-// Lets in only who shows the gateway's certificate.
+// Accepts only the client certificate of the gateway.
 const upstream = createServer(
-  { ...theirs, ca: ours.cert, requestCert: true, rejectUnauthorized: true },
+  { ...upstreamCertificate, ca: gatewayCertificate.cert, requestCert: true, rejectUnauthorized: true },
   (_, response) =>
     response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(JSON.stringify(patient('ann'))),
 )
@@ -36,17 +36,17 @@ describe('an upstream behind TLS', () => {
     return status
   }
 
-  it('is shown the certificate of the gateway', async () => {
-    assert.equal(await statusWith({ ...ours, ca: theirs.cert }), 200)
+  it('accepts the certificate of the gateway', async () => {
+    assert.equal(await statusWith({ ...gatewayCertificate, ca: upstreamCertificate.cert }), 200)
   })
 
-  it('lets nobody in who shows none, or another', async () => {
-    assert.equal(await statusWith({ ca: theirs.cert }), 503)
-    assert.equal(await statusWith({ ...someone, ca: theirs.cert }), 503)
+  it('refuses a gateway with no certificate or another one', async () => {
+    assert.equal(await statusWith({ ca: upstreamCertificate.cert }), 503)
+    assert.equal(await statusWith({ ...otherCertificate, ca: upstreamCertificate.cert }), 503)
   })
 
-  it('is not spoken to when its own is of no authority that is trusted', async () => {
-    assert.equal(await statusWith({ ...ours }), 503)
-    assert.equal(await statusWith({ ...ours, ca: someone.cert }), 503)
+  it('is not used if the gateway does not trust its certificate', async () => {
+    assert.equal(await statusWith({ ...gatewayCertificate }), 503)
+    assert.equal(await statusWith({ ...gatewayCertificate, ca: otherCertificate.cert }), 503)
   })
 })

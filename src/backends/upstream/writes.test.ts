@@ -20,7 +20,7 @@ describe('a write that another write precedes', () => {
     await upstream.close()
   })
 
-  /** An upstream with one Condition, which somebody else moves after each of the first reads. */
+  /** An upstream with one Condition, which another client moves after each of the first reads. */
   function moving(versions: readonly string[]) {
     let at = 0
     upstream.answer((request, response) => {
@@ -77,7 +77,7 @@ describe('a write that another write precedes', () => {
     assert.deepEqual([reply.status, puts() - before], [412, 1])
   })
 
-  it('is named by its place in the transaction of the caller, not in the one that was sent on', async () => {
+  it('has its position in the transaction of the caller, not in the transaction that is sent', async () => {
     const issue = [
       { severity: 'error', code: 'value', expression: ['Bundle.entry[0].resource.code'] },
       { severity: 'error', code: 'value', expression: null },

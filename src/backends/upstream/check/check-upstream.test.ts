@@ -48,7 +48,7 @@ describe('checkUpstream', () => {
     }
   })
 
-  it('finds the habits of HAPI, and recommends the profile hapi and search parameters', async () => {
+  it('finds the behaviour of HAPI, and recommends the profile hapi and search parameters', async () => {
     const upstream = await startHapi()
     try {
       const { software, findings, left, named } = await check(upstream.url)

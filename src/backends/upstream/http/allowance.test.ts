@@ -19,7 +19,7 @@ const baseUrl = 'http://fhir.test/fhir'
 const upstreamUrl = 'http://up.test'
 const access = patientAccess('ann')
 
-/** A context before an upstream without end, which counts how often it is asked. */
+/** A context with an upstream of endless pages, which counts the requests to it. */
 function endless(resources: readonly object[] = []) {
   const page = searchset(resources, {
     ...(resources.length === 0 && { link: [{ relation: 'next', url: `${baseUrl}/Condition?x` }] }),
@@ -76,8 +76,8 @@ const answeredIn = (answer: object) => {
   return entry.length
 }
 
-describe('how often the upstream is asked for one request', () => {
-  it('grows with the entries of a Bundle, but not with what each of them looks through', async () => {
+describe('the number of requests to the upstream for one request', () => {
+  it('grows with the entries of a Bundle, but not with the pages that each entry searches', async () => {
     assert.deepEqual([computeAllowance(undefined), computeAllowance(bundleOf(70).body)], [2000, 3400])
     const { context, seen } = endless()
     assert.equal(answeredIn(await handle(context, bundleOf(70))), 70)
@@ -86,7 +86,7 @@ describe('how often the upstream is asked for one request', () => {
     assert.equal(seen.times, 3400 + 50)
   })
 
-  it('ends when the caller has gone', async () => {
+  it('stops growing when the caller disconnects', async () => {
     const { context, seen } = endless()
     const connection = {
       get destroyed() {
@@ -98,10 +98,10 @@ describe('how often the upstream is asked for one request', () => {
   })
 })
 
-describe('what the response to a Bundle may hold', () => {
+describe('the limit of the response to a Bundle', () => {
   const large = { ...condition('large', 'ann'), note: [{ text: 'x'.repeat(1_000_000) }] }
 
-  it('is 4 MB: in a batch the rest is too costly, and the upstream is not asked for it', async () => {
+  it('is 4 MB: further entries of a batch are too costly and cause no request', async () => {
     const { context, seen } = endless([large])
     const answer = await handle(context, bundleOf(1_000, 'batch', 'Condition'))
     assert.ok(!isFailure(answer) && typeof answer.body === 'string')
@@ -113,7 +113,7 @@ describe('what the response to a Bundle may hold', () => {
     assert.ok(answer.body.length < limits.BUNDLE_RESPONSE_BYTES + 400 * 1_000)
   })
 
-  it('fails a transaction before anything is sent', async () => {
+  it('fails a transaction before it is sent', async () => {
     const { context, seen } = endless([large])
     const answer = await handle(context, bundleOf(1_000, 'transaction', 'Condition'))
     assert.ok(isFailure(answer) && answer.problem === 'entry-failed')
@@ -121,7 +121,7 @@ describe('what the response to a Bundle may hold', () => {
     assert.equal(seen.times, 5)
   })
 
-  it('is not read from the upstream without end', async () => {
+  it('applies to the responses that the gateway reads', async () => {
     const { context, seen } = endless([{ ...large, note: [{ text: 'x'.repeat(9_000_000) }] }])
     await handle(context, bundleOf(1_000, 'batch', 'Condition?_summary=count'))
     assert.equal(seen.times, 8)

@@ -12,7 +12,7 @@ import { type Caller, createSlots, type Release } from './slots.ts'
 const callerOf = (holder: string, destroyed = false): Caller => ({ holder, connection: { destroyed } })
 
 describe('openSlots', () => {
-  it('gives a grant its share, and the rest to others', () => {
+  it('limits a grant to its share of the connections', () => {
     const slots = createSlots(4, 2, createDeadlines())
     const taken = ['a', 'a', 'b', 'b'].map(it => slots.take(callerOf(it), 1_000))
     assert.ok(taken.every(it => typeof it === 'function'))
@@ -61,7 +61,7 @@ describe('openSlots', () => {
   })
 })
 
-/** Every token is a grant of its own. */
+/** Every token is a separate grant. */
 const guard: Authenticator = {
   authenticate: authorization => ({
     allowed: true,
@@ -70,13 +70,13 @@ const guard: Authenticator = {
   }),
 }
 
-describe('a grant that holds all the connections that it may', () => {
+describe('a grant that uses all its connections', () => {
   let upstream: HostileUpstream
   let fhir: Fhir
   before(async () => {
     upstream = await startHostile()
     fhir = await startGateway(upstream.url, { guard, connections: 4, timeoutMs: 800 })
-    // A search is never answered, anything else at once.
+    // A search is never answered, any other request at once.
     upstream.answer((request, response) => {
       if (request.url?.includes('?')) return
       json(response, request.url?.includes('Condition') ? condition('c', 'ann') : patient('ann'))
@@ -95,7 +95,7 @@ describe('a grant that holds all the connections that it may', () => {
     assert.equal(read.status, 200)
     assert.deepEqual(new Set((await Promise.all(slow)).map(it => it.status)), new Set([504]))
     assert.equal((await fhir.app.inject('/readyz')).statusCode, 200)
-    // Whatever was left to be sent goes before this.
+    // Waiting requests precede this one.
     assert.equal((await fhir.as('slow')('GET Patient/ann')).status, 200)
     assert.equal((await fhir.as('other')('GET Condition/c')).status, 200)
     assert.equal(puts(), await sent)
@@ -116,7 +116,7 @@ describe('an upstream process that stops answering during a burst of requests', 
     await upstream.end()
   })
 
-  /** Polls /readyz until it has this status; the milliseconds that it took. */
+  /** Polls /readyz until it has this status; returns the elapsed milliseconds. */
   async function untilReadyIs(status: number, boundMs: number): Promise<number> {
     const began = performance.now()
     for (;;) {

@@ -25,9 +25,9 @@ interface Watched {
   readonly fhir: Fhir
   /** Lets seconds pass while the gateway is idle. */
   pass(seconds: number): Promise<void>
-  /** Lets time pass until readiness says so; the text of the reason. */
+  /** Lets time pass until /readyz has this status; returns its reason. */
   until(status: 200 | 503): Promise<string>
-  /** What the log said of the upstream at all. */
+  /** The logged messages about the upstream. */
   log(): readonly string[]
   readonly raw: () => string
 }
@@ -38,7 +38,7 @@ async function watched(
 ): Promise<void> {
   const upstream = await startHostile()
   const lines: string[] = []
-  // As the command line has it unless told.
+  // The default of the command line.
   const logger = createLogger({ level: 'warn', destination: { write: line => lines.push(line) } })
   let now = 0
   const fhir = await startGateway(upstream.url, { guard, logger, clock: () => now, ...options })
@@ -46,7 +46,7 @@ async function watched(
     for (let at = 0; at < seconds; at++) {
       now += 1_000
       mock.timers.tick(1_000)
-      // Waits for the probe, if there is one, and starts none.
+      // Waits for a running probe, and starts none.
       if (at % 5 === 4) await fhir.app.inject({ url: '/readyz' })
     }
   }
@@ -74,7 +74,7 @@ describe('the watch over the upstream', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
   afterEach(() => mock.timers.reset())
 
-  it('logs one line when the upstream goes away, however often it is asked, and one when it is back', () =>
+  it('logs one line when the upstream stops answering, however many requests fail, and one when it recovers', () =>
     watched({}, async ({ upstream, fhir, until, log, raw }) => {
       await until(200)
       assert.deepEqual(log(), [])
@@ -88,7 +88,7 @@ describe('the watch over the upstream', () => {
       assert.deepEqual(log(), [AWAY, WELL])
     }))
 
-  it('logs one line when the upstream does not accept the credentials, and never what they are', () =>
+  it('logs one line when the upstream refuses the credentials, and never logs them', () =>
     watched({ auth: { kind: 'bearer', token: 'of-the-gateway' } }, async ({ upstream, until, log, raw }) => {
       for (const status of [401, 403]) {
         upstream.answerMetadata((_request, response) => json(response, {}, status))
@@ -101,7 +101,7 @@ describe('the watch over the upstream', () => {
       assert.doesNotMatch(raw(), /of-the-gateway/)
     }))
 
-  it('is not misled by requests that are refused as well, nor by metadata that are open to everybody', () =>
+  it('keeps the upstream unavailable while requests are refused, even if its metadata is public', () =>
     watched({}, async ({ upstream, fhir, until, log }) => {
       let isRight = false
       upstream.answer((_request, response) => json(response, {}, isRight ? 200 : 401))
@@ -117,16 +117,16 @@ describe('the watch over the upstream', () => {
       assert.deepEqual(log(), [REFUSED, WELL])
     }))
 
-  describe('where the gateway has a token of its own', () => {
+  describe('for a gateway with client credentials', () => {
     const auth = { kind: 'client-credentials', tokenUrl: 'https://idp.test/t', clientId: 'a' } as const
     let answer: () => Response
-    let taken: string
+    let acceptedToken: string
     const own = (first: () => Response, work: (it: Watched) => Promise<void>) => {
       answer = first
-      taken = 'first'
+      acceptedToken = 'first'
       return watched({ auth: { ...auth, clientSecret: 'hidden' }, fetch: async () => answer() }, async it => {
         const handler: Handler = ({ headers }, response) =>
-          json(response, patient('ann'), headers.authorization === `Bearer ${taken}` ? 200 : 401)
+          json(response, patient('ann'), headers.authorization === `Bearer ${acceptedToken}` ? 200 : 401)
         it.upstream.answerMetadata(handler)
         it.upstream.answer(handler)
         await work(it)
@@ -138,7 +138,7 @@ describe('the watch over the upstream', () => {
     }
     const token = (access_token: string) => () => Response.json({ access_token, expires_in: 3600 })
 
-    it('says once that it gets none, and once that it does', () =>
+    it('logs once that it gets no token, and once that it gets one', () =>
       own(
         () => new Response('no', { status: 401 }),
         async ({ until, log, raw }) => {
@@ -161,22 +161,22 @@ describe('the watch over the upstream', () => {
       ['no access token', () => Response.json({ token: 'first' }), /its token response has no access_token"/],
       ['no JSON', () => new Response('first'), /its token response is not JSON"/],
     ] as const)
-      it(`says that its token endpoint answers with ${what}`, () =>
+      it(`logs that the token endpoint answers with ${what}`, () =>
         own(given, async ({ until, raw }) => {
           await until(503)
           assert.match(raw(), reason)
         }))
 
-    it('says why its token endpoint is not reached', () =>
+    it('logs why a connection to the token endpoint fails', () =>
       own(failToFetch, async ({ until, raw }) => {
         await until(503)
         assert.match(raw(), /"cause":"fetch failed: self-signed certificate"/)
       }))
 
-    it('gets another when one is not taken any more, whether it is asked for something or not', () =>
+    it('requests a new token if the upstream refuses the old one, in a probe or in a request', () =>
       own(token('first'), async ({ fhir, until, log }) => {
         await until(200)
-        taken = 'second'
+        acceptedToken = 'second'
         await until(503)
         answer = token('second')
         await until(200)
@@ -185,14 +185,14 @@ describe('the watch over the upstream', () => {
           ['third', 'all'],
           ['fourth', 'ann'],
         ] as const) {
-          taken = next
+          acceptedToken = next
           answer = token(next)
           assert.equal((await fhir.as(caller)('GET Patient/ann')).status, 200)
         }
       }))
   })
 
-  it('does not take one request that fails for an upstream that is away', () =>
+  it('does not report an outage after one failed request', () =>
     watched({}, async ({ upstream, fhir, until, log }) => {
       upstream.answer((request, response) =>
         request.url?.includes('/Patient/ann') ? json(response, {}, 503) : json(response, patient('x')),
@@ -230,7 +230,7 @@ describe('the watch over the upstream', () => {
       )
     })
 
-    it('asks for two elements where HEAD is not supported, and for all where that is not supported either', async () => {
+    it('requests two elements if HEAD is not supported, and all if _elements is not supported either', async () => {
       const onlyGet: Handler = ({ method }, response) =>
         json(response, METADATA, method === 'GET' ? 200 : 405)
       const some = await countIn(1, onlyGet)
@@ -263,7 +263,7 @@ describe('the watch over the upstream', () => {
       )
     }))
 
-  it('does not let slow probes fail requests that are fast, and then sends another probe', () =>
+  it('does not fail fast requests because of slow probes, and then sends another probe', () =>
     watched({ timeoutMs: 200 }, async ({ upstream, fhir, pass, until }) => {
       upstream.answer((request, response) => {
         if (!isSlow || !request.url?.includes('?')) json(response, patient('ann'))

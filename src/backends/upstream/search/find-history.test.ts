@@ -6,7 +6,7 @@ import { json } from '../testing/hostile-upstream.ts'
 
 const { ann, upstream } = await useHostileGateway({ versionAccess: 'version' })
 
-/** Versions of one resource, one page of the upstream each word: a letter stands for whose it was then. */
+/** Versions of one resource, one page of the upstream for each word: a letter stands for the patient of a version. */
 function holds(pages: readonly string[]): void {
   const patients: Readonly<Record<string, string>> = { a: 'ann', b: 'bob' }
   const link = (page: number) => [
@@ -34,7 +34,7 @@ const asksFor = async (line: string) => {
 }
 
 describe('the history of a resource', () => {
-  it('of another patient is as that of none, however many versions and pages it has', async () => {
+  it('of another patient is refused like an absent one, however many versions and pages it has', async () => {
     for (const pages of [['b'], ['b', 'b'], ['bb', 'bb', 'bb'], ['']]) {
       holds(pages)
       for (const count of ['', '?_count=1', '?_count=0'])
@@ -42,7 +42,7 @@ describe('the history of a resource', () => {
     }
   })
 
-  it('is shown in pages of what may be seen, and none beside', async () => {
+  it('has full pages of versions within the grant', async () => {
     holds(['ba', 'bb', 'aab', 'b'])
     const first = await ann('GET Condition/c/_history?_count=2')
     assert.deepEqual([versions(first), first.body.total], [['a01', 'a20'], undefined])
@@ -57,7 +57,7 @@ describe('the history of a resource', () => {
     assert.deepEqual([none.status, versions(none), nextOf(none)], [200, [], undefined])
   })
 
-  it('is asked for in large pages, and not without end', async () => {
+  it('is requested in pages of 100, at most 50 of them', async () => {
     holds(['b', 'b'])
     const { asked } = await asksFor('GET Condition/c/_history?_count=1&_since=2020')
     assert.deepEqual(asked, ['/Condition/c/_history?_since=2020&_count=100', '/Condition/c/_history?page=1'])
@@ -71,7 +71,7 @@ describe('the history of a resource', () => {
 })
 
 describe('the history of a type', () => {
-  it('is shown in pages of what may be seen too, and never in a page that is short of the rest', async () => {
+  it('has full pages of versions within the grant, or fails', async () => {
     holds(['ba', 'bb', 'aab', 'b'])
     const first = await ann('GET Condition/_history?_count=2')
     assert.deepEqual([versions(first), first.body.total], [['a01', 'a20'], undefined])

@@ -13,7 +13,7 @@ import {
 import { json, searchset, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
 
-/** Two granular scopes: no parameter says `or`. */
+/** Two granular scopes: no search parameter expresses `or`. */
 const either: Access = {
   filterFor: type =>
     type === 'Observation'
@@ -84,16 +84,16 @@ describe('a search that the upstream cannot express', () => {
   })
 
   it('reveals by no link or total which resources are left out', async () => {
-    const told = async (pages: readonly string[]) => {
+    const findPage = async (pages: readonly string[]) => {
       holds(pages)
       const { body } = await fhir.as('either')('GET Observation?_count=1')
       return [body.total, body.link?.map(it => it.relation), body.entry?.length]
     }
     for (const pages of [['l'], ['lx'], ['xl', 'xx', 'x'], ['l', 'x', 'x']])
-      assert.deepEqual(await told(pages), [1, ['self'], 1], pages.join())
+      assert.deepEqual(await findPage(pages), [1, ['self'], 1], pages.join())
     for (const pages of [[''], ['xx'], ['x', 'x']])
-      assert.deepEqual(await told(pages), [0, ['self'], undefined], pages.join())
-    assert.deepEqual(await told(['xx', 'lx', 'v']), [undefined, ['self', 'next'], 1])
+      assert.deepEqual(await findPage(pages), [0, ['self'], undefined], pages.join())
+    assert.deepEqual(await findPage(['xx', 'lx', 'v']), [undefined, ['self', 'next'], 1])
   })
 
   it('ends with a clear error if too many resources are left out', async () => {
@@ -141,16 +141,16 @@ describe('a search that the upstream cannot express', () => {
     await app.close()
   })
 
-  it('goes on where it was, though the upstream can be told all by then', async () => {
-    let isTold = false
+  it('continues at the same position after the upstream becomes able to express it', async () => {
+    let isExpressible = false
     const access: Access = {
       filterFor: (type, letter) =>
-        isTold && type === 'Observation' ? [{ patient: 'ann' }] : either.filterFor(type, letter),
+        isExpressible && type === 'Observation' ? [{ patient: 'ann' }] : either.filterFor(type, letter),
     }
     const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
     holds(['lv', 'l'])
     const first = await app.as('one')('GET Observation?_count=1&_sort=status')
-    isTold = true
+    isExpressible = true
     const before = upstream.seen.length
     const second = await app.as('one')(`GET ${nextOf(first)}`)
     assert.match(upstream.seen[before]?.line ?? '', /Observation\?_count=1&_sort=status/)
@@ -160,7 +160,7 @@ describe('a search that the upstream cannot express', () => {
 })
 
 describe('a search over several types', () => {
-  it('has pages of its own too', async () => {
+  it('has pages of the gateway', async () => {
     upstream.answer((request, response) => {
       const isFirst = !request.url?.includes('more')
       const found = isFirst ? [condition('cb', 'bob')] : [condition('ca', 'ann')]
@@ -173,7 +173,7 @@ describe('a search over several types', () => {
 })
 
 describe('a page that is longer than requested', () => {
-  it('is too much, and no mistake of ours', async () => {
+  it('is refused with 400, not 500', async () => {
     // More than a function takes as arguments.
     const entry = Array(130_000).fill(
       '{"resource":{"resourceType":"Condition","subject":{"reference":"Patient/ann"}}}',
@@ -203,20 +203,20 @@ describe('$everything', () => {
   })
 
   it('has its own pages, by which resources that are left out cannot be counted', async () => {
-    const told = async (pages: readonly string[], query = '?_count=2') => {
+    const findPage = async (pages: readonly string[], query = '?_count=2') => {
       holds(pages)
       const { body, status } = await fhir.as('chart')(`GET Patient/ann/$everything${query}`)
       return [status, body.entry?.map(it => it.resource?.id), body.link?.map(it => it.relation), body.total]
     }
     for (const pages of [['lv'], ['xl', 'x', 'vx'], ['lx', 'v', 'x']])
-      assert.deepEqual((await told(pages)).slice(2), [['self'], 2], pages.join())
-    assert.deepEqual(await told(['xl', 'xv', 'l']), [200, ['l01', 'v11'], ['self', 'next'], undefined])
-    assert.deepEqual((await told(['l'], '?_count=x'))[0], 400)
+      assert.deepEqual((await findPage(pages)).slice(2), [['self'], 2], pages.join())
+    assert.deepEqual(await findPage(['xl', 'xv', 'l']), [200, ['l01', 'v11'], ['self', 'next'], undefined])
+    assert.deepEqual((await findPage(['l'], '?_count=x'))[0], 400)
   })
 
   it('shows an included Patient once, however many pages are hidden by a granular scope', async () => {
     const ann = { resource: { resourceType: 'Patient', id: 'ann' }, search: { mode: 'include' } }
-    const told = async (pages: number) => {
+    const findPage = async (pages: number) => {
       upstream.answer((request, response) => {
         const at = Number(/page=(\d+)/.exec(request.url ?? '')?.[1] ?? 0)
         if (/Patient\/ann$/.test(request.url ?? '')) return json(response, ann.resource)
@@ -227,10 +227,10 @@ describe('$everything', () => {
       const { body } = await fhir.as('chart')('GET Patient/ann/$everything')
       return [body.entry?.map(it => it.resource?.id), body.link?.map(it => it.relation), body.total]
     }
-    for (const pages of [1, 2, 5]) assert.deepEqual(await told(pages), [['o0', 'ann'], ['self'], 1])
+    for (const pages of [1, 2, 5]) assert.deepEqual(await findPage(pages), [['o0', 'ann'], ['self'], 1])
   })
 
-  it('shows what an upstream includes on every page once, and only the types that are named', async () => {
+  it('shows resources that the upstream includes on every page once, and only of the requested types', async () => {
     const entry = (resource: object, mode: string) => ({ resource, search: { mode } })
     upstream.answer((request, response) => {
       const page = Number(/page=(\d)/.exec(request.url ?? '')?.[1] ?? 0)

@@ -5,13 +5,13 @@ import { isFailure } from '../../../fhir-api/index.ts'
 import { gather } from './gather.ts'
 import type { PageCursor } from './page-links.ts'
 
-/** Pages of permissions, of which capitals may be seen; the link of each is its number, and of the first nothing. */
+/** Pages of letters, of which the caller may see the capitals. The link of a page is its number, that of the first is empty. */
 function pagesOf(...pages: readonly string[]) {
   const asked: string[] = []
   const fetch = async (link: string) => {
     asked.push(link)
     const at = Number(link)
-    const items = [...(pages[at] ?? '')].filter(permission => permission === permission.toUpperCase())
+    const items = [...(pages[at] ?? '')].filter(letter => letter === letter.toUpperCase())
     return { items, next: at + 1 < pages.length ? { link: String(at + 1) } : undefined }
   }
   const page = async (count: number, from?: PageCursor) => {
@@ -23,8 +23,8 @@ function pagesOf(...pages: readonly string[]) {
   return { asked, page }
 }
 
-describe('a page that is gathered', () => {
-  it('holds as many as were asked for, and links on only to what can be seen', async () => {
+describe('a page gathered from pages of the upstream', () => {
+  it('has the requested number of items, and a next link only if more items are visible', async () => {
     const { page } = pagesOf('aBc', 'd', 'EFg', 'h')
     const second = { link: '2', skip: 1 }
     assert.deepEqual(await page(2), { items: 'BE', next: second, isWhole: false, isEndless: false })
@@ -35,7 +35,7 @@ describe('a page that is gathered', () => {
     })
   })
 
-  it('goes on within one page of the upstream, from its begin too', async () => {
+  it('continues within one page of the upstream, also within the first', async () => {
     const { page } = pagesOf('ABCDE')
     const first = await page(2)
     assert.deepEqual([first.items, first.next], ['AB', { link: '', skip: 2 }])
@@ -45,7 +45,7 @@ describe('a page that is gathered', () => {
     assert.deepEqual((await page(0)).next, { link: '', skip: 0 })
   })
 
-  it('is looked for in so many pages and no more', async () => {
+  it('is gathered from at most 50 pages of the upstream', async () => {
     const { asked, page } = pagesOf(...Array.from({ length: 51 }, () => 'x'))
     assert.deepEqual(await page(2), { items: '', next: { link: '50' }, isWhole: false, isEndless: true })
     assert.deepEqual([asked.length, asked[0], asked.at(-1)], [50, '', '49'])
@@ -53,12 +53,12 @@ describe('a page that is gathered', () => {
     assert.deepEqual(await enough.page(2), { items: '', next: undefined, isWhole: true, isEndless: false })
   })
 
-  it('is the failure of the upstream page', async () => {
+  it('fails if a page of the upstream fails', async () => {
     const failure = fail({ problem: 'upstream-unreachable' })
     assert.equal(await gather(undefined, 2, async () => failure), failure)
   })
 
-  it('takes as many characters as it may have, and one item whatever its length', async () => {
+  it('has items up to the limit of characters, and at least one item of any length', async () => {
     const count = async (...sizes: number[]) => {
       const fetch = async () => ({ items: sizes, next: undefined })
       const gathered = await gather<number>(undefined, 10, fetch, undefined, size => size)
@@ -71,7 +71,7 @@ describe('a page that is gathered', () => {
     assert.equal(await count(most + 1), 1)
   })
 
-  it('ends before it has too many characters, and the next one goes on', async () => {
+  it('ends before the limit of characters, and the next page continues', async () => {
     const long = 'x'.repeat(limits.PAGE_CHARACTERS * 0.4)
     const fetch = async () => ({ items: [long, long, long, 'short'], next: undefined })
     const first = await gather<string>(undefined, 10, fetch)

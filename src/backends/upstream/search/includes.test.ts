@@ -39,7 +39,7 @@ describe('connected', () => {
     assert.equal(findIncludes([last], others, [forward], baseUrl).length, limits.INCLUDE_ROUNDS)
   })
 
-  it('goes one step without iterate', () => {
+  it('follows one step without iterate', () => {
     const [first, ...rest] = chainOf(10)
     assert.ok(first)
     const once = ruleOf('_revinclude', 'Observation:has-member')
@@ -49,7 +49,7 @@ describe('connected', () => {
     )
   })
 
-  it('takes time in proportion to what the upstream brought along', () => {
+  it('takes time in proportion to the number of included resources', () => {
     const growth = measureGrowth(size => {
       const [first, ...rest] = chainOf(size)
       if (first) findIncludes([first], rest, [reverse], baseUrl)

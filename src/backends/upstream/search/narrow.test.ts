@@ -18,7 +18,7 @@ const vital: Constraint['query'] = [['category', 'vital']]
 const a: Constraint = { patient: 'a' }
 const b: Constraint = { patient: 'b' }
 
-/** As `path?name=value&…`, with a star where it is not all of the limit. */
+/** As `path?name=value&…`, with a star if the parameters do not express the whole limit. */
 function sent(
   type: string,
   filter: AccessFilter,
@@ -29,7 +29,7 @@ function sent(
   return `${path}?${params.map(pair => pair.join('=')).join('&')}${isExact ? '' : ' *'}`
 }
 
-describe('a search that is narrowed', () => {
+describe('a limited search', () => {
   const table: readonly (readonly [string, AccessFilter, string, string])[] = [
     ['Condition', 'everything', '/Condition?', '/Condition?'],
     ['Condition', [a], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
@@ -82,12 +82,12 @@ describe('a search that is narrowed', () => {
     ['Condition', [a, { panel }], '/Condition? *', '/Condition? *'],
   ]
   for (const [type, filter, byParameter, byPath] of table)
-    it(`is ${byParameter}`, () => {
+    it(`is sent as ${byParameter}`, () => {
       assert.equal(sent(type, filter), byParameter)
       if (byPath !== '') assert.equal(sent(type, filter, 'compartment'), byPath)
     })
 
-  it('in a compartment is narrowed to both', () => {
+  it('in a compartment is limited to the compartment and the grant', () => {
     assert.equal(sent('Condition', [a], 'compartment', 'a'), '/Patient/a/Condition?')
     assert.equal(sent('Condition', [b], 'compartment', 'a'), '/Patient/a/Condition?patient=Patient/b')
     assert.equal(
@@ -103,7 +103,7 @@ describe('a search that is narrowed', () => {
 })
 
 describe('a limit to many values', () => {
-  it('is sent with up to 200 of them, and no more', () => {
+  it('is sent with at most 200 of them', () => {
     const to = (count: number) => [
       { patient: '1', query: [['code', Array(count).fill('x').join(',')] as const] },
     ]
@@ -199,7 +199,7 @@ describe('narrowIncludes', () => {
 })
 
 describe('isUnlimited', () => {
-  it('is of everything, or of the one compartment without a filter', () => {
+  it('accepts access to everything, or to the whole compartment of the search', () => {
     assert(isUnlimited('everything', undefined))
     assert(isUnlimited([b, a], 'a'))
     for (const filter of [[], [b], [{ ...a, query: lab }], [{ panel }], [{}]])
@@ -210,7 +210,7 @@ describe('isUnlimited', () => {
 })
 
 describe('buildExactParams', () => {
-  it('says all of a limit, or nothing', () => {
+  it('expresses a limit completely or not at all', () => {
     assert.deepEqual(buildExactParams('Condition', 'everything'), [])
     assert.deepEqual(buildExactParams('Condition', [a]), [['patient', 'Patient/a']])
     assert.deepEqual(buildExactParams('Observation', [{ ...a, query: lab }]), [
@@ -232,7 +232,7 @@ describe('buildExactParams', () => {
 })
 
 describe('listMembershipParameters', () => {
-  it('names every parameter of the compartment, and none where one search finds it all', () => {
+  it('lists every parameter of the compartment, and none if one search finds everything', () => {
     const by = (type: string, filter: AccessFilter, narrowing: Narrowing = 'parameter') =>
       listMembershipParameters(type, filter, narrowing)
     assert.deepEqual(by('Observation', [a]), ['patient', 'performer'])
@@ -247,7 +247,7 @@ describe('listMembershipParameters', () => {
     assert.equal(by('Binary', [a]), undefined)
   })
 
-  it('narrows by the parameter that it is given', () => {
+  it('limits the search by the given parameter', () => {
     assert.deepEqual(narrow('Observation', [a], 'compartment', { memberBy: 'performer' }), {
       ...{ path: '/Observation', params: [['performer', 'Patient/a']], isExact: true },
     })

@@ -3,15 +3,22 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { type FhirServerOptions, fhirServer } from '../../../sqlite/index.ts'
-import { type Habit, type HapiRequest, type HapiResponse, type Next, respond, type Stored } from './habit.ts'
-import * as searches from './search-habits.ts'
-import * as writes from './write-habits.ts'
+import {
+  type Behaviour,
+  type HapiRequest,
+  type HapiResponse,
+  type Next,
+  respond,
+  type Stored,
+} from './behaviour.ts'
+import * as searches from './search-behaviours.ts'
+import * as writes from './write-behaviours.ts'
 
 /**
- * The habits of HAPI FHIR (JPA starter 8.8.0, default settings) that R4 does not lead one to expect. The first sees a
- * request first, and its response last.
+ * The behaviours of HAPI FHIR (JPA starter 8.8.0, default settings) that differ from R4. The first gets a
+ * request first and its response last.
  */
-const HABITS = {
+const BEHAVIOURS = {
   'bundles-create-by-content': writes.bundlesCreateByContent,
   'batches-send-entries': writes.batchesSendEntries,
   ...{ metadata: largeMetadata, 'no-compartments': searches.noCompartments },
@@ -35,29 +42,29 @@ const HABITS = {
   'delete-unconditional': writes.deleteUnconditional,
   'unchanged-keeps-version': writes.unchangedKeepsVersion,
   'transactions-answer-relative': writes.transactionsAnswerRelative,
-} as const satisfies Readonly<Record<string, Habit>>
+} as const satisfies Readonly<Record<string, Behaviour>>
 
-export type HabitName = keyof typeof HABITS
+export type BehaviourName = keyof typeof BEHAVIOURS
 
 export interface HapiUpstream {
   readonly url: string
   /** All requests so far, without those for `metadata`. */
   readonly seen: readonly HapiRequest[]
-  /** Moves the clock on, by which results are reused. */
+  /** Advances the clock that limits the age of cached results. */
   advance(milliseconds: number): void
-  /** Is done before each request from now on. */
+  /** Runs before each further request. */
   before(act: ((request: HapiRequest) => Promise<void>) | undefined): void
-  /** Switches a habit on or off. */
-  bend(name: HabitName, isOn: boolean): void
-  /** Takes requests and carries them out only after `resume`. */
+  /** Switches a behaviour on or off. */
+  bend(name: BehaviourName, isOn: boolean): void
+  /** Accepts requests and carries them out only after `resume`. */
   pause(): void
   resume(): void
   close(): Promise<void>
 }
 
-/** The embedded server with HAPI's habits, all of them unless some are switched off. */
+/** The embedded server with all behaviours of HAPI except those in `off`. */
 export async function startHapi(
-  options: { readonly off?: readonly HabitName[]; readonly metadataMs?: number } = {},
+  options: { readonly off?: readonly BehaviourName[]; readonly metadataMs?: number } = {},
 ): Promise<HapiUpstream> {
   const { off = [], metadataMs = 0 } = options
   const seen: HapiRequest[] = []
@@ -65,7 +72,7 @@ export async function startHapi(
   let held: Promise<void> = Promise.resolve()
   let release = () => {}
   let act: ((request: HapiRequest) => Promise<void>) | undefined
-  const isOff = new Set<HabitName>(off)
+  const isOff = new Set<BehaviourName>(off)
   let handle: Next = async () => respond(503, {})
   const pending = new Set<Promise<void>>()
   const server = createServer((incoming, outgoing) => {
@@ -89,8 +96,8 @@ export async function startHapi(
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
   const stored = await openStored({ baseUrl, dataFile: ':memory:', smartConfiguration: {} }, () => now)
-  handle = (Object.keys(HABITS) as HabitName[]).reduceRight<Next>((next, name) => {
-    const bend = HABITS[name](stored)
+  handle = (Object.keys(BEHAVIOURS) as BehaviourName[]).reduceRight<Next>((next, name) => {
+    const bend = BEHAVIOURS[name](stored)
     return request => (isOff.has(name) ? next(request) : bend(request, next))
   }, stored.send)
   return {
@@ -119,7 +126,7 @@ export async function startHapi(
   }
 }
 
-/** HAPI compresses whatever it sends, also a body without content. */
+/** HAPI compresses every body, also an empty one. */
 function describe(isCompressed: boolean, body: string): Readonly<Record<string, string>> {
   return isCompressed
     ? { 'content-encoding': 'gzip', 'transfer-encoding': 'chunked' }
@@ -174,7 +181,7 @@ async function readRequest(incoming: IncomingMessage): Promise<HapiRequest> {
 const METADATA_CHARACTERS = 1_800_000
 
 /** `metadata` is large unless only some elements are asked for, names HAPI, and lists no compartments. */
-function largeMetadata(): ReturnType<Habit> {
+function largeMetadata(): ReturnType<Behaviour> {
   return async (request, next) => {
     if (request.path !== 'metadata') return next(request)
     const response = await next({ ...request, params: [] })

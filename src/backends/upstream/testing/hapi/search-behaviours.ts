@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { findSearchParameter } from '../../../../fhir/index.ts'
 import {
+  type Behaviour,
   findType,
-  type Habit,
   type HapiRequest,
   type HapiResponse,
   isSearch,
@@ -10,8 +10,8 @@ import {
   refuse,
   respond,
   type Stored,
-} from './habit.ts'
-import { findVersion } from './write-habits.ts'
+} from './behaviour.ts'
+import { findVersion } from './write-behaviours.ts'
 
 const REUSE_MS = 60_000
 
@@ -28,7 +28,7 @@ function entriesOf(bundle: Readonly<Record<string, unknown>>): readonly FoundEnt
  * Searches are answered from results up to 60 s old, unless the request says `no-cache` or `no-store`. A match is shown in
  * its present version, even if it no longer matches. An absolute reference has the cache entry of the relative one.
  */
-export const staleSearches: Habit = stored => {
+export const staleSearches: Behaviour = stored => {
   const found = new Map<string, { readonly at: number; readonly bundle: Readonly<Record<string, unknown>> }>()
   return async (request, next) => {
     if (!isSearch(request)) return next(request)
@@ -64,7 +64,7 @@ async function showPresent(stored: Stored, bundle: Readonly<Record<string, unkno
 }
 
 /** A reference with the server's own URL is not local: it finds nothing. */
-export const ownUrlFindsNothing: Habit =
+export const ownUrlFindsNothing: Behaviour =
   ({ baseUrl }) =>
   async (request, next) => {
     if (!isSearch(request)) return next(request)
@@ -77,7 +77,7 @@ export const ownUrlFindsNothing: Habit =
   }
 
 /** There are no compartment searches. */
-export const noCompartments: Habit = () => async (request, next) =>
+export const noCompartments: Behaviour = () => async (request, next) =>
   request.method === 'GET' && /^Patient\/[^/$]+\/(?:[A-Z]\w+|\*)$/.test(request.path)
     ? refuse(400, '0302', 'Unknown resource or operation in the compartment')
     : next(request)
@@ -86,7 +86,7 @@ const LOWER = /^(?:ge|gt|sa)/
 const IS_DATE = /^(?:[a-z]{2})?\d{4}(?:-\d\d){0,2}(?:T.*)?$/
 
 /** `ge` and `le` leave a named year or month out; several lower bounds, lists and `ap` are 400. */
-export const dateQuirks: Habit = () => async (request, next) => {
+export const dateQuirks: Behaviour = () => async (request, next) => {
   if (!isSearch(request)) return next(request)
   const dates = request.params.filter(
     ([name, value]) => isDateParameter(name) && IS_DATE.test(value.split(',')[0] ?? ''),
@@ -109,7 +109,7 @@ function leaveOutPeriod([name, value]: readonly [string, string]): readonly [str
 }
 
 /** `sa` and `eb` are 400, a plain number has no implicit precision, and `||unit` does not match the display unit. */
-export const quantityQuirks: Habit = () => async (request, next) => {
+export const quantityQuirks: Behaviour = () => async (request, next) => {
   const isQuantity = (name: string) => /quantity|probability/.test(name) && !name.includes(':')
   const values = request.params.filter(([name]) => isQuantity(name))
   if (!isSearch(request) || values.length === 0) return next(request)
@@ -126,7 +126,7 @@ export const quantityQuirks: Habit = () => async (request, next) => {
 }
 
 /** Unknown parameters, `:identifier`, `_text` and `_content` are 400; `_id:not` finds nothing. */
-export const parametersRefused: Habit = () => async (request, next) => {
+export const parametersRefused: Behaviour = () => async (request, next) => {
   if (!isSearch(request)) return next(request)
   const names = request.params.map(([name]) => name)
   if (names.some(it => it.endsWith(':identifier')))
@@ -145,7 +145,7 @@ export const parametersRefused: Habit = () => async (request, next) => {
 }
 
 /** Pages are below the base without a type; a fresh first page that is sorted by two keys has no `next`. */
-export const pagesWithoutType: Habit = stored => {
+export const pagesWithoutType: Behaviour = stored => {
   const pages = new Map<string, string>()
   const seen = new Set<string>()
   return async (request, next) => {
@@ -187,7 +187,7 @@ export const pagesWithoutType: Habit = stored => {
 }
 
 /** A SearchParameter takes effect for all callers: the resources stored before are not found by it. */
-export const searchParametersTakeEffect: Habit = () => {
+export const searchParametersTakeEffect: Behaviour = () => {
   const redefined = new Set<string>()
   return async (request, next) => {
     const response = await next(request)
@@ -202,7 +202,7 @@ export const searchParametersTakeEffect: Habit = () => {
 const EMPTY = { resourceType: 'Bundle', type: 'searchset', total: 0 }
 
 /** A deleted resource is 410 with the version of the deletion. */
-export const deletionHasLocation: Habit = stored => async (request, next) => {
+export const deletionHasLocation: Behaviour = stored => async (request, next) => {
   const response = await next(request)
   if (response.status !== 410 || !/^\w+\/[\w.-]+$/.test(request.path)) return response
   const location = `${stored.baseUrl}/${request.path}/_history/${await findVersion(stored, request.path)}`
@@ -210,7 +210,7 @@ export const deletionHasLocation: Habit = stored => async (request, next) => {
 }
 
 /** The number of versions is kept for 60 s after it was asked for, also with `no-cache`. */
-export const staleVersionCount: Habit = stored => {
+export const staleVersionCount: Behaviour = stored => {
   const counts = new Map<string, { readonly at: number; readonly total: number }>()
   return async (request, next) => {
     const response = await next(request)
@@ -230,7 +230,7 @@ function cut(bundle: Readonly<Record<string, unknown>>, total: number): object {
 }
 
 /** A page with a `next` has no total unless the request asks for one. */
-export const noTotalOfPages: Habit = () => async (request, next) => {
+export const noTotalOfPages: Behaviour = () => async (request, next) => {
   const response = await next(request)
   const isCounted = request.params.some(([name, value]) => name === '_total' && value === 'accurate')
   if (!isSearch(request) || response.status !== 200 || isCounted) return response

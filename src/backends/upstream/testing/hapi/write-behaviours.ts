@@ -3,8 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { formatExact, isRecord, parseExact } from '../../../../fhir/index.ts'
 import {
+  type Behaviour,
   type Entry,
-  type Habit,
   type HapiRequest,
   type HapiResponse,
   isTransaction,
@@ -15,7 +15,7 @@ import {
   refuse,
   respond,
   type Stored,
-} from './habit.ts'
+} from './behaviour.ts'
 
 async function exists(stored: Stored, path: string): Promise<boolean> {
   return (await stored.get(path)).status === 200
@@ -40,7 +40,7 @@ function omit<T extends object>(value: T, ...names: readonly string[]): T {
 }
 
 /** `If-Match` on `PUT`: another version, also that of a deletion, is 409; where there was never one it is ignored. */
-export const ifMatchConflicts: Habit = stored => {
+export const ifMatchConflicts: Behaviour = stored => {
   const isStale = async (path: string, etag: string | undefined) => {
     const current = etag === undefined ? undefined : await findVersion(stored, path)
     return current !== undefined && !etag?.endsWith(`"${current}"`)
@@ -82,13 +82,13 @@ function dropConditions(request: HapiRequest, method: string, name: string): Hap
 }
 
 /** `If-None-Match: *` on `PUT` is ignored: it overwrites. */
-export const ifNoneMatchIgnored: Habit = () => async (request, next) => {
+export const ifNoneMatchIgnored: Behaviour = () => async (request, next) => {
   if (isUpdate(request)) return next({ ...request, headers: omit(request.headers, 'if-none-match') })
   return next(isTransaction(request) ? dropConditions(request, 'PUT', 'ifNoneMatch') : request)
 }
 
 /** `_cascade` and `_expunge` on `DELETE` are carried out, also in Bundles. */
-export const deletesCascade: Habit = () => async (request, next) => {
+export const deletesCascade: Behaviour = () => async (request, next) => {
   const isSpecial = ([name]: readonly [string, string]) => name === '_cascade' || name === '_expunge'
   if (request.method === 'DELETE')
     return next({ ...request, params: request.params.filter(it => !isSpecial(it)) })
@@ -102,7 +102,7 @@ export const deletesCascade: Habit = () => async (request, next) => {
 }
 
 /** A Bundle creates resources by the type of their content, whatever the URL of the entry says. */
-export const bundlesCreateByContent: Habit = () => async (request, next) => {
+export const bundlesCreateByContent: Behaviour = () => async (request, next) => {
   if (request.method !== 'POST' || request.path !== '') return next(request)
   return next(
     mapEntries(request, entry => {
@@ -113,7 +113,7 @@ export const bundlesCreateByContent: Habit = () => async (request, next) => {
 }
 
 /** `If-Match` on `DELETE` is ignored; the response is 200 with an OperationOutcome. */
-export const deleteUnconditional: Habit = () => async (request, next) => {
+export const deleteUnconditional: Behaviour = () => async (request, next) => {
   if (isTransaction(request)) return next(dropConditions(request, 'DELETE', 'ifMatch'))
   if (request.method !== 'DELETE') return next(request)
   const response = await next({ ...request, headers: omit(request.headers, 'if-match') })
@@ -123,7 +123,7 @@ export const deleteUnconditional: Habit = () => async (request, next) => {
 }
 
 /** `Prefer: return=minimal` is answered without body and content type. */
-export const minimalHasNoType: Habit = () => async (request, next) => {
+export const minimalHasNoType: Behaviour = () => async (request, next) => {
   const response = await next(request)
   const isMinimal = request.headers.prefer?.includes('return=minimal') && request.path !== ''
   if (!isMinimal || response.status >= 300 || request.method === 'GET') return response
@@ -139,7 +139,7 @@ export const minimalHasNoType: Habit = () => async (request, next) => {
 }
 
 /** A `PUT` under a numeric id is 400. */
-export const numericIdsRefused: Habit = stored => async (request, next) => {
+export const numericIdsRefused: Behaviour = stored => async (request, next) => {
   const refusal = refuse(400, '0960', 'Can not create resource with ID: no client may assign a numeric ID')
   const isNumeric = async (url: string | undefined) =>
     url !== undefined && /^\w+\/\d+$/.test(url) && !(await exists(stored, url))
@@ -151,7 +151,7 @@ export const numericIdsRefused: Habit = stored => async (request, next) => {
 }
 
 /** A `PUT` that changes nothing is 200 with the version as before. */
-export const unchangedKeepsVersion: Habit = stored => async (request, next) => {
+export const unchangedKeepsVersion: Behaviour = stored => async (request, next) => {
   if (!isUpdate(request)) return next(request)
   const current = await stored.get(request.path)
   return current.status === 200 && isDeepStrictEqual(toContent(current.body), toContent(request.body))
@@ -165,7 +165,7 @@ function toContent(text: string): object {
 }
 
 /** Absolute references in bodies are 400, the server's own ones too. */
-export const absoluteReferencesRefused: Habit = () => async (request, next) => {
+export const absoluteReferencesRefused: Behaviour = () => async (request, next) => {
   const found = hasBody(request) && listReferences(parseBody(request.body)).find(it => /^https?:/.test(it[1]))
   return found
     ? refuse(400, '0507', `Resource contains external reference at path "${found[0]}"`)
@@ -173,7 +173,7 @@ export const absoluteReferencesRefused: Habit = () => async (request, next) => {
 }
 
 /** References to resources that do not exist are 400. */
-export const danglingReferencesRefused: Habit = stored => async (request, next) => {
+export const danglingReferencesRefused: Behaviour = stored => async (request, next) => {
   if (!hasBody(request)) return next(request)
   const body = parseBody(request.body)
   const made = new Set(isTransaction(request) ? listEntries(body).map(it => it.request.url) : [])
@@ -206,7 +206,7 @@ function listReferences(value: unknown, path = ''): readonly (readonly [path: st
 }
 
 /** A transaction is answered with relative locations, and with versions in the place of entity tags. */
-export const transactionsAnswerRelative: Habit =
+export const transactionsAnswerRelative: Behaviour =
   ({ baseUrl }) =>
   async (request, next) => {
     const { body, ...response } = await next(request)
@@ -219,8 +219,8 @@ export const transactionsAnswerRelative: Habit =
     }
   }
 
-/** A batch is a request for each of its entries, so that all habits apply to them. */
-export const batchesSendEntries: Habit =
+/** A batch is a request for each of its entries, so that all behaviours apply to them. */
+export const batchesSendEntries: Behaviour =
   ({ baseUrl }) =>
   async (request, next) => {
     if (request.method !== 'POST' || request.path !== '' || parseBody(request.body).type !== 'batch')

@@ -17,7 +17,7 @@ export interface HapiResponse {
   readonly body: string
 }
 
-/** The embedded server below all habits. */
+/** The embedded server without these behaviours. */
 export interface Stored {
   readonly baseUrl: string
   readonly clock: () => number
@@ -27,10 +27,10 @@ export interface Stored {
 
 export type Next = (request: HapiRequest) => Promise<HapiResponse>
 
-/** Bends the behaviour of the embedded server in one way. */
-export type Habit = (stored: Stored) => (request: HapiRequest, next: Next) => Promise<HapiResponse>
+/** Changes one behaviour of the embedded server. */
+export type Behaviour = (stored: Stored) => (request: HapiRequest, next: Next) => Promise<HapiResponse>
 
-/** A refusal in HAPI's words. */
+/** A refusal in the format of HAPI. */
 export function refuse(status: number, code: string, text: string): HapiResponse {
   const issue = [{ severity: 'error', code: 'processing', diagnostics: `HAPI-${code}: ${text}` }]
   return respond(status, { resourceType: 'OperationOutcome', issue })
