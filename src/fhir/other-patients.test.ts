@@ -46,6 +46,15 @@ describe('namesOtherPatient', () => {
       assert.equal(names(reference), false, reference)
   })
 
+  it('is true if the subject has no type', () => {
+    const names = (reference: string) =>
+      namesOtherPatient({ resourceType: 'Condition', subject: { reference } }, '1', base)
+    for (const reference of ['urn:uuid:3b5a1c70-0000-4000-8000-000000000000', 'Patient?identifier=1'])
+      assert.equal(names(reference), true, reference)
+    for (const reference of ['Patient/1', 'Group/1', '#p', 'http://other.test/fhir/Group/1'])
+      assert.equal(names(reference), false, reference)
+  })
+
   it('is true for unknown patients', () => {
     for (const reference of [
       'urn:uuid:3b5a1c70-0000-4000-8000-000000000000',
@@ -140,7 +149,14 @@ describe('findReferredPatients', () => {
       '%50atient/2',
     ])
       assert.deepEqual(find(reference), [UNKNOWN_PATIENT], reference)
-    for (const reference of ['Practitioner/2', 'urn:uuid:patient', '#patient-1', 'Practitioner?patient=2', 5])
+    for (const reference of [
+      'Practitioner/2',
+      'urn:uuid:patient',
+      '#patient-1',
+      'Practitioner?patient=2',
+      'http://patients.test/Practitioner/2',
+      5,
+    ])
       assert.deepEqual(find(reference), [], String(reference))
   })
 })
