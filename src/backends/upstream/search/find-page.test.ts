@@ -186,6 +186,27 @@ describe('a page that is longer than requested', () => {
   })
 })
 
+describe('a chain to the only patient of the caller', () => {
+  it('takes one read and one search, and no search if the patient does not match', async () => {
+    upstream.answer((request, response) =>
+      json(
+        response,
+        /\/Patient\/ann$/.test(request.url ?? '')
+          ? { resourceType: 'Patient', id: 'ann', gender: 'female' }
+          : searchset([of('lab', 'o')]),
+      ),
+    )
+    const findRequests = async (gender: string) => {
+      const from = upstream.seen.length
+      const reply = await fhir.as('ann')(`GET Observation?patient.gender=${gender}`)
+      return [idsOf(reply), upstream.seen.slice(from).map(it => decodeURIComponent(it.line))]
+    }
+    const read = 'GET /up/Patient/ann'
+    assert.deepEqual(await findRequests('female'), [['o'], [read, 'GET /up/Observation?patient=Patient/ann']])
+    assert.deepEqual(await findRequests('male'), [[], [read]])
+  })
+})
+
 describe('$everything', () => {
   it('takes one read and one request, with a list of types only if the caller may not see every type of a record', async () => {
     holds(['l'])
