@@ -202,12 +202,12 @@ eachDatabase((_name, open) => {
 })
 
 eachDatabase((_name, open) => {
-  describe('createAuditor, while the store is unavailable', () => {
+  describe('createAuditor while the store is unavailable', () => {
     async function awayStore() {
       const store = await open()
-      const state = { away: true, appends: 0 }
+      const state = { unreachable: true, appends: 0 }
       const check = async () => {
-        if (state.away) throw new DatabaseUnavailable('Cannot filter database')
+        if (state.unreachable) throw new DatabaseUnavailable('Cannot filter database')
       }
       const append: Store['append'] = async (table, rows) => {
         state.appends++
@@ -231,7 +231,7 @@ eachDatabase((_name, open) => {
       await assert.rejects(auditor.prepare(), AuditUnavailable)
       assert.equal(state.appends, 1)
       assert.deepEqual(lost, [[record()], [record({ at: 5 })]])
-      state.away = false
+      state.unreachable = false
       now = 1001
       await auditor.prepare()
       await auditor.record(record())
@@ -263,12 +263,12 @@ eachDatabase((_name, open) => {
 
     it('later completes a change made while the store became unavailable, once', async () => {
       const { state, store } = await awayStore()
-      state.away = false
+      state.unreachable = false
       const auditor = createAuditor({ store })
       const intent = await auditor.intend(record())
-      state.away = true
+      state.unreachable = true
       await auditor.complete(intent, record({ at: 2, status: 201 }), record({ at: 3 }))
-      state.away = false
+      state.unreachable = false
       await auditor.flush()
       await auditor.flush()
       assert.deepEqual(await statuses(store), [201, 200])

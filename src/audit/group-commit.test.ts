@@ -26,17 +26,17 @@ describe('groupCommit', () => {
   it('writes rows of one turn together, and resolves each caller when they are durable', async () => {
     const { groups, write } = slowDisk()
     const commit = groupCommit<string>({ write, isOutage })
-    let told = 0
-    const both = ['a', 'b'].map(row => commit.add([row]).then(() => told++))
+    let resolved = 0
+    const both = ['a', 'b'].map(row => commit.add([row]).then(() => resolved++))
     await turn()
     assert.deepEqual(
       groups.map(group => group.rows),
       [['a', 'b']],
     )
-    assert.equal(told, 0)
+    assert.equal(resolved, 0)
     groups[0]?.done()
     await Promise.all(both)
-    assert.equal(told, 2)
+    assert.equal(resolved, 2)
   })
 
   it('collects rows while a commit is running', async () => {

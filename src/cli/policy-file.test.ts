@@ -9,7 +9,7 @@ import { readUserFilter } from './start/trusted-issuers.ts'
 const folder = mkdtempSync(join(tmpdir(), 'policy-'))
 after(() => rmSync(folder, { recursive: true }))
 
-function reachOf(text: string, env: Record<string, string> = {}) {
+function readFilter(text: string, env: Record<string, string> = {}) {
   const file = join(folder, 'policy.yaml')
   writeFileSync(file, text)
   return readUserFilter(readSettings({ SMART_POLICY_FILE: file, SMART_DATA_DIR: folder, ...env }, folder))
@@ -25,7 +25,7 @@ describe('readUserFilter', () => {
   it('reads YAML and JSON, and keeps ids of digits', () => {
     const rules = '{"rules":[{"clinicians":["Practitioner/kim"],"patients":[1,"Patient/2"]}]}'
     for (const text of [rules, 'rules:\n  - clinicians: [Practitioner/kim]\n    patients: [1, Patient/2]\n'])
-      assert.deepEqual(reachOf(text)?.(kim, 'Condition', 'r'), [{ patient: '1' }, { patient: '2' }])
+      assert.deepEqual(readFilter(text)?.(kim, 'Condition', 'r'), [{ patient: '1' }, { patient: '2' }])
   })
 
   it('names the error and its location', () => {
@@ -54,11 +54,11 @@ describe('readUserFilter', () => {
       ['rules: [{clinicians: all, patient: [1]}]', 'rules[0]: unknown name patient; expected clinicians'],
     ] as const)
       assert.throws(
-        () => reachOf(text),
+        () => readFilter(text),
         ({ message }: Error) =>
           message.startsWith('Cannot use policy file ') && message.includes(`policy.yaml: ${problem}`),
         text,
       )
-    assert.throws(() => reachOf('rules: ['), /^Error: Cannot read policy file .*policy\.yaml: /)
+    assert.throws(() => readFilter('rules: ['), /^Error: Cannot read policy file .*policy\.yaml: /)
   })
 })

@@ -7,7 +7,7 @@ import { settingRows } from './table.ts'
 const effective = (env: Record<string, string>) =>
   new Map(listEffectiveSettings(readConfiguration(env, '/nowhere')).map(setting => [setting.name, setting]))
 
-describe('effectiveSettings', () => {
+describe('listEffectiveSettings', () => {
   it('has every setting once, with its variable', () => {
     const all = effective({})
     assert.equal(all.size, settingRows.length)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findNearest } from './settings-file.ts'
 
-describe('nearest', () => {
+describe('findNearest', () => {
   const names = ['SMART_BIND', 'SMART_SECRET', 'SMART_ISSUER_URL']
 
   it('finds the intended name', () => {

@@ -14,7 +14,7 @@ describe('isLoopbackHost', () => {
     '::ffff:127.0.0.1',
     '[::ffff:7f00:1]',
   ]) {
-    it(`holds for ${host}`, () => assert.equal(isLoopbackHost(host), true))
+    it(`is true for ${host}`, () => assert.equal(isLoopbackHost(host), true))
   }
 
   for (const host of [
@@ -31,7 +31,7 @@ describe('isLoopbackHost', () => {
     '::ffff:7f',
     '',
   ]) {
-    it(`does not hold for ${host || 'nothing'}`, () => assert.equal(isLoopbackHost(host), false))
+    it(`is false for ${host || 'an empty text'}`, () => assert.equal(isLoopbackHost(host), false))
   }
 })
 

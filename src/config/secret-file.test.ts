@@ -56,7 +56,7 @@ describe('ensureSecret', () => {
     assert.throws(() => ensureSecret(settingsIn('empty')), /the file is empty/)
   })
 
-  it('leaves nothing of the secret anywhere else', () => {
+  it('writes the secret to no other file', () => {
     const made = ensureSecret(settingsIn('alone'))
     const texts = readdirSync(join(folder, 'alone')).map(name =>
       readFileSync(join(folder, 'alone', name), 'utf8'),

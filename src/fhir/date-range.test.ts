@@ -24,7 +24,7 @@ describe('parseDateRange', () => {
     ['0050', '0050-01-01T00:00:00.000Z', '0050-12-31T23:59:59.999Z'],
   ]
   for (const [text, low, high] of cases) {
-    it(`reads ${text} as all that it covers`, () => assert.deepEqual(range(text), [low, high]))
+    it(`reads ${text} as the whole range that it covers`, () => assert.deepEqual(range(text), [low, high]))
   }
 
   for (const text of [

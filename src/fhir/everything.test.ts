@@ -38,7 +38,7 @@ describe('readPostedParams', () => {
       { name: '_type', part: [{ name: '_type', valueCode: 'Condition' }] },
     ].map(it => ({ resourceType: 'Parameters', parameter: [{ name: '_count', valueInteger: 5 }, it] })),
   ])
-    it(`refuses ${JSON.stringify(body)} whole`, () => {
+    it(`refuses ${JSON.stringify(body)} completely`, () => {
       assert.deepEqual(
         readPostedParams(body),
         fail({

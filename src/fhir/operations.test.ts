@@ -17,7 +17,7 @@ const RECORD = { kind: 'all', permissions: ['r', 's'] }
 const WHOLE_TYPE = { kind: 'whole-type' }
 
 describe('operations', () => {
-  it('are those of the embedded server', () => {
+  it('include exactly those of the embedded server', () => {
     assert.deepEqual(find(operations, '$everything', 'Patient', '1'), RECORD)
     assert.deepEqual(find(operations, '$everything', 'Encounter', '1'), RECORD)
     assert.deepEqual(find(operations, '$lastn', 'Observation'), RECORD)

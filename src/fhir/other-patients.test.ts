@@ -90,7 +90,7 @@ describe('namesOtherPatient', () => {
       assert.equal(subject(reference), false, reference)
   })
 
-  it('is false for a reference without an address', () => {
+  it('is false for a reference without a URL', () => {
     for (const subject of [{ identifier: { value: '2' } }, { reference: 5 }, { reference: '' }])
       assert.equal(namesOtherPatient({ resourceType: 'Condition', subject }, '1', base), false)
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { areGeneral, haveCriteria, parseParams } from './params.ts'
 
-// They shape an answer, or bring along: a condition of nothing but these would match everything.
+// These parameters control the response: a condition with only these would match everything.
 const RESULT = `_format _pretty _summary _elements _sort _count _include _revinclude _include:iterate
   _revinclude:iterate _include:recurse _revinclude:recurse _total _contained _containedType`.split(/\s+/)
 

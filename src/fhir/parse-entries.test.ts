@@ -46,13 +46,13 @@ describe('parseEntries', () => {
     const steps = [{ op: 'remove', path: '/code' }]
     const data = Buffer.from(JSON.stringify(steps)).toString('base64')
     const patch = { resourceType: 'Binary', contentType: 'application/json-patch+json', data }
-    const bodyOf = (resource: unknown, url = 'Condition/1') => {
+    const parseBody = (resource: unknown, url = 'Condition/1') => {
       const parsed = parseEntries(bundle({ request: { method: 'PATCH', url }, resource }), base)
       assert.ok('entries' in parsed)
       return parsed.entries[0]?.body
     }
-    assert.deepEqual(bodyOf(patch), steps)
-    assert.deepEqual(bodyOf(patch, 'Condition?code=1'), steps)
+    assert.deepEqual(parseBody(patch), steps)
+    assert.deepEqual(parseBody(patch, 'Condition?code=1'), steps)
     for (const resource of [
       undefined,
       null,
@@ -63,7 +63,7 @@ describe('parseEntries', () => {
       { ...patch, data: 'bm90IEpTT04=' },
       steps,
     ])
-      assert.equal(bodyOf(resource), undefined, JSON.stringify(resource))
+      assert.equal(parseBody(resource), undefined, JSON.stringify(resource))
   })
 })
 

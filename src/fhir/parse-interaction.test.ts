@@ -18,7 +18,7 @@ function parse(line: string, headers: Record<string, string> = {}, body?: string
   })
 }
 
-const statusOf = (answer: ReturnType<typeof parse>) => ('status' in answer ? answer.status : undefined)
+const getStatus = (answer: ReturnType<typeof parse>) => ('status' in answer ? answer.status : undefined)
 
 const UNDERSTOOD: Record<string, Interaction> = {
   'GET /metadata': { kind: 'capabilities' },
@@ -280,15 +280,15 @@ describe('parseInteraction', () => {
         ...{ kind: 'create', type: 'Patient', ifNoneExist: [['identifier', 'a|b']] },
       })
     for (const value of [`${baseUrl}/Group?a=b`, `${baseUrl}x/Patient?a=b`, 'Patient?a=b?c', 'Patient?'])
-      assert.equal(statusOf(parsed(value, baseUrl)), 400, value)
-    assert.equal(statusOf(parsed(`${baseUrl}/Patient?a=b`)), 400)
+      assert.equal(getStatus(parsed(value, baseUrl)), 400, value)
+    assert.equal(getStatus(parsed(`${baseUrl}/Patient?a=b`)), 400)
   })
 
   it('refuses If-None-Exist without criteria, with a URL, or outside a create', () => {
     for (const value of ['', '_count=1', 'Group?identifier=1', '?identifier=1', 'identifier=%'])
-      assert.equal(statusOf(parse('POST /Patient', { 'If-None-Exist': value })), 400, value)
+      assert.equal(getStatus(parse('POST /Patient', { 'If-None-Exist': value })), 400, value)
     for (const line of ['PUT /Patient/1', 'GET /Patient/1', 'POST ', 'POST /Patient/$match'])
-      assert.equal(statusOf(parse(line, { 'If-None-Exist': 'identifier=1' })), 400, line)
+      assert.equal(getStatus(parse(line, { 'If-None-Exist': 'identifier=1' })), 400, line)
   })
 
   it('refuses If-None-Exist sent as a list', () => {

@@ -28,7 +28,7 @@ function ask(line: string, scope: string, body?: unknown, user = 'kim') {
 const NOT_WITHIN = 'Not within the granted patient, user or filter.'
 
 describe('explain with a policy', () => {
-  const told = (line: string, user: string) => {
+  const explainFor = (line: string, user: string) => {
     const { allowed, status, text, hint } = ask(line, 'user/*.cruds', undefined, user)
     return allowed ? text.replace('Allowed by user/*.cruds', '') : [status, text, hint]
   }
@@ -40,12 +40,12 @@ describe('explain with a policy', () => {
       text,
       'Allowed by user/Condition.rs, within the patients of the user: those of Organization/north.',
     )
-    assert.equal(told('GET /Patient/1', 'kim'), ', if Patient/1 is of Organization/north.')
+    assert.equal(explainFor('GET /Patient/1', 'kim'), ', if Patient/1 is of Organization/north.')
     const max = 'of CareTeam/t or of a care team with Practitioner/max'
-    assert.equal(told('GET /Patient/1/Condition', 'max'), `, if Patient/1 is ${max}.`)
-    assert.equal(told('GET /Patient/3', 'max'), ', as Patient/3 is a patient of the user.')
+    assert.equal(explainFor('GET /Patient/1/Condition', 'max'), `, if Patient/1 is ${max}.`)
+    assert.equal(explainFor('GET /Patient/3', 'max'), ', as Patient/3 is a patient of the user.')
     assert.equal(
-      told('DELETE /Condition/9', 'max'),
+      explainFor('DELETE /Condition/9', 'max'),
       `, if it is of one of the patients of the user: Patient/3, those of CareTeam/t or those of a care team with Practitioner/max.`,
     )
     assert.match(ask('GET /Organization', 'user/*.rs').text, /^Allowed by user\/\*\.rs\.$/)
@@ -54,20 +54,26 @@ describe('explain with a policy', () => {
 
   it('decides by id if the policy lists patients, and names them', () => {
     const others = (user: string) => [403, NOT_WITHIN, `The policy gives Practitioner/${user} other patients`]
-    assert.equal(told('GET /Condition', 'lee'), ', within the patients of the user: Patient/1 or Patient/2.')
-    assert.equal(told('GET /Patient/2', 'lee'), ', within Patient/2.')
+    assert.equal(
+      explainFor('GET /Condition', 'lee'),
+      ', within the patients of the user: Patient/1 or Patient/2.',
+    )
+    assert.equal(explainFor('GET /Patient/2', 'lee'), ', within Patient/2.')
     for (const line of [
       'GET /Patient/3',
       'PUT /Patient/3',
       'GET /Patient/3/Condition',
       'GET /Patient/3/$everything',
     ]) {
-      assert.deepEqual(told(line, 'lee'), others('lee'), line)
-      assert.deepEqual(told(line, 'many'), others('many'), line)
+      assert.deepEqual(explainFor(line, 'lee'), others('lee'), line)
+      assert.deepEqual(explainFor(line, 'many'), others('many'), line)
     }
-    assert.equal(told('GET /Patient/p50', 'many'), ', as Patient/p50 is a patient of the user.')
-    assert.match(String(told('GET /Condition', 'five')), /: Patient\/1, .*Patient\/4 or Patient\/5\.$/)
-    assert.match(String(told('GET /Condition', 'many')), /: Patient\/p0, .*Patient\/p4 or 46 more by id\.$/)
+    assert.equal(explainFor('GET /Patient/p50', 'many'), ', as Patient/p50 is a patient of the user.')
+    assert.match(String(explainFor('GET /Condition', 'five')), /: Patient\/1, .*Patient\/4 or Patient\/5\.$/)
+    assert.match(
+      String(explainFor('GET /Condition', 'many')),
+      /: Patient\/p0, .*Patient\/p4 or 46 more by id\.$/,
+    )
   })
 
   it('refuses a user without patients, except for a search, which finds nothing', () => {
@@ -81,18 +87,18 @@ describe('explain with a policy', () => {
       'PUT /Condition/1',
       'DELETE /Condition?code=x',
     ])
-      assert.deepEqual(told(line, 'nobody'), refused, line)
+      assert.deepEqual(explainFor(line, 'nobody'), refused, line)
     for (const line of ['GET /Condition', 'GET /Patient?_id=1'])
       assert.equal(
-        told(line, 'nobody'),
+        explainFor(line, 'nobody'),
         ', within no patient, as the policy gives the user none: it finds nothing.',
       )
-    assert.equal(told('GET /Organization/1', 'nobody'), '.')
+    assert.equal(explainFor('GET /Organization/1', 'nobody'), '.')
   })
 
   it('does not mention patients to a user who may see all of them', () => {
     for (const line of ['GET /Patient/1', 'GET /Condition', 'GET /Group/1'])
-      assert.equal(told(line, 'root'), '.')
+      assert.equal(explainFor(line, 'root'), '.')
   })
 
   it('explains that the policy limits a scope', () => {
@@ -104,10 +110,10 @@ describe('explain with a policy', () => {
   it('reports no compartment if there are several', () => {
     const several = parsePolicy({ rules: [{ clinicians: 'all', patients: ['1', '2'] }] })
     assert(!('problem' in several))
-    const asked = { method: 'GET', url: '/Condition', scope: 'user/*.rs', fhirUser: 'Practitioner/kim' }
+    const request = { method: 'GET', url: '/Condition', scope: 'user/*.rs', fhirUser: 'Practitioner/kim' }
     const settings = { searchPermission: 'r', contexts: ['user'] } as const
-    const told = explain({ ...asked, ...settings, userFilter: createUserFilter(several) }, fhirBaseUrl)
-    assert.deepEqual([told.allowed, told.within], [true, null])
+    const result = explain({ ...request, ...settings, userFilter: createUserFilter(several) }, fhirBaseUrl)
+    assert.deepEqual([result.allowed, result.within], [true, null])
   })
 
   it('does not decide which patient a patch is about', () => {

@@ -14,7 +14,7 @@ function make(options: Partial<InterceptorOptions> = {}, server = auth) {
 
 const interceptor = make()
 
-async function refusalOf(authorization: string | undefined, guard = interceptor): Promise<Refused> {
+async function getRefusal(authorization: string | undefined, guard = interceptor): Promise<Refused> {
   const answer = await guard.authenticate(authorization)
   assert.equal(answer.allowed, false, 'the token was accepted')
   return answer
@@ -35,13 +35,13 @@ describe('createInterceptor', () => {
       caller.grant.scopes.map(scope => scope.text),
       ['openid', 'patient/Condition.rs'],
     )
-    const byOf = (decision: ReturnType<typeof caller.decide>) => decision.allowed && decision.by
+    const getScope = (decision: ReturnType<typeof caller.decide>) => decision.allowed && decision.by
     assert.equal(
-      byOf(caller.decide({ kind: 'search-type', type: 'Condition', params: [] })),
+      getScope(caller.decide({ kind: 'search-type', type: 'Condition', params: [] })),
       'patient/Condition.rs',
     )
     assert.equal(
-      byOf(caller.decide({ kind: 'read', type: 'Practitioner', id: 'p1', params: [] })),
+      getScope(caller.decide({ kind: 'read', type: 'Practitioner', id: 'p1', params: [] })),
       'fhirUser',
     )
     assert(!caller.decide({ kind: 'search-type', type: 'Observation', params: [] }).allowed)
@@ -54,7 +54,7 @@ describe('createInterceptor', () => {
 
   for (const authorization of [undefined, '', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearerx abc', 'token'])
     it(`says that a bearer token is needed to ${JSON.stringify(authorization)}`, async () => {
-      assert.deepEqual(await refusalOf(authorization), {
+      assert.deepEqual(await getRefusal(authorization), {
         allowed: false,
         status: 401,
         headers: { 'www-authenticate': 'Bearer' },
@@ -117,7 +117,7 @@ describe('createInterceptor', () => {
   }
   for (const [name, token] of Object.entries(BAD))
     it(`refuses ${name}`, async () => {
-      const { status, headers, outcome } = await refusalOf(`Bearer ${token}`)
+      const { status, headers, outcome } = await getRefusal(`Bearer ${token}`)
       assert.equal(status, 401)
       assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
       assert.equal(outcome.issue[0]?.code, 'login')
@@ -125,7 +125,7 @@ describe('createInterceptor', () => {
     })
 
   it('says that an expired token has expired', async () => {
-    const { status, headers, outcome } = await refusalOf(auth.bearer({ exp: seconds }))
+    const { status, headers, outcome } = await getRefusal(auth.bearer({ exp: seconds }))
     assert.equal(status, 401)
     assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
     assert.equal(outcome.issue[0]?.code, 'expired')
@@ -168,7 +168,7 @@ describe('createInterceptor', () => {
     )
     await fc.assert(
       fc.asyncProperty(anything, async text => {
-        assert.equal((await refusalOf(text)).status, 401)
+        assert.equal((await getRefusal(text)).status, 401)
       }),
       { numRuns: 1000 },
     )
@@ -197,8 +197,8 @@ describe('createInterceptor', () => {
     server.now += 299_999
     assert((await guard.authenticate(authorization)).allowed)
     server.now += 1
-    assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
-    assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
+    assert.equal((await getRefusal(authorization, guard)).outcome.issue[0]?.code, 'expired')
+    assert.equal((await getRefusal(authorization, guard)).outcome.issue[0]?.code, 'expired')
   })
 
   it('reports the grant of a revoked or expired token to the audit trail, and of no other', async () => {
@@ -238,7 +238,7 @@ describe('createInterceptor', () => {
     const authorization = auth.bearer({ jti: 'j-9' })
     assert((await guard.authenticate(authorization)).allowed)
     revoked.add('j-9')
-    assert.equal((await refusalOf(authorization, guard)).status, 401)
+    assert.equal((await getRefusal(authorization, guard)).status, 401)
   })
 
   it('refuses after an internal error, and reports it to the host', async () => {
@@ -246,10 +246,10 @@ describe('createInterceptor', () => {
     const guard = make({
       onError: error => errors.push(error),
       revoked: () => {
-        throw new Error('store away')
+        throw new Error('store unreachable')
       },
     })
-    assert.equal((await refusalOf(auth.bearer(), guard)).status, 500)
+    assert.equal((await getRefusal(auth.bearer(), guard)).status, 500)
     assert.equal(errors.length, 1)
   })
 
@@ -291,7 +291,7 @@ describe('createInterceptor', () => {
     assert(app.allowed && !app.decide(search).allowed)
     const portal = await interceptor.authenticate(auth.bearer({ ...claims, client_id: 'sallyport-portal' }))
     assert(portal.allowed && portal.decide(search).allowed)
-    const told = await make({ contexts: ['patient', 'user'] }).authenticate(auth.bearer(claims))
-    assert(told.allowed && told.decide(search).allowed)
+    const caller = await make({ contexts: ['patient', 'user'] }).authenticate(auth.bearer(claims))
+    assert(caller.allowed && caller.decide(search).allowed)
   })
 })

@@ -2,47 +2,47 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Refusal, refuse } from './refuse.ts'
 
-function told(refusal: Refusal): readonly unknown[] {
+function describeRefusal(refusal: Refusal): readonly unknown[] {
   const { status, headers, outcome, hint, why, by } = refuse(refusal)
   const [issue] = outcome.issue
   const { text = '' } = issue?.details ?? {}
-  const said = hint === undefined ? text : `${text.replace(/\.$/, '')}. ${hint}`
-  assert.equal(issue?.diagnostics, said)
+  const expected = hint === undefined ? text : `${text.replace(/\.$/, '')}. ${hint}`
+  assert.equal(issue?.diagnostics, expected)
   return [status, issue?.code, issue?.details.text, headers, hint, why, by]
 }
 
 describe('refuse', () => {
   it('has the specified texts, and keeps the reason for the audit trail', () => {
     const INVALID = { 'www-authenticate': 'Bearer error="invalid_token"' }
-    assert.deepEqual(told({ kind: 'no-bearer' }), [
+    assert.deepEqual(describeRefusal({ kind: 'no-bearer' }), [
       401,
       'login',
       'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
       { 'www-authenticate': 'Bearer' },
       ...[undefined, undefined, undefined],
     ])
-    assert.deepEqual(told({ kind: 'bad-token', why: 'it is not a JWT' }), [
+    assert.deepEqual(describeRefusal({ kind: 'bad-token', why: 'it is not a JWT' }), [
       401,
       'login',
       'The access token is not valid on this FHIR server.',
       INVALID,
       ...[undefined, 'it is not a JWT', undefined],
     ])
-    assert.deepEqual(told({ kind: 'expired-token' }), [
+    assert.deepEqual(describeRefusal({ kind: 'expired-token' }), [
       401,
       'expired',
       'The access token has expired.',
       INVALID,
       ...[undefined, undefined, undefined],
     ])
-    assert.deepEqual(told({ kind: 'no-keys' }), [
+    assert.deepEqual(describeRefusal({ kind: 'no-keys' }), [
       503,
       'transient',
       'The access token cannot be verified yet: no key set.',
       { 'retry-after': '2' },
       ...[undefined, undefined, undefined],
     ])
-    assert.deepEqual(told({ kind: 'broken' }), [
+    assert.deepEqual(describeRefusal({ kind: 'broken' }), [
       500,
       'exception',
       'The request could not be checked, so it was refused.',
@@ -58,7 +58,7 @@ describe('refuse', () => {
       type: 'Condition',
       missing: [],
     } as const
-    assert.deepEqual(told({ ...insufficient, permission: 'r', contexts: ['patient', 'user'] }), [
+    assert.deepEqual(describeRefusal({ ...insufficient, permission: 'r', contexts: ['patient', 'user'] }), [
       403,
       'forbidden',
       'Insufficient scope for GET on Condition. Required: patient/Condition.r or patient/*.rs',
@@ -73,18 +73,21 @@ describe('refuse', () => {
       ['d', 'patient/*.d'],
     ] as const)
       assert(
-        String(told({ ...insufficient, permission, contexts: [] })[2]).endsWith(`or ${wide}`),
+        String(describeRefusal({ ...insufficient, permission, contexts: [] })[2]).endsWith(`or ${wide}`),
         permission,
       )
   })
 
   it('says only that a request is outside the grant, with a hint', () => {
     const text = 'Not within the granted patient, user or filter.'
-    assert.deepEqual(told({ kind: 'not-within', hint: 'Because' }), [
+    assert.deepEqual(describeRefusal({ kind: 'not-within', hint: 'Because' }), [
       ...[403, 'forbidden', text, {}, 'Because', undefined, undefined],
     ])
     assert.equal('by' in refuse({ kind: 'not-within', hint: 'Because' }), false)
-    assert.equal(told({ kind: 'not-within', hint: 'Because', by: 'patient/*.r' })[6], 'patient/*.r')
+    assert.equal(
+      describeRefusal({ kind: 'not-within', hint: 'Because', by: 'patient/*.r' })[6],
+      'patient/*.r',
+    )
   })
 
   it('lists the methods of a URL', () => {
@@ -99,7 +102,7 @@ describe('refuse', () => {
       [405, 'not-supported'],
       [415, 'not-supported'],
     ] as const)
-      assert.deepEqual(told({ kind: 'misunderstood', status, text: 'Cannot read it' }), [
+      assert.deepEqual(describeRefusal({ kind: 'misunderstood', status, text: 'Cannot read it' }), [
         ...[status, code, 'Cannot read it.', {}, undefined, undefined, undefined],
       ])
   })

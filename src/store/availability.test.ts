@@ -103,7 +103,7 @@ eachDatabase((name, open, create) => {
     })
   })
 
-  describe('Store.ping, if requests do not depend on the audit trail', () => {
+  describe('Store.ping if requests do not depend on the audit trail', () => {
     it('resolves while only the audit trail does not accept writes', async () => {
       const store = await openStore(await create(), { auditRequired: false })
       await refuseRecords(store, { probe: true })

@@ -29,7 +29,7 @@ const RELEASED: Readonly<Record<string, string>> = {
 describe('released migrations', () => {
   it('never change, because databases migrated earlier would have another schema', () => {
     const files = readdirSync(FOLDER).filter(name => /^\d{4}-/.test(name))
-    const hashes = files.map(name => [name, hashOf(readFileSync(new URL(name, FOLDER)))])
+    const hashes = files.map(name => [name, computeHash(readFileSync(new URL(name, FOLDER)))])
     assert.deepEqual(Object.fromEntries(hashes), RELEASED)
     assert.deepEqual(
       migrations.map(({ name }) => `${name}.ts`),
@@ -38,7 +38,7 @@ describe('released migrations', () => {
   })
 })
 
-function hashOf(content: Buffer): string {
+function computeHash(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 

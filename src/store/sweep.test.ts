@@ -201,7 +201,7 @@ describe('startSweeping', () => {
     const broken = {
       db: {
         deleteFrom: () => {
-          throw new Error('away')
+          throw new Error('unreachable')
         },
       },
     } as unknown as Store
@@ -214,6 +214,6 @@ describe('startSweeping', () => {
     })
     await twice
     await sweeping.stop()
-    assert.match(String(errors[0]), /away/)
+    assert.match(String(errors[0]), /unreachable/)
   })
 })

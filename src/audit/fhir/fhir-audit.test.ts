@@ -73,7 +73,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
     })
   })
 
-  it('names app, user and launch of a token that was valid before, and nobody for another token', async () => {
+  it('names app, user and launch of a token that was valid before, and none of another token', async () => {
     const last = async () => {
       const { client_id, subject, launch_id, patient_id, patients, reason } =
         (await newest()) ?? assert.fail()
@@ -148,13 +148,16 @@ describe('a change of the embedded FHIR server', () => {
     }
   }
   const create = { resourceType: 'Patient', active: true }
-  const entryOf = (method: string, url: string, resource?: object) => ({ resource, request: { method, url } })
+  const makeEntry = (method: string, url: string, resource?: object) => ({
+    resource,
+    request: { method, url },
+  })
 
   it('has the id of the created resource, alone and in Bundles', async () => {
     const { body } = await server.ask('POST Patient', create)
     assert.deepEqual(await lines(), [`POST Patient/${(body as { id: string }).id} 201`])
     for (const type of ['batch', 'transaction']) {
-      const entry = [entryOf('POST', 'Patient', create), entryOf('PUT', 'Patient?_id=by-query', create)]
+      const entry = [makeEntry('POST', 'Patient', create), makeEntry('PUT', 'Patient?_id=by-query', create)]
       const answer = await server.ask('POST ', { resourceType: 'Bundle', type, entry })
       const made = JSON.stringify(answer.body).match(/(?<="location":"[^"]*Patient\/)[^/"]+/g) ?? []
       assert.equal(made.length, 2, type)
@@ -171,7 +174,7 @@ describe('a change of the embedded FHIR server', () => {
     inFile("create trigger refuse before insert on audit_outbox begin select raise(abort, 'refused'); end")
     for (const line of ['POST Patient', 'PUT Patient/never'])
       assert.equal((await server.ask(line, { ...create, id: 'never' })).status, 500)
-    const entry = [entryOf('PUT', 'Patient/never', { ...create, id: 'never' })]
+    const entry = [makeEntry('PUT', 'Patient/never', { ...create, id: 'never' })]
     for (const type of ['batch', 'transaction'])
       assert.equal((await server.ask('POST ', { resourceType: 'Bundle', type, entry })).status, 500)
     inFile('drop trigger refuse')
@@ -200,19 +203,19 @@ describe('a change of the embedded FHIR server', () => {
     const makeRoom = fillDisk("insert on resource when new.id = 'full'")
     const before = (await lines()).length
     const ids = [...Array.from({ length: 600 }, (_, at) => `batch-${at}`), 'full', 'after']
-    const entry = ids.map(id => entryOf('PUT', `Patient/${id}`, { ...create, id }))
+    const entry = ids.map(id => makeEntry('PUT', `Patient/${id}`, { ...create, id }))
     const batch = { resourceType: 'Bundle', type: 'batch', entry }
     const answer = await server.ask('POST ', batch)
     assert.equal(answer.status, 200)
-    const told = (answer.body as { entry: { response: { status: string; outcome?: Outcome } }[] }).entry
-    const statuses = told.map(({ response }) => response.status.slice(0, 3))
+    const entries = (answer.body as { entry: { response: { status: string; outcome?: Outcome } }[] }).entry
+    const statuses = entries.map(({ response }) => response.status.slice(0, 3))
     const stored = statuses.indexOf('503')
     assert.ok(stored > 0 && stored <= 600, `${stored} were stored`)
     assert.deepEqual(
       statuses,
       ids.map((_, at) => (at < stored ? '201' : '503')),
     )
-    assert.equal(told.at(-1)?.response.outcome?.issue[0]?.code, 'transient')
+    assert.equal(entries.at(-1)?.response.outcome?.issue[0]?.code, 'transient')
     const full = { ...create, id: 'full' }
     assert.equal((await server.ask('PUT Patient/full', full)).status, 503)
     const transaction = { resourceType: 'Bundle', type: 'transaction', entry: entry.slice(-2) }
@@ -230,7 +233,7 @@ describe('a change of the embedded FHIR server', () => {
   it('succeeds if the records of a batch must wait, and they are stored later', async () => {
     // The announcement of the batch is stored; its records are refused as on a full disk.
     const makeRoom = fillDisk('delete on audit_outbox')
-    const entry = [entryOf('PUT', 'Patient/delayed', { ...create, id: 'delayed' })]
+    const entry = [makeEntry('PUT', 'Patient/delayed', { ...create, id: 'delayed' })]
     const answer = await server.ask('POST ', { resourceType: 'Bundle', type: 'batch', entry })
     assert.equal(answer.status, 200)
     await makeRoom()
@@ -265,7 +268,7 @@ describe('a change of the embedded FHIR server', () => {
 
 describe('a FHIR server whose audit store is unavailable', () => {
   const fail = () => Promise.reject(new DatabaseUnavailable('Cannot filter database'))
-  const away: Store = {
+  const unreachable: Store = {
     dialect: 'sqlite',
     append: fail,
     ping: fail,
@@ -278,12 +281,12 @@ describe('a FHIR server whose audit store is unavailable', () => {
   async function openAway(failure: 'refuse' | 'allow') {
     const audit = {
       ...fhirAudit({
-        auditor: createAuditor({ store: away, failure }),
-        store: away,
+        auditor: createAuditor({ store: unreachable, failure }),
+        store: unreachable,
         fhirBaseUrl: BASE,
       }),
     }
-    return openAudited(away, { audit })
+    return openAudited(unreachable, { audit })
   }
 
   it('returns and writes nothing, with 503 and an OperationOutcome', async () => {

@@ -46,18 +46,18 @@ describeAudited('an event', ({ ask, newest, recordsBy }) => {
   })
 
   it('names the patient of a written, moved or deleted resource, whatever the response', async () => {
-    const said = async (line: string, body?: unknown) => {
+    const readPatient = async (line: string, body?: unknown) => {
       assert.ok((await ask(line, body, 'launched')).status < 300, line)
       const kept = await newest()
       return kept?.patients ?? kept?.patient_id
     }
-    assert.equal(await said('POST Condition', condition('x', 'ashlar')), 'ashlar')
-    assert.equal(await said('PUT Condition/moved', condition('moved', 'ashlar')), 'ashlar')
-    assert.equal(await said('PUT Condition/moved', condition('moved', 'juniper')), ' juniper ashlar ')
-    assert.equal(await said('DELETE Condition/moved'), 'juniper')
+    assert.equal(await readPatient('POST Condition', condition('x', 'ashlar')), 'ashlar')
+    assert.equal(await readPatient('PUT Condition/moved', condition('moved', 'ashlar')), 'ashlar')
+    assert.equal(await readPatient('PUT Condition/moved', condition('moved', 'juniper')), ' juniper ashlar ')
+    assert.equal(await readPatient('DELETE Condition/moved'), 'juniper')
     await ask('PUT Condition/gone', condition('gone', 'ashlar'))
-    assert.equal(await said('DELETE Condition?_id=gone'), 'ashlar')
-    assert.equal(await said('GET Condition/gone/_history'), 'ashlar')
+    assert.equal(await readPatient('DELETE Condition?_id=gone'), 'ashlar')
+    assert.equal(await readPatient('GET Condition/gone/_history'), 'ashlar')
   })
 
   it('shows a patient no event about another one, and every event to callers with full access', async () => {

@@ -17,7 +17,7 @@ function kept(line: string): string {
   return formatRequest(interaction, address)
 }
 
-describe('requestText', () => {
+describe('formatRequest', () => {
   const cases: readonly (readonly [line: string, kept: string])[] = [
     ['GET /Patient/juniper', 'Patient/juniper'],
     ['GET /Patient/juniper/_history/3', 'Patient/juniper/_history/3'],

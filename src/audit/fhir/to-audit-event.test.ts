@@ -89,16 +89,16 @@ const INTERACTIONS = [
   'misunderstood',
 ]
 
-describe('auditEventOf', () => {
+describe('toAuditEvent', () => {
   for (const interaction of INTERACTIONS) {
-    it(`makes a valid AuditEvent of ${interaction}`, () => {
+    it(`converts ${interaction} to a valid AuditEvent`, () => {
       assert.deepEqual(validate(toAuditEvent({ ...full, interaction })), [])
       assert.deepEqual(validate(toAuditEvent({ ...bare, interaction, allowed: false, status: 401 })), [])
       assert.deepEqual(validate(toAuditEvent({ ...bare, interaction, repeats: 7 })), [])
     })
   }
   for (const kind of KINDS) {
-    it(`makes a valid AuditEvent of ${kind}`, () => {
+    it(`converts ${kind} to a valid AuditEvent`, () => {
       assert.deepEqual(validate(toAuditEvent({ ...full, kind })), [])
       assert.deepEqual(validate(toAuditEvent({ ...bare, kind })), [])
       assert.deepEqual(validate(toAuditEvent({ ...full, kind, client_id: null, reason: 'Why' })), [])
@@ -186,7 +186,7 @@ describe('auditEventOf', () => {
   })
 })
 
-describe('actionOf', () => {
+describe('findAction', () => {
   const actions = {
     create: 'C',
     read: 'R',
@@ -202,7 +202,7 @@ describe('actionOf', () => {
   it('is execute for a login', () => assert.equal(findAction('login', null), 'E'))
 })
 
-describe('typeOf', () => {
+describe('findEventType', () => {
   it('uses the DICOM code for a login', () => {
     const [type, subtype] = findEventType('login', null)
     assert.deepEqual([type.code, subtype.code], ['110114', '110122'])

@@ -30,7 +30,7 @@ describe('sallyport check upstream', () => {
     assert.equal((await app.inject('/r4/Patient?_summary=count')).json().total, 0)
   })
 
-  it('tries no writes unless it is told to', async () => {
+  it('tries no writes without --write', async () => {
     const { exitCode, stdout } = await run(['--url', url])
     assert.equal(exitCode, 0)
     assert.match(stdout, /\nunknown +If-Match on PUT +needs --write\n/)

@@ -176,9 +176,9 @@ describe('sallyport data import', () => {
     } finally {
       await app.close()
     }
-    const away = await run('--to', url, 'sample.ndjson')
-    assert.equal(away.exitCode, 1)
-    assert.match(away.stderr, /^Cannot send to http.*: ECONNREFUSED\n$/)
+    const unreachable = await run('--to', url, 'sample.ndjson')
+    assert.equal(unreachable.exitCode, 1)
+    assert.match(unreachable.stderr, /^Cannot send to http.*: ECONNREFUSED\n$/)
     // fetch blocks this port; its error has no code.
     const banned = await run('--to', 'http://localhost:1/r4', 'sample.ndjson')
     assert.equal(banned.stderr, 'Cannot send to http://localhost:1/r4: bad port\n')

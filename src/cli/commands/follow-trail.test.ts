@@ -7,7 +7,7 @@ import { followTrail } from './audit.ts'
 const login = (at: number): AuditRecord => ({ at, server: 'auth', kind: 'login', allowed: true, status: 302 })
 
 eachDatabase((_name, open) => {
-  describe('follower', () => {
+  describe('followTrail', () => {
     it('continues after the last printed record and includes late records', async () => {
       const store = await open()
       const { record } = createAuditor({ store })

@@ -16,7 +16,7 @@ const nothing = {
 
 const place = (line: number) => `a.ndjson:${line}`
 
-describe('reportText', () => {
+describe('formatReport', () => {
   it('aligns the numbers', () => {
     assert.equal(
       formatReport({ ...nothing, files: 2, created: 12_345, unchanged: 7 }, 0, 2345),

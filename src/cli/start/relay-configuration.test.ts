@@ -14,10 +14,10 @@ function relayed(answers: (() => Response)[]) {
   const warned: string[] = []
   const configuration = relayConfiguration({
     url: URL,
-    fetch: async asked => {
-      assert.equal(asked, URL)
+    fetch: async url => {
+      assert.equal(url, URL)
       const answer = answers.shift()
-      if (!answer) throw new Error('away')
+      if (!answer) throw new Error('unreachable')
       return answer()
     },
     clock: () => now,
@@ -26,7 +26,7 @@ function relayed(answers: (() => Response)[]) {
   return { configuration, warned, later: (ms: number) => (now += ms) }
 }
 
-describe('relayedConfiguration', () => {
+describe('relayConfiguration', () => {
   it("relays the identity provider's configuration, refreshes it, and keeps the old one while the provider is unreachable", async () => {
     const second = { ...FIRST, capabilities: ['y'] }
     const { configuration, later, warned } = relayed([

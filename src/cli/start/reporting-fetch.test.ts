@@ -7,7 +7,7 @@ const untrusted = new TypeError('fetch failed', {
   cause: Object.assign(new Error('unable to verify'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }),
 })
 
-describe('tellingFetch', () => {
+describe('createReportingFetch', () => {
   it('logs once why a server is unreachable, and when it recovers, without the path or query', async () => {
     const lines: string[] = []
     const logger = createLogger({ destination: { write: line => lines.push(line) } })
@@ -23,12 +23,12 @@ describe('tellingFetch', () => {
     await assert.rejects(ask)
     assert.equal((await ask()).status, 200)
     assert.equal((await ask()).status, 200)
-    const told = lines.map(line => {
+    const entries = lines.map(line => {
       const { msg, origin, reason } = JSON.parse(line)
       return [origin, reason, msg]
     })
     const origin = 'https://auth.example'
-    assert.deepEqual(told, [
+    assert.deepEqual(entries, [
       [
         origin,
         'UNABLE_TO_VERIFY_LEAF_SIGNATURE',

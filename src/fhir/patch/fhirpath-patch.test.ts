@@ -21,7 +21,7 @@ function operation({ type, path, name, value, index, source, destination }: Part
   return { name: 'operation', part }
 }
 
-const patchOf = (...operations: readonly Parts[]) => ({
+const makePatch = (...operations: readonly Parts[]) => ({
   resourceType: 'Parameters',
   parameter: operations.map(operation),
 })
@@ -143,12 +143,12 @@ describe('applyPatch with a FHIRPath Patch', () => {
   for (const [name, [before, step, after]] of Object.entries(WORKS))
     it(name, () => {
       const kept = structuredClone(before)
-      assert.deepEqual(applyPatch(before, patchOf(step)), { value: after })
+      assert.deepEqual(applyPatch(before, makePatch(step)), { value: after })
       assert.deepEqual(before, kept, 'the resource is left as it was')
     })
 
   it('applies operations one after the other', () => {
-    const patch = patchOf(
+    const patch = makePatch(
       { type: 'add', path: 'Patient', name: 'name', value: { valueHumanName: { use: 'old' } } },
       { type: 'add', path: "Patient.name.where(use='old')", name: 'family', value: { valueString: 'Z' } },
       { type: 'delete', path: "Patient.name.where(family='Z').use" },
@@ -195,7 +195,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
   }
   for (const [name, [step, failure]] of Object.entries(FAILS))
     it(`refuses ${name}`, () => {
-      const patched = applyPatch(patient({ gender: 'male', name: names }), patchOf(step))
+      const patched = applyPatch(patient({ gender: 'male', name: names }), makePatch(step))
       assert('failure' in patched)
       assert.match(patched.failure, failure)
       assert.equal(patched.malformed, false)
@@ -223,7 +223,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
   ]
   for (const step of UNREADABLE)
     it(`cannot read ${JSON.stringify(step).slice(0, 80)}`, () => {
-      const patched = applyPatch(patient(), patchOf(step))
+      const patched = applyPatch(patient(), makePatch(step))
       assert('failure' in patched)
       assert.equal(patched.malformed, true)
     })
@@ -231,7 +231,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
   it('accepts operations up to the limit', () => {
     const step = { type: 'delete', path: 'Patient.gender' }
     const many = (count: number) =>
-      applyPatch(patient(), patchOf(...Array.from({ length: count }, () => step)))
+      applyPatch(patient(), makePatch(...Array.from({ length: count }, () => step)))
     assert('value' in many(PATCH_OPERATIONS))
     assert.deepEqual(many(PATCH_OPERATIONS + 1), {
       failure: `it has more than ${PATCH_OPERATIONS} operations`,
@@ -243,7 +243,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     const identifier = Array.from({ length: 500 }, (_, at) => ({ value: `${at}` }))
     const path = "Patient.identifier.where(value = 'none')"
     const steps = Array.from({ length: PATCH_OPERATIONS }, () => ({ type: 'delete', path }))
-    assert.deepEqual(applyPatch(patient({ identifier }), patchOf(...steps)), {
+    assert.deepEqual(applyPatch(patient({ identifier }), makePatch(...steps)), {
       failure: `it visits more than ${PATCH_ELEMENTS} elements`,
       malformed: false,
     })
@@ -252,7 +252,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
   it('compares decimals by their value', () => {
     const before = parseExact('{"resourceType":"Observation","component":[{"valueQuantity":{"value":1.50}}]}')
     const path = 'Observation.component.where(value.value = 1.5)'
-    const after = applyPatch(before, patchOf({ type: 'delete', path }))
+    const after = applyPatch(before, makePatch({ type: 'delete', path }))
     assert.deepEqual(after, { value: { resourceType: 'Observation' } })
   })
 
@@ -262,7 +262,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
       { type: 'add', path: 'Patient', name: 'NUMBER', value: { valueString: 'x' } },
       { type: 'add', path: 'Patient', name: 'contact', value },
     ]) {
-      const patch = parseExact(JSON.stringify(patchOf(step)).replaceAll('"NUMBER"', '1.50'))
+      const patch = parseExact(JSON.stringify(makePatch(step)).replaceAll('"NUMBER"', '1.50'))
       assert.match(JSON.stringify(applyPatch(patient(), patch)), /"operation 0 has no (name|value)/)
     }
   })
@@ -271,12 +271,12 @@ describe('applyPatch with a FHIRPath Patch', () => {
     let deep: object = { url: 'x', valueString: 'x' }
     for (let depth = 0; depth < 200; depth++) deep = { url: 'x', extension: [deep] }
     const step = { type: 'add', path: 'Patient', name: 'extension', value: { valueExtension: deep } }
-    assert.match(JSON.stringify(applyPatch(patient(), patchOf(step))), /nested over 100 levels deep/)
+    assert.match(JSON.stringify(applyPatch(patient(), makePatch(step))), /nested over 100 levels deep/)
   })
 })
 
 describe('readsStored of a FHIRPath Patch', () => {
-  const reads = (step: Parts) => readsStored(patchOf(step))
+  const reads = (step: Parts) => readsStored(makePatch(step))
 
   it('is true for conditions and moves only', () => {
     assert(reads({ type: 'delete', path: "Patient.name.where(use='a')" }))

@@ -8,7 +8,7 @@ import { indexResource } from './index-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
 
-/** The entries of one parameter, without what all of them say. */
+/** Returns the entries of one parameter without their common fields. */
 function entries(resource: Resource, parameter: string): readonly Record<string, unknown>[] {
   return indexResource(resource, base)
     .filter(it => it.parameter === parameter)

@@ -326,7 +326,7 @@ describe('couldMatch', () => {
   })
 })
 
-/** A search that the entry answers. */
+/** Returns a search that the index entry matches. */
 function searchFor(entry: IndexEntry): readonly [modifier: string, value: string] {
   switch (entry.kind) {
     case 'token':

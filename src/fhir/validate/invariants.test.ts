@@ -259,7 +259,7 @@ describe('invariants', () => {
     for (const type of Object.keys(definitions.structures)) getPlan(type)
   })
 
-  it('report recommendations only if asked', () => {
+  it('report recommendations only on request', () => {
     const patient = { resourceType: 'Patient', active: true }
     assert.deepEqual(validate(patient), [])
     assert.deepEqual(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { primitives } from './primitives.ts'
 
-/** For each type: what it takes, and what it does not. */
+/** For each type its valid and its invalid values. */
 const table: Readonly<
   Record<string, { readonly good: readonly unknown[]; readonly bad: readonly unknown[] }>
 > = {
@@ -61,7 +61,7 @@ const table: Readonly<
 }
 
 describe('primitives', () => {
-  it('are all those of R4', () => {
+  it('include all primitive types of R4', () => {
     assert.deepEqual([...primitives.keys()].toSorted(), Object.keys(table).toSorted())
   })
 

@@ -8,7 +8,7 @@ import { validate } from './validate.ts'
 
 const found = (resource: unknown) => validate(resource).map(it => `${it.path} ${it.code}`)
 
-/** What HL7 published in spite of its own rules: empty narratives, missing values, references to a wrong type. */
+/** The published examples that break the rules of R4: empty narratives, missing values, references to a wrong type. */
 const published: readonly string[] = [
   'ActivityDefinition-blood-tubes-supply.json',
   'ActivityDefinition-heart-valve-replacement.json',
@@ -33,7 +33,7 @@ describe('validate', () => {
     }
   })
 
-  it('accepts the examples of R4, but those that break its rules', () => {
+  it('accepts the examples of R4, except those that break its rules', () => {
     const definitions = /^(StructureDefinition|ValueSet|CodeSystem|SearchParameter|Bundle-(dataelements|v2))/
     const files = publishedFiles().filter(it => !definitions.test(it))
     assert.ok(files.length > 800)
@@ -81,7 +81,7 @@ describe('validate', () => {
   })
 })
 
-describe('validate of the whole', () => {
+describe('validate of a whole resource', () => {
   it('refuses values that are not resources', () => {
     for (const value of [null, undefined, 7, 'x', [], [{ resourceType: 'Patient' }]]) {
       assert.deepEqual(found(value), ['Resource structure'], JSON.stringify(value))

@@ -15,14 +15,14 @@ const makeEntry = (line: string, resource?: object, fullUrl?: unknown) => {
 const condition = (subject: string, more: object = {}) =>
   makeEntry('POST Condition', { resourceType: 'Condition', subject: { reference: subject }, ...more })
 
-describe('readEntries, of a transaction', () => {
+describe('readEntries with a transaction', () => {
   const check = (...entries: object[]) => {
     const grant = makeGrant({ scope: 'patient/*.cruds', patient: '1' })
     return checkRequest({ kind: 'bundle' }, makeBundle('transaction', ...entries), grant, policy).allowed
   }
   const newPatient = (fullUrl: string) => makeEntry('POST Patient', { resourceType: 'Patient' }, fullUrl)
 
-  it('takes a reference to a new Patient for one to another patient, whatever its fullUrl says', () => {
+  it('reads a reference to a new Patient as one to another patient, whatever its fullUrl is', () => {
     for (const fullUrl of [URN, 'Patient/1', `${fhirBaseUrl}/Patient/1`, 'Practitioner/9']) {
       assert.equal(check(newPatient(fullUrl), condition(fullUrl)), false, fullUrl)
       const asserter = { asserter: { reference: fullUrl } }
@@ -30,7 +30,7 @@ describe('readEntries, of a transaction', () => {
     }
   })
 
-  it('takes a reference to an updated resource for one to its id', () => {
+  it('reads a reference to an updated resource as one to its id', () => {
     const own = makeEntry('PUT Patient/1', { resourceType: 'Patient', id: '1' }, URN)
     assert.equal(check(own, condition(URN)), true)
     assert.equal(check(own, condition('urn:uuid:22222222-2222-4222-8222-222222222222')), false)
@@ -40,7 +40,7 @@ describe('readEntries, of a transaction', () => {
     assert.equal(check(makeEntry('GET Patient/1', undefined, URN), condition(URN)), false)
   })
 
-  it('lets a resource refer to another new one that is not a Patient', () => {
+  it('permits a reference to another new resource that is not a Patient', () => {
     const encounter = makeEntry(
       'POST Encounter',
       { resourceType: 'Encounter', subject: { reference: 'Patient/1' } },
@@ -49,7 +49,7 @@ describe('readEntries, of a transaction', () => {
     assert.equal(check(encounter, condition('Patient/1', { encounter: { reference: URN } })), true)
   })
 
-  it('ignores a fullUrl that is no text', () => {
+  it('ignores a fullUrl that is not a string', () => {
     assert.equal(
       check(makeEntry('PUT Patient/1', { resourceType: 'Patient', id: '1' }, 5), condition(URN)),
       false,
@@ -57,7 +57,7 @@ describe('readEntries, of a transaction', () => {
   })
 })
 
-describe('readEntries, of a conditional reference', () => {
+describe('readEntries with a conditional reference', () => {
   const resolve = (scope: string, type = 'transaction', patient: string | undefined = '1') => {
     const grant = makeGrant({ scope, ...(patient !== undefined && { patient }) })
     const bundle = makeBundle(type, condition('Patient?identifier=x'))

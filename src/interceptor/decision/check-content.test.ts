@@ -8,7 +8,7 @@ const add = (path: unknown, value: unknown) => ({ op: 'add', path, value })
 
 const remove = (path: string) => ({ op: 'remove', path })
 
-describe('collectPatchedParts, of a JSON Patch', () => {
+describe('collectPatchedParts with a JSON Patch', () => {
   const cases: Readonly<Record<string, readonly [patch: readonly unknown[], parts: object]>> = {
     'a value at its path': [[add('/status', 'final')], { status: 'final' }],
     'a replaced value': [[{ op: 'replace', path: '/status', value: 'final' }], { status: 'final' }],
@@ -52,18 +52,18 @@ describe('collectPatchedParts, of a JSON Patch', () => {
   for (const [what, [patch, parts]] of Object.entries(cases))
     it(`collects ${what}`, () => assert.deepEqual(collect(...patch), parts))
 
-  it('makes a member of __proto__, not a prototype', () => {
+  it('reads __proto__ as a member, not as the prototype', () => {
     const parts = collect(add('/__proto__/a', 1), add('/__proto__/b', 2))
     assert.deepEqual(Object.entries(parts ?? {}), [['__proto__', { a: 1, b: 2 }]])
   })
 
-  it('is undefined for something else', () => {
+  it('returns undefined for a malformed patch', () => {
     for (const patch of [undefined, null, 'x', {}, [1], [add('/a', 1), null]])
       assert.equal(collectPatchedParts(patch, 'Observation'), undefined)
   })
 })
 
-describe('collectPatchedParts, of a FHIRPath Patch', () => {
+describe('collectPatchedParts with a FHIRPath Patch', () => {
   const operation = (type: string, path: string, more: readonly object[]) => ({
     name: 'operation',
     part: [{ name: 'type', valueCode: type }, { name: 'path', valueString: path }, ...more],
@@ -72,7 +72,7 @@ describe('collectPatchedParts, of a FHIRPath Patch', () => {
     collectPatchedParts({ resourceType: 'Parameters', parameter }, 'Observation')
   const value = { name: 'value', valueReference: { reference: 'Patient/2' } }
 
-  it('collects what it writes, and nothing of a path to the whole resource', () => {
+  it('collects the written values, and nothing for a path to the whole resource', () => {
     assert.deepEqual(collectAll(operation('replace', 'Observation.subject', [value])), {
       subject: { reference: 'Patient/2' },
     })

@@ -8,10 +8,10 @@ import { fhirBaseUrl } from '../testing/test-issuer.ts'
 const TYPES = ['Patient', 'Condition', 'Observation', 'Practitioner', 'Group', 'Questionnaire'] as const
 const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const
 
-interface Asked {
+interface RequestCase {
   readonly line: string
   readonly type: string
-  /** Every one is needed; `search` is the permission of the settings. */
+  /** All of these are required; `search` is the configured permission to search. */
   readonly needs: readonly ('c' | 'r' | 'u' | 'd' | 'search')[]
   readonly id?: string
   readonly compartment?: string
@@ -19,26 +19,28 @@ interface Asked {
 
 const type = fc.constantFrom(...TYPES)
 const id = fc.constantFrom('1', '2', 'p1')
-const asked: fc.Arbitrary<Asked> = fc.tuple(type, id, fc.nat(14)).map(([type, id, kind]): Asked => {
-  const forms: Asked[] = [
-    { line: `GET /${type}/${id}`, type, needs: ['r'], id },
-    { line: `HEAD /${type}/${id}`, type, needs: ['r'], id },
-    { line: `GET /${type}/${id}/_history`, type, needs: ['r'], id },
-    { line: `GET /${type}/${id}/_history/3`, type, needs: ['r'], id },
-    { line: `GET /${type}?_id=${id}`, type, needs: ['search'] },
-    { line: `POST /${type}/_search`, type, needs: ['search'] },
-    { line: `GET /${type}/_history`, type, needs: ['search'] },
-    { line: `GET /Patient/${id}/${type}`, type, needs: ['search'], compartment: id },
-    { line: `POST /${type}`, type, needs: ['c'] },
-    { line: `PUT /${type}/${id}`, type, needs: ['u'], id },
-    { line: `PATCH /${type}/${id}`, type, needs: ['u'], id },
-    { line: `DELETE /${type}/${id}`, type, needs: ['d'], id },
-    { line: `PUT /${type}?_id=${id}`, type, needs: ['u', 'search'] },
-    { line: `DELETE /${type}?_id=${id}`, type, needs: ['d', 'search'] },
-    { line: `PATCH /${type}?_id=${id}`, type, needs: ['u', 'search'] },
-  ]
-  return forms[kind] as Asked
-})
+const requestCase: fc.Arbitrary<RequestCase> = fc
+  .tuple(type, id, fc.nat(14))
+  .map(([type, id, kind]): RequestCase => {
+    const forms: RequestCase[] = [
+      { line: `GET /${type}/${id}`, type, needs: ['r'], id },
+      { line: `HEAD /${type}/${id}`, type, needs: ['r'], id },
+      { line: `GET /${type}/${id}/_history`, type, needs: ['r'], id },
+      { line: `GET /${type}/${id}/_history/3`, type, needs: ['r'], id },
+      { line: `GET /${type}?_id=${id}`, type, needs: ['search'] },
+      { line: `POST /${type}/_search`, type, needs: ['search'] },
+      { line: `GET /${type}/_history`, type, needs: ['search'] },
+      { line: `GET /Patient/${id}/${type}`, type, needs: ['search'], compartment: id },
+      { line: `POST /${type}`, type, needs: ['c'] },
+      { line: `PUT /${type}/${id}`, type, needs: ['u'], id },
+      { line: `PATCH /${type}/${id}`, type, needs: ['u'], id },
+      { line: `DELETE /${type}/${id}`, type, needs: ['d'], id },
+      { line: `PUT /${type}?_id=${id}`, type, needs: ['u', 'search'] },
+      { line: `DELETE /${type}?_id=${id}`, type, needs: ['d', 'search'] },
+      { line: `PATCH /${type}?_id=${id}`, type, needs: ['u', 'search'] },
+    ]
+    return forms[kind] as RequestCase
+  })
 
 const scope = fc
   .tuple(
@@ -86,34 +88,34 @@ const context = fc
   )
 
 /** The rules SCOPE, ROUTE, PATIENT and USER implemented a second time, without the code under test. */
-function naively(
-  { type, needs, id, compartment }: Asked,
+function decideNaively(
+  { type, needs, id, compartment }: RequestCase,
   { scope, patient, fhirUser, policy = {} }: Context,
 ): string {
   for (const need of needs) {
     const permission = need === 'search' ? (policy.searchPermission ?? 'r') : need
     let covered = false
-    let reached = need === 'r' && fhirUser === `${type}/${id}`
+    let granted = need === 'r' && fhirUser === `${type}/${id}`
     for (const text of scope.split(' ')) {
       const [level = '', rest = ''] = split(text, '/')
       const [name = '', tail = ''] = split(rest, '.')
       const [permissions = '', query] = split(tail, '?')
       if (
         !['patient', 'user', 'system'].includes(level) ||
-        !lettersOf(permissions, query).includes(permission)
+        !listPermissions(permissions, query).includes(permission)
       )
         continue
       if (query === '' || !(policy.contexts ?? []).includes(level as ScopeContext)) continue
       if (name !== '*' && name.toLowerCase() !== type.toLowerCase()) continue
       covered = true
       if (query !== undefined && !evaluable(query, type)) continue
-      if (level === 'system' || (level === 'user' && fhirUser?.startsWith('Practitioner/'))) reached = true
-      // A patient who is the user is no clinician, and reaches what is the own.
-      if (level === 'user' && fhirUser === 'Patient/2') reached ||= reaches(type, need, id, compartment, '2')
+      if (level === 'system' || (level === 'user' && fhirUser?.startsWith('Practitioner/'))) granted = true
+      // A user who is a patient is not a clinician, and may access only the own data.
+      if (level === 'user' && fhirUser === 'Patient/2') granted ||= isWithin(type, need, id, compartment, '2')
       if (level === 'patient' && patient !== undefined)
-        reached ||= reaches(type, need, id, compartment, patient)
+        granted ||= isWithin(type, need, id, compartment, patient)
     }
-    if (!reached) return covered ? 'not-within' : 'insufficient-scope'
+    if (!granted) return covered ? 'not-within' : 'insufficient-scope'
   }
   return 'allowed'
 }
@@ -123,7 +125,7 @@ function split(text: string, by: string): readonly [string, string?] {
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
 
-function lettersOf(text: string, query: string | undefined): string {
+function listPermissions(text: string, query: string | undefined): string {
   if (text === 'read') return query === undefined ? 'rs' : ''
   if (text === 'write') return query === undefined ? 'cud' : ''
   if (text === '*') return query === undefined ? 'cruds' : ''
@@ -138,7 +140,7 @@ function evaluable(query: string, type: string): boolean {
   return query.split('&').every(pair => known[pair.split('=')[0] ?? '']?.includes(type))
 }
 
-function reaches(
+function isWithin(
   type: string,
   need: string,
   id: string | undefined,
@@ -152,19 +154,19 @@ function reaches(
   return type !== 'Patient' || id === undefined || id === patient
 }
 
-function outcomeOf(line: string, context: Context): string {
+function decideOutcome(line: string, context: Context): string {
   const decision = decideRequest(line, context)
   return decision.allowed ? 'allowed' : decision.refusal.kind
 }
 
-describe('decide, over random scopes and requests', () => {
+describe('decide with random scopes and requests', () => {
   it('agrees with a second, naive implementation of the rules', () => {
     const tally: Record<string, number> = {}
     fc.assert(
-      fc.property(asked, context, (question, given) => {
-        const expected = naively(question, given)
+      fc.property(requestCase, context, (question, given) => {
+        const expected = decideNaively(question, given)
         tally[expected] = (tally[expected] ?? 0) + 1
-        assert.equal(outcomeOf(question.line, given), expected)
+        assert.equal(decideOutcome(question.line, given), expected)
       }),
       { numRuns: 20_000 },
     )
@@ -175,9 +177,9 @@ describe('decide, over random scopes and requests', () => {
 
   it('never allows less with an additional scope', () => {
     fc.assert(
-      fc.property(asked, context, scope, ({ line }, given, more) => {
-        if (outcomeOf(line, given) === 'allowed')
-          assert.equal(outcomeOf(line, { ...given, scope: `${given.scope} ${more}` }), 'allowed')
+      fc.property(requestCase, context, scope, ({ line }, given, more) => {
+        if (decideOutcome(line, given) === 'allowed')
+          assert.equal(decideOutcome(line, { ...given, scope: `${given.scope} ${more}` }), 'allowed')
       }),
       { numRuns: 5_000 },
     )

@@ -4,7 +4,7 @@ import { listGatewayOperations, parsePassedOperation, resourceTypes } from '../.
 import { refuse } from '../refuse.ts'
 import { type Context, decideRequest } from '../testing/decide-request.ts'
 
-function textOf(line: string, context: Context): string | undefined {
+function decideText(line: string, context: Context): string | undefined {
   const decision = decideRequest(line, context)
   return decision.allowed ? 'allowed' : refuse(decision.refusal).outcome.issue[0]?.details.text
 }
@@ -85,12 +85,12 @@ describe('decide', () => {
   }
   for (const [line, text] of Object.entries(TEXTS))
     it(`refuses ${line} without a scope with the specified text`, () => {
-      assert.equal(textOf(line, one('openid launch fhirUser')), `Insufficient scope for ${text}`)
+      assert.equal(decideText(line, one('openid launch fhirUser')), `Insufficient scope for ${text}`)
     })
 
   it('names the search permission that is set', () => {
     assert.equal(
-      textOf('POST /Condition/_search', { ...one('openid'), policy: { searchPermission: 's' } }),
+      decideText('POST /Condition/_search', { ...one('openid'), policy: { searchPermission: 's' } }),
       'Insufficient scope for POST on Condition. Required: patient/Condition.s or patient/*.rs',
     )
   })
@@ -133,7 +133,7 @@ describe('decide', () => {
       ['GET /Condition/1', { scope: 'user/*.cruds', patient: '1' }],
       ['GET /Observation', one('patient/Observation.rs?foo=bar')],
     ] as const) {
-      assert.equal(textOf(line, context), NOT_WITHIN, line)
+      assert.equal(decideText(line, context), NOT_WITHIN, line)
       const decision = decideRequest(line, context)
       assert(!decision.allowed)
       assert.deepEqual(refuse(decision.refusal).headers, {})
@@ -238,7 +238,7 @@ describe('decide', () => {
     }
   })
 
-  describe('of an operation that the site permits', () => {
+  describe('with an operation that the site permits', () => {
     const passed = ['$meta', 'Patient/$match:read', 'Patient/$merge'].map(it => parsePassedOperation(it))
     const policy = { operations: listGatewayOperations(passed.filter(it => it !== undefined)) }
     const decided = (line: string, scope: string, more: object = {}) => {
@@ -296,7 +296,7 @@ describe('decide', () => {
     ] as const) {
       const method = line.split(' ')[0]
       assert.equal(
-        textOf(line, { ...one(`patient/Condition.${letter}`), ...(letter === 'c' && { headers }) }),
+        decideText(line, { ...one(`patient/Condition.${letter}`), ...(letter === 'c' && { headers }) }),
         `Insufficient scope for ${method} on Condition. Required: patient/Condition.r or patient/*.rs`,
       )
       const both = one(`patient/Condition.${letter} patient/Condition.r`)
@@ -318,12 +318,12 @@ describe('decide', () => {
       const scope = line.includes('/Patient?') ? one('patient/Patient.rd') : own
       const method = line.split(' ')[0]
       assert.equal(
-        textOf(line, scope),
+        decideText(line, scope),
         `Insufficient scope for ${method} on ${type}. Required: patient/${type}.r or patient/*.rs`,
       )
       assert(decideRequest(line, one('patient/*.rd')).allowed, line)
     }
-    // One of the types that a link may lead to is enough: the server looks only into what is reached.
+    // One target type of the chain is enough: the server searches only types within the grant.
     assert(
       decideRequest('GET /Observation?subject.name=a', one('patient/Observation.rs patient/Patient.rs'))
         .allowed,
@@ -335,7 +335,7 @@ describe('decide', () => {
       ).allowed,
     )
     assert.equal(
-      textOf('GET /?_has:Observation:patient:code=a', one('patient/*.rs')),
+      decideText('GET /?_has:Observation:patient:code=a', one('patient/*.rs')),
       'Cannot follow a chain in a search of several types: search one type.',
     )
   })
@@ -354,7 +354,7 @@ describe('decide', () => {
     const chains = Array(300).fill('focus.focus.focus.identifier=x').join('&')
     for (const scope of ['patient/Observation.rs', 'patient/*.rs', 'system/*.rs'])
       assert.match(
-        textOf(`GET /Observation?${chains}&subject:Patient.name=x`, one(scope)) ?? '',
+        decideText(`GET /Observation?${chains}&subject:Patient.name=x`, one(scope)) ?? '',
         /2500 steps/,
       )
     const decision = decideRequest(`GET /Observation?${chains}`, one('system/*.rs'))
@@ -397,11 +397,11 @@ describe('decide', () => {
     assert(decision.allowed)
     assert.equal(decision.by, 'fhirUser')
     assert.match(
-      textOf('GET /Practitioner/p2', context) ?? '',
+      decideText('GET /Practitioner/p2', context) ?? '',
       /^Insufficient scope for GET on Practitioner\./,
     )
-    assert.match(textOf('GET /Practitioner?_id=p1', context) ?? '', /^Insufficient scope/)
-    assert.match(textOf('PUT /Practitioner/p1', context) ?? '', /^Insufficient scope/)
+    assert.match(decideText('GET /Practitioner?_id=p1', context) ?? '', /^Insufficient scope/)
+    assert.match(decideText('PUT /Practitioner/p1', context) ?? '', /^Insufficient scope/)
     const patient = decideRequest('GET /Patient/9', {
       scope: 'patient/Patient.rs',
       patient: '1',
@@ -443,9 +443,9 @@ describe('decide', () => {
   })
 
   it('distinguishes a scope that grants nothing from a missing scope, also for all types', () => {
-    assert.equal(textOf('GET /', { scope: 'patient/Condition.rs' }), NOT_WITHIN)
+    assert.equal(decideText('GET /', { scope: 'patient/Condition.rs' }), NOT_WITHIN)
     assert.match(
-      textOf('GET /', { scope: 'patient/Condition.c', patient: '1' }) ?? '',
+      decideText('GET /', { scope: 'patient/Condition.c', patient: '1' }) ?? '',
       /^Insufficient scope for GET on \*/,
     )
   })
@@ -470,16 +470,16 @@ describe('decide', () => {
 
   it('requires a system/ scope that names a type which changes how the server works', () => {
     const text = 'Insufficient scope for POST on SearchParameter. Required: system/SearchParameter.c'
-    assert.equal(textOf('POST /SearchParameter', one('system/*.cruds')), text)
-    assert.equal(textOf('POST /SearchParameter', one('system/SearchParameter.c')), 'allowed')
+    assert.equal(decideText('POST /SearchParameter', one('system/*.cruds')), text)
+    assert.equal(decideText('POST /SearchParameter', one('system/SearchParameter.c')), 'allowed')
   })
 
   it('accepts any of several limits of a user', () => {
     const rights = { userFilter: () => [{ patient: '1' }, { patient: '2' }] }
     const context: Context = { scope: 'user/*.rs', fhirUser: 'Practitioner/p1', policy: rights }
     for (const id of ['1', '2']) assert(decideRequest(`GET /Patient/${id}`, context).allowed)
-    assert.equal(textOf('GET /Patient/3', context), NOT_WITHIN)
-    assert.equal(textOf('GET /Patient/3/Condition', context), NOT_WITHIN)
+    assert.equal(decideText('GET /Patient/3', context), NOT_WITHIN)
+    assert.equal(decideText('GET /Patient/3/Condition', context), NOT_WITHIN)
   })
 
   it('permits metadata and the SMART configuration to everyone, without access to data', () => {

@@ -29,7 +29,7 @@ describe('the hint of a search within one patient', () => {
     )
   })
 
-  it('names nobody for the patient of the token, and for other types and parameters', () => {
+  it('names no patient for the patient of the token, and for other types and parameters', () => {
     for (const url of [
       '/Condition',
       '/Condition?patient=1',

@@ -61,7 +61,7 @@ describe('sendRefusal', () => {
       sendRefusal(response, { ...refuseOutsideGrant(), headers: { 'www-authenticate': 'Bearer' } })
     })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    const told = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
     server.close()
     const {
       date: _,
@@ -69,8 +69,8 @@ describe('sendRefusal', () => {
       'keep-alive': ___,
       'content-length': ____,
       ...headers
-    } = Object.fromEntries(told.headers)
-    assert.deepEqual([told.status, told.statusText], [403, 'Forbidden'])
+    } = Object.fromEntries(response.headers)
+    assert.deepEqual([response.status, response.statusText], [403, 'Forbidden'])
     assert.deepEqual(headers, {
       'access-control-allow-origin': 'kept',
       vary: 'kept',

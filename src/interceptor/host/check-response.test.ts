@@ -26,7 +26,7 @@ function verdict(interaction: Interaction, status: number, body: unknown, entrie
 
 const OUTSIDE = [false, 403, 'forbidden']
 
-describe('answerJudge', () => {
+describe('createResponseCheck', () => {
   it('is not needed if the grant covers everything that the response can contain', () => {
     assert.equal(createResponseCheck(search, [], fullAccess, fhirBaseUrl), undefined)
     const reads: Access = {
@@ -39,7 +39,7 @@ describe('answerJudge', () => {
     ] as const)
       assert.equal(createResponseCheck(interaction, [], reads, fhirBaseUrl), undefined, interaction.kind)
     for (const permission of ['r', 's']) {
-      const half: Access = { filterFor: (_, asked) => (asked === permission ? 'everything' : OWN) }
+      const half: Access = { filterFor: (_, requested) => (requested === permission ? 'everything' : OWN) }
       assert(createResponseCheck(search, [], half, fhirBaseUrl), permission)
     }
   })
@@ -85,10 +85,10 @@ describe('answerJudge', () => {
   })
 })
 
-/** Tells the permission that was asked for. */
+/** Reports the requested permission as an id. */
 const access: Access = { filterFor: (_, permission) => [{ id: permission }] }
 
-function interactionOf(line: string): Interaction {
+function parseLine(line: string): Interaction {
   const [method = '', url = ''] = line.split(' ')
   const [path = '', query = ''] = url.split('?')
   const interaction = parseInteraction({ method, path, query, headers: {} })
@@ -118,17 +118,17 @@ const SHOWN: Readonly<Record<string, string>> = {
   'DELETE /Condition?code=1': 'r one written',
 }
 
-describe('showsOf', () => {
+describe('chooseResponseRule', () => {
   for (const [line, expected] of Object.entries(SHOWN))
-    it(`tells what ${line} shows`, () => {
-      const { filter, many, written } = chooseResponseRule(interactionOf(line), access)
+    it(`chooses the rule for the response to ${line}`, () => {
+      const { filter, many, written } = chooseResponseRule(parseLine(line), access)
       const [limit] = filter('Condition')
       assert(typeof limit === 'object')
       assert.equal([limit.id, many ? 'many' : 'one', ...(written ? ['written'] : [])].join(' '), expected)
     })
 })
 
-describe('isShown', () => {
+describe('mayRelease', () => {
   const own = { filter: () => [{ patient: '1' }], written: false }
   const bundle = (entry: unknown) => ({ resourceType: 'Bundle', entry })
 

@@ -11,9 +11,9 @@ import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 const PATH = '/fhir/.well-known/smart-configuration'
 const DOCUMENT = { issuer: authUrl, token_endpoint: `${authUrl}/oauth2/token`, capabilities: ['launch-ehr'] }
 
-/** An auth server that tells a SMART configuration, or fails to, and counts how often it is asked. */
-class Told {
-  asked = 0
+/** An auth server that returns a SMART configuration or fails, and counts the requests for it. */
+class ConfigurationServer {
+  requests = 0
   init: RequestInit | undefined
   now = 0
   readonly errors: unknown[] = []
@@ -23,7 +23,7 @@ class Told {
     onError: (error: unknown) => this.errors.push(error),
     fetch: async (url: string, init: RequestInit) => {
       if (url !== `${authUrl}/.well-known/smart-configuration`) return auth.fetch(url)
-      this.asked += 1
+      this.requests += 1
       this.init = init
       return this.answer()
     },
@@ -37,7 +37,7 @@ for (const [name, start] of Object.entries(leakyHosts))
 
     it('is the auth server’s, public, readable by other origins, and never the host’s', async () => {
       host.respondWith({ issuer: 'of the host' })
-      const { url } = await host.run(new Told().options)
+      const { url } = await host.run(new ConfigurationServer().options)
       const response = await fetch(`${url}${PATH}`)
       assert.equal(response.status, 200)
       assert.match(response.headers.get('content-type') ?? '', /^application\/json/)
@@ -50,40 +50,43 @@ for (const [name, start] of Object.entries(leakyHosts))
     })
 
     it('is fetched as JSON, without following redirects', async () => {
-      const told = new Told()
-      const { url } = await host.run(told.options)
+      const server = new ConfigurationServer()
+      const { url } = await host.run(server.options)
       await fetch(`${url}${PATH}`)
-      assert.deepEqual([told.init?.redirect, told.init?.headers], ['error', { accept: 'application/json' }])
+      assert.deepEqual(
+        [server.init?.redirect, server.init?.headers],
+        ['error', { accept: 'application/json' }],
+      )
     })
 
     it('is fetched once in five minutes, and stays in use while the auth server is unreachable', async () => {
-      const told = new Told()
-      const { url } = await host.run(told.options)
+      const server = new ConfigurationServer()
+      const { url } = await host.run(server.options)
       const statuses = await Promise.all([1, 2, 3].map(async () => (await fetch(`${url}${PATH}`)).status))
-      assert.deepEqual([statuses, told.asked], [[200, 200, 200], 1])
-      told.now += 300_000
-      told.answer = () => Response.error()
-      assert.deepEqual([(await fetch(`${url}${PATH}`)).status, told.asked], [200, 2])
-      assert.deepEqual([(await fetch(`${url}${PATH}`)).status, told.asked], [200, 2])
+      assert.deepEqual([statuses, server.requests], [[200, 200, 200], 1])
+      server.now += 300_000
+      server.answer = () => Response.error()
+      assert.deepEqual([(await fetch(`${url}${PATH}`)).status, server.requests], [200, 2])
+      assert.deepEqual([(await fetch(`${url}${PATH}`)).status, server.requests], [200, 2])
     })
 
     it('is a 503 until the auth server is reachable, with a limited number of attempts', async () => {
-      const told = new Told()
-      told.answer = () => {
+      const server = new ConfigurationServer()
+      server.answer = () => {
         throw new TypeError('fetch failed')
       }
-      const { url } = await host.run(told.options)
-      for (const asked of [1, 1]) {
+      const { url } = await host.run(server.options)
+      for (const requests of [1, 1]) {
         const response = await fetch(`${url}${PATH}`)
         assert.deepEqual(
-          [response.status, response.headers.get('retry-after'), told.asked],
-          [503, '2', asked],
+          [response.status, response.headers.get('retry-after'), server.requests],
+          [503, '2', requests],
         )
         assert.equal((await response.json()).issue[0].code, 'transient')
       }
-      assert.equal(told.errors.length, 1)
-      told.now += 2_000
-      told.answer = () => Response.json(DOCUMENT)
+      assert.equal(server.errors.length, 1)
+      server.now += 2_000
+      server.answer = () => Response.json(DOCUMENT)
       assert.equal((await fetch(`${url}${PATH}`)).status, 200)
     })
 
@@ -95,35 +98,35 @@ for (const [name, start] of Object.entries(leakyHosts))
         () => new Response('<html>'),
         () => Response.json(DOCUMENT, { status: 404 }),
       ]) {
-        const told = new Told()
-        told.answer = answer
-        const { url } = await host.run(told.options)
-        assert.deepEqual([(await fetch(`${url}${PATH}`)).status, told.errors.length], [503, 1])
+        const server = new ConfigurationServer()
+        server.answer = answer
+        const { url } = await host.run(server.options)
+        assert.deepEqual([(await fetch(`${url}${PATH}`)).status, server.errors.length], [503, 1])
       }
     })
 
     it('is the given document, without a fetch', async () => {
-      const told = new Told()
+      const server = new ConfigurationServer()
       const { url } = await host.run({
-        ...told.options,
+        ...server.options,
         smartConfiguration: { issuer: 'https://idp.example' },
       })
       assert.deepEqual(await (await fetch(`${url}${PATH}`)).json(), { issuer: 'https://idp.example' })
-      assert.equal(told.asked, 0)
+      assert.equal(server.requests, 0)
     })
 
     it('is left to a host that serves it', async () => {
       host.respondWith({ issuer: 'of the host' })
-      const told = new Told()
-      const { url } = await host.run({ ...told.options, smartConfiguration: 'host' })
+      const server = new ConfigurationServer()
+      const { url } = await host.run({ ...server.options, smartConfiguration: 'host' })
       assert.deepEqual(await (await fetch(`${url}${PATH}`)).json(), { issuer: 'of the host' })
-      assert.equal(told.asked, 0)
+      assert.equal(server.requests, 0)
     })
   })
 
 describe('the SMART configuration of an express app with CORS rules', () => {
   it('keeps the rules', async () => {
-    const { options } = new Told()
+    const { options } = new ConfigurationServer()
     const interceptor = expressInterceptor({ authUrl, fhirBaseUrl, ...options })
     const app = express()
     app.use('/fhir', (_request, response, next) => {
@@ -147,7 +150,7 @@ describe('the SMART configuration of a fastify instance with a prefix', () => {
     app.addHook('onRequest', async (_request, reply) => {
       reply.header('access-control-allow-origin', 'https://app.example')
     })
-    const { options } = new Told()
+    const { options } = new ConfigurationServer()
     await app.register(
       async fhir => fhir.register(fastifyInterceptor({ authUrl, fhirBaseUrl, ...options })),
       { prefix: '/fhir' },

@@ -8,7 +8,7 @@ import { checkHostRules, findConditionalTypes } from './host-rules.ts'
 const OWN: AccessFilter = [{ patient: '1' }]
 const panel = { patients: new Set(['1']), organizations: [], careTeams: [] }
 
-/** All is reached but what is named: `s` for all types, `Patient` for all permissions. */
+/** Full access except for the named limits: `s` for all types, `Patient` for all permissions. */
 function without(...limited: readonly string[]): Access {
   return {
     filterFor: (type, permission) =>
@@ -24,7 +24,7 @@ function isRefused(line: string, access: Access, headers: Record<string, string>
   return checkHostRules(interaction, access, fhirBaseUrl) !== undefined
 }
 
-describe('hostRefusal', () => {
+describe('checkHostRules', () => {
   it('permits everything with access to all data', () => {
     for (const line of [
       'GET /Condition?foo=1',
@@ -99,7 +99,7 @@ describe('hostRefusal', () => {
   })
 })
 
-describe('conditionalTypes', () => {
+describe('findConditionalTypes', () => {
   it('finds the types of conditional references, and no others', () => {
     assert.deepEqual(findConditionalTypes({ subject: { reference: 'Patient?name=x' } }), ['Patient'])
     assert.deepEqual(findConditionalTypes([{ a: [{ reference: { reference: 'Group?x=1' } }] }]), ['Group'])

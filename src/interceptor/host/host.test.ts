@@ -6,8 +6,12 @@ import { expressInterceptor, getAuthorization } from '../index.ts'
 import { auth, leakyHosts, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
 import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 
-/** `fetch` does not let a page set the headers of a preflight. */
-function statusOf(url: string, method: string, headers: Record<string, string>): Promise<number | undefined> {
+/** `fetch` cannot set the headers of a preflight. */
+function fetchStatus(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+): Promise<number | undefined> {
   return new Promise(resolve => {
     httpRequest(`${url}/fhir/Patient`, { method, headers }, response =>
       resolve(response.resume().statusCode),
@@ -56,7 +60,7 @@ for (const [name, start] of Object.entries(leakyHosts))
         200,
       )
       assert.equal((await fetch(`${host.running.url}/fhir/Patient`, { method: 'OPTIONS' })).status, 401)
-      // What looks like a preflight and is none has no token.
+      // An incomplete preflight is a request without a token.
       const { origin, ...method } = headers
       for (const [verb, part] of [
         ['OPTIONS', { origin }],
@@ -64,7 +68,7 @@ for (const [name, start] of Object.entries(leakyHosts))
         ['GET', headers],
         ['GET', method],
       ] as const)
-        assert.equal(await statusOf(host.running.url, verb, part), 401)
+        assert.equal(await fetchStatus(host.running.url, verb, part), 401)
     })
 
     it('refuses paths that it cannot read', async () => {
@@ -90,10 +94,10 @@ for (const [name, start] of Object.entries(leakyHosts))
 
     it('leaves the access filters to a host that applies them', async () => {
       const applying = await host.run({ appliesAccess: true })
-      let told: unknown
+      let received: unknown
       host.handler = (request, response) => {
         const smart = getAuthorization(request)
-        told = [
+        received = [
           smart?.grant.patient,
           smart?.interaction.kind,
           smart?.decision.access.filterFor('Condition', 's'),
@@ -101,7 +105,7 @@ for (const [name, start] of Object.entries(leakyHosts))
         response.end('{}')
       }
       assert.equal((await host.send('GET /Condition', undefined, undefined, applying)).status, 200)
-      assert.deepEqual(told, ['1', 'search-type', [{ patient: '1' }]])
+      assert.deepEqual(received, ['1', 'search-type', [{ patient: '1' }]])
       assert.match(
         (await host.send('GET /Condition', 'patient/Patient.rs', undefined, applying)).why,
         /^Insufficient scope/,
@@ -116,7 +120,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       const errors: unknown[] = []
       const broken = await host.run({
         onError: error => errors.push(error),
-        stored: () => Promise.reject(new Error('store away')),
+        stored: () => Promise.reject(new Error('store unreachable')),
       })
       host.respondWith('')
       assert.equal((await host.send('DELETE /Condition/own', undefined, undefined, broken)).status, 500)

@@ -43,8 +43,8 @@ for (const [name, start] of Object.entries(leakyHosts))
         [200, makeBundle(makeCondition('1'))],
       ] as const) {
         host.respondWith(body, status, { 'x-secret': 'version 7' })
-        const { status: told, text, headers } = await host.send('GET /Condition/1')
-        seen.add(JSON.stringify([told, text, headers.get('etag'), headers.get('x-secret')]))
+        const { status: sent, text, headers } = await host.send('GET /Condition/1')
+        seen.add(JSON.stringify([sent, text, headers.get('etag'), headers.get('x-secret')]))
       }
       assert.equal(seen.size, 1)
       assert.match([...seen].join(), /^\[403,.*Not within the granted patient, user or filter\./)
@@ -122,10 +122,10 @@ for (const [name, start] of Object.entries(leakyHosts))
       ]
       for (const way of WAYS) {
         host.handler = way
-        const told = await host.send('GET /Condition/1')
-        assert.deepEqual([told.status, told.text], [200, text])
-        assert.deepEqual([told.headers.get('x-a'), told.headers.get('x-b')], ['1', '2'])
-        assert.equal(told.headers.has('x-c'), false)
+        const response = await host.send('GET /Condition/1')
+        assert.deepEqual([response.status, response.text], [200, text])
+        assert.deepEqual([response.headers.get('x-a'), response.headers.get('x-b')], ['1', '2'])
+        assert.equal(response.headers.has('x-c'), false)
       }
       assert.equal(called, 1)
     })
@@ -143,7 +143,7 @@ for (const [name, start] of Object.entries(leakyHosts))
     })
   })
 
-describe('holdAnswer', () => {
+describe('holdResponse', () => {
   it('refuses if the check itself fails', async () => {
     const server = createServer((_request, response) => {
       holdResponse(response, () => {
@@ -153,9 +153,9 @@ describe('holdAnswer', () => {
     })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
-    const told = await fetch(`http://127.0.0.1:${port}/`)
-    assert.equal(told.status, 500)
-    assert.match(await told.text(), /could not be checked, so it was refused/)
+    const response = await fetch(`http://127.0.0.1:${port}/`)
+    assert.equal(response.status, 500)
+    assert.match(await response.text(), /could not be checked, so it was refused/)
     server.close()
   })
 })

@@ -48,30 +48,36 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await put('own', '2')).why, NOT_WITHIN)
       assert.equal((await host.send('DELETE /Condition/other')).why, NOT_WITHIN)
       assert.equal((await host.send('DELETE /Condition/absent')).why, NOT_WITHIN)
-      const untold = await host.run()
-      assert.equal((await put('own', '1', untold)).why, NOT_WITHIN)
-      assert.equal((await host.send('DELETE /Condition/own', undefined, undefined, untold)).why, NOT_WITHIN)
+      const withoutStored = await host.run()
+      assert.equal((await put('own', '1', withoutStored)).why, NOT_WITHIN)
+      assert.equal(
+        (await host.send('DELETE /Condition/own', undefined, undefined, withoutStored)).why,
+        NOT_WITHIN,
+      )
       assert.equal(host.requests, 0)
-      assert.equal((await host.send('DELETE /Condition/own', 'system/*.d', undefined, untold)).status, 200)
+      assert.equal(
+        (await host.send('DELETE /Condition/own', 'system/*.d', undefined, withoutStored)).status,
+        200,
+      )
     })
 
     it('checks the current version before an old one, unless the setting says otherwise', async () => {
       host.store.set('Condition/own', { ...makeCondition('1'), id: 'own' })
       host.store.set('Condition/moved', { ...makeCondition('2'), id: 'moved' })
       const lines = ['_history', '_history/1']
-      const untold = await host.run()
+      const withoutStored = await host.run()
       const old = await host.run({ versionAccess: 'version' })
       for (const line of lines) {
         host.respondWith(line === '_history' ? makeBundle(makeCondition('1')) : makeCondition('1'))
         assert.equal((await host.send(`GET /Condition/own/${line}`)).status, 200)
         assert.equal((await host.send(`GET /Condition/moved/${line}`)).why, NOT_WITHIN)
         assert.equal((await host.send(`GET /Condition/absent/${line}`)).why, NOT_WITHIN)
-        const asked = (on: typeof untold) =>
+        const readOld = (on: typeof withoutStored) =>
           host.send(`GET /Condition/moved/${line}`, undefined, undefined, on)
-        assert.equal((await asked(untold)).why, NOT_WITHIN)
-        assert.equal((await asked(old)).status, 200)
+        assert.equal((await readOld(withoutStored)).why, NOT_WITHIN)
+        assert.equal((await readOld(old)).status, 200)
         assert.equal(
-          (await host.send(`GET /Condition/moved/${line}`, 'system/*.rs', undefined, untold)).status,
+          (await host.send(`GET /Condition/moved/${line}`, 'system/*.rs', undefined, withoutStored)).status,
           200,
         )
       }

@@ -35,7 +35,7 @@ const OPTIONS: HostOptions = {
   clock: auth.clock,
 }
 
-/** A host that answers what a test says, counts how often it is asked, and is asked with tokens for patient 1. */
+/** A host that sends the response of the test and counts requests. Requests have tokens for patient 1. */
 export class TestHost {
   requests = 0
   handler: Handler = (_request, response) => response.end()
@@ -47,10 +47,10 @@ export class TestHost {
     this.#start = start
   }
 
-  /** The one that tells what is stored. */
+  /** The host that provides stored content. */
   get running(): RunningHost {
     const [first] = this.#hosts
-    if (!first) throw new Error('Cannot ask host: it has not begun')
+    if (!first) throw new Error('Cannot send request: the host has not started')
     return first
   }
 
@@ -71,7 +71,7 @@ export class TestHost {
     await Promise.all(this.#hosts.map(host => host.close()))
   }
 
-  /** The host answers with this, whatever it is asked. */
+  /** Makes the host send this response to every request. */
   respondWith(body: unknown, status = 200, headers: Record<string, string> = {}): void {
     this.handler = (_request, response) => {
       response.writeHead(status, { 'content-type': 'application/fhir+json', etag: 'W/"1"', ...headers })

@@ -74,7 +74,7 @@ describe('checkClaims', () => {
   })
 })
 
-describe('withoutSlash', () => {
+describe('removeTrailingSlash', () => {
   it('removes one slash from the end', () => {
     assert.deepEqual(['http://a/b/', 'http://a/b', '/'].map(removeTrailingSlash), [
       'http://a/b',
@@ -84,7 +84,7 @@ describe('withoutSlash', () => {
   })
 })
 
-describe('grantOf', () => {
+describe('readGrant', () => {
   it('reads scopes, patient, user, subject, client and token id', () => {
     const { scopes, ...grant } = readGrant(
       {
@@ -107,10 +107,10 @@ describe('grantOf', () => {
   })
 
   it('ignores a claim that cannot be read', () => {
-    const nobody = { scopes: [] }
-    assert.deepEqual(readGrant({}, fhirBaseUrl), nobody)
+    const emptyGrant = { scopes: [] }
+    assert.deepEqual(readGrant({}, fhirBaseUrl), emptyGrant)
     for (const patient of [5, null, '', '..', 'a b', 'Patient/1', ['1'], 'a'.repeat(65)])
-      assert.deepEqual(readGrant({ patient }, fhirBaseUrl), nobody, String(patient))
+      assert.deepEqual(readGrant({ patient }, fhirBaseUrl), emptyGrant, String(patient))
     for (const fhirUser of [
       5,
       null,
@@ -120,8 +120,8 @@ describe('grantOf', () => {
       'Device/2',
       'Group/2',
     ])
-      assert.deepEqual(readGrant({ fhirUser }, fhirBaseUrl), nobody, String(fhirUser))
-    assert.deepEqual(readGrant({ sub: 5, client_id: null, jti: ['x'], scope: 5 }, fhirBaseUrl), nobody)
+      assert.deepEqual(readGrant({ fhirUser }, fhirBaseUrl), emptyGrant, String(fhirUser))
+    assert.deepEqual(readGrant({ sub: 5, client_id: null, jti: ['x'], scope: 5 }, fhirBaseUrl), emptyGrant)
   })
 
   it('accepts every user type of FHIR, and ignores the version', () => {

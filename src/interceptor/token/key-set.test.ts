@@ -14,7 +14,7 @@ function stand() {
   return { auth, guard, status }
 }
 
-describe('keySet', () => {
+describe('createKeySet', () => {
   it('fetches the key set once for many tokens', async () => {
     const { auth, status } = stand()
     const tokens = ['a', 'b', 'c', 'd'].map(jti => auth.bearer({ jti }))
@@ -42,7 +42,7 @@ describe('keySet', () => {
   })
 
   it('reports why a set is unusable, once until the reason changes', async () => {
-    const told: string[] = []
+    const reasons: string[] = []
     let answer = () => new Response('no', { status: 404 })
     let now = 0
     const keys = createKeySet({
@@ -53,7 +53,7 @@ describe('keySet', () => {
         clock: () => now,
         onRemoval: () => {},
       },
-      onUnusable: reason => told.push(reason),
+      onUnusable: reason => reasons.push(reason),
     })
     const seek = async () => {
       now += 60_000
@@ -66,9 +66,9 @@ describe('keySet', () => {
       () => Response.json({ keys: [small] }),
     ].entries()) {
       answer = next
-      for (const _attempt of [1, 2]) assert.deepEqual([await seek(), told.length], ['unavailable', at + 1])
+      for (const _attempt of [1, 2]) assert.deepEqual([await seek(), reasons.length], ['unavailable', at + 1])
     }
-    assert.deepEqual(told, [
+    assert.deepEqual(reasons, [
       'the response status is 404',
       'the response is not JSON',
       'it has no key with a kid for RS256 (RSA keys: at least 2048 bits)',
@@ -136,7 +136,7 @@ describe('keySet', () => {
       await keys.keepFresh()
       assert.equal(removals, expected)
     }
-    // Whoever could send it elsewhere could bring keys of their own.
+    // A redirect could lead to the keys of an attacker.
     assert.deepEqual([...new Set(inits.map(it => it?.redirect))], ['error'])
     assert.deepEqual(inits[0]?.headers, { accept: 'application/json' })
   })

@@ -35,19 +35,19 @@ describe('revocations', () => {
 
   it('fetches only new revocations, every two seconds, and not on requests', async () => {
     const { auth, guard, status } = stand()
-    const asked: (string | null)[] = []
+    const requested: (string | null)[] = []
     auth.feed = since => {
-      asked.push(since)
+      requested.push(since)
       return { revoked: [], lifetime: 360, next: 4711 }
     }
     await guard.start()
     for (let i = 0; i < 20; i++) await status(`j-${i}`)
     await guard.start()
-    assert.deepEqual(asked, ['0'])
+    assert.deepEqual(requested, ['0'])
     auth.now += 1_500
     await guard.start()
     guard.close()
-    assert.deepEqual(asked, ['0', '4711'])
+    assert.deepEqual(requested, ['0', '4711'])
   })
 
   it('keeps revocations while the auth server is unreachable, until the tokens have expired', async () => {

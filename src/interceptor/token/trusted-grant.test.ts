@@ -5,13 +5,13 @@ import { fhirBaseUrl } from '../testing/test-issuer.ts'
 import { readTrustedGrant, type TrustedIssuer } from './verifier.ts'
 
 const trusted: TrustedIssuer = { issuer: 'http://other.test', jwksUrl: 'http://other.test/jwks' }
-const grantOf = (claims: Readonly<Record<string, unknown>>, more: Partial<TrustedIssuer> = {}) =>
+const readGrant = (claims: Readonly<Record<string, unknown>>, more: Partial<TrustedIssuer> = {}) =>
   readTrustedGrant(claims, { ...trusted, ...more }, fhirBaseUrl)
 
-describe('foreignGrantOf', () => {
+describe('readTrustedGrant', () => {
   it('reads the claims by their SMART names by default', () => {
     const claims = { scope: 'patient/*.rs', patient: 'Patient/1', fhirUser: 'Practitioner/2' }
-    const { scopes, ...grant } = grantOf({ ...claims, client_id: 'app', sub: 's' })
+    const { scopes, ...grant } = readGrant({ ...claims, client_id: 'app', sub: 's' })
     assert.deepEqual(grant, {
       patient: '1',
       fhirUser: { type: 'Practitioner', id: '2' },
@@ -20,14 +20,14 @@ describe('foreignGrantOf', () => {
       clientId: 'app',
     })
     assert.equal(scopes[0]?.text, 'patient/*.rs')
-    assert.equal('clientId' in grantOf(claims), false)
-    assert.equal('clientId' in grantOf({ ...claims, client_id: PORTAL_CLIENT }), false)
+    assert.equal('clientId' in readGrant(claims), false)
+    assert.equal('clientId' in readGrant({ ...claims, client_id: PORTAL_CLIENT }), false)
   })
 
   it('reads nested claims, and claims whose names are URLs', () => {
     const names = { patientClaim: 'https://a.test/p', fhirUserClaim: 'ext.user', scopeClaim: 'ext.in.scope' }
     const ext = { user: 'Practitioner/2', in: { scope: ['user/*.rs'] } }
-    const grant = grantOf({ 'https://a.test/p': '1', ext }, names)
+    const grant = readGrant({ 'https://a.test/p': '1', ext }, names)
     assert.deepEqual([grant.patient, grant.fhirUser?.id, grant.scopes[0]?.text], ['1', '2', 'user/*.rs'])
   })
 
@@ -40,6 +40,6 @@ describe('foreignGrantOf', () => {
       ['ext.constructor.name', { ext: {} }],
       ['ext.in.patient', { ext: { in: null } }],
     ] as const)
-      assert.equal('patient' in grantOf(claims, { patientClaim }), false, patientClaim)
+      assert.equal('patient' in readGrant(claims, { patientClaim }), false, patientClaim)
   })
 })

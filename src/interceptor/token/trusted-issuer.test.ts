@@ -8,24 +8,24 @@ import { authUrl, fhirBaseUrl, makeKey, TestIssuer } from '../testing/test-issue
 const idp = 'https://idp.test/realms/hospital'
 const jwksUrl = `${idp}/keys`
 
-/** Our auth server, and another issuer with keys of its own at an address of its own. */
-function stand(trusted: Partial<TrustedIssuer> = {}) {
+/** Creates our auth server and another issuer with its own keys at its own URL. */
+function createIssuers(trusted: Partial<TrustedIssuer> = {}) {
   const auth = new TestIssuer()
-  const theirs = { keys: [makeKey()], away: false, requests: 0 }
+  const theirs = { keys: [makeKey()], unreachable: false, requests: 0 }
   const guard = createInterceptor({
     authUrl,
     fhirBaseUrl,
     contexts: ['patient'],
     trustedIssuers: [
       { issuer: idp, jwksUrl, ...trusted },
-      // Its name is taken: it is never asked.
+      // It has the name of our auth server, so its keys are never fetched.
       { issuer: authUrl, jwksUrl: 'https://evil.test/keys' },
     ],
     clock: auth.clock,
     fetch: async url => {
       if (url !== jwksUrl) return auth.fetch(url)
       theirs.requests += 1
-      if (theirs.away) throw new TypeError('fetch failed')
+      if (theirs.unreachable) throw new TypeError('fetch failed')
       return Response.json({
         keys: theirs.keys.map(({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid })),
       })
@@ -46,7 +46,7 @@ function stand(trusted: Partial<TrustedIssuer> = {}) {
 
 describe('a trusted issuer', () => {
   it('may grant up to 150 granular scopes; the response to a token with more names the limit', async () => {
-    const { bearer, guard } = stand()
+    const { bearer, guard } = createIssuers()
     const granular = (count: number) => Array.from({ length: count }, (_, at) => `patient/A.r?code=${at}`)
     assert.equal(
       (await guard.authenticate(bearer({ scope: [...granular(150), 'patient/*.rs', 'openid'] }))).allowed,
@@ -66,7 +66,7 @@ describe('a trusted issuer', () => {
   })
 
   it('is accepted in addition to our auth server, each with its own keys', async () => {
-    const { auth, theirs, status, bearer } = stand()
+    const { auth, theirs, status, bearer } = createIssuers()
     assert.equal(await status(bearer()), 200)
     assert.equal(await status(auth.bearer()), 200)
     const key = theirs.keys[0]
@@ -77,7 +77,7 @@ describe('a trusted issuer', () => {
   })
 
   it('has its own audience and type', async () => {
-    const { bearer, status } = stand({
+    const { bearer, status } = createIssuers({
       audiences: ['api://fhir', `${fhirBaseUrl}/`],
       types: ['JWT', 'at+jwt'],
     })
@@ -92,13 +92,13 @@ describe('a trusted issuer', () => {
       [{ exp: 1 }, {}, 401],
     ] as const)
       assert.equal(await status(bearer(claims, header)), expected, JSON.stringify([claims, header]))
-    const strict = stand()
+    const strict = createIssuers()
     assert.equal(await strict.status(strict.bearer({}, { typ: 'JWT' })), 401)
     assert.equal(await strict.status(strict.bearer({ aud: 'api://fhir' })), 401)
   })
 
   it('may sign with RS256, RS384, PS256, ES256 and ES384; our auth server with RS256 only', async () => {
-    const { auth, theirs, status } = stand()
+    const { auth, theirs, status } = createIssuers()
     const rsa = makeKey()
     const p256 = { kid: 'p256', ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }
     const p384 = { kid: 'p384', ...generateKeyPairSync('ec', { namedCurve: 'P-384' }) }
@@ -121,7 +121,7 @@ describe('a trusted issuer', () => {
   })
 
   it('may use its own claim names for patient, user and scope', async () => {
-    const { bearer, grant } = stand({
+    const { bearer, grant } = createIssuers({
       patientClaim: 'smart.patient',
       fhirUserClaim: 'https://idp.test/fhirUser',
       scopeClaim: 'scp',
@@ -147,7 +147,7 @@ describe('a trusted issuer', () => {
   })
 
   it('cannot issue tokens of our portal', async () => {
-    const { auth, guard, bearer } = stand()
+    const { auth, guard, bearer } = createIssuers()
     const claims = { client_id: 'sallyport-portal', scope: 'user/Patient.rs', fhirUser: 'Practitioner/p' }
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const
     const portal = await guard.authenticate(auth.bearer(claims))
@@ -158,25 +158,25 @@ describe('a trusted issuer', () => {
   })
 
   it('cannot replace our auth server', async () => {
-    const { auth, theirs, status } = stand({ issuer: authUrl })
+    const { auth, theirs, status } = createIssuers({ issuer: authUrl })
     assert.equal(await status(auth.bearer()), 200)
     assert.equal(await status(`Bearer ${auth.token({}, {}, theirs.keys[0])}`), 401)
   })
 
   it('may rotate its keys and be unreachable', async () => {
-    const { auth, theirs, bearer, status, guard } = stand()
+    const { auth, theirs, bearer, status, guard } = createIssuers()
     assert.equal(await status(bearer()), 200)
     theirs.keys.push(makeKey())
     auth.now += 5_000
     assert.equal(await status(bearer({ jti: 'new' })), 200)
-    theirs.away = true
+    theirs.unreachable = true
     auth.now += 3_600_000
-    assert.equal(await status(bearer({ jti: 'away', exp: auth.now / 1000 + 60 })), 200)
+    assert.equal(await status(bearer({ jti: 'unreachable', exp: auth.now / 1000 + 60 })), 200)
     assert(guard.ready())
   })
 
   it('makes the interceptor ready by its keys alone', async () => {
-    const { auth, guard, bearer, status } = stand()
+    const { auth, guard, bearer, status } = createIssuers()
     auth.away = true
     await guard.start()
     guard.close()

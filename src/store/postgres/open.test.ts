@@ -62,8 +62,8 @@ describe('openPostgres', () => {
   it('names the unreachable server in one line, without the password', async () => {
     const wire = await wireTo(new URL(await create()))
     await wire.cut()
-    const away = `postgres://someone:hush@127.0.0.1:${wire.port}/sallyport`
-    await assert.rejects(openStore(away), (error: Error) => {
+    const unreachable = `postgres://someone:hush@127.0.0.1:${wire.port}/sallyport`
+    await assert.rejects(openStore(unreachable), (error: Error) => {
       assert.match(
         error.message,
         /^Cannot open database postgres:\/\/127\.0\.0\.1:\d+\/sallyport: .*ECONNREFUSED/,
