@@ -9,7 +9,7 @@ import { readRedirect, TestAuthServer } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
 import { openTestStore } from './testing/test-store.ts'
 
-/** As many scopes as asked for, which differ only in their search parameters. */
+/** This many scopes, which differ only in their search parameters. */
 function granular(count: number, context = 'patient'): string {
   return Array.from({ length: count }, (_, at) => `${context}/Observation.rs?code=x|${at}`).join(' ')
 }
@@ -154,7 +154,7 @@ describe('limits of data that unauthenticated users store', () => {
     assert.match((await from('10.9.9.8')).headers.location ?? '', /^\/login\?interaction=/)
     for (let network = 0; network < 4; network++) await fillPending(`10.9.8.${network}`, 2_000)
     assert.equal((await from('10.9.9.8')).statusCode, 503)
-    // Whoever is logged in is no stranger.
+    // The limit does not apply to a logged-in user.
     const browser = await auth.logIn()
     assert.ok((await auth.authorize(browser, { launch: await auth.launch(browser) })).headers.location)
     auth.time.now += 600_000
@@ -200,7 +200,7 @@ describe('limits of data that unauthenticated users store', () => {
   const register = (metadata: object) =>
     auth.app.inject({ method: 'POST', url: '/oauth2/register', payload: metadata })
 
-  /** As if so many browsers of a network had been sent to the login page. */
+  /** Stores this many pending requests of one network. */
   async function fillPending(address: string, count: number): Promise<void> {
     const rows = Array.from({ length: count }, () => ({
       id_hash: randomUUID(),
@@ -275,7 +275,7 @@ eachDatabase((_name, open) => {
   })
 })
 
-/** Adds clients that have nothing in common but that anybody could have registered them. */
+/** Adds unverified clients. */
 async function addMany({ store, time }: TestAuthServer, count: number): Promise<void> {
   const clients = Array.from({ length: count }, () => {
     const id = randomUUID()

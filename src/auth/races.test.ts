@@ -8,7 +8,7 @@ import { TestBrowser } from './testing/test-browser.ts'
 
 const TIMES = 50
 
-// Two instances, each with connections of its own to one database, are asked the same at the same moment.
+// Two instances with separate connections to one database get the same request at the same time.
 eachDatabase((_name, _open, create) => {
   describe('50 concurrent requests on two instances', () => {
     let houses: readonly [TestAuthServer, TestAuthServer]

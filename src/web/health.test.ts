@@ -48,7 +48,7 @@ describe('GET /readyz', () => {
     const logger = createLogger({ level: 'warn', destination: { write: text => (log += text) } })
     let now = 0
     let isThere = false
-    // At once, as a driver may, and not by a promise.
+    // Throws synchronously, as a driver may.
     const check = (): Promise<void> => {
       if (!isThere) throw new Error('connect ECONNREFUSED 10.1.2.3:5432 postgres://me:hunter2@db/x')
       return Promise.resolve()
@@ -61,8 +61,8 @@ describe('GET /readyz', () => {
       now += 1_000
       return (await app.inject('/readyz')).json().checks
     }
-    const away = { name: 'database', ok: false, reason: 'unavailable; see the log' }
-    for (let at = 0; at < 3; at++) assert.deepEqual(await ask(), [away])
+    const unavailable = { name: 'database', ok: false, reason: 'unavailable; see the log' }
+    for (let at = 0; at < 3; at++) assert.deepEqual(await ask(), [unavailable])
     isThere = true
     for (let at = 0; at < 3; at++) assert.deepEqual(await ask(), [{ name: 'database', ok: true }])
     const lines = log.split('\n').filter(Boolean)

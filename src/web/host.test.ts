@@ -19,7 +19,7 @@ before(async () => {
 })
 after(() => app.close())
 
-/** What comes back for these lines, byte for byte, until the server closes the connection. */
+/** The bytes that the server sends in response to these lines until it closes the connection. */
 async function raw(...lines: readonly string[]): Promise<string> {
   const { port } = app.server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')

@@ -67,7 +67,7 @@ describe('listen and close', () => {
     assert.deepEqual(await ask('/readyz'), [200, 'keep-alive', '{"status":"ready","checks":[]}'])
     startDraining(app)
     assert.deepEqual(await ask('/readyz'), [503, 'keep-alive', '{"status":"draining","checks":[]}'])
-    // The longer it has been draining, the longer it waits for what is on its way.
+    // The longer it drains, the longer it waits for running requests.
     for (let count = 0; count < 100; count++) assert.equal((await ask('/healthz'))[0], 200)
     const closed = app.close()
     await new Promise(setImmediate)

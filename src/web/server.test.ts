@@ -123,7 +123,7 @@ describe('createServer: a body that is too large', () => {
   const lines = (...more: readonly string[]) =>
     ['POST /form HTTP/1.1', 'host: localhost', 'content-type: application/json', ...more, '', ''].join('\r\n')
 
-  it('gets a 413 that reaches a client that sends all of it first', async () => {
+  it('gets a 413 even if the client sends the whole body before it reads', async () => {
     const { app } = await make()
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
     const pieces = Array.from({ length: 12 }, () => megabyte)

@@ -32,7 +32,7 @@ describe('createServer with a certificate', () => {
       fetchOver(`https://127.0.0.1:${port}/healthz`, makeCertificate().cert),
       /self-signed/,
     )
-    // Both sides can, as far as the client has a say: it is the server that refuses.
+    // The client would accept it: the server refuses.
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const
     await assert.rejects(fetchOver(`https://127.0.0.1:${port}/healthz`, cert, old), /alert protocol version/)
     await assert.rejects(fetch(`http://127.0.0.1:${port}/healthz`))

@@ -107,7 +107,7 @@ describe('GET /oauth2/authorize', () => {
       ['an aud that begins like ours', { aud: 'http://localhost:8080/fhir.evil' }, 'invalid_request'],
       ['an aud below ours', { aud: 'http://localhost:8080/fhir/Patient' }, 'invalid_request'],
       ['another resource beside our aud', { resource: 'https://evil.example' }, 'invalid_request'],
-      ['scopes that nobody knows', { scope: 'frob patient/Nonsense.rs patient/Patient.sr' }, 'invalid_scope'],
+      ['unknown scopes', { scope: 'frob patient/Nonsense.rs patient/Patient.sr' }, 'invalid_scope'],
       ['scopes that the client may not have', { scope: 'user/*.cruds system/*.rs' }, 'invalid_scope'],
       ['patient scopes without a patient', { scope: 'patient/Patient.rs' }, 'invalid_scope'],
       ['unknown scopes with a launch', { scope: 'bogus', launch: unknownToken }, 'invalid_scope'],
@@ -133,7 +133,7 @@ describe('GET /oauth2/authorize', () => {
       })
     }
 
-    // RFC 9700, 4.11.2: otherwise anybody can register a URL, and our address leads there.
+    // RFC 9700, 4.11.2: otherwise this server is an open redirector to any URL that an attacker registers.
     it('shows a page for an unverified app whose user has not decided yet', async () => {
       for (const [name, different] of cases) {
         const response = await auth.authorize(mainBrowser, { ...SELFMADE, ...different })

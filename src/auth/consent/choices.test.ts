@@ -16,7 +16,7 @@ function boxesOf(choices: readonly Choice[]): readonly string[] {
   return choices.flatMap(({ scope, parts }) => [scope.text, ...boxesOf(parts)])
 }
 
-/** What a form sends when everything is ticked but these. */
+/** The form with every checkbox checked except these. */
 function allBut(grantable: string, ...unticked: readonly string[]): ReadonlySet<string> {
   const boxes = ['offline_access', ...boxesOf(listConsentItems(grantable))]
   for (const one of unticked) assert.ok(boxes.includes(one), `There is no box ${one}`)

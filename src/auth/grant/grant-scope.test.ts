@@ -18,7 +18,7 @@ const terms: ScopeTerms = {
 
 const LAB = 'http://terminology.hl7.org/CodeSystem/observation-category|laboratory'
 
-/** What is asked, what the client may have, what is granted, and what else is different. */
+/** Requested scopes, allowed scopes, granted scopes, and other differences. */
 const rows: readonly (readonly [
   asked: string,
   allowed: string,
@@ -33,7 +33,7 @@ const rows: readonly (readonly [
   ['patient/Patient.cud', 'patient/Patient.rs', ''],
   ['patient/Patient.rs', 'user/Patient.rs', ''],
   ['user/Patient.rs', 'user/*.rs', 'user/Patient.rs'],
-  // v1 is answered in v1 where v1 has a word for it.
+  // A v1 scope is granted as v1 if v1 can express it.
   ['patient/Patient.read', 'patient/*.rs', 'patient/Patient.read'],
   ['patient/*.read', 'patient/*.cruds', 'patient/*.read'],
   ['patient/*.write', 'patient/*.cruds', 'patient/*.write'],
@@ -53,11 +53,11 @@ const rows: readonly (readonly [
     'patient/Observation.rs?status=final&category=laboratory',
   ],
   ['patient/Observation.rs?a=x%26y', 'patient/*.r', 'patient/Observation.r?a=x%26y'],
-  // The case of the type, and types that are none.
+  // Types in other case, and unknown types.
   ['patient/patient.rs', 'patient/Patient.rs', 'patient/Patient.rs'],
   ['patient/OBSERVATION.rs?status=final', 'patient/*.rs', 'patient/Observation.rs?status=final'],
   ['patient/Nonsense.rs', 'patient/*.rs', ''],
-  // Outside of the grammar.
+  // Invalid scopes.
   ['patient/Patient.sr patient/Patient. Patient/Patient.rs patient/Patient.rsx', 'patient/*.cruds', ''],
   ['frob patient/Patient.rs', 'patient/*.rs frob', 'patient/Patient.rs'],
   ['', 'patient/*.rs', ''],
@@ -66,7 +66,7 @@ const rows: readonly (readonly [
   ['patient/Patient.cs', 'patient/*.cruds', 'patient/Patient.c'],
   ['patient/Patient.rs', 'patient/*.s', ''],
   ['patient/Patient.s', 'patient/*.cruds', 'patient/Patient.s', { searchPermission: 's' }],
-  // patient/ never without a patient, user/ where it is honoured, system/ never for a user.
+  // patient/ only with a patient, user/ only if it is honoured, system/ never for a user.
   ['patient/*.rs openid', 'patient/*.rs openid', 'openid', { hasPatient: false }],
   ['user/*.rs openid', 'user/*.rs openid', 'openid', { contexts: ['patient'] }],
   ['system/*.rs openid', 'system/*.rs openid', 'openid'],
@@ -87,7 +87,7 @@ const rows: readonly (readonly [
   ],
   ['toString constructor openid', 'toString constructor openid', 'openid'],
   ['__proto__ __defineGetter__ openid', '__proto__ __defineGetter__ openid', 'openid'],
-  // Once each, in the order of asking.
+  // Once each, in the requested order.
   ['openid patient/Patient.rs openid patient/Patient.rs', 'openid patient/*.rs', 'openid patient/Patient.rs'],
 ]
 
@@ -126,7 +126,7 @@ describe('grantScope', () => {
   })
 })
 
-/** Granular scopes that cannot be told apart by type. */
+/** Granular scopes of one type. */
 function granular(count: number, name = 'code'): string {
   return Array.from({ length: count }, (_, at) => `patient/Observation.rs?${name}=x|${at}`).join(' ')
 }

@@ -147,7 +147,7 @@ describe('POST /oauth2/introspect', () => {
     const token = tokens.access_token
     const expired = await system('system/*.rs')
     auth.time.now += 301_000
-    const nobody: readonly (readonly [Record<string, string>, Record<string, string>])[] = [
+    const refused: readonly (readonly [Record<string, string>, Record<string, string>])[] = [
       [{}, {}],
       [{ client_id: 'sallyport-app' }, {}],
       [{}, { authorization: `Basic ${Buffer.from('app:wrong').toString('base64')}` }],
@@ -156,7 +156,7 @@ describe('POST /oauth2/introspect', () => {
       [{}, { authorization: `Bearer ${expired}` }],
       [{}, { authorization: 'Bearer nonsense' }],
     ]
-    for (const [form, headers] of nobody) {
+    for (const [form, headers] of refused) {
       const response = await ask(token, headers, form)
       assert.equal(response.statusCode, 401, JSON.stringify(headers))
       assert.ok(response.headers['www-authenticate'])

@@ -128,7 +128,7 @@ describe('POST /launch-contexts', () => {
     ['a banner that is a text', { ...ORDER, need_patient_banner: 'true' }, 400],
     ['an intent that is a number', { ...ORDER, intent: 7 }, 400],
     ['a tenant that is too long', { ...ORDER, tenant: 'x'.repeat(201) }, 400],
-    ['a member that nobody knows', { ...ORDER, patientId: 'juniper' }, 400],
+    ['an unknown member', { ...ORDER, patientId: 'juniper' }, 400],
     ['fhirContext of strings', { ...ORDER, fhirContext: ['ImagingStudy/1'] }, 400],
     ['an empty item', { ...ORDER, fhirContext: [{}] }, 400],
     [

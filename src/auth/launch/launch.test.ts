@@ -174,8 +174,13 @@ describe('further options of POST /portal/launch', () => {
 
   it('are omitted if they are empty', async () => {
     const empty = { needPatientBanner: '', intent: '', tenant: ' ', fhirContext: '' }
-    const told = { need_patient_banner: true, intent: undefined, tenant: undefined, fhirContext: undefined }
-    assert.deepEqual(await contextOf(empty), told)
+    const defaults = {
+      need_patient_banner: true,
+      intent: undefined,
+      tenant: undefined,
+      fhirContext: undefined,
+    }
+    assert.deepEqual(await contextOf(empty), defaults)
   })
 
   for (const [what, form] of [

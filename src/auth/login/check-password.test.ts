@@ -29,7 +29,7 @@ describe('the password check', () => {
     const waited = performance.now() - began
     assert.equal(right.statusCode, 302)
     assert.ok(order.length < 12, `${order.length} of the flood were answered first`)
-    // A wrong password of an existing username waits as long as the others: time tells nothing.
+    // A wrong password of an existing username waits as long as the others, so that the time reveals nothing.
     const answered = await mistyped.then(() => order.length)
     assert.ok(answered > 50, `it was answered after ${answered}`)
     await Promise.all(flood)
@@ -59,13 +59,13 @@ describe('the password check', () => {
     const { store, settings, time } = await TestAuthServer.open(await open())
     const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })
     const passwordHash = await hash('sallyport', 4)
-    const told: PasswordResult[] = []
+    const results: PasswordResult[] = []
     const { promise: held, resolve: release } = Promise.withResolvers<void>()
     const send = (network: string, stored: string | undefined, until: Promise<void> = Promise.resolve()) =>
       check(
         { username: network, network, password: 'wrong', enabled: true, passwordHash: stored },
         async result => {
-          told.push(result)
+          results.push(result)
           await until
           return { kind: 'refused' }
         },
@@ -74,10 +74,10 @@ describe('the password check', () => {
     const flood = Array.from({ length: LIMITS.loginsWaiting }, (_, at) => send(`flood-${at}`, undefined))
     const known = send('known', passwordHash)
     await send('made-up', undefined)
-    assert.deepEqual(told.at(-1), { kind: 'wrong', queueIsFull: true })
+    assert.deepEqual(results.at(-1), { kind: 'wrong', queueIsFull: true })
     release()
     await known
-    assert.deepEqual(told[LIMITS.passwordsAtOnce + 1], { kind: 'wrong', queueIsFull: true })
+    assert.deepEqual(results[LIMITS.passwordsAtOnce + 1], { kind: 'wrong', queueIsFull: true })
     await Promise.all([...running, ...flood])
 
     const attempt = (result: PasswordResult) =>

@@ -66,8 +66,8 @@ eachDatabase((_name, open) => {
       assert.doesNotMatch(later, />brief</)
       assert.match(later, /Demo app/)
       await browser.post('/logout', {})
-      const anew = await auth.logIn('colleague')
-      assert.match((await anew.get('/manage')).body, /No app has access/)
+      const colleague = await auth.logIn('colleague')
+      assert.match((await colleague.get('/manage')).body, /No app has access/)
     })
 
     it('asks for confirmation on a page that changes nothing', async () => {
@@ -93,7 +93,7 @@ eachDatabase((_name, open) => {
       assert.equal((await refresh(mine.refresh_token)).json().error, 'invalid_grant')
       assert.equal((await refresh(theirs.refresh_token)).statusCode, 200)
       assert.match((await colleague.get('/manage')).body, /Helio/)
-      // FHIR servers learn it from the feed of what was revoked.
+      // FHIR servers read it from the feed of revocations.
       const feed = (await browser.get('/oauth2/revocations')).json()
       assert.ok(feed.revoked.length > 0)
     })

@@ -68,7 +68,7 @@ describe('createDocumentFetcher', () => {
     fetchers.push(made)
     return { fetchDocument: made.fetchDocument, reasons }
   }
-  // What a name means is said here; asked of the real resolver it would be the network of whoever runs the test.
+  // Fixed addresses: those of a real resolver would depend on the network.
   const resolving = (address: string) =>
     ((_host: string, _options: object, done: (error: null, all: object[]) => void) =>
       done(null, [{ address, family: address.includes(':') ? 6 : 4 }])) as unknown as typeof lookup

@@ -20,7 +20,7 @@ async function openHouse(auth: TestAuthServer): Promise<TestBrowser> {
   return auth.logIn()
 }
 
-/** The picker's page, and its form with what is filled in. */
+/** The page of the picker and its completed form. */
 async function picker(auth: TestAuthServer, browser: TestBrowser, scope = STANDALONE, more = {}) {
   const response = await auth.authorize(browser, { ...APP, scope, ...more })
   const address = response.headers.location ?? ''
@@ -209,7 +209,7 @@ describe('/oauth2/pick', () => {
     assert.match((await colleague.post('/oauth2/pick', body)).body, /Signed in as Dr\. colleague/)
     const foreign = await browser.post('/oauth2/pick', body, { 'sec-fetch-site': 'cross-site' })
     assert.equal(foreign.statusCode, 403)
-    // Picked by one, finished by another: it is picked anew.
+    // Another browser must log in first.
     const third = await auth.openBrowser().get(address)
     assert.match(third.headers.location ?? '', /^\/login\?interaction=/)
   })

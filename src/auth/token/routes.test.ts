@@ -20,7 +20,7 @@ describe('POST /oauth2/token', () => {
   const basic = (id: string, secret: string) => ({
     authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
   })
-  // The client is proven before the token is looked at: a proven one gets as far as `invalid_grant`.
+  // The client is authenticated before the token is checked: an authenticated client gets `invalid_grant`.
   const form = { grant_type: 'refresh_token', refresh_token: 'nothing' }
   const encoded = basic('secret%3Aive', 's%2Bcret+%25')
 

@@ -100,7 +100,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal(reply.status, 200)
     assert.equal(reply.body.entry?.length, 2)
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' * ')
-    // One who may not see everything is never answered unseen.
+    // A limited caller gets only checked resources.
     const first = await fhir.as('clinician')('GET Condition?patient=ashlar')
     assert.deepEqual(idsOf(first), ['short'])
     assert.equal((await fhir.as('clinician')(`GET ${nextOf(first)}`)).status, 400)

@@ -16,16 +16,16 @@ describe('GET /api/openapi.json', () => {
 
   it('matches real responses and errors, and its parameters work as documented', async () => {
     const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
-    const judge = schemaJudge(document)
+    const checkSchema = createSchemaCheck(document)
     for (const path of API_PATHS) {
       const { responses, parameters } = document.paths[path].get
-      await judge(responses[200], await api.browser.get(path))
-      await judge(responses[401], await api.app.inject({ method: 'GET', url: path }))
-      await judge(responses[400], await api.browser.get(`${path}?nothing=1`))
-      await judge(responses[409], await api.browser.get(path, { 'x-session-id': 'x' }))
+      await checkSchema(responses[200], await api.browser.get(path))
+      await checkSchema(responses[401], await api.app.inject({ method: 'GET', url: path }))
+      await checkSchema(responses[400], await api.browser.get(`${path}?nothing=1`))
+      await checkSchema(responses[409], await api.browser.get(path, { 'x-session-id': 'x' }))
       for (const { name, schema } of parameters.filter((one: { in?: string }) => one.in === 'query')) {
         const value = schema.default ?? '85354-9'
-        await judge(responses[200], await api.browser.get(`${path}?${name}=${value}`))
+        await checkSchema(responses[200], await api.browser.get(`${path}?${name}=${value}`))
       }
     }
   })
@@ -39,9 +39,9 @@ describe('GET /api/openapi.json', () => {
 
   it('is checked by schemas that can fail', async () => {
     const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
-    const judge = schemaJudge(document)
+    const checkSchema = createSchemaCheck(document)
     await assert.rejects(
-      judge(document.paths['/api/session'].get.responses[200], await api.browser.get('/api/me')),
+      checkSchema(document.paths['/api/session'].get.responses[200], await api.browser.get('/api/me')),
     )
   })
 })
@@ -52,26 +52,26 @@ interface Answered {
   json(): unknown
 }
 
-function schemaJudge(document: { components: { schemas: Record<string, object> } }) {
-  const judges = new Map<string, FastifyInstance>()
+function createSchemaCheck(document: { components: { schemas: Record<string, object> } }) {
+  const validators = new Map<string, FastifyInstance>()
   return async (
     response: { content: Record<string, { schema: object }> },
     answer: Answered,
   ): Promise<void> => {
     const type = String(answer.headers['content-type']).split(';')[0] ?? ''
     const schema = inlined(response.content[type]?.schema ?? { not: {} }, document.components.schemas)
-    const judge = judges.get(JSON.stringify(schema)) ?? judgeBy(schema)
-    judges.set(JSON.stringify(schema), judge)
-    const verdict = await judge.inject({ method: 'POST', url: '/', payload: answer.json() as object })
-    assert.equal(verdict.statusCode, 200, `${answer.statusCode}: ${verdict.body}`)
+    const validator = validators.get(JSON.stringify(schema)) ?? createValidator(schema)
+    validators.set(JSON.stringify(schema), validator)
+    const result = await validator.inject({ method: 'POST', url: '/', payload: answer.json() as object })
+    assert.equal(result.statusCode, 200, `${answer.statusCode}: ${result.body}`)
   }
 }
 
-function judgeBy(body: object): FastifyInstance {
+function createValidator(body: object): FastifyInstance {
   const customOptions = { coerceTypes: false, removeAdditional: false, useDefaults: false } as const
-  const judge = fastify({ ajv: { customOptions } })
-  judge.post('/', { schema: { body } }, async () => 'fits')
-  return judge
+  const validator = fastify({ ajv: { customOptions } })
+  validator.post('/', { schema: { body } }, async () => 'fits')
+  return validator
 }
 
 function inlined(schema: object, components: Record<string, object>): object {

@@ -155,7 +155,7 @@ describe('GET /launch', () => {
     assert.equal((await browser.get('/api/session')).statusCode, 200)
   })
 
-  it('says that records cannot be reached if the FHIR server is unreachable', async () => {
+  it('shows an error page if the FHIR server is unreachable', async () => {
     const gone = await startScriptedEhr()
     await gone.close()
     const lonely = await sessionApp(setup.store, [gone.fhirBaseUrl])
@@ -164,7 +164,7 @@ describe('GET /launch', () => {
     assert.match(response.body, /Patient records cannot be reached/)
   })
 
-  it('says so if the FHIR server does not respond in time', async () => {
+  it('shows an error page if the FHIR server does not respond in time', async () => {
     const fetch: typeof globalThis.fetch = async () => {
       throw new DOMException('The operation was aborted due to timeout', 'TimeoutError')
     }

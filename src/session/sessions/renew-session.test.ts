@@ -202,7 +202,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('reaches the caller if the new token is refused as well', async () => {
+    it('is returned to the caller if the new token is refused as well', async () => {
       setup.ehr.script.fhir = (_url, reply) => reply.code(401).send()
       const response = await browser.get('/api/patient')
       assert.equal(response.statusCode, 401)
@@ -210,7 +210,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('reaches the caller at once if the token cannot be renewed', async () => {
+    it('is returned to the caller at once if the token cannot be renewed', async () => {
       setup.ehr.script.token = { refresh_token: undefined }
       browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       setup.ehr.expireAccessTokens()

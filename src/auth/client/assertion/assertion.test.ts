@@ -85,7 +85,7 @@ describe('private_key_jwt', () => {
     'a jku for inline keys': () => es.makeProof({}, { jku: 'https://evil.example/jwks' }),
     'typ of an access token': () => es.makeProof({}, { typ: 'at+jwt' }),
     crit: () => es.makeProof({}, { crit: ['x'], x: 1 }),
-    'a signature by somebody else': () => ({
+    'a signature of another key': () => ({
       ...es.makeProof(),
       client_assertion: es.signAssertion({}, {}, stranger.privateKey),
     }),
@@ -119,7 +119,7 @@ describe('private_key_jwt', () => {
     'an assertion of 10 kB': () => es.makeProof({ more: 'x'.repeat(10_000) }),
   }
   it('returns the reason for a refusal to the client', async () => {
-    const told = async (proof: Record<string, string>) => (await ask(proof)).json().error_description
+    const findReason = async (proof: Record<string, string>) => (await ask(proof)).json().error_description
     const reasons: Record<string, Record<string, string>> = {
       'kid is missing': es.makeProof({}, { kid: undefined }),
       'exp is more than five minutes ahead': es.makeProof({ exp: seconds() + 3600 }),
@@ -135,7 +135,7 @@ describe('private_key_jwt', () => {
       },
     }
     for (const [reason, proof] of Object.entries(reasons))
-      assert.equal(await told(proof), `The client assertion was refused: ${reason}.`)
+      assert.equal(await findReason(proof), `The client assertion was refused: ${reason}.`)
   })
 
   for (const [name, proof] of Object.entries(refused))

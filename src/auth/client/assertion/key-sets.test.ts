@@ -134,8 +134,8 @@ describe('a key set by URL', () => {
       served.keys = keys
       log.length = 0
       assert.equal(await ask(), 401)
-      const { msg, url: named, reason: told } = JSON.parse(log[0] ?? '{}')
-      assert.deepEqual([msg, named, told], ['Cannot use the key set of a client', url, reason])
+      const { msg, url: named, reason: loggedReason } = JSON.parse(log[0] ?? '{}')
+      assert.deepEqual([msg, named, loggedReason], ['Cannot use the key set of a client', url, reason])
     }
     served.keys = [client.jwk]
     auth.time.now += 60_000
@@ -205,8 +205,8 @@ describe('a key set by URL', () => {
   })
 
   it('is not fetched from a private address off loopback', async () => {
-    const away = await TestAuthServer.open(await open(), { settings: { onLoopback: false } })
-    await away.addClient({
+    const deployed = await TestAuthServer.open(await open(), { settings: { onLoopback: false } })
+    await deployed.addClient({
       client_id: 'by-url',
       auth_method: 'private_key_jwt',
       jwks_url: url,
@@ -214,16 +214,16 @@ describe('a key set by URL', () => {
     })
     const form = () => ({ grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() })
     const time = auth.time.now
-    auth.time.now = away.time.now
+    auth.time.now = deployed.time.now
     assert.equal(
-      await requestsOf(async () => assert.equal((await away.requestToken(form())).statusCode, 401)),
+      await requestsOf(async () => assert.equal((await deployed.requestToken(form())).statusCode, 401)),
       0,
     )
-    const listed = await TestAuthServer.open(away.store, {
+    const listed = await TestAuthServer.open(deployed.store, {
       settings: { onLoopback: false, privateJwksHosts: ['127.0.0.1'] },
     })
     assert.equal((await listed.requestToken(form())).statusCode, 200)
     auth.time.now = time
-    await Promise.all([away.app.close(), listed.app.close()])
+    await Promise.all([deployed.app.close(), listed.app.close()])
   })
 })

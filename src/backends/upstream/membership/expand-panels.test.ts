@@ -77,8 +77,8 @@ describe('a panel in a search of the upstream', () => {
       ['member', 'GET Condition'],
       ['member', 'GET Condition?subject=Patient/bob'],
       ['member', 'GET Patient?_id=bob'],
-      ['nobody', 'GET Patient'],
-      ['nobody', 'GET Patient?_summary=count'],
+      ['empty', 'GET Patient'],
+      ['empty', 'GET Patient?_summary=count'],
     ] as const) {
       const reply = await fhir.as(who)(line)
       assert.deepEqual([reply.status, reply.body.total, reply.body.entry], [200, 0, undefined], line)

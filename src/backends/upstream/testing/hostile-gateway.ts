@@ -16,14 +16,14 @@ const vitals: Access = {
 export interface HostileGateway {
   readonly upstream: HostileUpstream
   readonly fhir: Fhir
-  /** One who may touch Ann's data, and one who may touch everything. */
+  /** A caller with access to the data of Ann, and one with access to everything. */
   readonly ann: Fhir
   readonly all: Fhir
-  /** The last request that the upstream saw. */
+  /** The last request to the upstream. */
   getLastRequest(): string
 }
 
-/** A gateway in front of a server that does as it likes, for the tests of a file. */
+/** A gateway in front of a hostile server, for the tests of a file. */
 export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Promise<HostileGateway> {
   const upstream = await startHostile()
   const fhir = await startGateway(upstream.url, {

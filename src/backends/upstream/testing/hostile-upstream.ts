@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What the upstream was asked. */
+/** A request to the upstream. */
 export interface Seen {
   readonly line: string
   readonly headers: IncomingMessage['headers']
@@ -12,20 +12,20 @@ export interface HostileUpstream {
   readonly url: string
   /** All requests so far, without those for `metadata`. */
   readonly seen: readonly Seen[]
-  /** What is answered from now on. */
+  /** Sets the responses to further requests. */
   answer(handler: Handler): void
-  /** What `metadata` is answered with from now on; a CapabilityStatement until then. */
+  /** Sets the response to further requests for `metadata`; the default is a CapabilityStatement. */
   answerMetadata(handler: Handler): void
-  /** A JSON answer to whatever is asked. */
+  /** Answers every further request with this JSON. */
   answerJson(body: unknown, status?: number, headers?: Readonly<Record<string, string>>): void
   close(): Promise<void>
-  /** On the same port as before. */
+  /** Listens again on the same port. */
   reopen(): Promise<void>
 }
 
 export type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
-/** A server that answers whatever a test wants, whatever it was asked. */
+/** A server whose responses a test sets. */
 export async function startHostile(): Promise<HostileUpstream> {
   const seen: Seen[] = []
   let handler: Handler = (_request, response) => response.writeHead(404).end()
@@ -105,7 +105,7 @@ export function json(
     .end(JSON.stringify(body))
 }
 
-/** A searchset of these resources, all of them matches unless told. */
+/** A searchset of these resources, by default all as matches. */
 export function searchset(resources: readonly object[], more: object = {}): object {
   return {
     resourceType: 'Bundle',

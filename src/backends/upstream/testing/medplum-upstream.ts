@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { readPublished } from '../../../../scripts/compile-r4/source.ts'
 
-/** What is needed of `@medplum/core`: the copy that the router itself uses, which keeps its definitions globally. */
+/** The used part of `@medplum/core`: the copy of the router, which keeps its definitions globally. */
 interface Core {
   indexStructureDefinitionBundle(bundle: unknown): void
   indexSearchParameterBundle(bundle: unknown): void
@@ -44,7 +44,7 @@ export async function startMedplum(): Promise<{ readonly url: string; close(): P
     )
     const version = (resource as { meta?: { versionId?: string } } | undefined)?.meta?.versionId
     const status = core.getStatus(outcome)
-    // The router does not tell a creation from an update.
+    // The router does not distinguish a creation from an update.
     response.writeHead(isNew && status === 200 ? 201 : status, {
       'content-type': 'application/fhir+json',
       ...(version !== undefined && { etag: `W/"${version}"` }),

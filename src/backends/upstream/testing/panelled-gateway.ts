@@ -33,14 +33,14 @@ export const team = (id: string, of: string, more: object = {}) => ({
 export interface PanelledGateway {
   readonly fhir: Fhir
   readonly upstream: HostileUpstream
-  /** Responds from now on by the beginning of the request; with 404 to others. */
+  /** Sets the responses by the beginning of the request; others get 404. */
   respondWith(answers: Readonly<Record<string, unknown>>): void
   /** The requests of this test, or since `forget`. */
   listRequests(): readonly string[]
   forget(): void
 }
 
-/** A gateway for clinicians who are limited by panels of all kinds, for the tests of a file. */
+/** A gateway for clinicians with panels of all kinds, for the tests of a file. */
 export async function usePanelledGateway(): Promise<PanelledGateway> {
   const upstream = await startHostile()
   const fhir = await startGateway(upstream.url, {
@@ -58,7 +58,7 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
           ...limitsOf({ organizations: ['north'] }),
         ],
       },
-      nobody: panelOf({}),
+      empty: panelOf({}),
       ann: patientAccess('ann'),
       conditions: {
         filterFor: (type, permission) =>

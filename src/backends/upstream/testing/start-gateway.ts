@@ -13,9 +13,9 @@ import { createGateway, type GatewayOptions } from '../index.ts'
 
 export interface UpstreamProcess {
   readonly url: string
-  /** Starts another server with data of its own in the same process. */
+  /** Starts another server with separate data in the same process. */
   open(): Promise<string>
-  /** Stops its processor time: it takes connections and answers nothing until it is resumed. */
+  /** Stops the process: it accepts connections and answers nothing until it is resumed. */
   pause(): void
   resume(): void
   end(): Promise<unknown>
@@ -43,7 +43,7 @@ export async function startUpstream(): Promise<UpstreamProcess> {
   }
 }
 
-/** A gateway at `BASE` in front of an upstream; everybody may do everything unless a guard says otherwise. */
+/** A gateway at `BASE` in front of an upstream, by default with access to everything for every caller. */
 export async function startGateway(
   upstreamUrl: string,
   options: Partial<GatewayOptions> = {},
@@ -69,7 +69,7 @@ export async function startRecordedGateway(
   return fhir
 }
 
-/** The same with an upstream of its own, which ends with it. */
+/** The same with a separate upstream, which ends with it. */
 export async function startGatewayWithUpstream(options: Partial<GatewayOptions> = {}): Promise<Fhir> {
   const upstream = await startUpstream()
   const fhir = await startGateway(upstream.url, options)

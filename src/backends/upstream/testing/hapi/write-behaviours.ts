@@ -39,7 +39,7 @@ function omit<T extends object>(value: T, ...names: readonly string[]): T {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name))) as T
 }
 
-/** `If-Match` on `PUT`: another version, also that of a deletion, is 409; where there was never one it is ignored. */
+/** `If-Match` on `PUT`: another version, also that of a deletion, causes 409; for a resource that never existed it is ignored. */
 export const ifMatchConflicts: Behaviour = stored => {
   const isStale = async (path: string, etag: string | undefined) => {
     const current = etag === undefined ? undefined : await findVersion(stored, path)
@@ -164,7 +164,7 @@ function toContent(text: string): object {
   return { ...content, meta: isRecord(meta) ? omit(meta, 'versionId', 'lastUpdated') : {} }
 }
 
-/** Absolute references in bodies are 400, the server's own ones too. */
+/** Absolute references in bodies are 400, also those to the server itself. */
 export const absoluteReferencesRefused: Behaviour = () => async (request, next) => {
   const found = hasBody(request) && listReferences(parseBody(request.body)).find(it => /^https?:/.test(it[1]))
   return found

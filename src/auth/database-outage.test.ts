@@ -6,7 +6,7 @@ import { openStore, type Store } from '../store/index.ts'
 import { TestAuthServer } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
 
-/** A wire to the real PostgreSQL that can be cut and joined. */
+/** A TCP proxy of the real PostgreSQL that a test can stop and start. */
 async function wireTo(url: URL) {
   const sockets = new Set<Socket>()
   const server = createServer(near => {
@@ -71,7 +71,7 @@ describe('the auth server without its database', () => {
       ...{ name: 'database', ok: false, reason: 'unavailable; see the log' },
     })
     assert.doesNotMatch(ready.body, new RegExp(`${wire.port}|127\\.|postgres`))
-    // What needs no database goes on: verifiers can still fetch the keys.
+    // The key set needs no database.
     assert.equal((await browser.get('/oauth2/jwks')).statusCode, 200)
     assert.equal((await browser.get('/healthz')).statusCode, 200)
 
