@@ -30,6 +30,9 @@ import type { PageCursor } from './page-links.ts'
 import { type CheckedResource, fetchPage, PAGE_SIZE, type PageCheck, toEntry } from './pages.ts'
 import { setPageSize } from './plan.ts'
 
+/** The least page of a whole record. Resources that are left out, such as AuditEvents, must not use up the pages of one request. */
+const LEAST_OF_WHOLE = 20
+
 /** `$everything` as the upstream returns it, as far as the caller may search or read it. */
 export async function findEverything(
   context: GatewayContext,
@@ -155,7 +158,7 @@ function planEverything(
   const { count } = paged
   const isWhole = named.length === 0 && !care && seesRecord(request)
   const range = params.filter(([name]) => name === 'start' || name === 'end')
-  const sent = [...range, ...setPageSize(paged, isWhole ? 1 : PAGE_SIZE)]
+  const sent = [...range, ...setPageSize(paged, isWhole ? LEAST_OF_WHOLE : PAGE_SIZE)]
   const isVisible = (type: string) => hasAccess(access, type, 's') || hasAccess(access, type, 'r')
   // HAPI takes several times as long with a list of all types. Every entry is checked in any case.
   if (named.length === 0 && RECORD_TYPES.every(isVisible)) return { count, sent, care }
