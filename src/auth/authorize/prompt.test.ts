@@ -69,13 +69,13 @@ describe('the login for GET /oauth2/authorize', () => {
       await auth.addClinician('another')
       const another = await auth.logIn('another')
       const hinted = { ...SELFMADE, id_token_hint: own.id_token }
-      const theirs = { ...SELFMADE, launch: await auth.launch(mainBrowser, { clientId: 'selfmade' }) }
+      const launchOfOther = { ...SELFMADE, launch: await auth.launch(mainBrowser, { clientId: 'selfmade' }) }
       for (const [response, error] of [
         [await auth.authorize(auth.openBrowser(), silent), 'login_required'],
         [await auth.authorize(mainBrowser, silent), 'consent_required'],
         [await auth.authorize(mainBrowser, picking), 'interaction_required'],
         [await auth.authorize(another, hinted), 'login_required'],
-        [await auth.authorize(another, theirs), 'invalid_request'],
+        [await auth.authorize(another, launchOfOther), 'invalid_request'],
       ] as const) {
         assert.deepEqual([response.statusCode, response.headers.location], [400, undefined], error)
         assert.match(response.body, new RegExp(error))

@@ -101,13 +101,13 @@ describe('/oauth2/logout', () => {
 
   it('accepts the form of another site, which arrives without the cookie, and asks for confirmation', async () => {
     const { browser, tokens } = await signedIn()
-    const stranger = auth.openBrowser()
+    const loggedOut = auth.openBrowser()
     const form = {
       id_token_hint: tokens.id_token,
       client_id: 'sallyport-app',
       post_logout_redirect_uri: BACK,
     }
-    const response = await stranger.post('/oauth2/logout', form, { 'sec-fetch-site': 'cross-site' })
+    const response = await loggedOut.post('/oauth2/logout', form, { 'sec-fetch-site': 'cross-site' })
     assert.equal(response.statusCode, 303)
     assert.doesNotMatch(response.headers.location ?? '', /id_token/)
     assert.match((await browser.get(response.headers.location ?? '')).body, /Sign out\?/)

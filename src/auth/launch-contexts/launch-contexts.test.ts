@@ -156,7 +156,7 @@ describe('POST /launch-contexts', () => {
       400,
     ],
     [
-      'more context than anybody reads',
+      'a fhirContext that is too long',
       { ...ORDER, fhirContext: [{ identifier: { value: 'x'.repeat(20_000) } }] },
       400,
     ],

@@ -85,7 +85,7 @@ eachDatabase((_name, open) => {
         })
       for (const [own, near, far] of [
         ['10.1.0.1', '10.1.0.1', '10.1.0.2'],
-        // One network is one address: whoever has it has 2^64 of them.
+        // An IPv6 network counts as one address: its owner has 2^64 of them.
         ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1'],
       ] as const) {
         for (let at = 0; at < 20; at++)

@@ -137,7 +137,7 @@ describe('POST /oauth2/register', () => {
     'a wildcard host': { ...APP, redirect_uris: ['https://*.example/'] },
     'no list': { ...APP, redirect_uris: 'https://app.example/' },
     'a path that no header can hold': { ...APP, redirect_uris: ['https://app.example/コ'] },
-    'a scheme without slashes, which a browser takes for a path of ours': {
+    'a scheme without slashes, which a browser treats as a relative path': {
       ...APP,
       redirect_uris: ['https:app.example/callback'],
     },

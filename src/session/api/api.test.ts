@@ -219,10 +219,10 @@ describe('the session API', () => {
     })
 
     it('causes 502 transient if it is unreachable, and the session continues', async () => {
-      const going = await startScriptedEhr()
-      const lonely = await sessionApp(api.store, [going.fhirBaseUrl], { clock: api.clock })
-      const other = await launchBrowser(lonely, going.fhirBaseUrl)
-      await going.close()
+      const stopping = await startScriptedEhr()
+      const separateApp = await sessionApp(api.store, [stopping.fhirBaseUrl], { clock: api.clock })
+      const other = await launchBrowser(separateApp, stopping.fhirBaseUrl)
+      await stopping.close()
       const response = await other.get('/api/summary')
       assert.equal(response.statusCode, 502)
       assert.equal(response.json().issue[0].code, 'transient')

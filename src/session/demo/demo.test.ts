@@ -336,7 +336,7 @@ describe('the demo app page', () => {
     assert.equal((await browser.get('/')).statusCode, 200)
   })
 
-  it('says that the record is refused or gone', async () => {
+  it('shows an error page if the record is refused or not found', async () => {
     for (const status of [403, 404]) {
       setup.ehr.script.fhir = (_url, reply) => reply.code(status).send()
       const response = await browser.get('/')

@@ -156,10 +156,10 @@ describe('GET /launch', () => {
   })
 
   it('shows an error page if the FHIR server is unreachable', async () => {
-    const gone = await startScriptedEhr()
-    await gone.close()
-    const lonely = await sessionApp(setup.store, [gone.fhirBaseUrl])
-    const response = await new AppBrowser(lonely).begin(gone.fhirBaseUrl)
+    const stopped = await startScriptedEhr()
+    await stopped.close()
+    const separateApp = await sessionApp(setup.store, [stopped.fhirBaseUrl])
+    const response = await new AppBrowser(separateApp).begin(stopped.fhirBaseUrl)
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /Patient records cannot be reached/)
   })

@@ -208,9 +208,9 @@ eachDatabase((name, _open, create) => {
   // A local file does not become unreachable and recover.
   describe('an unreachable database', { skip: name === 'SQLite' }, () => {
     it('returns 503, as JSON or as a page, and reveals no detail', async () => {
-      const gone = await openStore(databaseUrl)
-      const broken = await sessionApp(gone, [setup.ehr.fhirBaseUrl], { clock: setup.clock })
-      await gone.close()
+      const closedStore = await openStore(databaseUrl)
+      const broken = await sessionApp(closedStore, [setup.ehr.fhirBaseUrl], { clock: setup.clock })
+      await closedStore.close()
       const cookies = Object.fromEntries(browser.cookies)
       const api = await broken.inject({ method: 'GET', url: '/api/session', cookies })
       assert.equal(api.statusCode, 503)

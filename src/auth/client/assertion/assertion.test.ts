@@ -51,10 +51,11 @@ describe('private_key_jwt', () => {
     })
 
   const seconds = () => Math.floor(auth.time.now / 1000)
-  const stranger = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+  const otherKey = generateKeyPairSync('ec', { namedCurve: 'P-384' })
   const refused: Readonly<Record<string, () => Record<string, string>>> = {
     'aud of another server': () => es.makeProof({ aud: 'https://other.example/token' }),
-    'aud that begins with ours': () => es.makeProof({ aud: 'http://localhost:9000/oauth2/token/x' }),
+    'aud that begins with the token endpoint': () =>
+      es.makeProof({ aud: 'http://localhost:9000/oauth2/token/x' }),
     'aud for others too': () => es.makeProof({ aud: ['http://localhost:9000', 'https://other.example'] }),
     'aud that is empty': () => es.makeProof({ aud: [] }),
     'no aud': () => es.makeProof({ aud: undefined }),
@@ -87,7 +88,7 @@ describe('private_key_jwt', () => {
     crit: () => es.makeProof({}, { crit: ['x'], x: 1 }),
     'a signature of another key': () => ({
       ...es.makeProof(),
-      client_assertion: es.signAssertion({}, {}, stranger.privateKey),
+      client_assertion: es.signAssertion({}, {}, otherKey.privateKey),
     }),
     'a signature in DER': () => {
       const [head = '', body = ''] = es.signAssertion().split('.')
@@ -131,7 +132,7 @@ describe('private_key_jwt', () => {
       'the client is not registered for private_key_jwt': es.makeProof({ iss: 'nobody', sub: 'nobody' }),
       'the signature does not match': {
         ...es.makeProof(),
-        client_assertion: es.signAssertion({}, {}, stranger.privateKey),
+        client_assertion: es.signAssertion({}, {}, otherKey.privateKey),
       },
     }
     for (const [reason, proof] of Object.entries(reasons))

@@ -43,10 +43,10 @@ describe('openSlots', () => {
     const slots = createSlots(1, 1, createDeadlines())
     const first = slots.take(callerOf('a'), 1_000)
     assert.equal(await slots.take(callerOf('b'), 1), 'late')
-    const gone = slots.take(callerOf('c', true), 1_000)
+    const disconnected = slots.take(callerOf('c', true), 1_000)
     const staying = slots.take(callerOf('d'), 1_000)
     if (typeof first === 'function') first()
-    assert.equal(await gone, 'late')
+    assert.equal(await disconnected, 'late')
     assert.equal(typeof (await staying), 'function')
   })
 
