@@ -23,7 +23,7 @@ const DATA: readonly Resource[] = [
 ]
 const ann = (scope = 'patient/*.cruds'): Asking => ({ scope, patient: 'ann' })
 
-/** A FHIRPath Patch of these operations: type, path, and what else belongs to it. */
+/** Creates a FHIRPath Patch of these operations: type, path and further parts. */
 const fhirPath = (
   ...operations: readonly (readonly [type: string, path: string, more?: readonly object[]])[]
 ) => ({
@@ -150,8 +150,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         })
         for (const type of ['batch', 'transaction']) {
           const bundle = (...list: object[]) => ({ resourceType: 'Bundle', type, entry: list })
-          const told = await ask('POST /', ann(), bundle(entry('ca', patch)))
-          assert.equal(told.body.entry?.[0]?.response?.status.slice(0, 3), '200', told.text)
+          const reply = await ask('POST /', ann(), bundle(entry('ca', patch)))
+          assert.equal(reply.body.entry?.[0]?.response?.status.slice(0, 3), '200', reply.text)
           assert.equal((await ask('GET /Condition/ca', ann())).body.recordedDate, '2024')
           assert.equal((await ask('POST /', ann(), bundle(entry('ca', gone)))).status, 200)
           const stranger = await ask('POST /', ann(), bundle(entry('cb', patch)))

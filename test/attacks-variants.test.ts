@@ -1,4 +1,4 @@
-/** Variants of the attacks of vectors/README.md: what a valid but narrow token might learn, or make readable. */
+/** Variants of the attacks of vectors/README.md: reads and writes beyond the scopes of a valid token. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
@@ -115,8 +115,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         for (const text of ['Cough', 'cough', 'COUGH'])
           totals.push((await ask(`GET /Condition?code:text=${text}&_count=1`, kim)).body.total)
         assert.deepEqual(totals, [undefined, undefined, undefined])
-        const asked = await ask('GET /Condition?code:text=cough&_count=1&_total=accurate', kim)
-        assert.equal(asked.body.total, 2)
+        const found = await ask('GET /Condition?code:text=cough&_count=1&_total=accurate', kim)
+        assert.equal(found.body.total, 2)
       })
     })
 
@@ -173,12 +173,12 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           socket.write(
             `GET ${target} HTTP/1.1\r\nhost: x\r\nauthorization: ${bearerOf(ann())}\r\nconnection: close\r\n\r\n`,
           )
-          let told = ''
+          let reply = ''
           socket.on('data', chunk => {
-            told += chunk
+            reply += chunk
           })
           await once(socket, 'close')
-          assert.match(told, /^HTTP\/1\.1 40[034] /, target)
+          assert.match(reply, /^HTTP\/1\.1 40[034] /, target)
         }
       })
     })
@@ -202,9 +202,9 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           '_has:Condition:evidence-detail:_id=cb',
         ])
           for (const prefer of ['handling=strict', 'handling=lenient']) {
-            const told = await ask(`GET /Condition?${query}`, ann('patient/*.rs', { prefer }))
-            assert(told.status === 400 || told.status === 200, query)
-            assert.doesNotMatch(JSON.stringify(told.body.entry ?? []), /bob|"cb"|Secret/, query)
+            const reply = await ask(`GET /Condition?${query}`, ann('patient/*.rs', { prefer }))
+            assert(reply.status === 400 || reply.status === 200, query)
+            assert.doesNotMatch(JSON.stringify(reply.body.entry ?? []), /bob|"cb"|Secret/, query)
           }
       })
     })
@@ -242,13 +242,13 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
 
       it('returns no more for a body than the scope covers', async () => {
         const narrow = ann('patient/Patient.rs patient/Condition.rs')
-        const told = await post(
+        const reply = await post(
           parameters(...['Observation', 'Condition'].map(valueCode => ({ name: '_type', valueCode }))),
           '',
           narrow,
         )
-        assert.deepEqual(shownIn(told), ['Condition/ca', 'Condition/ca2'])
-        assert.doesNotMatch(told.text, /"Observation"|Hidden|Secret/)
+        assert.deepEqual(shownIn(reply), ['Condition/ca', 'Condition/ca2'])
+        assert.doesNotMatch(reply.text, /"Observation"|Hidden|Secret/)
       })
 
       it('keeps the parameters of the body from page to page', async () => {
@@ -260,7 +260,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         const pages = [first]
         for (let link = next; link !== undefined; link = nextIn(pages.at(-1) ?? first))
           pages.push(await ask(`GET ${link}`))
-        const shown = pages.flatMap(told => shownIn(told))
+        const shown = pages.flatMap(reply => shownIn(reply))
         assert.deepEqual([shown, pages.length > 1], [['Condition/ca', 'Condition/ca2'], true])
       })
     })
@@ -288,9 +288,9 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
             'Patient/bob/*',
           ].map(get),
         ]) {
-          const told = await ask('POST /', ann(), bundle('batch', entry))
-          assert.match(told.body.entry?.[0]?.response?.status ?? '', /^40[03]/, JSON.stringify(entry))
-          assert.doesNotMatch(told.text, /Secretson/)
+          const reply = await ask('POST /', ann(), bundle('batch', entry))
+          assert.match(reply.body.entry?.[0]?.response?.status ?? '', /^40[03]/, JSON.stringify(entry))
+          assert.doesNotMatch(reply.text, /Secretson/)
         }
       })
 
@@ -330,12 +330,12 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           './Patient/bob',
           'Patient/ann,Patient/bob',
         ]) {
-          const told = await ask(
+          const reply = await ask(
             'POST /Condition',
             ann(),
             condition(undefined, 'ann', { asserter: to(reference) }),
           )
-          assert.match(String(told.status), /^4(?:03|22)$/, reference)
+          assert.match(String(reply.status), /^4(?:03|22)$/, reference)
         }
       })
     })

@@ -111,12 +111,12 @@ async function ask(
 const ids = ({ body }: Told) => (body.entry ?? []).map(({ resource }) => resource?.id).sort()
 
 async function assertNothingOfBob(line: string, scope?: string, body?: unknown): Promise<Told> {
-  const told = await ask(line, scope, body)
-  assert(told.status < 500, `${line}: ${told.status}`)
+  const reply = await ask(line, scope, body)
+  assert(reply.status < 500, `${line}: ${reply.status}`)
   // The self link repeats the request.
-  const shown = JSON.stringify({ ...told.body, link: [] })
+  const shown = JSON.stringify({ ...reply.body, link: [] })
   assert.doesNotMatch(shown, /Secretson|"(?:bob|cb|ob)"|Patient\/bob"/, line)
-  return told
+  return reply
 }
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
@@ -246,11 +246,11 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         'patient:missing=false',
         'asserter=Practitioner/dr',
       ]) {
-        const told = await assertNothingOfBob(`GET /Condition?${query}`)
+        const reply = await assertNothingOfBob(`GET /Condition?${query}`)
         assert.equal(
-          told.body.total === undefined || told.body.total <= 2,
+          reply.body.total === undefined || reply.body.total <= 2,
           true,
-          `${query}: ${told.body.total}`,
+          `${query}: ${reply.body.total}`,
         )
         await assertNothingOfBob('POST /Condition/_search', undefined, query)
       }
@@ -276,9 +276,9 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         const [method, url = ''] = line.split(' ')
         const text = `The operation ${url.slice(url.indexOf('$'))} is not supported here.`
         for (const scope of [undefined, 'openid', 'system/*.cruds']) {
-          const told = await ask(line, scope)
-          assert.deepEqual([told.status, told.why], [404, text])
-          assert.match(told.text, /"code":"not-supported"/)
+          const reply = await ask(line, scope)
+          assert.deepEqual([reply.status, reply.why], [404, text])
+          assert.match(reply.text, /"code":"not-supported"/)
           const entry = [{ request: { method, url } }]
           const batch = await ask('POST /', scope, { resourceType: 'Bundle', type: 'batch', entry })
           assert.equal(batch.body.entry?.[0]?.response?.status.slice(0, 3), '404', line)
@@ -349,8 +349,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         (await ask('GET /?_type=Observation,Patient&_count=500', 'system/*.rs')).body.total
       const before = await count()
       const refused = async (line: string, body: unknown, more: object = {}) => {
-        const told = await ask(line, undefined, body, more)
-        assert.deepEqual([told.status, told.why], [403, NOT_WITHIN], `${line} ${JSON.stringify(body)}`)
+        const reply = await ask(line, undefined, body, more)
+        assert.deepEqual([reply.status, reply.why], [403, NOT_WITHIN], `${line} ${JSON.stringify(body)}`)
       }
       const bob = { reference: 'Patient/bob' }
       for (const reference of [
@@ -392,7 +392,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
             { resource: observation('ann', 'laboratory', { focus: [{ reference: made.fullUrl }] }) },
           ],
         ],
-        // What a conditional reference finds is what the caller may find.
+        // A conditional reference finds only resources that the caller may search.
         [
           [404],
           [
@@ -404,12 +404,12 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           ],
         ],
       ] as const) {
-        const told = await ask('POST /', undefined, {
+        const reply = await ask('POST /', undefined, {
           resourceType: 'Bundle',
           type: 'transaction',
           entry: entry.map(it => ({ ...it, request: { method: 'POST', url: it.resource.resourceType } })),
         })
-        assert((status as readonly number[]).includes(told.status), told.text)
+        assert((status as readonly number[]).includes(reply.status), reply.text)
       }
       assert.equal(await count(), before)
       for (const reference of [
@@ -471,7 +471,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           NOT_WITHIN,
           JSON.stringify([scope, claims]),
         )
-      // A refreshed token is of the same grant.
+      // A refreshed token belongs to the same grant.
       assert.equal((await ask(line, 'system/*.rs', undefined, { jti: 'renewed' })).status, 200)
     })
 
@@ -528,8 +528,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         { maxLength: 3 },
       )
       await fc.assert(
-        fc.asyncProperty(line, scopes, async (asked, granted) => {
-          await assertNothingOfBob(asked, granted.join(' '))
+        fc.asyncProperty(line, scopes, async (request, granted) => {
+          await assertNothingOfBob(request, granted.join(' '))
         }),
         { numRuns: 1500 },
       )

@@ -1,4 +1,4 @@
-/** One launch through the whole service, and what the audit trail then knows of it. */
+/** One launch through the whole service, and its records in the audit trail. */
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
@@ -123,11 +123,11 @@ describe('/activity', () => {
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Paused').waitFor()
     await fhir('Patient/while-paused')
-    const asked: string[] = []
-    page.on('request', request => asked.push(request.url()))
+    const requested: string[] = []
+    page.on('request', request => requested.push(request.url()))
     await page.getByRole('button', { name: 'Resume' }).click()
     await page.getByText('while-paused').waitFor()
-    assert.ok(asked.length > 0)
+    assert.ok(requested.length > 0)
 
     await page.getByRole('link', { name: /^Refused/ }).click()
     await page.waitForURL('**/activity?result=refused')
@@ -215,7 +215,7 @@ describe('sallyport start', () => {
     assert.equal(body.resourceType, 'OperationOutcome')
     assert.equal(body.issue[0]?.code, 'transient')
     renameSync(`${file}.away`, file)
-    // It is left alone for a second before it is tried again.
+    // The server waits a second before it retries.
     while ((await status(`${here.fhirUrl}/Patient/1`)) !== 401) assert.equal(child.exitCode, null)
     child.kill('SIGTERM')
     assert.deepEqual(await ended(), { exitCode: 0, signal: null })

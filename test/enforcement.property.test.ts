@@ -20,7 +20,7 @@ import {
 import { GUARDED_SERVERS, type OpenGuarded, openApart } from './support/guarded-servers.ts'
 import { matchesNaively, mayNaively, mayWriteNaively, type NaiveLetter } from './support/naive-rules.ts'
 
-// Through the gateway, in front of another process, a request takes longer.
+// A request through the gateway to another process takes longer.
 const SERVERS: readonly (readonly [
   name: string,
   open: OpenGuarded | undefined,
@@ -90,7 +90,7 @@ const scope = fc
     fc.constantFrom('', '', '', '?category=lab', '?status=final', '?category=lab&status=final'),
   )
   .map(([level, type, permissions, query]) => `${level}/${type}.${permissions}${query}`)
-  // Of a wildcard or another type the parameter may be unknown, which grants nothing: not what is tried here.
+  // A parameter that is unknown for a type grants nothing; this test uses known parameters only.
   .filter(text => !text.includes('?') || text.includes('/Observation.'))
 const asking: fc.Arbitrary<Asking> = fc
   .record({
@@ -107,7 +107,7 @@ const asking: fc.Arbitrary<Asking> = fc
 const type = fc.constantFrom('Condition', 'Observation', 'Encounter', 'Patient', 'Practitioner')
 const id = fc.constantFrom('ann', 'bob', 'dr', ...Array.from({ length: 8 }, (_, at) => `r${at}`))
 const filter = fc.constantFrom('', '_id=r1,r2,r3,r4', 'patient=bob', 'patient=ann,bob', 'category=lab')
-const asked = fc.oneof(
+const testRequest = fc.oneof(
   fc.record({ kind: fc.constant('read' as const), type, id }),
   fc.record({ kind: fc.constant('search' as const), type, filter, sort: fc.constantFrom('', '_sort=-_id') }),
   fc.record({ kind: fc.constant('search' as const), type, filter, sort: fc.constant('_summary=count') }),
@@ -136,15 +136,15 @@ const asked = fc.oneof(
   fc.record({ kind: fc.constant('update' as const), content, id }),
   fc.record({ kind: fc.constant('delete' as const), type, id }),
 )
-type Asked = typeof asked extends fc.Arbitrary<infer Value> ? Value : never
+type TestRequest = typeof testRequest extends fc.Arbitrary<infer Value> ? Value : never
 
-/** Some values, again and again: each other caller is another token to be signed, which takes longer than all the rest. */
+/** Repeats a few values, because signing a token for each new caller takes most of the time. */
 function someOf<Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
   return fc.constantFrom(...fc.sample(arbitrary, process.env.TEST_THOROUGH === undefined ? 40 : 200))
 }
 
-/** A server, and a copy of what it holds. */
-class Scene {
+/** A server with a copy of its resources. */
+class TrackedServer {
   readonly fhir: GuardedFhir
   held = new Map<string, Resource>()
   constructor(fhir: GuardedFhir) {
@@ -152,16 +152,16 @@ class Scene {
   }
 
   async look(): Promise<Map<string, Resource>> {
-    const told = await this.fhir.ask(`GET /?_type=${TYPES}&_count=1000`, ADMIN)
+    const reply = await this.fhir.ask(`GET /?_type=${TYPES}&_count=1000`, ADMIN)
     return new Map(
-      (told.body.entry ?? []).map(({ resource }) => [
+      (reply.body.entry ?? []).map(({ resource }) => [
         `${resource?.resourceType}/${resource?.id}`,
         resource as Resource,
       ]),
     )
   }
 
-  reached(by: Asking, permission: NaiveLetter, of: string, query: string): readonly string[] {
+  findPermitted(by: Asking, permission: NaiveLetter, of: string, query: string): readonly string[] {
     return [...this.held]
       .filter(([, it]) => it.resourceType === of && mayNaively(by, permission, it))
       .filter(([, it]) => query === '' || matchesNaively(it, query))
@@ -170,47 +170,47 @@ class Scene {
   }
 }
 
-async function check(scene: Scene, by: Asking, what: Asked): Promise<void> {
-  const { fhir } = scene
+async function check(server: TrackedServer, by: Asking, what: TestRequest): Promise<void> {
+  const { fhir } = server
   switch (what.kind) {
     case 'read': {
-      const told = await fhir.ask(`GET /${what.type}/${what.id}`, by)
-      const held = scene.held.get(`${what.type}/${what.id}`)
-      assert.equal(told.status === 200, held !== undefined && mayNaively(by, 'r', held), told.text)
+      const reply = await fhir.ask(`GET /${what.type}/${what.id}`, by)
+      const held = server.held.get(`${what.type}/${what.id}`)
+      assert.equal(reply.status === 200, held !== undefined && mayNaively(by, 'r', held), reply.text)
       return
     }
     case 'search': {
       const query = [what.filter, what.sort].filter(Boolean).join('&')
-      const told = await fhir.ask(`GET /${what.type}?${query}`, by)
-      if (told.status === 400) return
-      const expected = scene.reached(by, 's', what.type, what.filter)
-      if (told.status === 200) assert.equal(told.body.total, expected.length, told.text)
-      else assert.deepEqual([told.status, expected], [403, []], told.text)
-      if (told.status === 200 && !query.includes('count')) assert.deepEqual(shownIn(told), expected)
+      const reply = await fhir.ask(`GET /${what.type}?${query}`, by)
+      if (reply.status === 400) return
+      const expected = server.findPermitted(by, 's', what.type, what.filter)
+      if (reply.status === 200) assert.equal(reply.body.total, expected.length, reply.text)
+      else assert.deepEqual([reply.status, expected], [403, []], reply.text)
+      if (reply.status === 200 && !query.includes('count')) assert.deepEqual(shownIn(reply), expected)
       return
     }
     case 'wide': {
-      const told = await fhir.ask(what.line, by)
+      const reply = await fhir.ask(what.line, by)
       // A caller who may read the type gets 404.
-      const isThere = [...scene.held.keys()].some(address => what.line.includes(`/${address}/`))
-      assert((isThere ? [200, 403] : [200, 403, 404, 410]).includes(told.status), told.text)
-      assertWithin(by, told, scene.held)
+      const isThere = [...server.held.keys()].some(address => what.line.includes(`/${address}/`))
+      assert((isThere ? [200, 403] : [200, 403, 404, 410]).includes(reply.status), reply.text)
+      assertWithin(by, reply, server.held)
       return
     }
     case 'create':
-      return checkWrite(scene, by, 'c', `POST /${what.content.resourceType}`, what.content)
+      return checkWrite(server, by, 'c', `POST /${what.content.resourceType}`, what.content)
     case 'update': {
       const { resourceType } = what.content
-      return checkWrite(scene, by, 'u', `PUT /${resourceType}/${what.id}`, withId(what.content, what.id))
+      return checkWrite(server, by, 'u', `PUT /${resourceType}/${what.id}`, withId(what.content, what.id))
     }
     case 'delete':
-      return checkWrite(scene, by, 'd', `DELETE /${what.type}/${what.id}`)
+      return checkWrite(server, by, 'd', `DELETE /${what.type}/${what.id}`)
   }
 }
 
-/** Whatever an answer shows may be read or found, in the version that is shown and in the current one. */
-function assertWithin(by: Asking, told: Told, current: ReadonlyMap<string, Resource>): void {
-  for (const { resource } of told.body.entry ?? []) {
+/** Asserts that the caller may read or search every returned resource, in the returned and in the current version. */
+function assertWithin(by: Asking, reply: Told, current: ReadonlyMap<string, Resource>): void {
+  for (const { resource } of reply.body.entry ?? []) {
     if (resource === undefined) continue
     const shown = resource as Resource
     const address = `${shown.resourceType}/${shown.id}`
@@ -223,22 +223,22 @@ function assertWithin(by: Asking, told: Told, current: ReadonlyMap<string, Resou
 }
 
 async function checkWrite(
-  scene: Scene,
+  server: TrackedServer,
   by: Asking,
   permission: 'c' | 'u' | 'd',
   line: string,
   body?: Resource,
 ): Promise<void> {
-  const told = await scene.fhir.ask(line, by, body)
-  assert(told.status < 500, told.text)
-  if (told.text !== '' && told.status < 300)
-    assert(mayNaively(by, 'r', told.body as unknown as Resource), told.text)
-  const before = scene.held
-  scene.held = await scene.look()
-  for (const address of new Set([...before.keys(), ...scene.held.keys()])) {
-    const [old, fresh] = [before.get(address), scene.held.get(address)]
+  const reply = await server.fhir.ask(line, by, body)
+  assert(reply.status < 500, reply.text)
+  if (reply.text !== '' && reply.status < 300)
+    assert(mayNaively(by, 'r', reply.body as unknown as Resource), reply.text)
+  const before = server.held
+  server.held = await server.look()
+  for (const address of new Set([...before.keys(), ...server.held.keys()])) {
+    const [old, fresh] = [before.get(address), server.held.get(address)]
     if (JSON.stringify(old) === JSON.stringify(fresh)) continue
-    assert(told.status < 300, `${line} was refused and written`)
+    assert(reply.status < 300, `${line} was refused and written`)
     if (old) assert(mayNaively(by, permission, old), `${line} wrote over ${JSON.stringify(old)}`)
     if (fresh && permission !== 'd')
       assert(mayWriteNaively(by, permission, fresh), `${line} wrote ${JSON.stringify(fresh)}`)
@@ -246,7 +246,7 @@ async function checkWrite(
   const target = body?.id === undefined ? undefined : before.get(line.split(' /')[1] ?? '')
   if (permission === 'd' || !body || !mayWriteNaively(by, permission, withId(body, String(body.id)))) return
   if (target === undefined || mayNaively(by, permission, target))
-    assert(told.status < 300 || [412, 422].includes(told.status), `${line}: ${told.text}`)
+    assert(reply.status < 300 || [412, 422].includes(reply.status), `${line}: ${reply.text}`)
 }
 
 for (const [name, open, worlds, runs] of SERVERS)
@@ -254,13 +254,13 @@ for (const [name, open, worlds, runs] of SERVERS)
     it('shows, counts and writes exactly what a second, naive implementation of the rules allows', async () => {
       const generated = fc.sample(world, { numRuns: worlds, seed: Date.now() & 0xffff })
       for (const resources of generated) {
-        const scene = new Scene(await startGuardedFhir([...FIXED, ...resources], {}, open))
-        scene.held = await scene.look()
+        const server = new TrackedServer(await startGuardedFhir([...FIXED, ...resources], {}, open))
+        server.held = await server.look()
         await fc.assert(
-          fc.asyncProperty(someOf(asking), asked, (by, what) => check(scene, by, what)),
+          fc.asyncProperty(someOf(asking), testRequest, (by, what) => check(server, by, what)),
           { numRuns: REQUESTS, endOnFailure: true },
         )
-        await scene.fhir.close()
+        await server.fhir.close()
       }
     })
 
@@ -296,7 +296,7 @@ for (const [name, open, worlds, runs] of SERVERS)
     })
   })
 
-// References in every form that a resource may have them in.
+// References in every form that a resource may contain.
 const reference = fc.oneof(
   fc
     .constantFrom(
@@ -342,7 +342,7 @@ const inner = fc
     innerRecord.map(resource => ({ resourceType: 'Bundle', type: 'collection', entry: [{ resource }] })),
   )
   .map(it => ({ ...it, id: 'inner' }))
-// Mostly of Ann, so that it is the rest that decides.
+// Mostly Ann's, so that the other elements decide.
 const about = fc.oneof(
   { weight: 3, arbitrary: fc.constant(to('Patient/ann')) },
   { weight: 1, arbitrary: reference },
@@ -376,7 +376,7 @@ const nested: fc.Arbitrary<Resource> = fc
   )
   .map(({ part, ...it }) => JSON.parse(JSON.stringify({ ...it, ...part })))
 
-/** Ann's, and in each something of Bob's. */
+/** Resources of Ann, each with data of Bob. */
 const CONTAINING: readonly Resource[] = [
   { resourceType: 'Condition', subject: to('Patient/bob') },
   { resourceType: 'RelatedPerson', patient: to(`${fhirBaseUrl}/Patient/bob`) },
@@ -420,7 +420,7 @@ describe('the embedded FHIR server, the gateway and the library', () => {
       Object.values(GUARDED_SERVERS).map(open => startGuardedFhir(fixed, policy, open)),
     )
     after(() => Promise.all(servers.map(it => it.close())))
-    const told = async (line: string, by: Asking, body?: unknown) => {
+    const askAll = async (line: string, by: Asking, body?: unknown) => {
       const answers = await Promise.all(servers.map(it => it.ask(line, by, body)))
       const [one, other] = answers.map(it => `${it.status} ${it.status === 200 ? shownIn(it) : it.why}`)
       assert.equal(other, one, `${line} by ${by.scope} ${by.sub}: ${JSON.stringify(body)} (seed ${seed})`)
@@ -429,17 +429,17 @@ describe('the embedded FHIR server, the gateway and the library', () => {
     let stored = 0
     for (const resource of resources) {
       const place = `/${resource.resourceType}/${resource.id}`
-      if ((await told(`PUT ${place}`, ADMIN, resource)) !== 201) continue
+      if ((await askAll(`PUT ${place}`, ADMIN, resource)) !== 201) continue
       stored += 1
       for (const by of CALLERS) {
-        const read = await told(`GET ${place}`, by)
-        // docs/gateway.md: of several patients the upstream finds what they are the subject of.
-        if (by.sub !== 'kim') await told(`GET /${resource.resourceType}?_id=${resource.id}`, by)
-        await told(`GET ${place}/_history`, by)
-        await told(`GET ${place}/_history/1`, by)
+        const read = await askAll(`GET ${place}`, by)
+        // docs/gateway.md: for several patients the upstream finds only resources with them as the subject.
+        if (by.sub !== 'kim') await askAll(`GET /${resource.resourceType}?_id=${resource.id}`, by)
+        await askAll(`GET ${place}/_history`, by)
+        await askAll(`GET ${place}/_history/1`, by)
         const { id: _, ...content } = resource
-        await told(`POST /${resource.resourceType}`, by, content)
-        await told(`PUT ${place}`, by, resource)
+        await askAll(`POST /${resource.resourceType}`, by, content)
+        await askAll(`PUT ${place}`, by, resource)
         if (typeof by.patient !== 'string') continue
         const access = computeAccess(
           { scopes: parseScopes(by.scope), patient: by.patient },
@@ -452,7 +452,7 @@ describe('the embedded FHIR server, the gateway and the library', () => {
         assert.equal(mayRelease(resource, shows, fhirBaseUrl), read === 200, JSON.stringify(resource))
       }
     }
-    // Some refer to what may not stand there, and are no resources.
+    // Some contain references that are not valid there.
     assert(stored > resources.length / 2, `only ${stored} were stored`)
   })
 })

@@ -17,25 +17,31 @@ describe('an authorization request', () => {
   const ask = (different: Readonly<Record<string, string | undefined>>, extra = '') =>
     (() => client.authorize(different, extra)) satisfies Case[0]
   const page: Expected = [400, undefined]
-  const told = (error: string): Expected => [302, error]
+  const redirectWith = (error: string): Expected => [302, error]
 
   refuses({
     '43 code_challenge_method missing': [
       ask({ code_challenge_method: undefined }),
-      ...told('invalid_request'),
+      ...redirectWith('invalid_request'),
     ],
     '43 code_challenge_method plain': [
       ask({ code_challenge_method: 'plain', code_challenge: VERIFIER }),
-      ...told('invalid_request'),
+      ...redirectWith('invalid_request'),
     ],
     '43 no code_challenge': [
       ask({ code_challenge: undefined, code_challenge_method: undefined }),
-      ...told('invalid_request'),
+      ...redirectWith('invalid_request'),
     ],
-    '44 no aud': [ask({ aud: undefined }), ...told('invalid_request')],
-    '44 aud of another server': [ask({ aud: 'https://evil.example/fhir' }), ...told('invalid_request')],
-    '44 aud twice': [ask({}, '&aud=https://evil.example/fhir'), ...told('invalid_request')],
-    '44 another resource beside aud': [ask({ resource: 'https://evil.example' }), ...told('invalid_request')],
+    '44 no aud': [ask({ aud: undefined }), ...redirectWith('invalid_request')],
+    '44 aud of another server': [
+      ask({ aud: 'https://evil.example/fhir' }),
+      ...redirectWith('invalid_request'),
+    ],
+    '44 aud twice': [ask({}, '&aud=https://evil.example/fhir'), ...redirectWith('invalid_request')],
+    '44 another resource beside aud': [
+      ask({ resource: 'https://evil.example' }),
+      ...redirectWith('invalid_request'),
+    ],
     '45 another address': [ask({ redirect_uri: 'https://evil.example/callback' }), ...page],
     '45 a longer address': [ask({ redirect_uri: `${CALLBACK}/x` }), ...page],
     '45 an address with a query': [ask({ redirect_uri: `${CALLBACK}?next=//evil.example` }), ...page],
@@ -50,20 +56,23 @@ describe('an authorization request', () => {
     '45 no address': [ask({ redirect_uri: undefined }), ...page],
     '45 an unknown client': [ask({ client_id: 'nobody' }), ...page],
     '45 a client whose name is a script': [ask({ client_id: '<script>alert(1)</script>' }), ...page],
-    '47 unknown scopes only': [ask({ scope: '__proto__ toString frob' }), ...told('invalid_scope')],
+    '47 unknown scopes only': [ask({ scope: '__proto__ toString frob' }), ...redirectWith('invalid_scope')],
     '47 system scopes of a user': [
       ask({ scope: 'system/*.rs __launch-contexts.c' }),
-      ...told('invalid_scope'),
+      ...redirectWith('invalid_scope'),
     ],
-    '49 patient scopes without a patient': [ask({ scope: 'patient/*.rs' }), ...told('invalid_scope')],
-    '50 an invented launch': [ask({ scope: 'launch', launch: 'a'.repeat(43) }), ...told('invalid_request')],
+    '49 patient scopes without a patient': [ask({ scope: 'patient/*.rs' }), ...redirectWith('invalid_scope')],
+    '50 an invented launch': [
+      ask({ scope: 'launch', launch: 'a'.repeat(43) }),
+      ...redirectWith('invalid_request'),
+    ],
     '50 a launch without its scope': [
       async () => client.authorize({ launch: await client.launch() }),
-      ...told('invalid_request'),
+      ...redirectWith('invalid_request'),
     ],
     '50 a launch of another app': [
       async () => client.authorize({ scope: 'launch', launch: await client.launch(client.apps.own) }),
-      ...told('invalid_request'),
+      ...redirectWith('invalid_request'),
     ],
     '50 a launch that was used': [
       async () => {
@@ -71,16 +80,19 @@ describe('an authorization request', () => {
         assert.ok(await client.code({ scope: 'launch openid', launch }))
         return client.authorize({ scope: 'launch openid', launch })
       },
-      ...told('invalid_request'),
+      ...redirectWith('invalid_request'),
     ],
-    'tokens without a code': [ask({ response_type: 'token id_token' }), ...told('unsupported_response_type')],
-    'an answer in the fragment': [ask({ response_mode: 'fragment' }), ...told('invalid_request')],
-    'a request object': [ask({ request: 'e30.e30.' }), ...told('request_not_supported')],
+    'tokens without a code': [
+      ask({ response_type: 'token id_token' }),
+      ...redirectWith('unsupported_response_type'),
+    ],
+    'an answer in the fragment': [ask({ response_mode: 'fragment' }), ...redirectWith('invalid_request')],
+    'a request object': [ask({ request: 'e30.e30.' }), ...redirectWith('request_not_supported')],
     'a request by address': [
       ask({ request_uri: 'http://169.254.169.254/' }),
-      ...told('request_uri_not_supported'),
+      ...redirectWith('request_uri_not_supported'),
     ],
-    'a state that comes twice': [ask({}, '&state=abc'), ...told('invalid_request')],
+    'a state that comes twice': [ask({}, '&state=abc'), ...redirectWith('invalid_request')],
   })
 
   it('61 gets its state back unchanged', async () => {

@@ -41,7 +41,7 @@ const signed = (head: Part, body: Part, key: Parameters<typeof sign>[2], hash = 
 }
 /** An attacker with its own key. */
 const forged = (head: Part, body: Part = {}) => signed(head, body, own.privateKey)
-/** By the server's own key: what it would never sign as an access token for this FHIR server. */
+/** Signed with the server's own key, but not as an access token for this FHIR server. */
 const misused = (body: Part, head: Part = {}) => signed(head, body, privateKey)
 const hmac = async (key: (jwk: JsonWebKey) => string) => {
   const { keys } = JSON.parse((await send(client.at('/oauth2/jwks'))).body)
@@ -137,7 +137,7 @@ describe('a valid token', () => {
     const created = await send(`${stack.settings.fhirBaseUrl}/Observation`, { ...json({}), headers })
     assert.equal(created.status, 403)
     assert.match(created.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/)
-    const asked = await client.post('/oauth2/introspect', { token: 'x' }, headers)
-    assert.equal(asked.status, 401)
+    const introspection = await client.post('/oauth2/introspect', { token: 'x' }, headers)
+    assert.equal(introspection.status, 401)
   })
 })

@@ -1,4 +1,4 @@
-/** The walk of a clinician in a real browser: log in, search, pick, launch, and read in the demo app. */
+/** An EHR launch in a real browser: log in, search, select a patient, launch, and read in the demo app. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -13,7 +13,7 @@ before(async () => {
 after(() => stack?.close())
 const open = useBrowser()
 
-/** The element that has the keyboard. */
+/** The element with the focus. */
 async function focused(page: Page): Promise<string> {
   return page.evaluate(() => {
     const at = document.activeElement

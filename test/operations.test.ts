@@ -60,7 +60,7 @@ const RECORD: readonly Resource[] = [
   observation('a-2021', 'ann', 'hr', '2021-01-01'),
   observation('a-bp', 'ann', 'bp', '2018-01-01'),
   observation('b-2022', 'bob', 'hr', '2022-01-01'),
-  // Of another patient, in Ann's encounter.
+  // Data of another patient in Ann's encounter.
   observation('b-here', 'bob', 'hr', '2020-05-01', { encounter: to('Encounter/e-ann') }),
   { resourceType: 'Condition', id: 'c-2019', subject: to('Patient/ann'), recordedDate: '2019-06-01' },
   { resourceType: 'Condition', id: 'c-undated', subject: to('Patient/ann') },
@@ -126,11 +126,11 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           'GET /Patient/ann/$everything?start=2019&end=2021-12-31&_type=Observation&_count=1',
         )
         const found = [...shownIn(first)]
-        for (let told = first; ; ) {
-          const next = told.body.link?.find(({ relation }) => relation === 'next')?.url
+        for (let reply = first; ; ) {
+          const next = reply.body.link?.find(({ relation }) => relation === 'next')?.url
           if (next === undefined) break
-          told = await ask(`GET ${next.slice(fhirBaseUrl.length)}`)
-          found.push(...shownIn(told))
+          reply = await ask(`GET ${next.slice(fhirBaseUrl.length)}`)
+          found.push(...shownIn(reply))
         }
         assert.deepEqual([...new Set(found)].filter(it => it.startsWith('Obs')).sort(), [
           'Observation/a-2019',
@@ -150,11 +150,11 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
 
     describe('Encounter/[id]/$everything', () => {
       it('returns the encounter, its references and the resources that refer to it, within the grant', async () => {
-        const told = await ask('GET /Encounter/e-ann/$everything')
-        assert.deepEqual(shownIn(told), [
+        const reply = await ask('GET /Encounter/e-ann/$everything')
+        assert.deepEqual(shownIn(reply), [
           ...['Encounter/e-ann', 'Observation/a-2020', 'Patient/ann', 'Practitioner/dr'],
         ])
-        assert.doesNotMatch(told.text, /b-here|Patient\/bob/)
+        assert.doesNotMatch(reply.text, /b-here|Patient\/bob/)
         const narrow = await ask('GET /Encounter/e-ann/$everything', ann('patient/Encounter.rs'))
         assert.deepEqual(shownIn(narrow), ['Encounter/e-ann'])
         const typed = await ask('GET /Encounter/e-ann/$everything?_type=Observation')
@@ -175,9 +175,9 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
 
     describe('Observation/$lastn', () => {
       it('returns the newest of each code within the grant', async () => {
-        const told = await ask('GET /Observation/$lastn')
-        assert.deepEqual([shownIn(told), told.body.total], [['Observation/a-2021', 'Observation/a-bp'], 2])
-        assert.doesNotMatch(told.text, /b-2022/)
+        const reply = await ask('GET /Observation/$lastn')
+        assert.deepEqual([shownIn(reply), reply.body.total], [['Observation/a-2021', 'Observation/a-bp'], 2])
+        assert.doesNotMatch(reply.text, /b-2022/)
         const two = await ask('GET /Observation/$lastn?max=2&code=http://loinc.org|hr')
         assert.deepEqual(shownIn(two), ['Observation/a-2020', 'Observation/a-2021'])
         const all = await ask('GET /Observation/$lastn?patient=bob', { scope: 'system/*.rs', patient: null })
@@ -189,8 +189,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           { name: 'max', valuePositiveInt: 2 },
           { name: 'code', valueString: 'http://loinc.org|hr' },
         ]
-        const told = await ask('POST /Observation/$lastn', ann(), { resourceType: 'Parameters', parameter })
-        assert.deepEqual(shownIn(told), ['Observation/a-2020', 'Observation/a-2021'])
+        const reply = await ask('POST /Observation/$lastn', ann(), { resourceType: 'Parameters', parameter })
+        assert.deepEqual(shownIn(reply), ['Observation/a-2020', 'Observation/a-2021'])
       })
 
       it('returns nothing of another patient, and reveals nothing by a chain', async () => {

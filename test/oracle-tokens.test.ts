@@ -1,4 +1,4 @@
-/** As in oracle.test.ts: what becomes of tokens, and clients that sign. */
+/** As in oracle.test.ts, for token lifecycles and private_key_jwt clients. */
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import {

@@ -1,4 +1,4 @@
-/** The gateway alone, before an upstream, with tokens of an identity provider that is not Sallyport's. */
+/** The gateway alone, in front of an upstream server, with tokens of another identity provider. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -49,7 +49,7 @@ describe('the gateway alone, with another identity provider', async () => {
     writeFileSync(join(place.folder, 'issuers.yaml'), JSON.stringify(trusted))
     started = startProcess(['start', 'fhir'], place)
     await started.printed(/is running/)
-    // The provider is asked when the server listens.
+    // The server fetches the configuration of the provider after it listens.
     while (!(await fetch(readyUrl())).ok) await setImmediate()
   })
   after(async () => {
@@ -74,8 +74,8 @@ describe('the gateway alone, with another identity provider', async () => {
   }
 
   it('directs apps to the provider', async () => {
-    const told = await fetch(`${place.fhirUrl}/.well-known/smart-configuration`)
-    assert.deepEqual([told.status, await told.json()], [200, configuration])
+    const response = await fetch(`${place.fhirUrl}/.well-known/smart-configuration`)
+    assert.deepEqual([response.status, await response.json()], [200, configuration])
     const metadata = await (await fetch(`${place.fhirUrl}/metadata`)).text()
     assert(metadata.includes(`${issuer}/authorize`))
     assert(!metadata.includes(place.authUrl))

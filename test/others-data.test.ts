@@ -9,7 +9,7 @@ import { ADMIN, type Asking, type GuardedFhir, startGuardedFhir } from './suppor
 import type { OpenGuarded } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
-const dataOf = (id: string, organization: string): readonly Resource[] => [
+const listData = (id: string, organization: string): readonly Resource[] => [
   {
     resourceType: 'Patient',
     id,
@@ -48,14 +48,14 @@ const OWN = [
   { resourceType: 'Organization', id: 'north', name: 'North' },
   { resourceType: 'Organization', id: 'south', name: 'South' },
   { resourceType: 'Practitioner', id: 'dr' },
-  ...dataOf('ann', 'north'),
+  ...listData('ann', 'north'),
   {
     ...{ resourceType: 'List', id: 'mixed', status: 'current', mode: 'working', subject: to('Patient/ann') },
     entry: [{ item: to('Condition/c-ben') }, { item: to('Condition/c-ann') }],
   },
 ]
 
-/** Filed under Ann, and then corrected to be Ben's. */
+/** Resources that were first assigned to Ann and then corrected to Ben. */
 const CORRECTED = ['moved', 'moved-gone', 'moved-back']
 const moved = (id: string, of: string) => ({
   ...{ resourceType: 'Condition', id, subject: to(`Patient/${of}`), code: { text: 'x' } },
@@ -80,7 +80,7 @@ const CALLERS: Readonly<Record<string, Asking>> = {
   'an app of one patient': { scope: 'patient/*.cruds', patient: 'ann' },
 }
 
-// With and without Ben's data: what is asked of them, and beside them.
+// Requests that are sent with and without Ben's data, about Ben and about other patients.
 const LINES = [
   ...['', '/_history', '/_history?_count=1', '/_history/1', '/_history/2'].flatMap(tail =>
     [
@@ -137,7 +137,7 @@ const LINES = [
   'DELETE /Condition?_id=c-ben',
 ]
 
-/** A gateway whose upstream counts what it is asked. */
+/** A gateway whose upstream counts the requests. */
 async function startCounted(resources: readonly Resource[]) {
   let times = 0
   const open: OpenGuarded = async (guard, baseUrl) => {
@@ -163,7 +163,7 @@ async function startCounted(resources: readonly Resource[]) {
 describe("other patients' data", () => {
   let worlds: readonly { readonly fhir: GuardedFhir; times(): number }[]
   before(async () => {
-    const ben = dataOf('ben', 'south')
+    const ben = listData('ben', 'south')
     worlds = [await startCounted(OWN), await startCounted([...OWN, ...ben])]
     for (const id of CORRECTED)
       for (const patient of ['ann', 'ben'])
@@ -173,7 +173,7 @@ describe("other patients' data", () => {
   })
   after(() => Promise.all(worlds.map(it => it.fhir.close())))
 
-  async function told(line: string, caller: Asking): Promise<readonly string[]> {
+  async function collectResponses(line: string, caller: Asking): Promise<readonly string[]> {
     const answers: string[] = []
     for (const { fhir, times } of worlds) {
       const from = times()
@@ -189,7 +189,7 @@ describe("other patients' data", () => {
   for (const [name, caller] of Object.entries(CALLERS))
     it(`change neither the response to ${name} nor the number of requests to the upstream`, async () => {
       for (const line of LINES) {
-        const [without, withThem] = await told(line, caller)
+        const [without, withThem] = await collectResponses(line, caller)
         assert.equal(withThem, without, line)
       }
     })
@@ -201,8 +201,10 @@ describe("other patients' data", () => {
     const lines = LINES.filter(line => /moved|_history/.test(line))
     for (const caller of Object.values(CALLERS))
       for (const line of lines) {
-        // How often the upstream is asked for a history depends on deletions.
-        const [without, withThem] = (await told(line, caller)).map(it => it.replace(/after \d+ requests/, ''))
+        // The number of history requests to the upstream depends on deletions.
+        const [without, withThem] = (await collectResponses(line, caller)).map(it =>
+          it.replace(/after \d+ requests/, ''),
+        )
         assert.equal(withThem, without, line)
       }
   })

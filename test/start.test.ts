@@ -10,7 +10,7 @@ import { newPlace, type Place, type Started, startProcess } from './support/star
 
 const RUNNING = /is running/
 
-/** A place that is left without a trace, whatever becomes of the test. */
+/** A folder that is removed after the test, whatever its result. */
 function places() {
   const made: Place[] = []
   const processes: Started[] = []

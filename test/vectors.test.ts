@@ -45,27 +45,27 @@ const decisionFiles = globSync('*.json', { cwd: FOLDER }).filter(
   name => !['with-data.json', 'tokens.json', 'flows.json'].includes(name),
 )
 const decisions = decisionFiles.flatMap(name => read<{ vectors: readonly Vector[] }>(name).vectors)
-const policyOf = ({ settings: { searchLetter, contexts } }: Vector) => ({
+const readPolicy = ({ settings: { searchLetter, contexts } }: Vector) => ({
   searchPermission: searchLetter,
   contexts,
 })
-const nameOf = ({ id, why, request }: Vector) => `${id}: ${request.method} ${request.url}: ${why}`
+const formatName = ({ id, why, request }: Vector) => `${id}: ${request.method} ${request.url}: ${why}`
 
-describe('vectors, by the core', () => {
+describe('vectors in the decision core', () => {
   for (const name of decisionFiles)
     it(`agrees with ${name}`, () => {
       for (const vector of read<{ vectors: readonly Vector[] }>(name).vectors) {
         const { request, scope, context, expected } = vector
-        const told = explain({ ...request, scope, ...context, ...policyOf(vector) }, fhirBaseUrl)
+        const result = explain({ ...request, scope, ...context, ...readPolicy(vector) }, fhirBaseUrl)
         const compared = Object.fromEntries(
-          Object.keys(expected).map(key => [key, told[key as keyof typeof told]]),
+          Object.keys(expected).map(key => [key, result[key as keyof typeof result]]),
         )
-        assert.deepEqual(compared, expected, nameOf(vector))
+        assert.deepEqual(compared, expected, formatName(vector))
       }
     })
 })
 
-describe('vectors, over HTTP', () => {
+describe('vectors over HTTP', () => {
   const servers = new Map<string, Promise<GuardedFhir>>()
   const serverFor = (policy: Partial<EnforcementPolicy>) => {
     const key = JSON.stringify(policy)
@@ -80,30 +80,33 @@ describe('vectors, over HTTP', () => {
   it('refuses exactly what the core refuses for its scope, with the same status and text', async () => {
     for (const vector of decisions.filter(it => isForHttp(it) && !it.id.startsWith('paths-'))) {
       const { request, scope, context, expected } = vector
-      const server = await serverFor(policyOf(vector))
-      const told = await server.ask(
+      const server = await serverFor(readPolicy(vector))
+      const result = await server.ask(
         `${request.method} ${request.url}`,
-        askingOf(scope, context),
+        makeCaller(scope, context),
         request.body,
       )
       if (expected.allowed) {
-        assert.doesNotMatch(told.text, /Insufficient scope/, nameOf(vector))
-        assert(told.status < 500 && told.status !== 401, `${nameOf(vector)}: ${told.status}`)
-      } else if (told.status === 200 && isBatch(request.body)) {
-        assert.match(told.text, /"status":"40[03]/, nameOf(vector))
-      } else if (told.status !== 422 && !isUnmatched(told, request)) {
+        assert.doesNotMatch(result.text, /Insufficient scope/, formatName(vector))
+        assert(result.status < 500 && result.status !== 401, `${formatName(vector)}: ${result.status}`)
+      } else if (result.status === 200 && isBatch(request.body)) {
+        assert.match(result.text, /"status":"40[03]/, formatName(vector))
+      } else if (result.status !== 422 && !isUnmatched(result, request)) {
         // Invalid content is refused before the access check.
-        // Of what is not there a patch is not looked at.
-        const isPatch = request.method === 'PATCH' && told.status === 403
-        assert(told.status === expected.status || isPatch, `${nameOf(vector)}: ${told.status} ${told.text}`)
+        // A patch of an absent resource is not read.
+        const isPatch = request.method === 'PATCH' && result.status === 403
+        assert(
+          result.status === expected.status || isPatch,
+          `${formatName(vector)}: ${result.status} ${result.text}`,
+        )
         if (expected.text !== undefined && request.method !== 'HEAD')
-          assert.equal(told.why, expected.text, nameOf(vector))
+          assert.equal(result.why, expected.text, formatName(vector))
       }
     }
   })
 })
 
-describe('vectors of paths, over a socket, which changes nothing in them', () => {
+describe('vectors of paths over a socket, which does not normalise them', () => {
   let server: GuardedFhir
   let port: number
   before(async () => {
@@ -113,20 +116,20 @@ describe('vectors of paths, over a socket, which changes nothing in them', () =>
   after(() => server.close())
 
   for (const vector of read<{ vectors: readonly Vector[] }>('paths.json').vectors.filter(isForHttp))
-    it(nameOf(vector), async () => {
+    it(formatName(vector), async () => {
       const { request, scope, context, expected } = vector
       const { method, url } = request
-      const headers = { authorization: bearerOf(askingOf(scope, context)), connection: 'close' }
-      const asked = ask({ port, host: '127.0.0.1', method, path: `/fhir${url}`, headers }).end()
-      const [reply] = (await once(asked, 'response')) as [IncomingMessage]
+      const headers = { authorization: bearerOf(makeCaller(scope, context)), connection: 'close' }
+      const sent = ask({ port, host: '127.0.0.1', method, path: `/fhir${url}`, headers }).end()
+      const [reply] = (await once(sent, 'response')) as [IncomingMessage]
       reply.resume()
-      // What is allowed finds nothing here.
+      // A permitted request finds no data here.
       if (expected.allowed) assert([200, 403].includes(reply.statusCode ?? 0), String(reply.statusCode))
       else assert.equal(reply.statusCode, expected.status)
     })
 })
 
-// What Node's own HTTP never lets through is for the core alone; so is a Bundle that the server cannot read in part.
+// Only the core can test requests that Node's HTTP server rejects, and a Bundle with an unreadable entry.
 function isForHttp({ request, context, scope }: Vector): boolean {
   const { method, url } = request
   const sendable = /^[A-Z]+$/.test(method) && method !== 'OPTIONS' && method !== 'TRACE' && method !== 'FOO'
@@ -135,7 +138,7 @@ function isForHttp({ request, context, scope }: Vector): boolean {
   )
 }
 
-/** A condition that finds nothing is no match, whatever there is (docs/decisions/0021-refused-and-absent.md). */
+/** A condition without a visible match counts as unmatched (docs/decisions/0021-refused-and-absent.md). */
 function isUnmatched({ status }: Told, { method, url, body = '' }: Vector['request']): boolean {
   const conditional = method === 'PATCH' ? url.includes('?') : JSON.stringify(body).includes('Patient?')
   return status === 404 && conditional
@@ -145,7 +148,7 @@ function isBatch(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'type' in body && body.type === 'batch'
 }
 
-function askingOf(scope: Vector['scope'], { patient, fhirUser }: Vector['context']): Asking {
+function makeCaller(scope: Vector['scope'], { patient, fhirUser }: Vector['context']): Asking {
   return {
     scope: scope as string,
     ...(patient !== undefined && { patient }),
@@ -154,7 +157,7 @@ function askingOf(scope: Vector['scope'], { patient, fhirUser }: Vector['context
 }
 
 for (const [kind, open] of Object.entries(GUARDED_SERVERS))
-  describe(`vectors with data, over HTTP, on ${kind}`, () => {
+  describe(`vectors with data over HTTP on ${kind}`, () => {
     const { resources, vectors } = read<{ resources: readonly Resource[]; vectors: readonly Vector[] }>(
       'with-data.json',
     )
@@ -165,17 +168,17 @@ for (const [kind, open] of Object.entries(GUARDED_SERVERS))
     after(() => server.close())
 
     for (const vector of vectors)
-      it(nameOf(vector), async () => {
+      it(formatName(vector), async () => {
         const { request, scope, context, expected } = vector
-        const told = await server.ask(
+        const result = await server.ask(
           `${request.method} ${request.url}`,
-          { ...askingOf(scope, context), headers: { accept: 'application/fhir+json' } },
+          { ...makeCaller(scope, context), headers: { accept: 'application/fhir+json' } },
           request.body,
         )
-        assert.equal(told.status, expected.status, told.text)
-        if (expected.shown) assert.deepEqual(shown(told), expected.shown)
-        if (expected.total !== undefined) assert.equal(told.body.total, expected.total)
-        if (expected.text !== undefined) assert.equal(told.why, expected.text)
+        assert.equal(result.status, expected.status, result.text)
+        if (expected.shown) assert.deepEqual(shown(result), expected.shown)
+        if (expected.total !== undefined) assert.equal(result.body.total, expected.total)
+        if (expected.text !== undefined) assert.equal(result.why, expected.text)
       })
   })
 

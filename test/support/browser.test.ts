@@ -1,4 +1,4 @@
-/** The looks at a page that flows rely on can fail. */
+/** The page checks of the browser tests can fail. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
@@ -28,7 +28,7 @@ after(() => app?.close())
 const open = useBrowser()
 
 describe('the checks of a page', () => {
-  it('accept a page of ours', async () => {
+  it('accept a page of this service', async () => {
     const { page: tab, faults } = await open()
     await tab.goto(`${url}/good`)
     await inspectOnEveryScreen(tab, 'good')
