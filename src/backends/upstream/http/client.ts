@@ -181,7 +181,7 @@ function toUpstreamResponse(
 
 /** Only requests that change nothing are sent again, and only where there was no response. */
 function isRetryable({ method }: UpstreamRequest, answer: RawResponse | TransportFailure): boolean {
-  return method === 'GET' && 'failure' in answer && answer.failure === 'away'
+  return method === 'GET' && 'failure' in answer && answer.failure === 'unreachable'
 }
 
 function observe(
@@ -220,7 +220,7 @@ function explainTransportFailure(
 ): Failure {
   const done = isChange(request) && { mayBeDone: true as const }
   switch (failure.failure) {
-    case 'away':
+    case 'unreachable':
       options.warn(`Cannot reach the upstream: ${failure.cause}`)
       return fail({ problem: 'upstream-unreachable', ...(!failure.unsent && done) })
     case 'late':

@@ -21,7 +21,7 @@ export interface RawResponse {
 /** Why there is no usable response. */
 export type TransportFailure =
   /** No response; `unsent` if the upstream cannot have received the request. */
-  | { readonly failure: 'away'; readonly unsent: boolean; readonly cause: string }
+  | { readonly failure: 'unreachable'; readonly unsent: boolean; readonly cause: string }
   | { readonly failure: 'late' }
   /** The request was not sent: the gateway has no credentials for it. */
   | { readonly failure: 'unsigned'; readonly cause: string }
@@ -47,7 +47,7 @@ export function exchange(
     try {
       pool.dispatch({ method, path, headers, body: body ?? null }, collecting)
     } catch (error) {
-      collecting.fail({ failure: 'away', unsent: true, cause: describeError(error) })
+      collecting.fail({ failure: 'unreachable', unsent: true, cause: describeError(error) })
     }
   })
 }
@@ -108,7 +108,9 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
 
   onResponseError(_controller: unknown, error: Error): void {
     const unsent = this.#control === undefined
-    this.fail(isTimeout(error) ? { failure: 'late' } : { failure: 'away', unsent, cause: error.message })
+    this.fail(
+      isTimeout(error) ? { failure: 'late' } : { failure: 'unreachable', unsent, cause: error.message },
+    )
   }
 
   /** Only the first failure counts. */

@@ -67,7 +67,7 @@ const NOTHING = Buffer.alloc(0)
 
 function toTransportFailure(error: unknown, isLate: boolean): TransportFailure {
   if (isLate || (error instanceof Error && isTimeout(error))) return { failure: 'late' }
-  return { failure: 'away', unsent: false, cause: describeError(error) }
+  return { failure: 'unreachable', unsent: false, cause: describeError(error) }
 }
 
 function authorize(

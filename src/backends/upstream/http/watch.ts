@@ -23,7 +23,7 @@ export interface WatchOptions {
 /** Why the upstream is unavailable. */
 interface Outage {
   /** Any response ends `away`; `unusable` ends only with a response to the request that was refused. */
-  readonly kind: 'away' | 'unusable'
+  readonly kind: 'unreachable' | 'unusable'
   readonly reason: string
   /** Only for the log: it may name hosts. */
   readonly cause?: string
@@ -153,16 +153,16 @@ function readOutage(answer: RawResponse | TransportFailure): Outage | undefined 
   const { status } = answer
   if (status < 300) return undefined
   if (status === 401 || status === 403) return REFUSED
-  if (isFailing(answer)) return { kind: 'away', reason: `it answers ${status}` }
+  if (isFailing(answer)) return { kind: 'unreachable', reason: `it answers ${status}` }
   return { kind: 'unusable', reason: `its metadata answers ${status}` }
 }
 
 function explainOutage(failure: TransportFailure): Outage | undefined {
   switch (failure.failure) {
-    case 'away':
-      return { kind: 'away', reason: 'it does not answer', cause: failure.cause }
+    case 'unreachable':
+      return { kind: 'unreachable', reason: 'it does not answer', cause: failure.cause }
     case 'late':
-      return { kind: 'away', reason: 'it does not answer in time' }
+      return { kind: 'unreachable', reason: 'it does not answer in time' }
     case 'unsigned':
       return { kind: 'unusable', reason: 'the gateway gets no access token for it', cause: failure.cause }
     case 'too-large':

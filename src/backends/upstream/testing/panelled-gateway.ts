@@ -65,7 +65,6 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
           type === 'Condition' ? panelOf({ member: kim }).filterFor(type, permission) : [],
       },
     }),
-    timeoutMs: 800,
     narrowing: 'parameter',
   })
   after(async () => {
