@@ -21,7 +21,7 @@ const quantity = (value: number, unit = 'mm[Hg]') => ({
   valueQuantity: { value, unit, system: 'http://unitsofmeasure.org', code: unit },
 })
 
-const DATA = [
+export const SEARCH_DATA = [
   { resourceType: 'Practitioner', id: 'dr', name: [{ family: 'Who' }] },
   { resourceType: 'Organization', id: 'org', name: 'Clinic' },
   patient('ann', {
@@ -168,7 +168,7 @@ export function testSearches(target: Target): void {
   before(async () => {
     server = await target.start({ guard: guardOf({ all: fullAccess, most }) })
     fhir = server.as('most')
-    for (const it of DATA) assert.ok((await fhir(`PUT ${it.resourceType}/${it.id}`, it)).status < 300)
+    for (const it of SEARCH_DATA) assert.ok((await fhir(`PUT ${it.resourceType}/${it.id}`, it)).status < 300)
   })
   after(() => server.close())
 

@@ -1,64 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import {
-  BASE,
-  condition,
-  type Fhir,
-  idsOf,
-  issueOf,
-  observation,
-  patient,
-  startFhir,
-} from '../testing/fhir.ts'
-
-const CLINICAL = 'http://terminology.hl7.org/CodeSystem/condition-clinical'
-const status = (code: string) => ({ clinicalStatus: { coding: [{ system: CLINICAL, code }] } })
-const quantity = (value: number, unit = 'mm[Hg]') => ({
-  valueQuantity: { value, unit, system: 'http://unitsofmeasure.org', code: unit },
-})
+import { SEARCH_DATA } from '../../../fhir-api/testing/find-suite.ts'
+import { BASE, type Fhir, idsOf, issueOf, observation, startFhir } from '../testing/fhir.ts'
 
 let fhir: Fhir
 before(async () => {
   fhir = await startFhir()
-  for (const resource of [
-    { resourceType: 'Practitioner', id: 'dr', name: [{ family: 'Who' }] },
-    { resourceType: 'Organization', id: 'org', name: 'Clinic' },
-    patient('ann', {
-      name: [{ family: 'Müller', given: ['Ann', 'Sue'] }],
-      birthDate: '1980-05-01',
-      gender: 'female',
-      identifier: [{ system: 'urn:mrn', value: '1' }, { value: 'bare' }],
-      generalPractitioner: [{ reference: 'Practitioner/dr' }],
-      managingOrganization: { reference: 'Organization/org' },
-    }),
-    patient('bob', { name: [{ family: 'Miller', given: ['Bob'] }], birthDate: '1990', gender: 'male' }),
-    patient('cy', {
-      name: [{ family: 'Zed' }],
-      link: [{ other: { reference: 'Patient/ann' }, type: 'seealso' }],
-    }),
-    condition('c1', 'ann', { ...status('active'), recordedDate: '2020-03-01' }),
-    condition('c2', 'ann', { ...status('resolved'), recordedDate: '2021-03-01' }),
-    condition('c3', 'ann', { ...status('active') }),
-    condition('c4', 'bob', { ...status('active'), recordedDate: '2019' }),
-    observation('o1', 'ann', {
-      ...quantity(120),
-      effectiveDateTime: '2024-01-10T08:00:00Z',
-      performer: [{ reference: 'Practitioner/dr' }],
-    }),
-    observation('o2', 'ann', {
-      ...quantity(140),
-      effectivePeriod: { start: '2024-02-01', end: '2024-02-03' },
-    }),
-    observation('o3', 'bob', { ...quantity(5.4, 'mmol/L'), effectiveDateTime: '2024-03' }),
-    { resourceType: 'ValueSet', id: 'v', status: 'active', url: 'http://x.test/vs/a' },
-    {
-      resourceType: 'RiskAssessment',
-      id: 'r',
-      status: 'final',
-      subject: { reference: 'Patient/ann' },
-      prediction: [{ probabilityDecimal: 0.25 }],
-    },
-  ]) {
+  for (const resource of SEARCH_DATA) {
     const made = await fhir(`PUT ${resource.resourceType}/${resource.id}`, resource)
     assert.equal(made.status, 201, made.text)
   }
