@@ -3,7 +3,7 @@ import { listSearchParameters } from '../fhir/index.ts'
 const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris'
 const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'
 
-// The names of the extension's parts, and where SMART's discovery document has the same address.
+// The names of the extension's parts, and where the SMART configuration has the same URL.
 const ADDRESSES = {
   authorize: 'authorization_endpoint',
   token: 'token_endpoint',
@@ -12,6 +12,27 @@ const ADDRESSES = {
   introspect: 'introspection_endpoint',
   revoke: 'revocation_endpoint',
 } as const
+
+/** The interactions of a type that the FHIR API implements. */
+export const TYPE_INTERACTIONS: readonly string[] = [
+  'read',
+  'vread',
+  'update',
+  'patch',
+  'delete',
+  'history-instance',
+  'history-type',
+  'create',
+  'search-type',
+]
+
+/** Those of the whole server. */
+export const SYSTEM_INTERACTIONS: readonly string[] = [
+  'transaction',
+  'batch',
+  'search-system',
+  'history-system',
+]
 
 /** SMART's part of `metadata`, for clients that do not read the discovery document. */
 export function createSecuritySection(smartConfiguration: object): object {

@@ -33,6 +33,8 @@ export {
   COMPARTMENTS,
   createSecuritySection,
   describeParameters,
+  SYSTEM_INTERACTIONS,
+  TYPE_INTERACTIONS,
 } from './capability-sections.ts'
 export type { Context, Handler } from './context.ts'
 export { type Failure, isFailure, toResponse } from './failure.ts'

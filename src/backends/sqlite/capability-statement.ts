@@ -10,21 +10,10 @@ import {
   COMPARTMENTS,
   createSecuritySection,
   describeParameters,
+  SYSTEM_INTERACTIONS,
+  TYPE_INTERACTIONS,
 } from '../../fhir-api/index.ts'
 import { version } from '../../web/index.ts'
-
-const INTERACTIONS = [
-  'read',
-  'vread',
-  'update',
-  'patch',
-  'delete',
-  'history-instance',
-  'history-type',
-  'create',
-  'search-type',
-]
-const SYSTEM_INTERACTIONS = ['transaction', 'batch', 'search-system', 'history-system']
 
 // The statement changes with the software version only.
 const DATE = '2026-01-01'
@@ -71,7 +60,7 @@ function describeType(type: string): object {
   const references = listSearchParameters(type).filter(it => it.type === 'reference')
   return {
     type,
-    interaction: INTERACTIONS.map(code => ({ code })),
+    interaction: TYPE_INTERACTIONS.map(code => ({ code })),
     versioning: 'versioned-update',
     readHistory: true,
     updateCreate: true,

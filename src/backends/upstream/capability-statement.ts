@@ -9,25 +9,18 @@ import {
   operations as ownOperations,
   parseInclude,
 } from '../../fhir/index.ts'
-import { AUDIT_SECTION, COMPARTMENTS, createSecuritySection } from '../../fhir-api/index.ts'
+import {
+  AUDIT_SECTION,
+  COMPARTMENTS,
+  createSecuritySection,
+  SYSTEM_INTERACTIONS,
+  TYPE_INTERACTIONS,
+} from '../../fhir-api/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import type { CapabilityStatement } from './http/capabilities.ts'
 
 type Json = Readonly<Record<string, unknown>>
-
-const OF_TYPE = new Set([
-  'read',
-  'vread',
-  'update',
-  'patch',
-  'delete',
-  'history-instance',
-  'history-type',
-  'create',
-  'search-type',
-])
-const OF_SYSTEM = new Set(['transaction', 'batch', 'search-system', 'history-system'])
 
 type Gateway = Pick<GatewayContext, 'baseUrl' | 'isRecorded' | 'isUpstreamParameter' | 'operations'>
 
@@ -91,7 +84,7 @@ function buildRestSection(
         .map(it => buildResourceSection(it, gateway)),
       ...(gateway.isRecorded ? [AUDIT_SECTION] : []),
     ],
-    interaction: listRecords(interaction).filter(({ code }) => OF_SYSTEM.has(String(code))),
+    interaction: listRecords(interaction).filter(({ code }) => SYSTEM_INTERACTIONS.includes(String(code))),
     ...(parameters.length > 0 && { searchParam: parameters }),
     compartment: COMPARTMENTS,
     ...(passed.length > 0 && { operation: passed }),
@@ -109,7 +102,7 @@ function buildResourceSection(
   const type = String(kept.type)
   return {
     ...kept,
-    interaction: listRecords(interaction).filter(({ code }) => OF_TYPE.has(String(code))),
+    interaction: listRecords(interaction).filter(({ code }) => TYPE_INTERACTIONS.includes(String(code))),
     // The gateway refuses to delete several resources by one condition.
     ...(kept.conditionalDelete === 'multiple' && { conditionalDelete: 'single' }),
     ...omitEmpty({
