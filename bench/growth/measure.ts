@@ -1,0 +1,94 @@
+/** One subject of `bench/growth.ts`: a file beside this one exports it as `subject`. */
+export interface Subject {
+  /** The size of the large data set, for example its number of resources. The small one is a hundredth. */
+  readonly size: number
+  /** The highest ratio of a request that has no limit of its own. */
+  readonly limit: number
+  /** Opens the data set of this size in the folder; fills it if it is not there. The folder may be kept. */
+  open(size: number, folder: string): Promise<DataSet>
+}
+
+export interface DataSet {
+  /** The same names for both sizes. */
+  readonly requests: Readonly<Record<string, Request>>
+  close(): Promise<void>
+}
+
+export interface Request {
+  /** Throws if the response is not the expected one. */
+  send(): Promise<void>
+  readonly limit?: number
+}
+
+const FACTOR = 100
+/** Requests of a round take about this long together. */
+const ROUND_MS = 100
+const ROUNDS = 5
+
+/** Measures all requests on both data sets, prints the table, and returns whether all ratios are within their limits. */
+export async function measureGrowth(
+  name: string,
+  { open, limit }: Subject,
+  size: number,
+  folder: string,
+): Promise<boolean> {
+  const [small, large] = [await measureAll(open, size / FACTOR, folder), await measureAll(open, size, folder)]
+  report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit'])
+  const ratios = [...large].map(([request, most]) => {
+    const [before, after] = [small.get(request)?.us ?? 0, most.us]
+    const [ratio, allowed] = [after / before, most.limit ?? limit]
+    report([
+      request,
+      formatTime(before),
+      formatTime(after),
+      ratio.toFixed(1),
+      `${allowed}${ratio > allowed ? ' <' : ''}`,
+    ])
+    return ratio <= allowed
+  })
+  return ratios.every(Boolean)
+}
+
+interface Measured {
+  readonly us: number
+  readonly limit: number | undefined
+}
+
+async function measureAll(
+  open: Subject['open'],
+  size: number,
+  folder: string,
+): Promise<ReadonlyMap<string, Measured>> {
+  const { requests, close } = await open(size, folder)
+  const measured = new Map<string, Measured>()
+  for (const [name, { send, limit }] of Object.entries(requests))
+    measured.set(name, { us: await measure(send), limit })
+  await close()
+  return measured
+}
+
+/** Microseconds of processor time of one request, in the best round. */
+async function measure(send: () => Promise<void>): Promise<number> {
+  const first = await time(send, 1)
+  const times = Math.max(1, Math.round((ROUND_MS * 1000) / first))
+  // A request that takes longer than a round is measured once.
+  if (times === 1) return first
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS; round++) best = Math.min(best, await time(send, times * (round + 1)))
+  return best
+}
+
+async function time(send: () => Promise<void>, times: number): Promise<number> {
+  const before = process.cpuUsage()
+  for (let sent = 0; sent < times; sent++) await send()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / times
+}
+
+function formatTime(us: number): string {
+  return `${(us / 1000).toFixed(2)} ms`
+}
+
+function report([name = '', ...columns]: readonly string[]): void {
+  process.stdout.write(`${name.padEnd(56)}${columns.map(it => it.padStart(12)).join('')}\n`)
+}
