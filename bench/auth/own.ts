@@ -1,50 +1,43 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createAuditor } from '../../src/audit/index.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { computeChallenge, TestAuthServer, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
 import { createRandomToken, openStore, sha256 } from '../../src/store/index.ts'
-import type { Costs } from './signatures.ts'
-import { CALLS, ROUNDS, timeRounds } from './time.ts'
+import type { Form, TokenServer } from './grants.ts'
 
 const SCOPE = 'launch openid fhirUser offline_access patient/*.rs'
 const REDIRECT_URI = 'http://localhost:8081/callback'
 
-/** The auth server on SQLite, called without a socket. */
-export async function measureOwn(): Promise<Costs> {
+/** The auth server on SQLite, with the audit trail on. */
+export async function startOwn(): Promise<TokenServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const store = await openStore(`sqlite:${join(folder, 'auth.db')}`)
-  const server = await TestAuthServer.open(store)
-  const code = await measureExchanges(server)
-  const refresh = await measureRefreshes(server)
-  const rs384 = await measureBackEnds(server, 'RS384')
-  const es384 = await measureBackEnds(server, 'ES384')
-  await server.app.close()
-  await store.close()
-  rmSync(folder, { recursive: true, force: true })
-  return { code, refresh, 'back end RS384': rs384, 'back end ES384': es384 }
+  const server = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
+  const clients = { RS384: await addBackend(server, 'RS384'), ES384: await addBackend(server, 'ES384') }
+  await server.app.listen({ port: 0, host: '127.0.0.1' })
+  return {
+    port: (server.app.server.address() as AddressInfo).port,
+    host: 'localhost:9000',
+    path: '/oauth2/token',
+    async makeForms(grant, count) {
+      if (grant === 'code') return (await createCodes(server, count)).map(makeCodeForm)
+      if (grant === 'refresh') return Promise.all((await createCodes(server, count)).map(exchange))
+      const client = clients[grant === 'client_credentials RS384' ? 'RS384' : 'ES384']
+      return Array.from({ length: count }, () => makeBackendForm(client))
+    },
+  }
+
+  async function exchange(code: string): Promise<Form> {
+    const { refresh_token: token } = (await server.exchange(code)).json()
+    return { grant_type: 'refresh_token', refresh_token: token, client_id: 'sallyport-app' }
+  }
 }
 
-async function measureExchanges(server: TestAuthServer): Promise<number> {
-  const codes = await createCodes(server, (ROUNDS + 1) * CALLS)
-  return timeRounds(ROUNDS, CALLS, async () => {
-    for (const code of codes.splice(0, CALLS)) expect200(await server.exchange(code))
-  })
-}
-
-async function measureRefreshes(server: TestAuthServer): Promise<number> {
-  const [code = ''] = await createCodes(server, 1)
-  let { refresh_token: token } = (await server.exchange(code)).json()
-  return timeRounds(ROUNDS, CALLS, async () => {
-    for (let call = 0; call < CALLS; call++) {
-      const response = await server.refresh(token)
-      expect200(response)
-      token = response.json().refresh_token
-    }
-  })
-}
-
-async function measureBackEnds(server: TestAuthServer, alg: 'RS384' | 'ES384'): Promise<number> {
+async function addBackend(server: TestAuthServer, alg: 'RS384' | 'ES384'): Promise<SigningClient> {
   const client = new SigningClient(`bench-${alg}`, server.time, alg)
   await server.addClient({
     client_id: client.id,
@@ -52,17 +45,22 @@ async function measureBackEnds(server: TestAuthServer, alg: 'RS384' | 'ES384'): 
     jwks: client.jwks,
     scope: 'system/*.rs',
   })
-  const forms = Array.from({ length: ROUNDS * CALLS }, () => ({
-    ...{ grant_type: 'client_credentials', scope: 'system/Patient.rs' },
-    ...client.makeProof(),
-  }))
-  return timeRounds(ROUNDS, CALLS, async () => {
-    for (const form of forms.splice(0, CALLS)) expect200(await server.requestToken(form))
-  })
+  return client
+}
+
+function makeBackendForm(client: SigningClient): Form {
+  return { grant_type: 'client_credentials', scope: 'system/Patient.rs', ...client.makeProof() }
+}
+
+function makeCodeForm(code: string): Form {
+  return {
+    ...{ grant_type: 'authorization_code', code, client_id: 'sallyport-app' },
+    ...{ redirect_uri: REDIRECT_URI, code_verifier: VERIFIER },
+  }
 }
 
 /** Authorization codes as the authorization endpoint stores them, each with its own grant. */
-async function createCodes({ store, time }: TestAuthServer, count: number): Promise<string[]> {
+async function createCodes({ store, time }: TestAuthServer, count: number): Promise<readonly string[]> {
   const codes = Array.from({ length: count }, createRandomToken)
   const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
   await store.db.transaction().execute(async trx => {
@@ -87,8 +85,4 @@ async function createCodes({ store, time }: TestAuthServer, count: number): Prom
     }
   })
   return codes
-}
-
-export function expect200({ statusCode, body }: { statusCode: number; body: string }): void {
-  if (statusCode !== 200) throw new Error(`Cannot bench: ${statusCode} ${body}`)
 }

@@ -2,11 +2,13 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { DatabaseUnavailable } from '../availability.ts'
+import { WriteAheadLog } from './write-ahead-log.ts'
 
 /** A queue: one caller holds the turn until it releases it; the others wait in order. */
 export class Turns {
   readonly #limitMs: number
-  #last: Promise<void> = Promise.resolve()
+  readonly #waiting: (() => void)[] = []
+  #isTaken = false
 
   constructor(limitMs: number) {
     this.#limitMs = limitMs
@@ -14,21 +16,28 @@ export class Turns {
 
   /** Returns the function that releases the turn. Rejects after the limit. */
   async take(): Promise<() => void> {
-    const { promise: mine, resolve: giveBack } = Promise.withResolvers<void>()
-    const before = this.#last
-    this.#last = before.then(() => mine)
-    if (await this.#isInTime(before)) return giveBack
-    void before.then(giveBack)
-    throw new DatabaseUnavailable(`Cannot write to database: no turn within ${this.#limitMs} ms`)
+    if (this.#isTaken) await this.#wait()
+    this.#isTaken = true
+    return () => this.#passOn()
   }
 
-  #isInTime(before: Promise<void>): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(resolve, this.#limitMs, false)
-    void before.then(() => {
+  #passOn(): void {
+    const next = this.#waiting.shift()
+    if (next) next()
+    else this.#isTaken = false
+  }
+
+  #wait(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(begin), 1)
+      reject(new DatabaseUnavailable(`Cannot write to database: no turn within ${this.#limitMs} ms`))
+    }, this.#limitMs)
+    const begin = () => {
       clearTimeout(timer)
-      resolve(true)
-    })
+      resolve()
+    }
+    this.#waiting.push(begin)
     return promise
   }
 }
@@ -42,7 +51,9 @@ export interface DatabaseFile {
   readonly reads: Connection
   readonly writes: Connection
   readonly turns: Turns
-  close(): void
+  /** Resolves when everything committed so far is on disk. A commit may be acknowledged only then. */
+  flush(): Promise<void>
+  close(): Promise<void>
 }
 
 // Two stores of one process on one file must not wait for each other inside SQLite: that would block the process.
@@ -53,15 +64,18 @@ export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<
   turnsByPath.set(path, turns)
   const writes = new Connection(path)
   await retryWhileBusy(() =>
-    writes.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on'),
+    writes.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on'),
   )
   const reads = new Connection(path)
   reads.exec(`pragma busy_timeout = ${BUSY_MS}; pragma query_only = on`)
+  const log = new WriteAheadLog(`${path}-wal`)
   return {
     reads,
     writes,
     turns,
-    close: () => {
+    flush: () => log.flush(),
+    close: async () => {
+      await log.close()
       reads.close()
       writes.close()
     },

@@ -33,18 +33,17 @@ export class SqliteDriver implements Driver {
     return session.begin()
   }
 
-  async commitTransaction(): Promise<void> {
+  async commitTransaction(session: SqliteSession): Promise<void> {
     try {
-      this.#file.writes.exec('commit')
+      await session.commit()
     } catch (error) {
       this.#availability.report(error)
       throw error
     }
   }
 
-  async rollbackTransaction(): Promise<void> {
-    // A full disk or an I/O error has already rolled back.
-    if (this.#file.writes.inTransaction) this.#file.writes.exec('rollback')
+  async rollbackTransaction(session: SqliteSession): Promise<void> {
+    session.rollBack()
   }
 
   async savepoint(session: SqliteSession, name: string): Promise<void> {
@@ -76,7 +75,19 @@ class SqliteSession implements DatabaseConnection {
 
   async begin(): Promise<void> {
     this.#giveBack = await this.#file.turns.take()
-    await retryWhileBusy(() => this.#file.writes.exec('begin immediate'))
+    await retryWhileBusy(() => this.#file.writes.write('begin immediate'))
+  }
+
+  /** Other writers continue while the log is flushed. */
+  async commit(): Promise<void> {
+    this.#file.writes.write('commit')
+    this.end()
+    await this.#file.flush()
+  }
+
+  /** A full disk or an I/O error has already rolled back; after a commit, another transaction may run. */
+  rollBack(): void {
+    if (this.#giveBack && this.#file.writes.inTransaction) this.#file.writes.write('rollback')
   }
 
   end(): void {
@@ -87,6 +98,12 @@ class SqliteSession implements DatabaseConnection {
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#giveBack) return this.#file.writes.run(query)
     if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
+    const result = await this.#write<Row>(query)
+    await this.#file.flush()
+    return result
+  }
+
+  async #write<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     const giveBack = await this.#file.turns.take()
     try {
       return await retryWhileBusy(() => this.#file.writes.run<Row>(query))

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, describe, it } from 'node:test'
+import { after, describe, it, type TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { openStore, type Store } from '../index.ts'
@@ -15,6 +16,18 @@ const insertClinician = ({ db }: Store, username: string) =>
     .insertInto('clinician')
     .values({ username, password_hash: 'hash', display_name: 'Ada', fhir_user_id: 'p' })
     .execute()
+
+/** Runs `before` each time that a file is flushed. */
+async function spyOnFlush(t: TestContext, before: () => Promise<void>) {
+  const file = await open(import.meta.filename)
+  await file.close()
+  const handles: Pick<FileHandle, 'datasync'> = Object.getPrototypeOf(file)
+  const { datasync } = handles
+  return t.mock.method(handles, 'datasync', async function (this: FileHandle) {
+    await before()
+    await datasync.call(this)
+  }).mock
+}
 
 describe('openSqlite', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
@@ -39,14 +52,45 @@ describe('openSqlite', () => {
     )
   })
 
-  it('flushes to disk at each commit', async () => {
+  it('acknowledges commits when the log is on disk, and concurrent ones share a flush', async t => {
     const store = await openStore(`sqlite:${folder}/durable.db`)
+    await insertClinician(store, 'ada')
+    const { promise: disk, resolve: finish } = Promise.withResolvers<void>()
+    const flushes = await spyOnFlush(t, () => disk)
+    const writes = ['bea', 'cyd', 'dot', 'eve'].map(name => insertClinician(store, name))
+    assert.equal(await Promise.race([...writes, pause(30).then(() => 'waits')]), 'waits')
+    assert.equal((await store.db.selectFrom('clinician').select('id').execute()).length, 5)
+    finish()
+    await Promise.all(writes)
+    assert.equal(flushes.callCount(), 2)
+    await store.close()
+  })
+
+  it('rejects a transaction whose log cannot be flushed, and leaves the next transaction alone', async t => {
+    const store = await openStore(`sqlite:${folder}/failing.db`)
+    await insertClinician(store, 'ada')
+    const flushes = await spyOnFlush(t, () => Promise.reject(new Error('EIO')))
+    const failing = store.db.transaction().execute(() => Promise.resolve())
+    const { promise: isFlushed, resolve: finish } = Promise.withResolvers<void>()
+    const next = store.db.transaction().execute(async trx => {
+      await trx.deleteFrom('clinician').execute()
+      await isFlushed
+    })
+    await assert.rejects(failing, /its log cannot be flushed/)
+    flushes.restore()
+    finish()
+    await next
+    assert.deepEqual(await store.db.selectFrom('clinician').select('id').execute(), [])
+    await store.close()
+  })
+
+  it('writes to a log with checks of foreign keys', async () => {
+    const store = await openStore(`sqlite:${folder}/pragmas.db`)
     const pragma = async (name: string) =>
       Object.values(
         (await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(store.db)).rows[0] ?? {},
       )[0]
     assert.equal(await pragma('journal_mode'), 'wal')
-    assert.equal(await pragma('synchronous'), 2)
     assert.equal(await pragma('foreign_keys'), 1)
     await store.close()
   })

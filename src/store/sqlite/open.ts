@@ -1,12 +1,11 @@
 import { closeSync, openSync, statSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { DatabaseUnavailable, listProbeStatements, watchAvailability } from '../availability.ts'
 import { makeFolder } from '../database-url.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase, StoreOptions } from '../store.ts'
-import { Connection, openDatabaseFile, retryWhileBusy, type Turns } from './database-file.ts'
+import { type Connection, type DatabaseFile, openDatabaseFile, retryWhileBusy } from './database-file.ts'
 import { SqliteDriver } from './driver.ts'
 
 class SharedSqliteAdapter extends SqliteAdapter {
@@ -25,9 +24,8 @@ export async function openSqlite(
   closeSync(openSync(absolute, 'a', 0o600))
   const file = await openDatabaseFile(absolute, turnMs)
   const opened = statSync(absolute).ino
-  const appending = openAppending(absolute, file.turns)
   const availability = watchAvailability({
-    tryWrite: () => appending.run(listProbeStatements(auditRequired)),
+    tryWrite: () => commit(file, () => runAll(file.writes, listProbeStatements(auditRequired))),
     ...(clock && { clock }),
   })
   const db = new Kysely<Schema>({
@@ -53,7 +51,7 @@ export async function openSqlite(
       checkFile(absolute, opened)
       await availability.enter()
       try {
-        await appending.append(table, rows)
+        if (rows.length > 0) await commit(file, () => write(file.writes, table, rows))
       } catch (error) {
         availability.report(error)
         throw error
@@ -61,8 +59,7 @@ export async function openSqlite(
     },
     close: async () => {
       await db.destroy()
-      await appending.close()
-      file.close()
+      await file.close()
     },
   }
 }
@@ -77,49 +74,16 @@ function checkFile(path: string, opened: number): void {
 
 type Row = Readonly<Record<string, unknown>>
 
-interface Appending {
-  append(table: string, rows: readonly Row[]): Promise<void>
-  run(statements: readonly string[]): Promise<void>
-  close(): Promise<void>
-}
-
-/**
- * A commit with `synchronous=full` waits for the disk inside SQLite and blocks the process for milliseconds. Here
- * the commit only writes the log (`normal`), and a Node thread then flushes the log. Acknowledged rows are as
- * durable, because SQLite flushes log and database before a checkpoint.
- */
-function openAppending(path: string, turns: Turns): Appending {
-  const connection = new Connection(path)
-  connection.exec('pragma synchronous = normal')
-  // Opened on first use, because the log exists only after a write. It holds no SQLite lock.
-  let log: Promise<FileHandle> | undefined
-
-  async function commit(work: () => void): Promise<void> {
-    const giveBack = await turns.take()
-    try {
-      await retryWhileBusy(() => connection.write('begin immediate'))
-      runAndCommit(connection, work)
-    } finally {
-      giveBack()
-    }
-    log ??= open(`${path}-wal`, 'r+')
-    await (await log).datasync()
+/** All rows of a call share one commit. */
+async function commit(file: DatabaseFile, work: () => void): Promise<void> {
+  const giveBack = await file.turns.take()
+  try {
+    await retryWhileBusy(() => file.writes.write('begin immediate'))
+    runAndCommit(file.writes, work)
+  } finally {
+    giveBack()
   }
-
-  return {
-    async append(table, rows) {
-      if (rows.length === 0) return
-      await commit(() => write(connection, table, rows))
-    },
-    run: statements =>
-      commit(() => {
-        for (const statement of statements) connection.exec(statement)
-      }),
-    async close() {
-      await (await log)?.close()
-      connection.close()
-    },
-  }
+  await file.flush()
 }
 
 function write(connection: Connection, table: string, rows: readonly Row[]): void {
@@ -127,6 +91,10 @@ function write(connection: Connection, table: string, rows: readonly Row[]): voi
   const names = columns.map(name => `"${name}"`).join(', ')
   const statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
   for (const row of rows) connection.write(statement, ...columns.map(name => row[name]))
+}
+
+function runAll(connection: Connection, statements: readonly string[]): void {
+  for (const statement of statements) connection.exec(statement)
 }
 
 function runAndCommit(connection: Connection, work: () => void): void {
