@@ -83,26 +83,6 @@ describe('refusals', () => {
   }
 })
 
-describe('two launches in one browser', () => {
-  it('replace the session, and the older page gets no record', async () => {
-    const { context, page } = await open()
-    await inApp(page, 'Juniper, Alba')
-    const oldSession = await page.evaluate(async () => (await (await fetch('/api/session')).json()).sessionId)
-    const second = await context.newPage()
-    await second.goto(`${stack.settings.issuerUrl}/portal`)
-    await pickPatient(second, 'Juniper, Alban')
-    await launch(second, stack)
-    const answer = await page.evaluate(async id => {
-      const response = await fetch('/api/patient', { headers: { 'X-Session-Id': id } })
-      return { status: response.status, body: await response.json() }
-    }, oldSession)
-    assert.equal(answer.status, 409)
-    assert.equal(answer.body.issue[0].code, 'conflict')
-    await second.reload()
-    await second.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
-  })
-})
-
 describe('sign-out', () => {
   it('ends the login, and the portal requires it again', async () => {
     const { page } = await open()

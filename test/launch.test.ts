@@ -132,7 +132,7 @@ describe('an EHR launch', () => {
     assert.equal(await page.getByLabel('Intent').inputValue(), 'reconcile')
     await choices.last().check()
     await page.getByRole('button', { name: /^Launch/ }).click()
-    await page.waitForURL(`${stack.settings.appUrl}/`)
+    await page.waitForURL(`${stack.settings.appUrl}/s/*`)
     assert.deepEqual(faults, [])
   })
 
@@ -156,7 +156,7 @@ describe('an EHR launch', () => {
     await page.keyboard.press('ArrowUp')
     await tabTo(page, /^BUTTON Launch/)
     await page.keyboard.press('Enter')
-    await page.waitForURL(`${stack.settings.appUrl}/`)
+    await page.waitForURL(`${stack.settings.appUrl}/s/*`)
     await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
   })
 

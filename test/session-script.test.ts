@@ -1,4 +1,4 @@
-/** The script of the demo app's page, in a real browser: countdown, warning, Keep working, end, two launches. */
+/** The demo app in a real browser: countdown, warning, Keep working, end, two patients side by side. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -21,13 +21,18 @@ afterEach(async () => {
   await Promise.all((context?.pages() ?? []).slice(1).map(page => page.close()))
 })
 
-/** One browser that is signed in to the portal, and in it a page with the record. */
-async function enter(patient = 'Juniper, Alba'): Promise<WatchedPage> {
+/** One browser that is signed in to the portal. */
+function enterPortal(): Promise<WatchedPage> {
   signedIn ??= open().then(async watched => {
     await signIn(watched.page, stack)
     return watched
   })
-  const { context, faults } = await signedIn
+  return signedIn
+}
+
+/** A page with the record. */
+async function enter(patient = 'Juniper, Alba'): Promise<WatchedPage> {
+  const { context, faults } = await enterPortal()
   const page = await context.newPage()
   await page.goto(`${stack.settings.issuerUrl}/portal`)
   await pickPatient(page, patient)
@@ -105,20 +110,102 @@ describe('session.js', () => {
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 
-  it('closes the older of two launches in one browser, and shows no other patient in its place', async () => {
+  it('hides a page that the browser keeps for Back, and loads it again before it is shown', async () => {
     const { page } = await enter()
-    await enter('Juniper, Alban')
-    await comeBack(page)
-    await page.getByRole('heading', { level: 1, name: 'This page is closed' }).waitFor()
-    assert.equal(await page.getByText('Juniper').count(), 0)
-    await expectAccessible(page)
-    await page.getByRole('link', { name: 'Show the current patient' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
+    await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })))
+    assert.equal(await page.getByText('Juniper').first().isVisible(), false)
+    await stack.store.db.updateTable('app_session').set({ ended_at: Date.now() }).execute()
+    await page.evaluate(() => {
+      dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+    })
+    await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
+  })
+})
+
+describe('two patients side by side', () => {
+  const shows = (page: Page, name: string) =>
+    page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+  const ALBA = 'Juniper, Alba (Ms)'
+  const ALBAN = 'Juniper, Alban'
+
+  /** Both launches begin before one of them ends. */
+  async function enterBoth(): Promise<readonly [alba: Page, alban: Page]> {
+    await stack.store.db.deleteFrom('app_session').execute()
+    const { context } = await enterPortal()
+    const pages = [await context.newPage(), await context.newPage()] as const
+    const names = ['Juniper, Alba', 'Juniper, Alban']
+    for (const [at, page] of pages.entries()) {
+      await page.goto(`${stack.settings.issuerUrl}/portal`)
+      await pickPatient(page, names[at] ?? '')
+    }
+    await Promise.all(pages.toReversed().map(page => launch(page, stack)))
+    return pages
+  }
+
+  it('stay themselves after reloads, in copies of a tab, and with Back', async () => {
+    const [alba, alban] = await enterBoth()
+    for (const page of [alba, alban, alba]) await page.reload()
+    await shows(alba, ALBA)
+    await shows(alban, ALBAN)
+    await comeBack(alba)
+    await alba.getByText('Similar name, also open in this browser: Juniper, Alban').waitFor()
+    await expectAccessible(alba)
+    const copy = await alba.context().newPage()
+    await copy.goto(alba.url())
+    await shows(copy, ALBA)
+    await copy.getByRole('link', { name: 'Open sessions (2)' }).click()
+    await inspectOnEveryScreen(copy, 'app-sessions')
+    await copy.getByRole('link', { name: 'Juniper, Alban' }).click()
+    await shows(copy, ALBAN)
+    await copy.goBack()
+    await copy.goBack()
+    await shows(copy, ALBA)
+    const statuses = await copy.evaluate(
+      async id => [
+        (await fetch('/api/patient')).status,
+        (await fetch('/api/patient', { headers: { 'X-Session-Id': id } })).status,
+      ],
+      new URL(alban.url()).pathname.slice('/s/'.length),
+    )
+    assert.deepEqual(statuses, [409, 200])
+  })
+
+  it('end one by one, and a tab of the ended one shows neither', async () => {
+    const [alba, alban] = await enterBoth()
+    await alba.getByRole('button', { name: 'End session' }).click()
+    await shows(alba, 'Your session has ended')
+    await alba.goBack()
+    await shows(alba, 'Your session has ended')
+    assert.equal(await alba.getByText('Juniper').count(), 0)
+    await alban.reload()
+    await shows(alban, ALBAN)
+  })
+
+  it('open in a restored browser and without scripts, but not in a browser without the cookies', async () => {
+    const [alba, alban] = await enterBoth()
+    const storageState = await alba.context().storageState()
+    const { page: restored } = await open({ storageState, javaScriptEnabled: false })
+    await restored.goto(alba.url())
+    await shows(restored, ALBA)
+    await restored.goto(alban.url())
+    await shows(restored, ALBAN)
+    await restored.goto(stack.settings.appUrl)
+    await restored.getByRole('button', { name: 'End session of Juniper, Alban' }).click()
+    await shows(restored, 'Your session has ended')
+    await restored.goto(alba.url())
+    await shows(restored, ALBA)
+    const { page: stranger } = await open()
+    await stranger.goto(alba.url())
+    await shows(stranger, 'This session is not open in this browser')
+    await inspectOnEveryScreen(stranger, 'app-elsewhere')
+    await comeBack(alban)
+    await shows(alban, 'Your session has ended')
   })
 })
 
 describe('further pages of the app', () => {
   it('are accessible on every screen', async () => {
+    await stack.store.db.deleteFrom('app_session').execute()
     const { page, faults } = await enter()
     const { appUrl } = stack.settings
     await change({ scope: 'launch patient/Condition.rs' })

@@ -120,7 +120,7 @@ describe('a standalone launch', () => {
     await juniper.focus()
     await juniper.press('Space')
     await juniper.press('Enter')
-    await page.waitForURL(`${stack.settings.appUrl}/`)
+    await page.waitForURL(`${stack.settings.appUrl}/s/*`)
     await page.getByRole('heading', { level: 1, name: /Juniper, Alba/ }).waitFor()
     assert.deepEqual(faults, [])
   })

@@ -2,15 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import { createServer, defineCookie, type Logger, type ServerOptions } from '../web/index.ts'
+import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { addDocsRoute } from './api/openapi.ts'
-import { addApiRoutes, openSessionRequest } from './api/routes.ts'
-import { queryApi } from './api/row.ts'
-import { patientRow } from './api/rows.ts'
+import { addApiRoutes } from './api/routes.ts'
 import type { AppContext, AppSettings } from './context.ts'
-import { findWholeFailure, loadRecord } from './demo/load-record.ts'
-import { renderRecordPage } from './demo/page.ts'
-import { renderFailurePage } from './demo/states.ts'
+import { addDemoRoutes } from './demo/routes.ts'
 import { addLaunchRoutes } from './launch/routes.ts'
 import { AUTH_SERVER_TIMEOUT_MS } from './limits.ts'
 import { addLogoutRoutes } from './logout.ts'
@@ -51,7 +47,7 @@ export async function createAppServer(options: AppServerOptions): Promise<Fastif
   addLogoutRoutes(app, context)
   addApiRoutes(app, context)
   addDocsRoute(app, context)
-  addDemoRoute(app, context)
+  addDemoRoutes(app, context)
   return app
 }
 
@@ -71,7 +67,6 @@ function createContext(options: AppServerOptions, app: FastifyInstance): AppCont
     log: app.log,
     discovery: createDiscovery({ fetch, clock, timeoutMs: authTimeoutMs }),
     appKeys: createAppKeys({ store, sealer, clock }),
-    sessionCookie: defineCookie(options.appUrl, 'sallyport-app'),
     renewals: new Map(),
     unreachableSince: new Map(),
   }
@@ -82,31 +77,4 @@ function addJwksRoute(app: FastifyInstance, { appKeys }: AppContext): void {
   app.get('/jwks', async (_request, reply) =>
     reply.header('cache-control', 'public, max-age=300').send({ keys: await appKeys.published() }),
   )
-}
-
-function addDemoRoute(app: FastifyInstance, context: AppContext): void {
-  // An open page polls whether its record may still be shown. This does not extend the session.
-  app.head('/', async (request, reply) => {
-    const sessionRequest = await openSessionRequest(context, request, { extendsSession: false })
-    const patient = sessionRequest.ok ? await queryApi(patientRow, sessionRequest.value) : sessionRequest
-    const isShown = patient.ok || patient.failure.kind === 'missing-scope'
-    const status = isShown
-      ? 200
-      : renderFailurePage({ context, reference: request.id }, patient.failure).status
-    return reply.code(status).send()
-  })
-
-  app.get('/', async (request, reply) => {
-    const sessionRequest = await openSessionRequest(context, request, { extendsSession: true })
-    if (!sessionRequest.ok) {
-      const { page, status } = renderFailurePage({ context, reference: request.id }, sessionRequest.failure)
-      return reply.sendPage(page, { status })
-    }
-    const record = await loadRecord(sessionRequest.value)
-    const failure = findWholeFailure(record)
-    if (!failure) return reply.sendPage(renderRecordPage(sessionRequest.value, record))
-    const { fhirBaseUrl } = sessionRequest.value.session
-    const { page, status } = renderFailurePage({ context, reference: request.id, fhirBaseUrl }, failure)
-    return reply.sendPage(page, { status })
-  })
 }

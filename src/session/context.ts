@@ -2,7 +2,6 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Auditor } from '../audit/index.ts'
 import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import type { CookieDefinition } from '../web/index.ts'
 import type { Result } from './failure.ts'
 import type { AppKeys } from './oauth/app-key.ts'
 import type { Discovery } from './oauth/discovery.ts'
@@ -28,7 +27,6 @@ export interface AppContext {
   readonly authTimeoutMs: number
   readonly discovery: Discovery
   readonly appKeys: AppKeys
-  readonly sessionCookie: CookieDefinition
   /** Renewals in progress in this process, by session. */
   readonly renewals: Map<string, Promise<Result<Session>>>
   /** The time since which a FHIR server has not responded, by base URL. */

@@ -7,6 +7,7 @@ export type Failure =
   | { readonly kind: 'no-session' }
   | { readonly kind: 'session-ended' }
   | { readonly kind: 'another-session' }
+  | { readonly kind: 'several-sessions' }
   | { readonly kind: 'missing-scope'; readonly missing: readonly string[] }
   | { readonly kind: 'bad-parameter'; readonly name: string; readonly expected: string }
   | { readonly kind: 'token-refused' }
@@ -45,7 +46,13 @@ export function toResponse(failure: Failure): { readonly status: number; readonl
       return makeResponse(
         409,
         'conflict',
-        'Another launch has replaced this session in the browser. Load the page again.',
+        'This session is not open in this browser. Launch the app again from the patient list.',
+      )
+    case 'several-sessions':
+      return makeResponse(
+        409,
+        'conflict',
+        'Several sessions are open in this browser. Name one in the header X-Session-Id: the last part of the URL /s/<sessionId> to which its launch led.',
       )
     case 'missing-scope':
       return makeResponse(403, 'forbidden', `Insufficient scope. Not granted: ${failure.missing.join(' ')}`)

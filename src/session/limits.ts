@@ -9,6 +9,9 @@ export const SEARCH_PAGES = 200
 /** Characters of the parameters of `/launch` and `/callback`. `/launch` passes them on in a response header. */
 export const LAUNCH_PARAMETER_CHARACTERS = { iss: 2_000, launch: 4_096, code: 4_096, state: 200 } as const
 
+/** Open sessions of one browser. The oldest ends when another one opens. */
+export const SESSIONS_PER_BROWSER = 10
+
 /** Pending launches of one browser. */
 export const PENDING_LAUNCHES = 5
 /** Pending launches from one network, and in total: anybody can start one, even without a cookie. */

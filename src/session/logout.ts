@@ -1,41 +1,68 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { html, renderPage } from '../web/index.ts'
-import { type AppContext, getPortalUrl, isSampleData } from './context.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Html, html, renderPage, stripQuery } from '../web/index.ts'
+import { type AppContext, isSampleData } from './context.ts'
+import { renderOpenSessions } from './demo/open-sessions.ts'
+import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
+import type { Failure } from './failure.ts'
 import { revokeSession } from './oauth/token-requests.ts'
-import type { Session } from './sessions/session.ts'
-import { auditSession, endSession, findSession } from './sessions/session-store.ts'
+import { clearSessionCookie, findSession } from './sessions/find-session.ts'
+import { getSessionPath, type Session } from './sessions/session.ts'
+import { auditSession, endSession } from './sessions/session-store.ts'
 
-/** `/logout` (SESSION-7): GET shows a button, POST ends the session and revokes its tokens. */
+/**
+ * `/s/<sessionId>/logout`, and `/logout` for the only session of a browser (SESSION-7): GET shows a button, POST ends the
+ * session and revokes its tokens. If `/logout` could mean several sessions, both show the list of them.
+ */
 export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void {
-  app.get('/logout', async (request, reply) => {
-    const session = await findSessionOfCookie(context, request)
-    return reply.sendPage(session ? askPage(context) : renderEndedPage(context))
-  })
+  for (const path of ['/logout', '/s/:sessionId/logout']) {
+    app.get(path, async (request, reply) => {
+      const found = await findSession(context, request)
+      if (found.ok) return reply.sendPage(renderAskPage(context, found.value))
+      const { page, status } = await renderWithoutSession(context, request, found.failure)
+      return reply.sendPage(page, { status })
+    })
 
-  app.post('/logout', async (request, reply) => {
-    const session = await findSessionOfCookie(context, request)
-    if (session) {
-      await context.store.db.transaction().execute(async trx => {
-        await endSession(trx, session)
-        const event = { kind: 'session-end', status: 303, requestId: request.id } as const
-        await auditSession(context, session, event, trx)
-      })
-      await revokeSession(context, session)
-    }
-    const { name, attributes } = context.sessionCookie
-    return reply.clearCookie(name, attributes).redirect('/logout', 303)
-  })
+    app.post(path, async (request, reply) => {
+      const found = await findSession(context, request)
+      if (found.ok) await logOut(context, request, reply, found.value)
+      else if (found.failure.kind === 'several-sessions')
+        return reply.sendPage((await renderOpenSessions(context, request)).page, { status: 409 })
+      return reply.redirect(stripQuery(request.url), 303)
+    })
+  }
 }
 
-async function findSessionOfCookie(
+async function logOut(
   context: AppContext,
   request: FastifyRequest,
-): Promise<Session | undefined> {
-  const found = await findSession(context, request.cookies[context.sessionCookie.name])
-  return found.ok ? found.value : undefined
+  reply: FastifyReply,
+  session: Session,
+): Promise<void> {
+  await context.store.db.transaction().execute(async trx => {
+    await endSession(trx, session, context.clock())
+    await auditSession(context, session, { kind: 'session-end', status: 303, requestId: request.id }, trx)
+  })
+  await revokeSession(context, session)
+  clearSessionCookie(context, reply, session.sessionId)
 }
 
-function askPage({ settings }: AppContext) {
+async function renderWithoutSession(
+  context: AppContext,
+  request: FastifyRequest,
+  failure: Failure,
+): Promise<StatePage> {
+  switch (failure.kind) {
+    case 'several-sessions':
+      return renderOpenSessions(context, request)
+    case 'another-session':
+      return renderFailurePage({ context, request }, failure)
+    default:
+      return { status: 200, page: renderEndedPage(context) }
+  }
+}
+
+function renderAskPage({ settings }: AppContext, session: Session): Html {
+  const path = getSessionPath(session)
   return renderPage(
     {
       title: 'End session',
@@ -45,20 +72,6 @@ function askPage({ settings }: AppContext) {
       sampleData: isSampleData(settings),
     },
     html`<div class="pagehead"><div><h1>End this session?</h1><p class="pagehead__lead">This closes the record, and the app can no longer read it. To open it again, launch the app from the patient list.</p></div></div>
-<form class="actions" method="post" action="/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="/">Keep working</a></form>`,
-  )
-}
-
-function renderEndedPage({ settings }: AppContext) {
-  return renderPage(
-    {
-      title: 'Session ended',
-      site: 'Demo app',
-      bar: { kind: 'app' },
-      width: 'flow',
-      sampleData: isSampleData(settings),
-    },
-    html`<div class="pagehead"><div><h1>Your session has ended</h1><p class="pagehead__lead">No record is open in this app. You may still be signed in to the portal.</p></div></div>
-<p class="actions"><a class="btn" href="${getPortalUrl(settings)}">Go to patients</a></p>`,
+<form class="actions" method="post" action="${path}/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="${path}">Keep working</a></form>`,
   )
 }

@@ -131,6 +131,7 @@ const SHAPE: Shape = {
     created_at: 'required',
     expires_at: 'required',
     network_hash: 'nullable',
+    launch_sealed: 'nullable',
   },
   app_session: {
     id_hash: 'required',
@@ -153,6 +154,8 @@ const SHAPE: Shape = {
     idle_expires_at: 'required',
     renewable_until: 'nullable',
     launch_id: 'nullable',
+    ended_at: 'nullable',
+    similar_name: 'required',
   },
   audit_event: {
     id: 'required',

@@ -194,6 +194,8 @@ interface AppLaunchTable {
   created_at: Instant
   expires_at: Instant
   network_hash: string | null
+  /** The launch token of a launch in a frame, encrypted: a pop-up or a new tab repeats the launch with it. */
+  launch_sealed: string | null
 }
 
 /** A server-side session of the app. It ends at the earliest of its three ends (SESSION-2). */
@@ -224,6 +226,10 @@ interface AppSessionTable {
   renewable_until: Instant | null
   /** The auth server's launch id, if it sends one. */
   launch_id: string | null
+  /** Set if the session ends before it expires. The row stays until then, so that its URL can say that it has ended. */
+  ended_at: Instant | null
+  /** Whether another patient has a similar name, if the auth server says so. */
+  similar_name: Generated<boolean>
 }
 
 /** An audit record (AUDIT-1). It is converted to a FHIR AuditEvent when it is read. */

@@ -51,6 +51,7 @@ export {
   formatName,
   formatSex,
   listFacts,
+  listNames,
   renderAlikeWarning,
   renderName,
   renderPatientBanner,

@@ -14,6 +14,8 @@ export interface PageOptions {
   readonly width?: 'wide' | 'mid' | 'flow'
   /** Content after `<main>`: the sticky buttons of a flow page, or a line that only print shows. */
   readonly after?: Html
+  /** Content of the footer beside the version. */
+  readonly footer?: Html
   /** Shows that the patients on the page are fictitious. */
   readonly sampleData?: boolean
   /** Files of `src/web/assets`. The page must work without them. */
@@ -24,7 +26,7 @@ const WIDTHS = { wide: 'wrap', mid: 'wrap wrap--mid', flow: 'wrap wrap--flow' } 
 
 /** Renders a whole page: top bar, content, footer. */
 export function renderPage(options: PageOptions, body: Html): Html {
-  const { bar, banner, after, width = 'wide', sampleData = false } = options
+  const { bar, banner, after, footer, width = 'wide', sampleData = false } = options
   return renderDocument(
     options,
     html`${renderTopBar(bar, sampleData)}
@@ -33,7 +35,7 @@ ${banner}
 ${body}
 </main>
 ${after}
-${renderFooter(sampleData)}`,
+${renderFooter(WIDTHS[width], sampleData, footer)}`,
   )
 }
 
@@ -60,8 +62,8 @@ ${body}
 `
 }
 
-function renderFooter(sampleData: boolean): Html {
-  return html`<footer class="footer"><div class="wrap"><span>Sallyport ${version}</span>${
+function renderFooter(column: string, sampleData: boolean, more: Html | undefined): Html {
+  return html`<footer class="footer"><div class="${column}"><span>Sallyport ${version}</span>${
     sampleData && html`<span>Sample patients are fictitious.</span>`
-  }</div></footer>`
+  }${more}</div></footer>`
 }

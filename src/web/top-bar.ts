@@ -21,8 +21,15 @@ export type Bar =
       readonly current?: number
       readonly width?: 'mid' | 'flow'
     }
-  /** Pages of the demo app: countdown, name, "End session". */
-  | { readonly kind: 'app'; readonly countdown?: Html; readonly who?: string }
+  /** Pages of the demo app: links and, with a session, countdown, name and "End session". */
+  | {
+      readonly kind: 'app'
+      readonly links?: readonly BarLink[]
+      readonly countdown?: Html
+      readonly who?: string
+      /** The path that ends the session. */
+      readonly logout?: string
+    }
 
 export function renderTopBar(bar: Bar, sampleData: boolean): Html {
   const env = sampleData && html`<span class="badge env">Sample data</span>`
@@ -40,7 +47,7 @@ export function renderTopBar(bar: Bar, sampleData: boolean): Html {
     case 'app':
       return renderHeader(
         'wrap',
-        html`${renderLogo('/', 'Sallyport demo app', 'Demo app')}${env}${bar.countdown}${renderEndSession(bar)}`,
+        html`${renderLogo('/', 'Sallyport demo app', 'Demo app')}${env}${renderLinks(bar.links ?? [])}${bar.countdown}${renderEndSession(bar)}`,
       )
   }
 }
@@ -62,15 +69,9 @@ function renderSignOut(who: string | undefined): Html | undefined {
   return html`<form class="who" method="post" action="/logout"><span class="who__name">${who}</span><button class="btn btn--text">Sign out</button></form>`
 }
 
-function renderEndSession({
-  who,
-  countdown,
-}: {
-  readonly who?: string
-  readonly countdown?: Html
-}): Html | undefined {
-  if (who === undefined && countdown === undefined) return undefined
-  return html`<form class="who${countdown !== undefined && ' who--next'}" method="post" action="/logout"><span class="who__name">${who}</span><button class="btn btn--text">End session</button></form>`
+function renderEndSession({ who, logout }: Bar & { readonly kind: 'app' }): Html | undefined {
+  if (logout === undefined) return undefined
+  return html`<form class="who who--next" method="post" action="${logout}"><span class="who__name">${who}</span><button class="btn btn--text">End session</button></form>`
 }
 
 function renderSteps(names: readonly string[], current = 0): Html | undefined {

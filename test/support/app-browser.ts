@@ -4,6 +4,8 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 export class AppBrowser {
   readonly #app: FastifyInstance
   readonly cookies = new Map<string, string>()
+  /** The path of the session of the last launch: `/s/<sessionId>`. */
+  page = '/'
 
   constructor(app: FastifyInstance) {
     this.#app = app
@@ -39,7 +41,9 @@ export class AppBrowser {
 
   /** The whole launch, up to the answer of the callback. */
   async launch(iss: string): Promise<LightMyRequestResponse> {
-    return this.get(await this.visitAuthServer(await this.begin(iss)))
+    const response = await this.get(await this.visitAuthServer(await this.begin(iss)))
+    if (response.statusCode === 302) this.page = String(response.headers.location)
+    return response
   }
 
   #keep(response: LightMyRequestResponse): LightMyRequestResponse {

@@ -26,5 +26,5 @@ export async function pickPatient(page: Page, name: string): Promise<void> {
 export async function launch(page: Page, { settings }: Stack): Promise<void> {
   await page.getByLabel('No encounter').check()
   await page.getByRole('button', { name: /^Launch/ }).click()
-  await page.waitForURL(`${settings.appUrl}/`)
+  await page.waitForURL(`${settings.appUrl}/s/*`)
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { bundle, type ScriptedEhr, startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
 import { API_PATHS, PATIENT, useSessionApi } from '../../../test/support/session-api.ts'
@@ -18,7 +19,8 @@ describe('the session API', () => {
       })
 
       it('returns 401 login without a session or with an unknown session', async () => {
-        for (const cookies of [{}, { 'sallyport-app': 'x' }, { 'sallyport-app': '' }]) {
+        const name = `sallyport-session-${randomUUID()}`
+        for (const cookies of [{}, { [name]: 'x' }, { [name]: '' }]) {
           const response = await api.app.inject({ method: 'GET', url: path, cookies })
           assert.equal(response.statusCode, 401)
           const { resourceType, issue } = response.json()

@@ -25,7 +25,7 @@ const ERRORS = {
   401: 'There is no session, the session has ended, or the FHIR server no longer accepts it (`login`).',
   403: 'A required scope was not granted (`forbidden`, naming it), or the FHIR server refuses.',
   404: 'The FHIR server has no such record (`not-found`).',
-  409: 'X-Session-Id is not the session of the cookie: another launch replaced it (`conflict`).',
+  409: 'Several sessions are open in the browser and X-Session-Id names none, or it names a session of another browser (`conflict`).',
   502: 'The FHIR server or the auth server is unreachable, or its response is invalid (`transient`).',
   504: 'The FHIR server or the auth server did not respond in time (`transient`).',
 } as const
@@ -51,7 +51,7 @@ export function createOpenApiDocument(appUrl: string, cookieName: string) {
           type: 'apiKey',
           in: 'cookie',
           name: cookieName,
-          description: 'Set by a SMART launch at /launch and /callback. HttpOnly.',
+          description: 'Set by a SMART launch at /launch and /callback. HttpOnly. Each session has its own.',
         },
       },
       schemas: { OperationOutcome: toPlainJson(ErrorBody) },
@@ -61,7 +61,8 @@ export function createOpenApiDocument(appUrl: string, cookieName: string) {
           in: 'header',
           required: false,
           schema: { type: 'string' },
-          description: 'The `sessionId` from /api/session that the page was loaded with.',
+          description:
+            'The `sessionId` of the page, from its URL `/s/<sessionId>`. Required if several sessions are open in the browser.',
         },
       },
     },

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatExact } from '../../fhir/index.ts'
 import type { AppContext } from '../context.ts'
-import { type Failure, fail, type Result, succeed, toResponse } from '../failure.ts'
+import { type Failure, type Result, succeed, toResponse } from '../failure.ts'
 import type { SessionRequest } from '../records/resources.ts'
+import { findSession, planSessionCookie } from '../sessions/find-session.ts'
 import { type Session, toSession } from '../sessions/session.ts'
-import { auditSession, findSession } from '../sessions/session-store.ts'
+import { auditSession } from '../sessions/session-store.ts'
 import { createOpenApiDocument } from './openapi.ts'
 import { type ApiRow, queryApi } from './row.ts'
 import { apiRows } from './rows.ts'
@@ -15,7 +16,10 @@ export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
   for (const row of apiRows as readonly ApiRow[]) {
     app.get<{ Querystring: Query }>(row.path, (request, reply) => answer(context, row, request, reply))
   }
-  const document = createOpenApiDocument(context.settings.appUrl, context.sessionCookie.name)
+  const document = createOpenApiDocument(
+    context.settings.appUrl,
+    planSessionCookie(context, '<sessionId>').name,
+  )
   app.get('/api/openapi.json', async () => document)
 }
 
@@ -83,19 +87,14 @@ async function useSession({ store, settings, clock }: AppContext, session: Sessi
   return row ? toSession(row) : session
 }
 
-/**
- * Finds the active session of a request. Fails if the page that sent the request belongs to another session
- * (`X-Session-Id`, SESSION-6).
- */
+/** Finds the active session of a request, and restarts its idle time unless the request only polls. */
 export async function openSessionRequest(
   context: AppContext,
   request: FastifyRequest,
   { extendsSession }: { readonly extendsSession: boolean },
 ): Promise<Result<SessionRequest>> {
-  const found = await findSession(context, request.cookies[context.sessionCookie.name])
+  const found = await findSession(context, request)
   if (!found.ok) return found
-  const named = request.headers['x-session-id']
-  if (named !== undefined && named !== found.value.sessionId) return fail({ kind: 'another-session' })
   const session = extendsSession ? await useSession(context, found.value) : found.value
   return succeed({ context, session, requestId: request.id })
 }

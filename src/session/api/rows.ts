@@ -17,7 +17,8 @@ import { defineRow, NoQuery } from './row.ts'
 const SessionMetadata = Type.Object(
   {
     sessionId: Type.String({
-      description: 'Public id of the session. Send it as X-Session-Id with every request of the same page.',
+      description:
+        'Public id of the session, as in the URL `/s/<sessionId>`. Send it as X-Session-Id with every request of the same page.',
     }),
     patientId: Type.String(),
     encounterId: Type.Optional(Type.String({ description: 'Omitted if the launch has no encounter.' })),

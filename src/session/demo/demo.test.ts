@@ -70,7 +70,7 @@ describe('the demo app page', () => {
     browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
   })
 
-  const page = async () => (await browser.get('/')).body
+  const page = async () => (await browser.get(browser.page)).body
 
   it('shows blood pressure with every digit that is recorded', async () => {
     const text = JSON.stringify(bundle([pressure(new Date(setup.clock()).toISOString(), 142, 84)]))
@@ -184,12 +184,12 @@ describe('the demo app page', () => {
     const ends = async () => (await browser.get('/api/session')).json().expiresAt
     const before = await ends()
     setup.clock.advance(60)
-    assert.equal((await browser.head('/')).statusCode, 200)
+    assert.equal((await browser.head(browser.page)).statusCode, 200)
     assert.equal(await ends(), before)
     // As after access is removed: the FHIR server rejects both tokens.
     setup.ehr.script.fhir = (_url, reply) => reply.code(401).send({ resourceType: 'OperationOutcome' })
     setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
-    assert.equal((await browser.head('/')).statusCode, 401)
+    assert.equal((await browser.head(browser.page)).statusCode, 401)
   })
 
   it('has a countdown that works without a script', async () => {
@@ -199,7 +199,7 @@ describe('the demo app page', () => {
   })
 
   it('has a strict content security policy, no style attribute and no token', async () => {
-    const response = await browser.get('/')
+    const response = await browser.get(browser.page)
     const policy = String(response.headers['content-security-policy'])
     assert.match(policy, /default-src 'none'/)
     assert.doesNotMatch(policy, /unsafe|https?:|\*/)
@@ -259,11 +259,11 @@ describe('the demo app page', () => {
       assert.match(await page(), /Juniper/)
     })
 
-    it('says None if there is none', async () => {
+    it('says that none was chosen', async () => {
       setup.ehr.script.token = { encounter: undefined }
       browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       const body = await page()
-      assert.match(body, /<dt>Encounter<\/dt><dd>None<\/dd>/)
+      assert.match(body, /<dt>Encounter<\/dt><dd>None chosen<span/)
       assert.doesNotMatch(body, /Encounter id/)
     })
   })
@@ -308,7 +308,7 @@ describe('the demo app page', () => {
       if (url.pathname.endsWith('/Condition')) return reply.code(500).send()
       return url.pathname.includes('/Patient/') ? PATIENT : bundle([])
     }
-    const response = await browser.get('/')
+    const response = await browser.get(browser.page)
     assert.equal(response.statusCode, 200)
     assert.match(response.body, /<b>Could not be loaded\.<\/b>/)
     assert.doesNotMatch(response.body, /No active condition/)
@@ -327,19 +327,19 @@ describe('the demo app page', () => {
       setup.clock(),
     )
     setup.clock.advance(65)
-    const response = await browser.get('/')
+    const response = await browser.get(browser.page)
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /Patient records cannot be reached/)
     assert.match(response.body, new RegExp(`has not responded since (\\d\\d-\\w+-\\d+ )?${since}`))
-    assert.match(response.body, /href="\/">Try again/)
+    assert.match(response.body, new RegExp(`href="${browser.page}">Try again`))
     setup.ehr.script.fhir = undefined
-    assert.equal((await browser.get('/')).statusCode, 200)
+    assert.equal((await browser.get(browser.page)).statusCode, 200)
   })
 
   it('shows an error page if the record is refused or not found', async () => {
     for (const status of [403, 404]) {
       setup.ehr.script.fhir = (_url, reply) => reply.code(status).send()
-      const response = await browser.get('/')
+      const response = await browser.get(browser.page)
       assert.equal(response.statusCode, status)
       assert.match(response.body, /This record cannot be shown/)
     }
@@ -354,7 +354,7 @@ describe('the demo app page', () => {
 
   it('says when the session has ended', async () => {
     setup.clock.advance(1800)
-    const response = await browser.get('/')
+    const response = await browser.get(browser.page)
     assert.equal(response.statusCode, 401)
     assert.match(response.body, /Your session has ended/)
     assert.ok(!response.body.includes('Juniper'))
@@ -363,7 +363,7 @@ describe('the demo app page', () => {
   it('says the same if the auth server refuses to renew it', async () => {
     setup.clock.advance(300)
     setup.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
-    const response = await browser.get('/')
+    const response = await browser.get(browser.page)
     assert.equal(response.statusCode, 401)
     assert.match(response.body, /Your session has ended/)
   })

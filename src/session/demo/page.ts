@@ -1,11 +1,13 @@
 import {
   chooseRecordNumber,
   endsSoon,
+  findAlike,
   formatDate,
   formatEncounterTime,
   formatName,
   type Html,
   html,
+  listNames,
   NOT_RECORDED,
   type Person,
   readPerson,
@@ -13,13 +15,14 @@ import {
   renderBadge,
   renderCountdown,
   renderDateTime,
+  renderIcon,
   renderPage,
   renderPatientBanner,
 } from '../../web/index.ts'
-import { isSampleData } from '../context.ts'
+import { getPortalUrl, isSampleData } from '../context.ts'
 import type { Failure } from '../failure.ts'
 import type { Patient, SessionRequest } from '../records/resources.ts'
-import type { Session } from '../sessions/session.ts'
+import { getSessionPath, type Session } from '../sessions/session.ts'
 import { type Allergies, renderAllergies } from './allergies.ts'
 import {
   describeFailure,
@@ -29,8 +32,14 @@ import {
   renderPressureCard,
 } from './cards.ts'
 import type { DemoRecord } from './load-record.ts'
+import { listPeople, type OpenSession } from './open-sessions.ts'
+import { nameFailure } from './states.ts'
 
-export function renderRecordPage({ context, session }: SessionRequest, record: DemoRecord): Html {
+export function renderRecordPage(
+  { context, session }: SessionRequest,
+  record: DemoRecord,
+  others: readonly OpenSession[],
+): Html {
   const now = context.clock()
   const { patient, me } = record
   const who = me.ok ? me.value.name : undefined
@@ -49,8 +58,14 @@ export function renderRecordPage({ context, session }: SessionRequest, record: D
         kind: 'app',
         countdown: renderCountdown({ startedAt, endsAt: session.endsAt, now }),
         ...(who === undefined ? {} : { who }),
+        logout: `${getSessionPath(session)}/logout`,
+        links: [
+          { href: getPortalUrl(context.settings), text: 'Patients' },
+          ...(others.length === 0 ? [] : [{ href: '/', text: `Open sessions (${others.length + 1})` }]),
+        ],
       },
-      ...chooseBanner(session, record, now),
+      banner: html`${chooseBanner(session, record, now)}${renderSimilarNames(session, record, others)}`,
+      footer: renderFhirBase(session, record),
       sampleData:
         isSampleData(context.settings) && (!patient.ok || readPerson(patient.value).sample === true),
       scripts: ['session.js'],
@@ -69,13 +84,39 @@ function chooseBanner(
   session: SessionRequest['session'],
   { patient, allergies }: DemoRecord,
   now: number,
-): { banner?: Html } {
-  if (!session.needPatientBanner) return {}
-  return {
-    banner: patient.ok
-      ? renderBanner(patient.value, allergies, now)
-      : renderNamelessBanner(patient.failure, session),
-  }
+): Html | undefined {
+  if (!session.needPatientBanner) return undefined
+  return patient.ok
+    ? renderBanner(patient.value, allergies, now)
+    : renderNamelessBanner(patient.failure, session)
+}
+
+/** Warns of a patient with a similar name: by name if that patient is open in this browser, too. */
+function renderSimilarNames(
+  { similarName }: Session,
+  { patient }: DemoRecord,
+  others: readonly OpenSession[],
+): Html | undefined {
+  if (!patient.ok) return undefined
+  const open = findAlike(readPerson(patient.value), listPeople(others))
+  if (open.length === 0 && !similarName) return undefined
+  return html`<aside class="patient__warn" aria-label="Warning"><p class="wrap">${renderIcon('warning')}<span>${
+    open.length > 0
+      ? html`<b>Similar name, also open in this browser:</b> ${listNames(open)}`
+      : html`<b>Another patient has a similar name.</b> Check the date of birth and the record number.`
+  }</span></p></aside>`
+}
+
+/** The FHIR base URL and its state, for the footer. */
+function renderFhirBase({ fhirBaseUrl }: Session, record: DemoRecord): Html {
+  const failed = Object.values(record).some(part => part && !part.ok && isOutage(part.failure))
+  return html`<span>FHIR base <code>${fhirBaseUrl}</code> ${
+    failed ? renderBadge('Not responding', 'bad') : renderBadge('Responding', 'ok')
+  }</span>`
+}
+
+function isOutage({ kind }: Failure): boolean {
+  return kind === 'unreachable' || kind === 'slow' || kind === 'unexpected-response'
 }
 
 /** The EHR shows the patient banner (DEMO-2), but a printed page has no EHR around it. */
@@ -84,25 +125,21 @@ function renderPrintHead({ patient }: DemoRecord): Html {
 }
 
 /**
- * Warnings that the session ends soon or was replaced. A page that was just loaded warns only if the end cannot be
- * extended. The script (assets/session.js) shows the others.
+ * Warnings that the session ends soon. A page that was just loaded warns only if the end cannot be extended. The script
+ * (assets/session.js) shows the other one.
  */
-function renderWarnings({ sessionId, endsAt, lastEndsAt }: SessionRequest['session'], now: number): Html {
+function renderWarnings(session: Session, now: number): Html {
+  const { sessionId, endsAt, lastEndsAt } = session
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
   return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-zone="${timeZone}">
 <div id="session-soon" role="status" hidden>${renderAlert(
     'Your session ends soon.',
-    html`<a href="/" id="session-keep">Keep working</a> to stay signed in.`,
+    html`<a href="${getSessionPath(session)}" id="session-keep">Keep working</a> to stay signed in.`,
     'warn',
   )}</div>
 <div id="session-last" role="status"${!endsSoon(endsAt, now) && html` hidden`}>${renderAlert(
     'Your session ends soon and cannot be extended.',
     'To continue after that, launch the app again from the patient list.',
-    'warn',
-  )}</div>
-<div id="session-replaced" role="alert" hidden><h1>This page is closed</h1>${renderAlert(
-    'Another launch has replaced this one.',
-    html`To avoid mixing up two patients, this page shows nothing. <a href="/">Show the current patient</a>`,
     'warn',
   )}</div>
 </div>`
@@ -123,7 +160,6 @@ function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord,
 <div><dt>Staff identity</dt><dd>${profile?.fhirUser === undefined ? unknown : html`<code>${profile.fhirUser}</code>`}</dd></div>
 <div><dt>Encounter</dt><dd>${renderEncounter(encounter)}</dd></div>
 <div><dt>Ends</dt><dd id="session-ends">${renderDateTime(session.endsAt)}</dd></div>
-<div><dt>FHIR base</dt><dd><code>${session.fhirBaseUrl}</code></dd></div>
 </dl>
 <details class="more"><summary>Granted scopes</summary><p class="url url--block">${session.scope}</p></details>
 ${session.encounterId !== null && html`<details class="more"><summary>Encounter id</summary><p class="url url--block">${session.encounterId}</p></details>`}
@@ -133,7 +169,8 @@ ${session.encounterId !== null && html`<details class="more"><summary>Encounter 
 }
 
 function renderEncounter(encounter: DemoRecord['encounter']): Html {
-  if (!encounter) return html`None`
+  if (!encounter)
+    return html`None chosen<span class="sub">The app was launched for the whole record, not for one encounter.</span>`
   if (!encounter.ok)
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
   const { title, kind, status, inProgress } = encounter.value
@@ -150,8 +187,7 @@ function renderBanner(patient: Patient, allergies: Allergies, now: number): Html
 }
 
 function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {
-  const why = failure.kind === 'missing-scope' ? 'Name not shared with this app' : 'Name could not be loaded'
-  return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${why}</h1><dl class="facts"><div><dt>FHIR id</dt><dd>${patientId}</dd></div></dl></div></section>`
+  return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${nameFailure(failure)}</h1><dl class="facts"><div><dt>FHIR id</dt><dd>${patientId}</dd></div></dl></div></section>`
 }
 
 /** For paper, which does not show the EHR's own banner (need_patient_banner false). */

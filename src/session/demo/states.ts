@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import {
   formatDate,
   formatTime,
@@ -7,6 +8,7 @@ import {
   renderErrorPage,
   renderMark,
   renderPage,
+  stripQuery,
 } from '../../web/index.ts'
 import { type AppContext, type AppSettings, getPortalUrl, isSampleData } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
@@ -18,18 +20,20 @@ export interface StatePage {
 
 export interface Occasion {
   readonly context: AppContext
-  readonly reference: string
+  readonly request: FastifyRequest
   readonly fhirBaseUrl?: string
 }
 
+/** The page of a session that cannot be shown. */
 export function renderFailurePage(occasion: Occasion, failure: Failure): StatePage {
   switch (failure.kind) {
-    case 'no-session':
-      return { status: 200, page: renderWelcomePage(occasion.context.settings) }
     case 'session-ended':
     case 'token-refused':
+      return { status: 401, page: renderEndedPage(occasion.context) }
+    case 'no-session':
     case 'another-session':
-      return renderSessionEndedPage(occasion)
+    case 'several-sessions':
+      return { status: toResponse(failure).status, page: renderElsewherePage(occasion.context) }
     case 'access-refused':
     case 'not-found':
     case 'missing-scope':
@@ -42,28 +46,33 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
   }
 }
 
-function renderSessionEndedPage({ context, reference }: Occasion): StatePage {
-  return {
-    status: 401,
-    page: renderErrorPage({
-      kind: 'refused',
-      title: 'Your session has ended',
-      text: [
-        "It expired, you signed out, or the app's access was removed. The record is closed, and you lost no work.",
-        html`To continue, <b>launch the app again</b> from the patient list.`,
-      ],
-      code: 'session_over',
-      reference,
-      now: context.clock(),
-      actions: [{ href: getPortalUrl(context.settings), text: 'Go to patients' }],
-      bar: { kind: 'app' },
-      site: 'Demo app',
-      sampleData: isSampleData(context.settings),
-    }),
-  }
+/** A session ends every day: the page is no error page. */
+export function renderEndedPage({ settings }: AppContext): Html {
+  return renderCalmPage(
+    settings,
+    'Your session has ended',
+    html`<p>It expired, you ended it, or the app's access was removed. The record is closed, and you lost no work.</p>
+<p>To continue, <b>launch the app again</b> from the patient list.</p>
+${renderWaysOn(settings)}`,
+  )
 }
 
-function renderRefusedPage({ context, reference }: Occasion, failure: Failure): StatePage {
+/** For a restored tab whose browser has lost its cookies, or a URL that was copied to another browser. */
+function renderElsewherePage({ settings }: AppContext): Html {
+  return renderCalmPage(
+    settings,
+    'This session is not open in this browser',
+    html`<p>It has ended, or another browser opened it. A session opens only in the browser that launched it, until that browser is closed.</p>
+<p>To continue, <b>launch the app again</b> from the patient list.</p>
+${renderWaysOn(settings)}`,
+  )
+}
+
+function renderWaysOn(settings: AppSettings): Html {
+  return html`<div class="actions"><a class="btn" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/">Open sessions</a></div>`
+}
+
+function renderRefusedPage({ context, request }: Occasion, failure: Failure): StatePage {
   const { status, body } = toResponse(failure)
   return {
     status,
@@ -76,7 +85,7 @@ function renderRefusedPage({ context, reference }: Occasion, failure: Failure): 
       ],
       code: String(status),
       reason: body.issue[0]?.details.text ?? '',
-      reference,
+      reference: request.id,
       now: context.clock(),
       actions: [{ href: getPortalUrl(context.settings), text: 'Go to patients' }],
       bar: { kind: 'app' },
@@ -87,7 +96,7 @@ function renderRefusedPage({ context, reference }: Occasion, failure: Failure): 
 }
 
 function renderUnreachablePage(
-  { context, reference, fhirBaseUrl = '' }: Occasion,
+  { context, request, fhirBaseUrl = '' }: Occasion,
   failure: Failure,
 ): StatePage {
   const { status, body } = toResponse(failure)
@@ -102,9 +111,9 @@ function renderUnreachablePage(
       ],
       code: String(status),
       reason: body.issue[0]?.details.text ?? '',
-      reference,
+      reference: request.id,
       now: context.clock(),
-      actions: [{ href: '/', text: 'Try again' }],
+      actions: [{ href: stripQuery(request.url), text: 'Try again' }],
       more: renderServers(context, failure, fhirBaseUrl),
       bar: { kind: 'app' },
       site: 'Demo app',
@@ -140,19 +149,26 @@ function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fh
   return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${renderBadge('Responding', 'ok')}</li></ul>`
 }
 
-function renderWelcomePage(settings: AppSettings): Html {
-  return renderPage(
-    {
-      title: 'No patient is open',
-      site: 'Demo app',
-      bar: { kind: 'app' },
-      width: 'flow',
-      sampleData: isSampleData(settings),
-    },
-    html`<div class="stop">${renderMark('stop__art')}<div class="stop__body"><h1>No patient is open</h1>
-<p>This app shows one patient: the one that you choose when you launch it.</p>
+export function renderWelcomePage(settings: AppSettings): Html {
+  return renderCalmPage(
+    settings,
+    'No patient is open',
+    html`<p>This app shows one patient in each session: the one that you choose when you launch it.</p>
 <p>Choose a patient here, or launch the app from the patient list.</p>
-<div class="actions"><a class="btn" href="/launch">Choose a patient</a><a class="btn btn--quiet" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>
+<div class="actions"><a class="btn" href="/launch">Choose a patient</a><a class="btn btn--quiet" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>`,
+  )
+}
+
+function renderCalmPage(settings: AppSettings, title: string, content: Html): Html {
+  return renderPage(
+    { title, site: 'Demo app', bar: { kind: 'app' }, width: 'flow', sampleData: isSampleData(settings) },
+    html`<div class="stop">${renderMark('stop__art')}<div class="stop__body"><h1>${title}</h1>
+${content}
 </div></div>`,
   )
+}
+
+/** Replaces the name of a patient that could not be read. */
+export function nameFailure({ kind }: Failure): string {
+  return kind === 'missing-scope' ? 'Name not shared with this app' : 'Name could not be loaded'
 }

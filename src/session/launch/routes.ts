@@ -1,9 +1,17 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { renderErrorPage } from '../../web/index.ts'
 import { type AppContext, getPortalUrl, isSampleData } from '../context.ts'
+import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import type { OAuthProblem } from '../oauth/client.ts'
 import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
-import { auditSession, openSession } from '../sessions/session-store.ts'
+import {
+  clearSessionCookie,
+  planSessionCookie,
+  readSessionCookies,
+  type SessionCookie,
+} from '../sessions/find-session.ts'
+import { getSessionPath } from '../sessions/session.ts'
+import { auditSession, type NewSession, type OpenedSession, openSession } from '../sessions/session-store.ts'
 import { beginLaunch, getCallbackUrl } from './begin-launch.ts'
 import { makeRoom, type PendingLaunch, planLaunchCookie, takeLaunch } from './pending-launch.ts'
 import { describeRefusal, findLongParameter, type LaunchRefusal } from './refusal.ts'
@@ -13,11 +21,11 @@ interface Callback {
   readonly search: string
   readonly state: string
   readonly launchCookie: string
-  readonly sessionCookie: string | undefined
+  readonly held: readonly SessionCookie[]
   readonly requestId: string
 }
 
-type FinishedLaunch = { readonly kind: 'opened'; readonly cookie: string } | LaunchRefusal
+type FinishedLaunch = ({ readonly kind: 'opened' } & OpenedSession) | LaunchRefusal
 
 async function finishLaunch(context: AppContext, callback: Callback): Promise<FinishedLaunch> {
   const launch = await takeLaunch(context, callback.state, callback.launchCookie)
@@ -56,25 +64,36 @@ async function startSession(
   context: AppContext,
   { fhirBaseUrl, issuer }: PendingLaunch,
   { grant, identity }: Exchange & { readonly kind: 'granted' },
-  { sessionCookie, requestId }: Callback,
+  { held, requestId }: Callback,
 ): Promise<FinishedLaunch> {
   const { patientId } = grant
   if (patientId === undefined) {
     await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
     return { kind: 'no-patient' }
   }
-  const opening = { fhirBaseUrl, issuer, grant, patientId, identity, replaces: sessionCookie }
-  const { cookie, replaced } = await context.store.db.transaction().execute(async trx => {
+  const opening = { fhirBaseUrl, issuer, grant, patientId, identity, held }
+  const session = await storeSession(context, opening, requestId).catch(async error => {
+    await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
+    throw error
+  })
+  for (const oldest of session.ended) await revokeSession(context, oldest)
+  return { kind: 'opened', ...session }
+}
+
+function storeSession(context: AppContext, opening: NewSession, requestId: string): Promise<OpenedSession> {
+  return context.store.db.transaction().execute(async trx => {
     const session = await openSession(trx, context, opening)
-    if (session.replaced) await auditSession(context, session.replaced, REPLACED, trx)
+    for (const oldest of session.ended) await auditSession(context, oldest, TOO_MANY_SESSIONS, trx)
     await auditSession(context, session.opened, { kind: 'session-open', status: 302, requestId }, trx)
     return session
   })
-  if (replaced) await revokeSession(context, replaced)
-  return { kind: 'opened', cookie }
 }
 
-const REPLACED = { kind: 'session-end', status: 302, reason: 'Another launch replaced it' } as const
+const TOO_MANY_SESSIONS = {
+  kind: 'session-end',
+  status: 302,
+  reason: `The browser opened more than ${SESSIONS_PER_BROWSER} sessions`,
+} as const
 
 type Query = Readonly<Record<string, unknown>>
 
@@ -99,19 +118,29 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
         check: 'parameter state is missing or repeated',
       })
     const launch = planLaunchCookie(context, state)
-    const session = context.sessionCookie
+    const held = readSessionCookies(context, request)
     const finished = await finishLaunch(context, {
       search: request.url.slice(request.url.indexOf('?')),
       state,
       launchCookie: request.cookies[launch.name] ?? '',
-      sessionCookie: request.cookies[session.name],
+      held,
       requestId: request.id,
     })
     if (finished.kind === 'unknown-state') return sendRefusal(context, reply, finished)
     reply.clearCookie(launch.name, launch.attributes)
     if (finished.kind !== 'opened') return sendRefusal(context, reply, finished)
-    return reply.setCookie(session.name, finished.cookie, session.attributes).redirect('/')
+    return redirectToSession(context, reply, finished)
   })
+}
+
+function redirectToSession(
+  context: AppContext,
+  reply: FastifyReply,
+  { opened, cookie, closed }: OpenedSession,
+): FastifyReply {
+  for (const { sessionId } of closed) clearSessionCookie(context, reply, sessionId)
+  const { name, attributes } = planSessionCookie(context, opened.sessionId)
+  return reply.setCookie(name, cookie, attributes).redirect(getSessionPath(opened))
 }
 
 function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRefusal): FastifyReply {

@@ -16,6 +16,7 @@ const TokenResponse = Type.Object({
   encounter: Type.Optional(FhirId),
   need_patient_banner: Type.Optional(Type.Unknown()),
   launch_id: Type.Optional(Type.Unknown()),
+  similar_name: Type.Optional(Type.Unknown()),
 })
 
 /** Read only from the token response (APP-4). */
@@ -28,6 +29,8 @@ export interface TokenGrant {
   readonly needPatientBanner: boolean
   /** The id of the launch in the auth server's audit trail, if the auth server sends it. */
   readonly launchId: string | undefined
+  /** Whether another patient has a similar name, if the auth server sends it. */
+  readonly similarName: boolean
   readonly expiresInSeconds: number | undefined
   readonly refreshExpiresInSeconds: number | undefined
 }
@@ -42,6 +45,7 @@ export function readTokenGrant(response: unknown): TokenGrant | undefined {
     // Only the literal `false` hides the banner: showing the patient's identity does no harm.
     needPatientBanner: response.need_patient_banner !== false,
     launchId: readLaunchId(response.launch_id),
+    similarName: response.similar_name === true,
     expiresInSeconds: response.expires_in,
     refreshExpiresInSeconds: response.refresh_token_expires_in ?? response.refresh_expires_in,
   }

@@ -76,7 +76,7 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
   }
   if (redeemed.failure.kind === 'session-ended') {
     await context.store.db.transaction().execute(async trx => {
-      await endSession(trx, session)
+      await endSession(trx, session, context.clock())
       const reason = 'The auth server refused to renew it'
       await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
     })
@@ -107,6 +107,7 @@ async function keepTokens(
     })
     .where('id_hash', '=', session.idHash)
     .where('token_version', '=', session.tokenVersion)
+    .where('ended_at', 'is', null)
     .executeTakeFirst()
   // The session ended meanwhile (logout, another launch): nobody may use the new tokens.
   if (kept.numUpdatedRows === 0n) await revokeTokens(context, session, renewed.tokens)

@@ -4,25 +4,29 @@ import type { AuditRecord } from '../../audit/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
-import { fail, type Result, succeed } from '../failure.ts'
+import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import type { Identity } from '../oauth/token-requests.ts'
+import { listOpenSessions, type SessionCookie } from './find-session.ts'
 import { type Session, sealTokens, toSession } from './session.ts'
 
-interface NewSession {
+export interface NewSession {
   readonly fhirBaseUrl: string
   readonly issuer: string
   readonly grant: TokenGrant
   readonly patientId: string
   readonly identity: Identity | undefined
-  /** The browser's current session cookie. That session ends (SESSION-6). */
-  readonly replaces: string | undefined
+  /** The session cookies of the browser. */
+  readonly held: readonly SessionCookie[]
 }
 
-interface OpenedSession {
+export interface OpenedSession {
   readonly cookie: string
   readonly opened: Session
-  readonly replaced: Session | undefined
+  /** The oldest sessions of the browser, which end because it has too many. */
+  readonly ended: readonly Session[]
+  /** The cookies of the browser that open no session any more. */
+  readonly closed: readonly SessionCookie[]
 }
 
 /** The cookie is 32 random bytes; only its hash is stored. */
@@ -33,15 +37,13 @@ export async function openSession(
 ): Promise<OpenedSession> {
   const cookie = createRandomToken()
   const row = toRow(context, opening, sha256(cookie))
-  const replaced = opening.replaces
-    ? await trx
-        .deleteFrom('app_session')
-        .where('id_hash', '=', sha256(opening.replaces))
-        .returningAll()
-        .executeTakeFirst()
-    : undefined
+  const open = await listOpenSessions(context, trx, opening.held)
+  const kept = open.slice(0, SESSIONS_PER_BROWSER - 1)
+  const ended = open.slice(kept.length)
+  for (const session of ended) await endSession(trx, session, context.clock())
   await trx.insertInto('app_session').values(row).execute()
-  return { cookie, opened: toSession(row), replaced: replaced && toSession(replaced) }
+  const closed = opening.held.filter(({ idHash }) => !kept.some(session => session.idHash === idHash))
+  return { cookie, opened: toSession(row), ended, closed }
 }
 
 function toRow({ settings, sealer, clock }: AppContext, opening: NewSession, idHash: string) {
@@ -69,13 +71,9 @@ function toRow({ settings, sealer, clock }: AppContext, opening: NewSession, idH
     idle_expires_at: now + settings.app.sessionIdleSeconds * 1000,
     renewable_until: renewableUntil,
     launch_id: grant.launchId ?? null,
+    ended_at: null,
+    similar_name: grant.similarName,
   }
-}
-
-export async function findSession(context: AppContext, cookie: string | undefined): Promise<Result<Session>> {
-  if (cookie === undefined || cookie === '') return fail({ kind: 'no-session' })
-  const session = await loadSession(context, sha256(cookie))
-  return session ? succeed(session) : fail({ kind: 'session-ended' })
 }
 
 /** Returns undefined once the session has ended, even if its row still exists. */
@@ -89,8 +87,12 @@ export async function loadSession(context: AppContext, idHash: string): Promise<
   return session && session.endsAt > context.clock() ? session : undefined
 }
 
-export async function endSession(db: Kysely<Schema>, session: Session): Promise<void> {
-  await db.deleteFrom('app_session').where('id_hash', '=', session.idHash).execute()
+export async function endSession(db: Kysely<Schema>, session: Session, now: number): Promise<void> {
+  await db
+    .updateTable('app_session')
+    .set({ ended_at: now, tokens_sealed: '' })
+    .where('id_hash', '=', session.idHash)
+    .execute()
 }
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &

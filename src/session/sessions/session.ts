@@ -44,10 +44,17 @@ export interface Session {
   readonly renewAt: number
   readonly createdAt: number
   readonly launchId: string | null
-  /** The earliest of its maximum, its idle time and the end of its tokens (SESSION-2). */
+  /** Whether another patient of the FHIR server has a similar name. */
+  readonly similarName: boolean
+  /** The earliest of its maximum, its idle time, the end of its tokens, and its end by logout (SESSION-2). */
   readonly endsAt: number
   /** The end that use does not extend: without the idle time. */
   readonly lastEndsAt: number
+}
+
+/** The page of the session. The id is no secret: without the cookie it opens nothing. */
+export function getSessionPath({ sessionId }: Pick<Session, 'sessionId'>): `/s/${string}` {
+  return `/s/${sessionId}`
 }
 
 type SessionRow = Selectable<Schema['app_session']>
@@ -71,7 +78,8 @@ export function toSession(row: SessionRow): Session {
     renewAt: row.renew_at,
     createdAt: row.created_at,
     launchId: row.launch_id,
-    endsAt: Math.min(lastEndsAt, row.idle_expires_at),
+    similarName: row.similar_name,
+    endsAt: Math.min(lastEndsAt, row.idle_expires_at, row.ended_at ?? lastEndsAt),
     lastEndsAt,
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, describe, it } from 'node:test'
-import type { AppBrowser } from '../../../test/support/app-browser.ts'
+import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 import { createAuditor } from '../../audit/index.ts'
@@ -46,7 +46,7 @@ eachDatabase((name, _open, create) => {
       await browser.get('/api/patient')
       assert.equal(await secondsLeft(), 1800)
       setup.clock.advance(600)
-      await browser.get('/')
+      await browser.get(browser.page)
       assert.equal(await secondsLeft(), 1800)
     })
 
@@ -116,25 +116,137 @@ eachDatabase((name, _open, create) => {
     })
   })
 
-  describe('X-Session-Id', () => {
-    it('is a conflict once another launch has replaced the session', async () => {
-      const { sessionId } = (await browser.get('/api/session')).json()
-      const page = { 'x-session-id': sessionId }
-      assert.equal((await browser.get('/api/patient', page)).statusCode, 200)
+  describe('several sessions of one browser', () => {
+    const FENNEL = { resourceType: 'Patient', id: 'fennel', name: [{ family: 'Fennel', given: ['Finn'] }] }
+    const JUNIPER = { resourceType: 'Patient', id: 'juniper', name: [{ family: 'Juniper', given: ['Alba'] }] }
+    let juniper: string
+    let fennel: string
+    const read = async (session: string, path: string) =>
+      browser.get(path, { 'x-session-id': session.slice('/s/'.length) })
+    const patientOf = async (session: string) => (await read(session, '/api/session')).json().patientId
+    const count = (body: string) => body.match(/class="btn btn--quiet btn--small">End session/g)?.length ?? 0
+
+    beforeEach(async () => {
+      setup.ehr.records.length = 0
+      setup.ehr.records.push(JUNIPER, FENNEL)
+      juniper = browser.page
+      setup.ehr.script.token = { patient: 'fennel' }
+      setup.clock.advance(1)
       await browser.launch(setup.ehr.fhirBaseUrl)
+      fennel = browser.page
+    })
+
+    it('are served side by side, each by its own name', async () => {
+      assert.notEqual(juniper, fennel)
+      assert.equal(await patientOf(juniper), 'juniper')
+      assert.equal(await patientOf(fennel), 'fennel')
+      assert.equal((await read(juniper, '/api/patient')).json().id, 'juniper')
+      assert.match(
+        (await browser.get(juniper)).body,
+        /<h1 class="patient__name"><span class="family">Juniper/,
+      )
+      assert.match((await browser.get(fennel)).body, /<h1 class="patient__name"><span class="family">Fennel/)
+      assert.deepEqual(setup.ehr.revoked, [])
+    })
+
+    it('are a conflict for a request that names none, and the response says what to do', async () => {
       for (const path of ['/api/session', '/api/patient', '/api/summary']) {
-        const response = await browser.get(path, page)
+        const response = await browser.get(path)
         assert.equal(response.statusCode, 409, path)
         assert.equal(response.json().issue[0].code, 'conflict')
-        assert.ok(!response.body.includes('juniper'))
+        assert.match(response.json().issue[0].details.text, /X-Session-Id/)
       }
     })
+
+    it('are listed at / with their patients', async () => {
+      const { body } = await browser.get('/')
+      assert.match(body, new RegExp(`href="${juniper}"><span class="family">Juniper</span>, Alba`))
+      assert.match(body, new RegExp(`href="${fennel}"><span class="family">Fennel</span>, Finn`))
+      assert.equal(count(body), 2)
+    })
+
+    it('are open to the browser with the cookie only', async () => {
+      assert.deepEqual([...browser.cookies.keys()], [juniper, fennel].map(toCookieName))
+      const other = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      for (const stranger of [other, new AppBrowser(setup.app)]) {
+        const page = await stranger.get(juniper)
+        assert.equal(page.statusCode, stranger === other ? 409 : 401)
+        assert.match(page.body, /This session is not open in this browser/)
+        const api = await stranger.get('/api/patient', { 'x-session-id': juniper.slice(3) })
+        assert.equal(api.statusCode, stranger === other ? 409 : 401)
+        assert.equal((await stranger.post(`${juniper}/logout`)).statusCode, 303)
+        assert.doesNotMatch(page.body + api.body, /Juniper/)
+      }
+      assert.equal(await patientOf(juniper), 'juniper')
+    })
+
+    it('do not open with the cookie value of one under the name of the other', async () => {
+      const value = String(browser.cookies.get(toCookieName(fennel)))
+      browser.cookies.set(toCookieName(juniper), value)
+      assert.equal((await read(juniper, '/api/patient')).statusCode, 409)
+      assert.equal((await browser.get('/api/session')).json().patientId, 'fennel')
+    })
+
+    it('end one by one, and the URL of the ended one says so', async () => {
+      const issued = setup.ehr.issued.slice(0, 2)
+      const ended = await browser.post(`${juniper}/logout`)
+      assert.equal(ended.headers.location, `${juniper}/logout`)
+      assert.deepEqual(setup.ehr.revoked.toSorted(), issued.toSorted())
+      for (const url of [juniper, `${juniper}/logout`]) {
+        const { body } = await browser.get(url)
+        assert.match(body, /Your session has ended/)
+        assert.match(body, /href="http:\/\/localhost:9000\/portal"/)
+        assert.doesNotMatch(body, /Juniper|Fennel/)
+      }
+      assert.equal((await read(juniper, '/api/patient')).statusCode, 401)
+      assert.equal((await browser.get('/api/patient')).json().id, 'fennel')
+    })
+
+    it('expire one by one', async () => {
+      setup.clock.advance(1799)
+      await read(fennel, '/api/patient')
+      setup.clock.advance(1)
+      assert.equal((await read(juniper, '/api/patient')).statusCode, 401)
+      assert.match((await browser.get(juniper)).body, /Your session has ended/)
+      assert.equal((await browser.get('/api/patient')).json().id, 'fennel')
+      assert.equal(count((await browser.get('/')).body), 1)
+    })
+
+    it('are at most 10: the oldest ends, and its tokens are revoked', async () => {
+      const issued = setup.ehr.issued.slice(0, 2)
+      for (let at = 0; at < 9; at++) {
+        setup.clock.advance(1)
+        await browser.launch(setup.ehr.fhirBaseUrl)
+      }
+      assert.deepEqual(setup.ehr.revoked.toSorted(), issued.toSorted())
+      assert.equal((await read(juniper, '/api/patient')).statusCode, 401)
+      assert.equal(await patientOf(fennel), 'fennel')
+      assert.equal(count((await browser.get('/')).body), 10)
+      assert.equal(browser.cookies.size, 10)
+    })
+
+    it('are not chosen by /logout, which shows the list', async () => {
+      const posted = await browser.post('/logout')
+      assert.equal(posted.statusCode, 409)
+      for (const { body } of [posted, await browser.get('/logout')]) assert.equal(count(body), 2)
+      assert.equal(await patientOf(juniper), 'juniper')
+    })
+
+    it('leave no cookie of an expired session after the next launch', async () => {
+      await setup.store.db.updateTable('app_session').set({ idle_expires_at: setup.clock() }).execute()
+      await browser.launch(setup.ehr.fhirBaseUrl)
+      assert.deepEqual([...browser.cookies.keys()], [toCookieName(browser.page)])
+    })
   })
+
+  function toCookieName(page: string): string {
+    return `sallyport-session-${page.slice('/s/'.length)}`
+  }
 
   describe('/logout', () => {
     it('shows a button on GET and ends nothing', async () => {
       const response = await browser.get('/logout')
-      assert.match(response.body, /<form[^>]* method="post" action="\/logout">/)
+      assert.ok(response.body.includes(`method="post" action="${browser.page}/logout">`))
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
 
@@ -189,11 +301,12 @@ eachDatabase((name, _open, create) => {
       await isOver()
     })
 
-    it('is not replaced by another launch', async () => {
-      const { sessionId } = (await browser.get('/api/session')).json()
+    it('is not opened by a launch, and its tokens are revoked', async () => {
+      const opened = setup.ehr.issued.length
       assert.equal((await browser.launch(setup.ehr.fhirBaseUrl)).statusCode, 503)
+      assert.deepEqual(setup.ehr.revoked.toSorted(), setup.ehr.issued.slice(opened).toSorted())
       await allow()
-      assert.equal((await browser.get('/api/patient', { 'x-session-id': sessionId })).statusCode, 200)
+      assert.equal((await browser.get('/api/patient')).statusCode, 200)
     })
 
     it('keeps the tokens of a renewal, because the auth server has replaced the old ones', async () => {

@@ -9,6 +9,7 @@ import { loginUse } from './0007-login-use.ts'
 import { auditDelivery } from './0008-audit-delivery.ts'
 import { limitsOfStrangers } from './0009-limits-of-strangers.ts'
 import { launchesOfNetworks } from './0010-launches-of-networks.ts'
+import { sessionsOfABrowser } from './0015-sessions-of-a-browser.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   auditDelivery,
   limitsOfStrangers,
   launchesOfNetworks,
+  sessionsOfABrowser,
 ]

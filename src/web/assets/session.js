@@ -1,5 +1,5 @@
-// Updates the countdown of the demo app, warns before the session ends, and closes the page when its session has ended or
-// another launch has replaced it. The page works without this script.
+// Updates the countdown of a page of the demo app, warns before its session ends, and loads the page again when the session
+// has ended: the server then shows no record. The page works without this script.
 
 const SOON_MS = 5 * 60_000
 const POLL_MS = 20_000
@@ -16,7 +16,6 @@ if (root && countdown) {
     hourCycle: 'h23',
     timeZone: root.dataset.zone,
   })
-  let closed = false
   let checking = false
   let endsAt = Number(countdown.dataset.endsAt)
   // The clock of this computer may be wrong, so the server sends the remaining time.
@@ -49,7 +48,7 @@ if (root && countdown) {
     const last = endsAt > Number(root.dataset.lastEndsAt) - 1000
     document.querySelector('#session-soon').hidden = last || left >= SOON_MS || left <= 0
     document.querySelector('#session-last').hidden = !last || left >= SOON_MS || left <= 0
-    if (left <= 0) location.replace('/')
+    if (left <= 0) reload()
   }
 
   function learn(session) {
@@ -68,26 +67,20 @@ if (root && countdown) {
     show()
   }
 
-  // Two tabs of one browser must not show different patients by mistake: the older page is closed.
-  function close() {
-    closed = true
-    clearInterval(ticking)
-    clearInterval(polling)
-    document.querySelector('#session-replaced').hidden = false
-    document.querySelector('#session-soon').hidden = true
-    document.querySelector('#session-last').hidden = true
-    document.querySelector('.patient')?.remove()
-    document.querySelector('.appgrid')?.remove()
-    countdown.remove()
-    document.querySelector('.who')?.remove()
-    document.title = 'Replaced – Demo app'
+  function reload() {
+    document.documentElement.hidden = true
+    location.replace(location.pathname)
+  }
+
+  // 401: the session has ended. 409: the browser has lost the cookie of the session.
+  function isClosed({ status }) {
+    return status === 401 || status === 409
   }
 
   async function poll() {
     try {
       const response = await fetch('/api/session', { headers, cache: 'no-store' })
-      if (response.status === 401) location.replace('/')
-      else if (response.status === 409) close()
+      if (isClosed(response)) reload()
       else if (response.ok) learn(await response.json())
     } catch {
       // The app server is unreachable: the countdown continues.
@@ -97,24 +90,19 @@ if (root && countdown) {
   // When the user returns to this page, it must not show a record to which access was removed. Only a read of the record
   // reveals that. A removal reaches the FHIR server within 5 s, so the page checks again after that time.
   async function check() {
-    if (checking || closed || document.hidden) return
+    if (checking || document.hidden) return
     checking = true
     await look()
     setTimeout(async () => {
-      if (!closed) await look()
+      await look()
       checking = false
     }, LATER_MS)
   }
 
   async function look() {
     await poll()
-    if (closed) return
     try {
-      const { status } = await fetch('/', { method: 'HEAD', headers, cache: 'no-store' })
-      if (status !== 401) return
-      // Another launch may have replaced this one in the meantime: then the page closes.
-      await poll()
-      if (!closed) location.replace('/')
+      if (isClosed(await fetch(location.pathname, { method: 'HEAD', cache: 'no-store' }))) reload()
     } catch {
       // The app server is unreachable: the next check finds out.
     }
@@ -126,12 +114,19 @@ if (root && countdown) {
       await fetch('/api/me', { headers, cache: 'no-store' })
       await poll()
     } catch {
-      location.assign('/')
+      location.reload()
     }
   })
   document.addEventListener('visibilitychange', check)
   addEventListener('focus', check)
-  const ticking = setInterval(show, 1000)
-  const polling = setInterval(poll, POLL_MS)
+  // A page that the browser keeps for Back is hidden, and loaded again before it is shown.
+  addEventListener('pagehide', () => {
+    document.documentElement.hidden = true
+  })
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) reload()
+  })
+  setInterval(show, 1000)
+  setInterval(poll, POLL_MS)
   poll()
 }

@@ -128,8 +128,12 @@ function renderHeading(level: BannerOptions['heading'], id: string | undefined, 
 /** Renders a warning with the names of similar patients, or nothing if there are none. */
 export function renderAlikeWarning(others: readonly Person[]): Html | undefined {
   if (others.length === 0) return undefined
-  const names = others.map(
-    (other, at) => html`${at > 0 && '; '}${renderName(other.name)}, born ${renderDate(other.born)}`,
-  )
-  return html`<p class="patient__warn">${renderIcon('warning')}<span>Similar name: ${names}</span></p>`
+  return html`<p class="patient__warn">${renderIcon('warning')}<span>Similar name: ${listNames(others)}</span></p>`
+}
+
+/** Lists patients by name and date of birth. */
+export function listNames(people: readonly Person[]): Html {
+  return html`${people.map(
+    ({ name, born }, at) => html`${at > 0 && '; '}${renderName(name)}, born ${renderDate(born)}`,
+  )}`
 }

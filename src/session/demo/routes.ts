@@ -1,0 +1,48 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { openSessionRequest } from '../api/routes.ts'
+import { queryApi } from '../api/row.ts'
+import { patientRow } from '../api/rows.ts'
+import type { AppContext } from '../context.ts'
+import type { Failure } from '../failure.ts'
+import type { SessionRequest } from '../records/resources.ts'
+import { findWholeFailure, loadRecord } from './load-record.ts'
+import { loadOpenSessions, renderOpenSessions } from './open-sessions.ts'
+import { renderRecordPage } from './page.ts'
+import { renderFailurePage, type StatePage } from './states.ts'
+
+/** The demo app (DEMO-1): `/s/<sessionId>` shows the patient of a session, `/` lists the sessions of the browser. */
+export function addDemoRoutes(app: FastifyInstance, context: AppContext): void {
+  app.get('/', async (request, reply) => {
+    const { page, status } = await renderOpenSessions(context, request)
+    return reply.sendPage(page, { status })
+  })
+
+  // An open page polls whether its record may still be shown. This does not extend the session.
+  app.head('/s/:sessionId', async (request, reply) => {
+    const failure = await findFailure(context, request)
+    return reply.code(failure ? renderFailurePage({ context, request }, failure).status : 200).send()
+  })
+
+  app.get('/s/:sessionId', async (request, reply) => {
+    const found = await openSessionRequest(context, request, { extendsSession: true })
+    const { page, status } = found.ok
+      ? await renderSessionPage(found.value, request)
+      : renderFailurePage({ context, request }, found.failure)
+    return reply.sendPage(page, { status })
+  })
+}
+
+async function findFailure(context: AppContext, request: FastifyRequest): Promise<Failure | undefined> {
+  const found = await openSessionRequest(context, request, { extendsSession: false })
+  const patient = found.ok ? await queryApi(patientRow, found.value) : found
+  return patient.ok || patient.failure.kind === 'missing-scope' ? undefined : patient.failure
+}
+
+async function renderSessionPage(found: SessionRequest, request: FastifyRequest): Promise<StatePage> {
+  const { context, session } = found
+  const [record, others] = await Promise.all([loadRecord(found), loadOpenSessions(context, request, session)])
+  const failure = findWholeFailure(record)
+  return failure
+    ? renderFailurePage({ context, request, fhirBaseUrl: session.fhirBaseUrl }, failure)
+    : { status: 200, page: renderRecordPage(found, record, others) }
+}
