@@ -20,6 +20,7 @@ const DATA: readonly Resource[] = [
     subject: to('Patient/ann'),
     valueString: 'Hidden',
   },
+  { resourceType: 'Device', id: 'x' },
 ]
 const ann = (scope = 'patient/*.cruds'): Asking => ({ scope, patient: 'ann' })
 

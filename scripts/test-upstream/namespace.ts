@@ -15,14 +15,21 @@ export interface Namespace {
 const TYPES: ReadonlySet<string> = new Set(resourceTypes)
 const LOCAL = /\b([A-Z][A-Za-z]+)\/([A-Za-z0-9][A-Za-z0-9.-]{0,63})/g
 // A search by a bare id.
-const BARE = /(?<=[?&](?:_id|patient|subject|performer)(?::\w+)?=)[a-z][\w,-]*/g
+const BARE =
+  /(?<=[?&](?:_id|patient|subject|performer|general-practitioner)(?::\w+)?=)[a-z][\w,-]*(?![\w,:-])/g
 const SYSTEM = /\burn:(mrn|race|g)\b/g
-const VERSION = /\/fhir\/(\w+\/[\w.-]+)\/_history\//g
+const VERSION = /[/"]([A-Z]\w+\/[\w.-]+)\/_history\//g
+// A search of a type, of a compartment or of all types; page links stay as they are.
+const SEARCH = /^\/fhir\/?(?:(?:Patient\/[^/?]+\/)?(?:[A-Z]\w+|\*))?(?:\?(?!_gateway-page=)|$)/
 const HEADERS = ['if-none-exist', 'x-security-context']
 
-/** `made` collects the resources of the test (`Type/id` on the server), which are tagged as far as they are JSON. */
+/**
+ * `made` collects the resources of the test (`Type/id` on the server), which are tagged as far as they are JSON. Searches are
+ * limited to the tag, so that they find nothing else on the server.
+ */
 export function createNamespace(prefix: string, run: string, made: Set<string>): Namespace {
   const assigned = new Set<string>()
+  const tag = prefix.slice(0, -1)
   const toId = (id: string) => (assigned.has(id) || TYPES.has(id) ? id : `${prefix}${id}`)
   const toWire = (text: string) =>
     text
@@ -34,18 +41,23 @@ export function createNamespace(prefix: string, run: string, made: Set<string>):
       .replace(/"id":"([\w.-]+)"/g, (_, id) => `"id":"${toId(id)}"`)
       .replace(
         /"resourceType":"(?!Bundle|Parameters)(\w+)"(?!,"meta")/g,
-        `"resourceType":"$1","meta":${meta(run)}`,
+        `"resourceType":"$1","meta":${meta(run, tag)}`,
       )
 
+  const toUrl = (method: string | undefined, url: string) =>
+    method === 'GET' && SEARCH.test(url)
+      ? `${toWire(url)}${url.includes('?') ? '&' : '?'}_tag=${TAG_SYSTEM}|${tag}`
+      : toWire(url)
+
   function toRequest(options: InjectOptions): InjectOptions {
-    const { url, payload, headers = {} } = options
+    const { method, url, payload, headers = {} } = options
     const named = Object.entries(headers).map(([name, value]) => [
       name,
       HEADERS.includes(name) ? toWire(String(value)) : value,
     ])
     return {
       ...options,
-      url: toWire(String(url)),
+      url: toUrl(method, String(url)),
       headers: Object.fromEntries(named),
       ...(payload !== undefined && { payload: typeof payload === 'string' ? toBody(payload) : payload }),
     }
@@ -116,6 +128,6 @@ export function createNamespace(prefix: string, run: string, made: Set<string>):
   }
 }
 
-function meta(run: string): string {
-  return JSON.stringify({ tag: [{ system: TAG_SYSTEM, code: run }] })
+function meta(...codes: readonly string[]): string {
+  return JSON.stringify({ tag: codes.map(code => ({ system: TAG_SYSTEM, code })) })
 }

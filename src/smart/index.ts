@@ -27,7 +27,13 @@ export type { Authenticated, Authenticator, AuthFailure } from './authenticator.
 export { type ConstraintGroup, groupConstraints, hasCompartment, isUnrestricted } from './constraint.ts'
 export { type EnforcementPolicy, type Grant, grantFingerprint, isProtected, PORTAL_CLIENT } from './grant.ts'
 export { checkPatch, failHidden, findUpdateConflict, mayRevealAbsence } from './hidden.ts'
-export { type AccessPolicy, createUserFilter, type InvalidPolicy, parsePolicy } from './policy.ts'
+export {
+  type AccessPolicy,
+  createUserFilter,
+  type InvalidPolicy,
+  namesPatients,
+  parsePolicy,
+} from './policy.ts'
 export { getImpliedKeys, getQueryKey } from './query-keys.ts'
 export { grantsBinary, isWritable, satisfies } from './satisfies.ts'
 export {

@@ -139,7 +139,7 @@ const MAY_NAME_PATIENTS: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a type outside all compartments may name patients, as a Group does. */
-function namesPatients(type: string): boolean {
+export function namesPatients(type: string): boolean {
   return (
     MAY_NAME_PATIENTS.has(type) ||
     listSearchParameters(type).some(({ target }) => target?.includes('Patient'))

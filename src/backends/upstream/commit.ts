@@ -7,6 +7,7 @@ import {
   type Params,
   parseExact,
   toPlain,
+  validate,
 } from '../../fhir/index.ts'
 import {
   type CommitOptions,
@@ -208,15 +209,21 @@ async function commitTransaction(
   if (answer.status >= 300)
     return {
       kind: isConflict(answer) ? 'conflict' : 'failed',
-      ...locateFailure(toFailure(answer, request)),
+      ...locateFailure(toFailure(answer, request), writes),
     }
   return readResponses(context, request, writes, answer)
 }
 
 const ENTRY = /^Bundle\.entry\[(\d{1,4})\]/
 
-/** The upstream names a place in the transaction that was sent to it, which is not the Bundle of the caller. */
-function locateFailure(failure: Failure): { readonly failure: Failure; readonly write?: number } {
+/**
+ * The change that the upstream has refused. The upstream may name a place in the transaction that was sent to it, which is
+ * not the Bundle of the caller. If it names none, the change is the first one whose content is invalid.
+ */
+function locateFailure(
+  failure: Failure,
+  writes: readonly VersionedWrite[],
+): { readonly failure: Failure; readonly write?: number } {
   if (failure.problem !== 'upstream-declined') return { failure }
   let write: string | undefined
   const issue = failure.outcome.issue.map(({ expression, ...rest }) => {
@@ -226,10 +233,20 @@ function locateFailure(failure: Failure): { readonly failure: Failure; readonly 
     write ??= places.flatMap(it => ENTRY.exec(it)?.[1] ?? [])[0]
     return { ...rest, ...(others.length > 0 && { expression: others }) }
   })
+  const at = write === undefined ? findInvalid(failure, writes) : Number(write)
   return {
     failure: fail({ ...failure, outcome: { ...failure.outcome, issue } }),
-    ...(write !== undefined && { write: Number(write) }),
+    ...(at !== undefined && { write: at }),
   }
+}
+
+function findInvalid(
+  { status }: Extract<Failure, { readonly problem: 'upstream-declined' }>,
+  writes: readonly VersionedWrite[],
+): number | undefined {
+  if (status !== 400 && status !== 422) return undefined
+  const at = writes.findIndex(it => it.kind !== 'delete' && validate(toPlain(it.resource)).length > 0)
+  return at < 0 ? undefined : at
 }
 
 function toEntry(

@@ -7,7 +7,6 @@ describe('the gateway in front of a second process', async () => {
   const upstream = await startUpstream()
   after(() => upstream.end())
   testBackend({
-    gaps: { 'names the entry whose content is invalid': 'the upstream names its place in its own words' },
     start: async options => startGateway(await upstream.open(), { ...options, narrowing: 'compartment' }),
   })
 })

@@ -159,6 +159,21 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.match(seen() ?? '', /^identifier=.*&patient=Patient%2Fann$/)
   })
 
+  it('a search that excludes an id does not reveal whether the id exists', async () => {
+    await all('PUT Condition/mine', condition('mine', 'ann'))
+    await all('PUT Condition/other', condition('other', 'bob'))
+    for (const [excluded, found] of [
+      ['other', ['mine']],
+      ['none', ['mine']],
+      ['mine', []],
+    ] as const) {
+      const reply = await ann(`GET Condition?_id:not=${excluded}`)
+      assert.deepEqual([idsOf(reply), reply.body.total], [found, found.length], excluded)
+      const counted = await ann(`GET Condition?_id:not=${excluded}&_summary=count`)
+      assert.equal(counted.body.total, found.length, excluded)
+    }
+  })
+
   it('a clinician sees the patient of a care team at once', async () => {
     assert.equal((await fhir.as('kim')('GET Patient/ann')).status, 403)
     const participant = [{ member: { reference: 'Practitioner/kim' } }]

@@ -1,4 +1,4 @@
-import type { Params } from '../../fhir/index.ts'
+import { nameMandatory, type Params } from '../../fhir/index.ts'
 import {
   buildUrl,
   type Cursor,
@@ -32,8 +32,10 @@ export function passRequest(
   switch (interaction.kind) {
     case 'read':
     case 'vread':
-      // The content of a Binary is taken out of the resource.
-      return preferences.content ? undefined : passRead(context, { ...request, interaction })
+      // The content of a Binary is taken out of the resource, and HAPI answers `_summary=text` with HTML.
+      return preferences.content || isTextSummary(interaction.params)
+        ? undefined
+        : passRead(context, { ...request, interaction })
     case 'history-instance':
     case 'history-type':
       return passHistory(context, { ...request, interaction }, parseCursor(cursor))
@@ -48,12 +50,17 @@ export function passRequest(
   }
 }
 
+function isTextSummary(params: Params): boolean {
+  return params.some(([name, value]) => name === '_summary' && value === 'text')
+}
+
 function passRead(
   context: GatewayContext,
   request: FhirRequest<InteractionOf<'read' | 'vread'>>,
 ): Promise<FhirResponse | Failure> {
   const { ifNoneMatch, ifModifiedSince } = request.preconditions
-  const query = buildQuery(dropFormat(request.interaction.params), context.urls)
+  const { type, params } = request.interaction
+  const query = buildQuery(dropFormat(nameMandatory(type, params)), context.urls)
   const path = getPath(request.interaction)
   return passThrough(context, request, {
     method: 'GET',
@@ -85,19 +92,20 @@ function passHistory(
 
 async function passSearch(
   context: GatewayContext,
-  request: FhirRequest<Search>,
+  request: FhirRequest<InteractionOf<'search-type' | 'search-compartment'>>,
   cursor: PageCursor | undefined,
 ): Promise<FhirResponse | Failure> {
   const { interaction } = request
   const path = getPath(interaction)
   const params = dropFormat(interaction.params)
+  const sentParams = nameMandatory(interaction.type, params)
   const isPosted = interaction.posted === true
   const member = await findMembership(context, interaction)
   const sent = cursor
     ? buildGet(request, cursor.link)
     : member
-      ? buildSearch(request, `/${member.type}`, [...params, ...member.params], isPosted, context.urls)
-      : buildSearch(request, path, params, isPosted, context.urls)
+      ? buildSearch(request, `/${member.type}`, [...sentParams, ...member.params], isPosted, context.urls)
+      : buildSearch(request, path, sentParams, isPosted, context.urls)
   const fresh = setCacheControl(sent, chooseCacheControl(context, request))
   return passThrough(context, request, fresh, sealForRequest(context, request, path, params))
 }

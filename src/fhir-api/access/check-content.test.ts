@@ -37,9 +37,13 @@ async function check(
       panelMembers: async () => members ?? { includes: (_panel: Panel, id: string) => id === 'ann' },
     },
   } as unknown as Context
-  const together = { identities: new Set<string>(), newPatients: new Map(newPatients) }
+  const together = {
+    identities: new Set<string>(),
+    newPatients: new Map(newPatients),
+    known: new Set<string>(),
+  }
   const content = parseExact(JSON.stringify(resource)) as ExactResource
-  return (await checkContent(context, { access } as FhirRequest, 'c', content, together))?.problem
+  return (await checkContent(context, { access } as FhirRequest, 'c', content, undefined, together))?.problem
 }
 
 interface Held {

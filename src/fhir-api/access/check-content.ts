@@ -10,8 +10,10 @@ import type { PanelMembership } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
+import type { StoredVersion } from '../stored-version.ts'
 import { createAccessCheck, findWrittenPatients } from './access-check.ts'
 import { checkNamedBinaries } from './binaries.ts'
+import { checkReferences } from './check-references.ts'
 import { hidesSearch } from './conditional-reference.ts'
 
 /** The resources of one commit: their checks may rely on each other. */
@@ -20,6 +22,8 @@ export interface WrittenTogether {
   readonly identities: ReadonlySet<string>
   /** The Patients that are created, by id. */
   readonly newPatients: ReadonlyMap<string, Resource>
+  /** `Type/id` of resources that are known to be within the grant. */
+  readonly known: Set<string>
 }
 
 /** Fails if new content must not be written. */
@@ -28,13 +32,15 @@ export async function checkContent(
   request: FhirRequest,
   permission: 'c' | 'u',
   content: ExactResource,
-  { identities, newPatients }: WrittenTogether,
+  before: StoredVersion | undefined,
+  { identities, newPatients, known }: WrittenTogether,
 ): Promise<Failure | undefined> {
   const { baseUrl, excludedTypes, session } = context
   const { access } = request
   const resource = toPlain(content)
   if (hidesSearch(resource, access, baseUrl)) return OUTSIDE
-  if (access.filterFor(resource.resourceType, permission) !== 'everything') {
+  const filter = access.filterFor(resource.resourceType, permission)
+  if (filter !== 'everything') {
     const check = await createAccessCheck({
       ...{
         access,
@@ -51,7 +57,15 @@ export async function checkContent(
     if (isFailure(check)) return check
     if (!check.allowsWrite(permission, resource)) return OUTSIDE
   }
-  return checkNamedBinaries(context, request, resource, identities)
+  return (
+    (await checkNamedBinaries(context, request, resource, identities)) ??
+    checkReferences(context, request, { filter, resource, before: parseContent(before), known })
+  )
+}
+
+function parseContent(version: StoredVersion | undefined): Resource | undefined {
+  const content = version && !version.deleted ? version.parse() : undefined
+  return content && !isFailure(content) ? content : undefined
 }
 
 const OUTSIDE = fail({ problem: 'outside-access' })

@@ -15,15 +15,18 @@ export async function checkWrites(
   takeTurns: () => Promise<void> | undefined,
 ): Promise<Failure | undefined> {
   const writes = steps.filter(step => step.kind === 'write')
+  const identities = new Set(writes.flatMap(({ content, identity }) => (content ? [identity] : [])))
   const transaction = {
-    identities: new Set(writes.flatMap(({ content, identity }) => (content ? [identity] : []))),
+    identities,
     newPatients: collectNewPatients(writes),
+    known: new Set(identities),
   }
   for (const { entry, planned, content } of writes) {
-    const { request, permission } = planned
+    const { request, permission, write } = planned
+    const before = write.kind === 'update' ? write.before : undefined
     const failure =
       (content && permission !== 'd'
-        ? await checkContent(context, request, permission, content, transaction)
+        ? await checkContent(context, request, permission, content, before, transaction)
         : undefined) ?? planned.conflict
     if (failure) return failEntry(entry, failure)
     await takeTurns()

@@ -65,15 +65,15 @@ async function planAndCommit(
   }
 }
 
-const ALONE: WrittenTogether = { identities: new Set(), newPatients: new Map() }
-
 async function checkNew(
   context: Context,
   { request, permission, write: change }: PlannedWrite,
 ): Promise<Failure | undefined> {
-  return permission === 'd' || change.kind === 'delete'
-    ? undefined
-    : checkContent(context, request, permission, change.resource, ALONE)
+  if (permission === 'd' || change.kind === 'delete') return undefined
+  const before = change.kind === 'update' ? change.before : undefined
+  const known = new Set(change.kind === 'update' ? [`${change.type}/${change.id}`] : [])
+  const alone: WrittenTogether = { identities: new Set(), newPatients: new Map(), known }
+  return checkContent(context, request, permission, change.resource, before, alone)
 }
 
 /** How often a change is planned and committed before a conflict is reported. */

@@ -6,6 +6,7 @@ import {
   type Fhir,
   guardOf,
   issueOf,
+  observation,
   patientAccess,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { createOutcome } from '../../fhir/index.ts'
@@ -175,6 +176,32 @@ export function testAccess(target: Target): void {
         ((await all('GET Condition/w')).body.subject as { reference: string }).reference,
         'Patient/ann',
       )
+    })
+
+    it('refers only to resources within the grant, and responds in the same way for outside and absent ones', async () => {
+      const about = (reference: string) => {
+        const { id: _, ...content } = observation('x', 'ann', { focus: [{ reference }] })
+        return content
+      }
+      const transaction = (reference: string) => ({
+        ...{ resourceType: 'Bundle', type: 'transaction' },
+        entry: [{ resource: about(reference), request: { method: 'POST', url: 'Observation' } }],
+      })
+      const add = (reference: string) => [{ op: 'add', path: '/focus', value: [{ reference }] }]
+      const type = { 'content-type': 'application/json-patch+json' }
+      for (const id of ['cb', 'none', 'gone-b', 'moved'])
+        for (const reference of [`Condition/${id}`, `${BASE}/Condition/${id}`])
+          for (const reply of [
+            await ann('POST Observation', about(reference)),
+            await ann('PATCH Observation/oa', add(reference), type),
+            await ann('POST ', transaction(reference)),
+          ])
+            assert.equal(issueOf(reply), NOT_WITHIN, reference)
+      assert.equal((await ann('POST Observation', about('Condition/ca'))).status, 201)
+      // Another caller has stored the reference.
+      const { body } = await ann('GET Observation/about-ob')
+      const kept = await ann('PUT Observation/about-ob', { ...body, note: [{ text: 'x' }] })
+      assert.equal(kept.status, 200, kept.text)
     })
 
     needs(target, 'deleted-versions')(

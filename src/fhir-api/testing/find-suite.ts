@@ -145,7 +145,9 @@ const USES: readonly (readonly [Capability, RegExp])[] = [
     'dates',
     /[?&](?:birthdate|date|_lastUpdated|recorded-date)=(?:[a-z]{2}|\d{4}(?:$|&))|:(?:patient|birthdate):?\S*=lt/,
   ],
+  ['partial-dates', /=(?:[gl]e\d{4}(?:-\d{2})?(?:&|$)|ap)/],
   ['quantities', /value-quantity|probability/],
+  ['implicit-precision', /probability=\d/],
   ['search-all-types', /^\?/],
   ['whole-compartments', /\*/],
   ['strings', /[?&](?:name|family|given|address|url)=/],
@@ -160,8 +162,8 @@ function listUses(url: string): readonly Capability[] {
 
 /** Searches by every kind of parameter, sorted, with includes, and `$everything`. */
 export function testSearches(target: Target): void {
-  const itSorts = needs(target, 'sort', 'paging', 'empty-server')
-  const itIncludes = needs(target, 'includes', 'empty-server')
+  const itSorts = needs(target, 'sort', 'paging')
+  const itIncludes = needs(target, 'includes')
   const it = needs(target, 'everything')
   let fhir: Fhir
   let server: Fhir
@@ -174,11 +176,7 @@ export function testSearches(target: Target): void {
 
   describe('search', () => {
     for (const [url, found] of Object.entries(FINDS))
-      needs(
-        target,
-        'empty-server',
-        ...listUses(url),
-      )(`finds ${found || 'nothing'} by ${url}`, async () => {
+      needs(target, ...listUses(url))(`finds ${found || 'nothing'} by ${url}`, async () => {
         for (const caller of ['most', 'all']) {
           const reply = await server.as(caller)(`GET ${url}`)
           assert.equal(reply.status, 200, reply.text)
@@ -267,7 +265,9 @@ export function testSearches(target: Target): void {
     it('answers with the compartment and what it refers to', async () => {
       const reply = await fhir('GET Patient/ann/$everything')
       assert.deepEqual(idsOf(reply).toSorted(), ['ann', 'c1', 'c2', 'c3', 'o1', 'o2', 'r'])
-      assert.deepEqual(idsOf(reply, 'include').toSorted(), ['dr', 'org'])
+      // R4 has the patients who link to this one in the compartment, and some servers return them.
+      const others = idsOf(reply, 'include').filter(id => id !== 'cy')
+      assert.deepEqual(others.toSorted(), ['dr', 'org'])
       assert.deepEqual(shownBy(await fhir('GET Patient/ann/$everything?_type=Observation')), ['o1', 'o2'])
       const named = await fhir('GET Patient/ann/$everything?_type=Observation,Practitioner')
       assert.deepEqual(shownBy(named).toSorted(), ['dr', 'o1', 'o2'])

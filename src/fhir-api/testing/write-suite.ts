@@ -124,21 +124,24 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
   })
 
   describe('read', () => {
-    itAnswers('responds with 304 to a client that has the version', async () => {
-      const { headers, body } = await fhir('POST Patient', { resourceType: 'Patient' })
-      const line = `GET Patient/${body.id}`
-      const etag = String(headers.etag)
-      for (const tag of [etag, etag.slice(2), `"0", ${etag}`, '*']) {
-        const reply = await fhir(line, undefined, { 'if-none-match': tag })
-        assert.deepEqual([reply.status, reply.text, reply.headers.etag], [304, '', etag], tag)
-      }
-      assert.equal((await fhir(line, undefined, { 'if-none-match': 'W/"other"' })).status, 200)
-      const since = String(headers['last-modified'])
-      assert.equal((await fhir(line, undefined, { 'if-modified-since': since })).status, 304)
-      const before = new Date(Date.parse(since) - 1000).toUTCString()
-      assert.equal((await fhir(line, undefined, { 'if-modified-since': before })).status, 200)
-      assert.equal((await fhir(line, undefined, { 'if-modified-since': 'nonsense' })).status, 200)
-    })
+    needs(target, ...(caller === 'all' ? (['same-responses', 'etag-of-304'] as const) : []))(
+      'responds with 304 to a client that has the version',
+      async () => {
+        const { headers, body } = await fhir('POST Patient', { resourceType: 'Patient' })
+        const line = `GET Patient/${body.id}`
+        const etag = String(headers.etag)
+        for (const tag of [etag, etag.slice(2), `"0", ${etag}`, '*']) {
+          const reply = await fhir(line, undefined, { 'if-none-match': tag })
+          assert.deepEqual([reply.status, reply.text, reply.headers.etag], [304, '', etag], tag)
+        }
+        assert.equal((await fhir(line, undefined, { 'if-none-match': 'W/"other"' })).status, 200)
+        const since = String(headers['last-modified'])
+        assert.equal((await fhir(line, undefined, { 'if-modified-since': since })).status, 304)
+        const before = new Date(Date.parse(since) - 1000).toUTCString()
+        assert.equal((await fhir(line, undefined, { 'if-modified-since': before })).status, 200)
+        assert.equal((await fhir(line, undefined, { 'if-modified-since': 'nonsense' })).status, 200)
+      },
+    )
 
     itRefuses('responds with 404 for an absent resource and for an unknown type', async () => {
       assert.equal(issueOf(await fhir('GET Patient/none')), '404 not-found: Cannot find Patient/none')
@@ -213,7 +216,16 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       const first = await fhir('GET Patient/put-1/_history/1')
       assert.deepEqual([first.status, first.headers.etag, first.body.gender], [200, 'W/"1"', undefined])
       assert.equal((await fhir('GET Patient/put-1/_history/3')).status, 404)
-      assert.equal((await fhir('GET Patient/put-1/_history/01')).status, 404)
+    })
+
+    needs(
+      target,
+      'update-as-create',
+      'numbered-versions',
+      'same-refusals',
+    )('has no version with a leading zero', async () => {
+      await fhir('PUT Patient/put-2', patient('put-2'))
+      assert.equal((await fhir('GET Patient/put-2/_history/01')).status, 404)
     })
 
     needs(
@@ -287,10 +299,11 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
         [(await fhir('DELETE Patient/d')).status, (await fhir('DELETE Patient/d')).status],
         [204, 204],
       )
-      assert.equal(
-        issueOf(await fhir('GET Patient/d')),
-        '410 deleted: Cannot read Patient/d: it has been deleted',
-      )
+      const gone = await fhir('GET Patient/d')
+      assert.equal(gone.status, 410)
+      // The text for an unlimited caller is that of the upstream.
+      if (caller === 'most')
+        assert.equal(issueOf(gone), '410 deleted: Cannot read Patient/d: it has been deleted')
       assert.equal((await fhir('GET Patient/d/_history/1')).status, 200)
       assert.equal((await fhir('GET Patient/d/_history/2')).status, 410)
       assert.equal((await fhir('GET Patient?_id=d')).body.total, 0)
@@ -430,7 +443,8 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
   })
 
   describe('decimals', () => {
-    const DIGITS = ['7.00', '12345678901234567.89', '1e-400', '0.10', '1.0e3', '-0.0', '0.0000001']
+    const DIGITS = ['7.00', '12345678901234567.89', '0.10', '0.0000001']
+    const NOTATIONS = ['1e-400', '1.0e3', '-0.0']
     const observation = (value: string, more = '') =>
       `{"resourceType":"Observation","status":"final","code":{"text":"c"},"valueQuantity":{"value":${value},"unit":"g"}${more}}`
     const charge = (value: string) =>
@@ -440,12 +454,8 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.ok(compact.includes(`"value":${value},`) || compact.includes(`"factorOverride":${value}}`), text)
     }
 
-    needs(
-      target,
-      'decimals',
-      'history',
-    )('keep every digit through writes, reads, searches and history', async () => {
-      for (const digits of DIGITS) {
+    const keepsDigits = (numbers: readonly string[]) => async () => {
+      for (const digits of numbers) {
         const made = await fhir('POST Observation', observation(digits))
         assert.equal(made.status, 201, made.text)
         shows(made.text, digits)
@@ -464,7 +474,18 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
         shows((await fhir(`GET ${at}/_history/${made.body.meta?.versionId}`)).text, digits)
       }
       shows((await fhir('POST ChargeItem', charge('1.10'))).text, '1.10')
-    })
+    }
+    needs(
+      target,
+      'decimals',
+      'history',
+    )('keep every digit through writes, reads, searches and history', keepsDigits(DIGITS))
+    needs(
+      target,
+      'decimals',
+      'exponents',
+      'history',
+    )('keep exponent and sign through writes, reads, searches and history', keepsDigits(NOTATIONS))
 
     needs(target, 'decimals')('keep every digit of the old content and of the patch', async () => {
       const { id } = (await fhir('POST Observation', observation('7.00'))).body
@@ -496,7 +517,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       )
       for (const type of ['batch', 'transaction']) {
         const entries = [
-          entry(observation('1.0e3'), post),
+          entry(observation('1.0'), post),
           entry(charge('1.10'), '{"method":"POST","url":"ChargeItem"}'),
         ]
         if (type === 'transaction')
@@ -506,7 +527,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
           )
         const reply = await fhir('POST ', `{"resourceType":"Bundle","type":"${type}","entry":[${entries}]}`)
         assert.equal(reply.status, 200, reply.text)
-        shows(reply.text, '1.0e3')
+        shows(reply.text, '1.0')
         shows(reply.text, '1.10')
         if (type === 'transaction') shows(reply.text, '2.50')
       }
@@ -522,7 +543,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       shows(reply.text, '3.70')
     })
 
-    needs(target, 'quantities')('are searched by value, and refused if malformed', async () => {
+    needs(target, 'quantities')('are searched by value', async () => {
       await fhir(
         'POST Observation',
         observation('5432.10', ',"identifier":[{"system":"urn:mrn","value":"by-value"}]'),
@@ -531,6 +552,9 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.equal(ids.body.total, 1)
       const missing = await fhir('GET Observation?value-quantity:missing=true&identifier=urn:mrn|by-value')
       assert.equal(missing.body.total, 0)
+    })
+
+    needs(target, 'validation')('are refused if malformed', async () => {
       assert.equal((await fhir('POST Observation', observation('1e400'))).status, 422)
       assert.equal((await fhir('POST Observation', observation('"7.00"'))).status, 422)
       assert.equal((await fhir('POST Observation', observation('07.00'))).status, 400)

@@ -46,6 +46,13 @@ function listMandatory(type: string): ReadonlySet<string> {
   return keys
 }
 
+/** Adds the mandatory elements of a type to `_elements`, for servers that do not. */
+export function nameMandatory(type: string, params: Params): Params {
+  return params.map(([name, value]) =>
+    name === '_elements' ? [name, [value, ...listMandatory(type)].join(',')] : [name, value],
+  )
+}
+
 /** Whether resources are complete. */
 export function isWhole({ summary, elements }: Shape): boolean {
   return elements.length === 0 && summary !== 'text' && summary !== 'data'

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import {
   type DateRange,
+  findCompartmentPatients,
   formatExact,
   isInCareRange,
   type Params,
@@ -41,7 +42,8 @@ export async function findEverything(
   cursor: PageCursor | undefined,
 ): Promise<SearchPage | Failure> {
   const wanted = planEverything(request, of)
-  return isFailure(wanted) ? wanted : fetchRecord(context, request, cursor, wanted)
+  const patient = of.type === 'Patient' ? of.id : undefined
+  return isFailure(wanted) ? wanted : fetchRecord(context, request, cursor, { ...wanted, patient })
 }
 
 /** The parameters for the upstream, and the filter of its response. */
@@ -53,6 +55,8 @@ export interface RecordRequest {
   readonly care?: DateRange | undefined
   /** The types that the caller names. Some upstreams ignore `_type`. */
   readonly types?: ReadonlySet<string> | undefined
+  /** The patient whose compartment the matches are; other resources are included. Some upstreams call all of them matches. */
+  readonly patient?: string | undefined
 }
 
 /** A page of the resources that the upstream returns for an operation, each checked by its content. */
@@ -93,15 +97,18 @@ async function fetchEntries(
   context: GatewayContext,
   request: FhirRequest,
   link: string,
-  { care, types }: RecordRequest,
+  { care, types, patient }: RecordRequest,
 ): Promise<UpstreamItems<Item> | Failure> {
+  const { baseUrl } = context
   const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
   if (isFailure(page)) return page
+  const isOutside = ({ resource }: CheckedResource) =>
+    patient !== undefined && !findCompartmentPatients(resource, baseUrl).has(patient)
   const toItem =
     (mode: Item['mode']) =>
-    (checked: CheckedResource): Item => ({ mode, checked })
+    (checked: CheckedResource): Item => ({ mode: isOutside(checked) ? 'include' : mode, checked })
   const isWanted = ({ resource }: CheckedResource) =>
-    (!care || isInCareRange(resource, care, context.baseUrl)) && (!types || types.has(resource.resourceType))
+    (!care || isInCareRange(resource, care, baseUrl)) && (!types || types.has(resource.resourceType))
   return {
     items: [
       ...page.matches.filter(isWanted).map(toItem('match')),
@@ -164,5 +171,7 @@ function planEverything(
   if (named.length === 0 && RECORD_TYPES.every(isVisible)) return { count, sent, care }
   const types = (named.length > 0 ? named : resourceTypes).filter(isVisible)
   const wanted = named.length > 0 ? new Set(named) : undefined
-  return { count, sent: [...sent, ['_type', types.join(',')]], care, types: wanted }
+  // With `_type`, HAPI follows the references of resources of these types only.
+  const isSent = types.every(hasCompartment)
+  return { count, sent: isSent ? [...sent, ['_type', types.join(',')]] : sent, care, types: wanted }
 }

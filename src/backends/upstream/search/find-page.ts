@@ -26,15 +26,8 @@ import { resolveChains } from './chains.ts'
 import { countMatches } from './collect.ts'
 import { gather } from './gather.ts'
 import type { PageCursor } from './page-links.ts'
-import {
-  type CheckedResource,
-  fetchPage,
-  PAGE_SIZE,
-  type PageCheck,
-  toEntry,
-  type UpstreamPage,
-} from './pages.ts'
-import { chooseCacheControl, planSearch } from './plan.ts'
+import { type CheckedResource, fetchPage, PAGE_SIZE, toEntry, type UpstreamPage } from './pages.ts'
+import { chooseCacheControl, planSearch, type SearchPlan } from './plan.ts'
 
 /** A page of a search whose response has to be inspected. */
 export async function findPage(
@@ -59,7 +52,9 @@ export async function findPage(
   // Pages that the gateway began to compose are continued by the gateway.
   const isTheirs = plan.isExact && cursor?.link !== '' && cursor?.skip === undefined
   const theirs = isTheirs
-    ? await fetchPage(context, request, cursor ? buildGet(request, cursor.link) : plan.request, plan.check)
+    ? cursor
+      ? await fetchPage(context, request, buildGet(request, cursor.link), plan.check)
+      : await fetchFirst(context, request, plan.request, plan)
     : undefined
   if (theirs && isFailure(theirs)) return theirs
   const outgoing = (theirs && plan.wide()) ?? plan.request
@@ -67,7 +62,7 @@ export async function findPage(
   const page =
     theirs && (theirs.omitted === 0 || !theirs.links.has('next'))
       ? theirs
-      : await scan(context, request, { ...plan, request: outgoing, count: query.count, from: cursor })
+      : await scan(context, request, plan, outgoing, cursor)
   if (isFailure(page)) return page
   const total = await computeTotal(context, request, query, page)
   return typeof total === 'object' ? total : toPage(page, total)
@@ -80,6 +75,22 @@ const NONE: UpstreamPage = {
   strays: 0,
   omitted: 0,
   isWhole: true,
+  hasTotal: true,
+}
+
+/**
+ * Fetches the first page. HAPI may leave out the link to the next page of a new result that is sorted by several keys, and
+ * does not state a total then. A second request that accepts the result of the first has the link.
+ */
+async function fetchFirst(
+  context: GatewayContext,
+  request: FhirRequest,
+  first: UpstreamRequest,
+  { check, query: { sort } }: SearchPlan,
+): Promise<UpstreamPage | Failure> {
+  const page = await fetchPage(context, request, first, check)
+  const isUncertain = !isFailure(page) && !page.hasTotal && page.links.size === 0 && sort.length > 1
+  return isUncertain ? fetchPage(context, request, setCacheControl(first, undefined), check) : page
 }
 
 /**
@@ -166,31 +177,28 @@ export function dropFormat(params: Params): Params {
   return params.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
-interface ScanOptions {
-  /** The request for the first page. */
-  readonly request: UpstreamRequest
-  readonly check: PageCheck
-  readonly count: number
-  readonly from: PageCursor | undefined
-}
-
 /** Composes a page of a search that the upstream cannot filter exactly. */
 async function scan(
   context: GatewayContext,
   request: FhirRequest,
-  { request: first, check, count, from }: ScanOptions,
+  plan: SearchPlan,
+  first: UpstreamRequest,
+  from: PageCursor | undefined,
 ): Promise<UpstreamPage | Failure> {
+  const { check, query } = plan
   const candidates: CheckedResource[] = []
   let isComplete = true
   const fetch = async (link: string) => {
-    const part = await fetchPage(context, request, link === '' ? first : buildGet(request, link), check)
+    const part = await (link === ''
+      ? fetchFirst(context, request, first, plan)
+      : fetchPage(context, request, buildGet(request, link), check))
     if (isFailure(part)) return part
     for (const it of part.includes) candidates.push(it)
     // The upstream counts more than it shows, and links to no other page.
     if (!part.isWhole && part.links.size === 0) isComplete = false
     return { items: part.matches, next: part.links.get('next') }
   }
-  const page = await gather(from, count, fetch, undefined, ({ exact }) => formatExact(exact).length)
+  const page = await gather(from, query.count, fetch, undefined, ({ exact }) => formatExact(exact).length)
   if (isFailure(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items: matches, links, isWhole } = page
@@ -201,5 +209,6 @@ async function scan(
     includes: check.includes(matches, candidates),
     links,
     isWhole: isWhole && isComplete,
+    hasTotal: false,
   }
 }

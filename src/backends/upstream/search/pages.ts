@@ -49,6 +49,8 @@ export interface UpstreamPage {
   readonly omitted: number
   /** Whether the upstream has no other page. */
   readonly isWhole: boolean
+  /** Whether the upstream states the number of matches. */
+  readonly hasTotal: boolean
 }
 
 /** Fetches a page and leaves out the entries that the caller must not see. */
@@ -68,15 +70,16 @@ export async function fetchPage(
   const links = readLinks(context, bundle)
   if (isFailure(links)) return links
   const isWhole = isOnlyPage(bundle, entries, links)
+  const hasTotal = typeof bundle.total === 'number'
   if (response.kind === 'unchecked')
-    return { matches: [], includes: [], links, strays: 0, omitted: 1, isWhole }
+    return { matches: [], includes: [], links, strays: 0, omitted: 1, isWhole, hasTotal }
   const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
   const check = await checkContent(context, request, resources)
   if (isFailure(check)) return check
   await takeTurns()
   const exact = listEntries(toExact(bundle, response.text) as Resource) ?? []
   await takeTurns()
-  return { ...pick(entries, exact, pageCheck, check), links, isWhole }
+  return { ...pick(entries, exact, pageCheck, check), links, isWhole, hasTotal }
 }
 
 /** Visits all pages of a search and counts the matches that the caller may see, up to a number. */

@@ -77,6 +77,9 @@ export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>, leas
 // The gateway shapes and counts itself, and sends narrowed includes and types.
 const REPLACED = /^(?:_summary|_elements|_total|_contained|_type|_(?:rev)?include(?::.*)?)$/
 
+// With an id that does not exist HAPI finds nothing: the result would reveal which ids exist.
+const UNSENT = '_id:not'
+
 export async function planSearch(
   context: GatewayContext,
   request: SearchRequest,
@@ -99,9 +102,9 @@ export async function planSearch(
   const understood = new Set(read.used)
   const query = { ...read, used: params.filter(pair => understood.has(pair) || isForUpstream(pair)) }
   const narrowed = await narrowSearch(context, request, types)
-  const isExact = narrowed?.isExact ?? true
+  const isExact = (narrowed?.isExact ?? true) && !query.used.some(([name]) => name === UNSENT)
   const requestFor = (params: Params) => {
-    const own = params.filter(([name]) => !REPLACED.test(name))
+    const own = params.filter(([name]) => !REPLACED.test(name) && name !== UNSENT)
     const added = (narrowed?.params ?? []).filter(it => !isRepeated(it, own, context.baseUrl))
     const sent = [...own, ...added, ...narrowIncludes(query.includes, access)]
     return (

@@ -125,17 +125,20 @@ export const quantityQuirks: Behaviour = () => async (request, next) => {
   return next({ ...request, params })
 }
 
-/** Unknown parameters, `:identifier`, `_text` and `_content` are 400; `_id:not` finds nothing. */
-export const parametersRefused: Behaviour = () => async (request, next) => {
+/** Unknown parameters, `:identifier`, `_text` and `_content` are 400; `_id:not` finds nothing if no such id exists. */
+export const parametersRefused: Behaviour = stored => async (request, next) => {
   if (!isSearch(request)) return next(request)
   const names = request.params.map(([name]) => name)
   if (names.some(it => it.endsWith(':identifier')))
     return refuse(400, '2498', 'Unsupported modifier: identifier')
   if (names.some(it => it === '_text' || it === '_content'))
     return refuse(400, '1192', 'Fulltext search is not enabled')
-  const params = request.params.map(([name, value]) =>
-    name === '_id:not' ? (['_id', 'finds-nothing'] as const) : ([name, value] as const),
-  )
+  const excluded = request.params.find(([name]) => name === '_id:not')?.[1].split(',') ?? []
+  const type = findType(request)
+  const isAbsent = async (id: string) => (await stored.get(`${type}/${id}`)).status !== 200
+  const areAbsent = await Promise.all(excluded.map(isAbsent))
+  const findsNothing = excluded.length > 0 && !areAbsent.includes(false)
+  const params = findsNothing ? [...request.params, ['_id', 'none'] as const] : request.params
   const response = await next({
     ...request,
     params,

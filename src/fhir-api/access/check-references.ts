@@ -1,0 +1,103 @@
+import { fail, findReferredPatients, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import {
+  type Access,
+  type AccessFilter,
+  type Constraint,
+  fullAccess,
+  hasCompartment,
+  namesPatients,
+} from '../../smart/index.ts'
+import type { Context } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
+import { createAccessCheck } from './access-check.ts'
+
+/** So many ids fit into the URL of one search. */
+const IDS_AT_ONCE = 50
+
+export interface NewReferences {
+  readonly filter: AccessFilter
+  readonly resource: Resource
+  /** The stored version that an update replaces: its references were checked or are not the caller's. */
+  readonly before: Resource | undefined
+  /** `Type/id` of resources that are known to be within the grant. Those found are added. */
+  readonly known: Set<string>
+}
+
+/**
+ * Fails if new content names a resource outside the patients of the grant. An absent one is refused in the same way: a
+ * server that checks references would reveal which of them exist (WRITE-11). A Patient is checked by its id (WRITE-2).
+ */
+export async function checkReferences(
+  context: Context,
+  request: FhirRequest,
+  { filter, resource, before, known }: NewReferences,
+): Promise<Failure | undefined> {
+  const patients = listPatientConstraints(filter)
+  if (!patients) return undefined
+  const stored = new Set(before ? listReferences(before, context.baseUrl) : [])
+  const named = listReferences(resource, context.baseUrl).filter(it => !stored.has(it) && !known.has(it))
+  for (const [type, references] of Map.groupBy(new Set(named), getType)) {
+    if (type === 'Patient' || !(hasCompartment(type) || namesPatients(type))) continue
+    for (let at = 0; at < references.length; at += IDS_AT_ONCE) {
+      const some = references.slice(at, at + IDS_AT_ONCE)
+      const found = await findWithin(context, request, type, some, { filterFor: () => patients })
+      if (isFailure(found)) return found
+      if (!some.every(it => found.has(it))) return fail({ problem: 'outside-access' })
+      for (const it of some) known.add(it)
+    }
+  }
+  return undefined
+}
+
+/** The patients of a filter as constraints; undefined if it is not limited to patients. */
+function listPatientConstraints(filter: AccessFilter): readonly Constraint[] | undefined {
+  if (filter === 'everything') return undefined
+  const constraints = filter.map(({ panel, patient, refersTo }): Constraint | undefined => {
+    const id = patient ?? refersTo
+    return panel ? { panel } : id === undefined ? undefined : { patient: id }
+  })
+  return constraints.every(it => it !== undefined) ? constraints : undefined
+}
+
+/** The resources among these (`Type/id`) that exist within an access. */
+async function findWithin(
+  { session, baseUrl, excludedTypes }: Context,
+  request: FhirRequest,
+  type: string,
+  references: readonly string[],
+  access: Access,
+): Promise<ReadonlySet<string> | Failure> {
+  const ids = references.map(it => it.slice(type.length + 1)).join(',')
+  const interaction = { kind: 'search-type', type, params: [['_id', ids]] } as const
+  const limit = { matches: references.length, characters: Number.POSITIVE_INFINITY }
+  const found = await session.collect({ ...request, access: fullAccess, interaction }, limit)
+  if (isFailure(found)) return found
+  const resources = found === 'too-many' ? [] : found.map(it => it.parse())
+  const check = await createAccessCheck({
+    ...{ access, baseUrl, excludedTypes, resources },
+    panelMembers: (panels, patients) => session.panelMembers(panels, patients),
+  })
+  if (isFailure(check)) return check
+  const isWithin = (it: Resource) => check.allows('r', it) || isSharedDevice(it, baseUrl)
+  return new Set(resources.filter(isWithin).map(it => `${type}/${it.id}`))
+}
+
+/** A Device may belong to no patient. */
+function isSharedDevice(resource: Resource, baseUrl: string): boolean {
+  return resource.resourceType === 'Device' && findReferredPatients(resource, baseUrl).size === 0
+}
+
+function listReferences(content: unknown, baseUrl: string): readonly string[] {
+  if (Array.isArray(content)) return content.flatMap(it => listReferences(it, baseUrl))
+  if (!isRecord(content)) return []
+  return Object.entries(content).flatMap(([name, value]) => {
+    if (name !== 'reference' || typeof value !== 'string') return listReferences(value, baseUrl)
+    const reference = parseReference(value, baseUrl)
+    return reference ? [`${reference.type}/${reference.id}`] : []
+  })
+}
+
+function getType(reference: string): string {
+  return reference.slice(0, reference.indexOf('/'))
+}
