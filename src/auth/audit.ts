@@ -1,15 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../audit/index.ts'
-import { decodeJwt } from '../jwt/index.ts'
 import type { Schema } from '../store/index.ts'
 import type { Clinician } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
 import { findGrantForAudit } from './grant/find-grant-for-audit.ts'
-import type { Grant } from './grant/grant.ts'
 import { readParameters } from './parameters.ts'
 import { getStatus, Refusal } from './refusal.ts'
-import type { TokenResponse } from './token/token-response.ts'
+import type { UnsignedTokens } from './token/token-response.ts'
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<
@@ -65,22 +63,16 @@ export function describeRefusal(refusal: Refusal): Pick<Event, 'allowed' | 'stat
   }
 }
 
-/** A token response, and the grant that it was issued for. Backend services have no grant. */
-export interface IssuedTokens {
-  readonly response: TokenResponse
-  readonly grant?: Grant
-}
-
 /** Records tokens that were issued, with the claims of the access token, or refused. */
 export async function auditTokens(
   context: AuthContext,
   request: FastifyRequest,
-  result: IssuedTokens | Refusal,
+  result: UnsignedTokens | Refusal,
   trx?: Transaction<Schema>,
 ): Promise<void> {
   const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
   if (result instanceof Refusal) return auditRefusedTokens(context, request, kind, result, trx)
-  const { client_id, sub, patient, jti } = decodeJwt(result.response.access_token)?.claims ?? {}
+  const { client_id, sub, patient, jti } = result.accessToken
   const event: Event = {
     ...{ kind, status: 200, clinician: result.grant?.clinician },
     ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },

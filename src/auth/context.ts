@@ -4,6 +4,7 @@ import type { Sealer, Store } from '../store/index.ts'
 import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { CheckPassword } from './login/check-password.ts'
+import type { GetPortalToken } from './portal/portal-token.ts'
 
 /** The settings that the auth server uses. */
 export type AuthSettings = Pick<
@@ -48,6 +49,7 @@ export interface AuthContext {
   /** The key sets that clients publish. */
   readonly keySets: KeySets
   readonly checkPassword: CheckPassword
+  readonly getPortalToken: GetPortalToken
   /** Milliseconds since 1970. */
   readonly clock: () => number
   /** For requests to the FHIR server. */

@@ -33,6 +33,7 @@ import { createDocumentFetcher, type OutgoingPolicy } from './outgoing/fetch-doc
 import { readParameters } from './parameters.ts'
 import { paths } from './paths.ts'
 import { addPickerRoutes } from './picker/routes.ts'
+import { createPortalTokens } from './portal/portal-token.ts'
 import { addPortalRoutes } from './portal/routes.ts'
 import { Refusal } from './refusal.ts'
 import { addRegisterRoutes } from './register/routes.ts'
@@ -95,6 +96,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   const context: AuthContext = {
     ...{ settings, store, sealer, keys, keySets, clock, fetch },
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
+    getPortalToken: createPortalTokens({ settings, keys, clock }),
     audit: options.audit ?? noAudit,
   }
   const app = await createServer(makeServerOptions(options, context))

@@ -10,4 +10,11 @@ export {
   readKeySet,
   type VerificationKey,
 } from './key-set.ts'
-export { type Claims, decodeJwt, type Jwt, signJwt, verifySignature } from './token.ts'
+export {
+  type Claims,
+  decodeJwt,
+  type Jwt,
+  signJwt,
+  verifySignature,
+  verifySignatureInThread,
+} from './token.ts'

@@ -1,5 +1,7 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
+import { promisify } from 'node:util'
 import { type Algorithm, SIGNATURE_SCHEMES, type VerificationKey } from './key-set.ts'
+
 export type Claims = Readonly<Record<string, unknown>>
 
 /** A decoded JWT. Do not trust anything in it before `verifySignature`. */
@@ -42,15 +44,19 @@ function isObject(value: unknown): value is Claims {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Signs claims. `alg` must fit the key. */
-export function signJwt(
+// With a callback, `node:crypto` computes in a thread of libuv's pool.
+const signInThread = promisify(sign)
+const verifyInThread = promisify(verify)
+
+/** Signs claims in another thread. `alg` must fit the key. */
+export async function signJwt(
   header: { readonly alg: Algorithm; readonly typ: string; readonly kid: string },
   claims: Claims,
   privateKey: KeyObject,
-): string {
+): Promise<string> {
   const input = `${encodeObject(header)}.${encodeObject(claims)}`
   const { hash, ...scheme } = SIGNATURE_SCHEMES[header.alg]
-  const signature = sign(hash, Buffer.from(input, 'latin1'), { key: privateKey, ...scheme })
+  const signature = await signInThread(hash, Buffer.from(input, 'latin1'), { key: privateKey, ...scheme })
   return `${input}.${signature.toString('base64url')}`
 }
 
@@ -59,9 +65,20 @@ function encodeObject(value: Claims): string {
 }
 
 /** Whether the key signed the token. The key decides which algorithms are possible, the token only chooses among them. */
-export function verifySignature({ header, input, signature }: Jwt, key: VerificationKey): boolean {
-  const algorithm = key.algorithms.find(it => it === header.alg)
-  if (algorithm === undefined) return false
+export function verifySignature(jwt: Jwt, key: VerificationKey): boolean {
+  const check = prepareCheck(jwt, key)
+  return check !== undefined && verify(...check)
+}
+
+/** The same in another thread: for keys that clients choose, which may be slow. */
+export async function verifySignatureInThread(jwt: Jwt, key: VerificationKey): Promise<boolean> {
+  const check = prepareCheck(jwt, key)
+  return check !== undefined && (await verifyInThread(...check))
+}
+
+function prepareCheck({ header, input, signature }: Jwt, { algorithms, publicKey }: VerificationKey) {
+  const algorithm = algorithms.find(it => it === header.alg)
+  if (algorithm === undefined) return undefined
   const { hash, ...scheme } = SIGNATURE_SCHEMES[algorithm]
-  return verify(hash, input, { key: key.publicKey, ...scheme }, signature)
+  return [hash, input, { key: publicKey, ...scheme }, signature] as const
 }

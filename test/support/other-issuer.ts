@@ -1,10 +1,9 @@
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { signJwt } from '../../src/jwt/index.ts'
 
 /** An issuer that a FHIR server trusts beside its own auth server. */
 export interface OtherIssuer {
@@ -32,11 +31,18 @@ export async function startOtherIssuer(folder: string): Promise<OtherIssuer> {
     issue(aud, claims) {
       const iat = Math.floor(Date.now() / 1000)
       const common = { iss: issuer, aud, iat, exp: iat + 3_600, sub: 'user', jti: randomUUID() }
-      return signJwt({ alg: 'ES256', typ: 'at+jwt', kid: 'other' }, { ...common, ...claims }, privateKey)
+      const header = { alg: 'ES256', typ: 'at+jwt', kid: 'other' }
+      const input = `${encode(header)}.${encode({ ...common, ...claims })}`
+      const signature = sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+      return `${input}.${signature.toString('base64url')}`
     },
     end() {
       server.closeAllConnections()
       server.close()
     },
   }
+}
+
+function encode(part: Readonly<Record<string, unknown>>): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url')
 }

@@ -108,7 +108,11 @@ function loadRows({ store, publishedForMs }: KeyRingOptions, now: number): Promi
 /** RFC 9068, 4: the `typ` keeps an ID token from being used as an access token. */
 export type TokenType = 'at+jwt' | 'JWT'
 
-export function signOwnJwt({ publicJwk, privateKey }: SigningKey, typ: TokenType, claims: Claims): string {
+export function signOwnJwt(
+  { publicJwk, privateKey }: SigningKey,
+  typ: TokenType,
+  claims: Claims,
+): Promise<string> {
   return signJwt({ alg: publicJwk.alg, typ, kid: publicJwk.kid }, claims, privateKey)
 }
 

@@ -154,7 +154,7 @@ describe('signOwnJwt and verifyOwnJwt', () => {
     await makeFirstSigningKey(store, seal, 1)
     const ring = createKeyRing({ store, sealer: seal, clock: () => 1, publishedForMs: 1 })
     const [key, published] = [await ring.getSigningKey(), await ring.listPublicKeys()]
-    const token = signOwnJwt(key, 'JWT', { sub: 'ü', exp: 1 })
+    const token = await signOwnJwt(key, 'JWT', { sub: 'ü', exp: 1 })
     await jwtVerify(token, await importJWK(key.publicJwk), { currentDate: new Date(0) })
     assert.deepEqual(decodeProtectedHeader(token), { alg: 'RS256', typ: 'JWT', kid: key.publicJwk.kid })
     assert.deepEqual(verifyOwnJwt(token, 'JWT', published), { sub: 'ü', exp: 1 })

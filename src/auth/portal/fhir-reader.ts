@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import type { Resource } from '../../fhir/index.ts'
-import { buildFhirUser, type Clinician } from '../clinician/clinician.ts'
+import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { signOwnJwt } from '../keys/key-ring.ts'
-import { LIFETIME } from '../lifetimes.ts'
 
 export type FhirReadResult =
   | { readonly kind: 'found'; readonly resource: Resource }
@@ -18,7 +15,7 @@ export type FhirReader = (path: string) => Promise<FhirReadResult>
 const ANSWER_MS = 5000
 
 export async function createFhirReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
-  const authorization = `Bearer ${await issuePortalToken(context, clinician)}`
+  const authorization = `Bearer ${await context.getPortalToken(clinician)}`
   return async path => {
     try {
       const response = await context.fetch(`${context.settings.fhirBaseUrl}/${path}`, {
@@ -58,23 +55,4 @@ export function isResource(value: unknown): value is Resource {
 
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError'
-}
-
-/** A short-lived token for the portal's own requests on behalf of a clinician. */
-async function issuePortalToken(
-  { settings, keys, clock }: AuthContext,
-  clinician: Clinician,
-): Promise<string> {
-  const issuedAt = Math.floor(clock() / 1000)
-  return signOwnJwt(await keys.getSigningKey(), 'at+jwt', {
-    iss: settings.issuerUrl,
-    sub: clinician.id,
-    aud: settings.fhirBaseUrl,
-    client_id: 'sallyport-portal',
-    scope: 'user/Patient.rs user/Encounter.rs',
-    jti: randomUUID(),
-    iat: issuedAt,
-    exp: issuedAt + LIFETIME.portalToken / 1000,
-    fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl),
-  })
 }

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import type { Claims } from '../../jwt/index.ts'
 import { parseScopes, type ResourceScope } from '../../smart/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { checkGrantedScope, checkRequestedScope, grantEach } from '../grant/grant-scope.ts'
 import { indexAllowedScopes, keepPermissions, toCanonical } from '../grant/narrow.ts'
-import { signOwnJwt } from '../keys/key-ring.ts'
-import type { SigningKey } from '../keys/signing-key.ts'
 import { Refusal } from '../refusal.ts'
 import { makeClientTokenPrefix } from '../revoke/revocation.ts'
 import type { TokenRequest } from './token-request.ts'
-import type { TokenResponse } from './token-response.ts'
+import type { UnsignedTokens } from './token-response.ts'
 
 // SMART 2.2, backend services: at most five minutes.
 const LONGEST_SECONDS = 300
@@ -20,8 +19,8 @@ const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
 /** `grant_type=client_credentials` (SMART 2.2, backend services), only with `private_key_jwt` and without a refresh token. */
 export async function grantClientCredentials(
   context: Pick<AuthContext, 'settings' | 'clock'>,
-  { key, client, form }: Pick<TokenRequest, 'key' | 'client' | 'form'>,
-): Promise<TokenResponse | Refusal> {
+  { client, form }: Pick<TokenRequest, 'client' | 'form'>,
+): Promise<UnsignedTokens | Refusal> {
   if (client.authMethod !== 'private_key_jwt')
     return new Refusal(
       'unauthorized_client',
@@ -36,10 +35,8 @@ export async function grantClientCredentials(
   if (notGranted) return notGranted
   const lifetime = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
   return {
-    access_token: signBackendToken(context, key, { client, scope, lifetimeSeconds: lifetime }),
-    token_type: 'Bearer',
-    expires_in: lifetime,
-    scope,
+    accessToken: buildBackendToken(context, { client, scope, lifetimeSeconds: lifetime }),
+    response: { token_type: 'Bearer', expires_in: lifetime, scope },
   }
 }
 
@@ -64,17 +61,16 @@ function dropLoneSearch(scope: ResourceScope, searchPermission: 'r' | 's'): read
   return kept ? [kept.text] : []
 }
 
-function signBackendToken(
+function buildBackendToken(
   { settings, clock }: Pick<AuthContext, 'settings' | 'clock'>,
-  key: SigningKey,
   {
     client,
     scope,
     lifetimeSeconds,
   }: { readonly client: Client; readonly scope: string; readonly lifetimeSeconds: number },
-): string {
+): Claims {
   const issuedAt = Math.floor(clock() / 1000)
-  return signOwnJwt(key, 'at+jwt', {
+  return {
     iss: settings.issuerUrl,
     sub: client.id,
     aud: settings.fhirBaseUrl,
@@ -83,5 +79,5 @@ function signBackendToken(
     jti: `${makeClientTokenPrefix(client)}.${randomBytes(12).toString('base64url')}`,
     iat: issuedAt,
     exp: issuedAt + lifetimeSeconds,
-  })
+  }
 }

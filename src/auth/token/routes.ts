@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { auditTokens, type IssuedTokens } from '../audit.ts'
+import { auditTokens } from '../audit.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../client/authenticate.ts'
 import type { Client } from '../client/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from '../client/origins.ts'
@@ -12,24 +12,26 @@ import { grantClientCredentials } from './client-credentials.ts'
 import { exchangeCode } from './exchange-code.ts'
 import { refreshTokens } from './refresh.ts'
 import type { TokenRequest } from './token-request.ts'
-import { buildTokenResponse, type TokenGrant } from './token-response.ts'
+import {
+  buildTokens,
+  signTokens,
+  type TokenGrant,
+  type TokenResponse,
+  type UnsignedTokens,
+} from './token-response.ts'
 
 type GrantHandler<Response> = (context: AuthContext, request: TokenRequest) => Promise<Response | Refusal>
 
-const GRANT_TYPES: Readonly<Record<string, GrantHandler<IssuedTokens>>> = {
+const GRANT_TYPES: Readonly<Record<string, GrantHandler<UnsignedTokens>>> = {
   authorization_code: issueFor(exchangeCode),
   refresh_token: issueFor(refreshTokens),
-  client_credentials: async (context, request) => {
-    const response = await grantClientCredentials(context, request)
-    return response instanceof Refusal ? response : { response }
-  },
+  client_credentials: grantClientCredentials,
 }
 
-function issueFor(redeem: GrantHandler<TokenGrant>): GrantHandler<IssuedTokens> {
+function issueFor(redeem: GrantHandler<TokenGrant>): GrantHandler<UnsignedTokens> {
   return async (context, request) => {
     const tokenGrant = await redeem(context, request)
-    if (tokenGrant instanceof Refusal) return tokenGrant
-    return { response: buildTokenResponse(context, request.key, tokenGrant), grant: tokenGrant.grant }
+    return tokenGrant instanceof Refusal ? tokenGrant : buildTokens(context, tokenGrant)
   }
 }
 
@@ -38,8 +40,8 @@ export function addTokenRoutes(app: FastifyInstance, context: AuthContext): void
   const allowOrigin = createOriginHook(context.store)
   app.options(paths.token, { onRequest: allowOrigin }, answerPreflight)
   app.post(paths.token, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
-    const issued = await handleTokenRequest(context, request, reply)
-    return issued instanceof Refusal ? sendOAuthError(request, reply, issued) : reply.send(issued.response)
+    const response = await handleTokenRequest(context, request, reply)
+    return response instanceof Refusal ? sendOAuthError(request, reply, response) : reply.send(response)
   })
 }
 
@@ -48,7 +50,7 @@ async function handleTokenRequest(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<IssuedTokens | Refusal> {
+): Promise<TokenResponse | Refusal> {
   const tokenRequest = await readRequest(context, request)
   if (tokenRequest instanceof Refusal) {
     await auditTokens(context, request, tokenRequest)
@@ -56,10 +58,11 @@ async function handleTokenRequest(
   }
   const { form, proven: verified } = tokenRequest
   limitToClientOrigins(verified.client, request, reply)
+  // Read before the transaction, because a server without a key must not consume anything.
   const key = await context.keys.getSigningKey()
-  return context.store.db.transaction().execute(async trx => {
+  const issued = await context.store.db.transaction().execute(async trx => {
     const client = await consumeProof(trx, verified)
-    const issued = client instanceof Refusal ? client : await issueTokens(context, { trx, key, client, form })
+    const issued = client instanceof Refusal ? client : await issueTokens(context, { trx, client, form })
     const known =
       issued instanceof Refusal
         ? issued.withKnown({ clientId: verified.client.id, isAuthenticated: isVouchedFor(verified.client) })
@@ -67,6 +70,7 @@ async function handleTokenRequest(
     await auditTokens(context, request, known, trx)
     return known
   })
+  return issued instanceof Refusal ? issued : signTokens(key, issued)
 }
 
 // The secret of an unapproved client does not prove who runs it.
@@ -84,7 +88,7 @@ async function readRequest(
   return verified instanceof Refusal ? verified : { form, proven: verified }
 }
 
-const issueTokens: GrantHandler<IssuedTokens> = async (context, request) => {
+const issueTokens: GrantHandler<UnsignedTokens> = async (context, request) => {
   const name = request.form.get('grant_type')
   if (name === undefined) return new Refusal('invalid_request', 'The parameter grant_type is missing.')
   const grantType = Object.hasOwn(GRANT_TYPES, name) ? GRANT_TYPES[name] : undefined

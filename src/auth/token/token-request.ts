@@ -1,7 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
-import type { SigningKey } from '../keys/signing-key.ts'
 import type { Parameters } from '../parameters.ts'
 
 /**
@@ -10,8 +9,6 @@ import type { Parameters } from '../parameters.ts'
  */
 export interface TokenRequest {
   readonly trx: Transaction<Schema>
-  /** Read before the transaction begins, because it may need the database. */
-  readonly key: SigningKey
   readonly client: Client
   readonly form: Parameters
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Kysely } from 'kysely'
+import type { Claims } from '../../jwt/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { buildFhirUser } from '../clinician/clinician.ts'
@@ -36,28 +37,49 @@ export interface TokenGrant {
   readonly nonce: string | undefined
 }
 
+/** A token response before its tokens are signed. */
+export interface UnsignedTokens {
+  readonly accessToken: Claims
+  readonly idToken?: Claims
+  readonly response: Omit<TokenResponse, 'access_token' | 'id_token'>
+  /** Backend services have no grant. */
+  readonly grant?: Grant
+}
+
+/** Signs in other threads. Call it after the commit, because a transaction blocks other requests. */
+export async function signTokens(key: SigningKey, tokens: UnsignedTokens): Promise<TokenResponse> {
+  const { accessToken, idToken, response } = tokens
+  const [access_token, id_token] = await Promise.all([
+    signOwnJwt(key, 'at+jwt', accessToken),
+    idToken && signOwnJwt(key, 'JWT', idToken),
+  ])
+  return { access_token, ...response, ...(id_token === undefined ? {} : { id_token }) }
+}
+
 /** Builds the token response with the launch context. */
-export function buildTokenResponse(
+export function buildTokens(
   context: Pick<AuthContext, 'settings' | 'clock'>,
-  key: SigningKey,
   tokenGrant: TokenGrant,
-): TokenResponse {
+): UnsignedTokens {
   const { grant, scope, refreshToken, nonce } = tokenGrant
   const now = context.clock()
   const ends = { now, lifetimeSeconds: computeLifetime(grant, now, context.settings.accessTokenTtlSeconds) }
   return {
-    access_token: signAccessToken(context.settings, key, { grant, scope, ...ends }),
-    token_type: 'Bearer',
-    expires_in: ends.lifetimeSeconds,
-    scope,
-    ...(refreshToken === undefined
-      ? {}
-      : { refresh_token: refreshToken, ...computeRenewal(grant, ends.now) }),
+    grant,
+    accessToken: buildAccessToken(context.settings, { grant, scope, ...ends }),
     ...(hasScope(scope, 'openid')
-      ? { id_token: signIdToken(context.settings, key, { grant, scope, nonce, ...ends }) }
+      ? { idToken: buildIdToken(context.settings, { grant, scope, nonce, ...ends }) }
       : {}),
-    ...buildContextMembers(context.settings, grant),
-    launch_id: grant.id,
+    response: {
+      token_type: 'Bearer',
+      expires_in: ends.lifetimeSeconds,
+      scope,
+      ...(refreshToken === undefined
+        ? {}
+        : { refresh_token: refreshToken, ...computeRenewal(grant, ends.now) }),
+      ...buildContextMembers(context.settings, grant),
+      launch_id: grant.id,
+    },
   }
 }
 
@@ -74,16 +96,15 @@ function computeRenewal({ endsAt }: Grant, now: number): { refresh_token_expires
 }
 
 /** OIDC Core, 2. */
-function signIdToken(
+function buildIdToken(
   settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
-  key: SigningKey,
   options: AccessTokenOptions & { readonly nonce: string | undefined },
-): string {
+): Claims {
   const { grant, scope, nonce, now, lifetimeSeconds } = options
   const issuedAt = Math.floor(now / 1000)
   const { id, fhirUserId, displayName } = grant.clinician
   const fhirUser = hasScope(scope, 'fhirUser')
-  return signOwnJwt(key, 'JWT', {
+  return {
     iss: settings.issuerUrl,
     sub: id,
     aud: grant.clientId,
@@ -93,7 +114,7 @@ function signIdToken(
     ...(nonce === undefined ? {} : { nonce }),
     ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
     ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),
-  })
+  }
 }
 
 interface AccessTokenOptions {
@@ -104,13 +125,12 @@ interface AccessTokenOptions {
 }
 
 /** Its `jti` begins with the grant's id, so that all tokens of a grant can be revoked. */
-function signAccessToken(
+function buildAccessToken(
   settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
-  key: SigningKey,
   { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
-): string {
+): Claims {
   const issuedAt = Math.floor(now / 1000)
-  return signOwnJwt(key, 'at+jwt', {
+  return {
     iss: settings.issuerUrl,
     sub: grant.clinician.id,
     aud: settings.fhirBaseUrl,
@@ -124,7 +144,7 @@ function signAccessToken(
     ...(needsFhirUser(scope)
       ? { fhirUser: buildFhirUser(grant.clinician.fhirUserId, settings.fhirBaseUrl) }
       : {}),
-  })
+  }
 }
 
 // A `user/` scope grants nothing without a `fhirUser` claim.

@@ -111,11 +111,11 @@ describe('a trusted issuer', () => {
       ['ES256', p256, [200, 401]],
       ['ES384', p384, [200, 401]],
     ] as const) {
-      const sign = (iss: string) => {
+      const sign = async (iss: string) => {
         const claims = decodeJwt(auth.token({ iss }, {}, rsa))?.claims ?? {}
-        return `Bearer ${signJwt({ alg, typ: 'at+jwt', kid }, claims, privateKey)}`
+        return `Bearer ${await signJwt({ alg, typ: 'at+jwt', kid }, claims, privateKey)}`
       }
-      assert.deepEqual([await status(sign(idp)), await status(sign(authUrl))], expected, alg)
+      assert.deepEqual([await status(await sign(idp)), await status(await sign(authUrl))], expected, alg)
     }
     assert.deepEqual([theirs.requests, auth.requests], [1, 1])
   })

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import { LruMap } from '../../../cache/index.ts'
 import type { Claims as JwtClaims, VerificationKey } from '../../../jwt/index.ts'
-import { decodeJwt, type Jwt, verifySignature } from '../../../jwt/index.ts'
+import { decodeJwt, type Jwt, verifySignatureInThread } from '../../../jwt/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import type { AuthContext } from '../../context.ts'
 import { LIMITS } from '../../limits.ts'
@@ -119,7 +119,7 @@ export async function checkAssertion(
   if (typeof claims === 'string') return claims
   const key = await findKey(context.keySets, client, assertion.header)
   if (typeof key === 'string') return key
-  if (!verifySignature(assertion, key)) return 'the signature does not match'
+  if (!(await verifySignatureInThread(assertion, key))) return 'the signature does not match'
   return { client, claims }
 }
 

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto'
+import { LruMap } from '../../cache/index.ts'
+import { buildFhirUser, type Clinician } from '../clinician/clinician.ts'
+import type { AuthContext } from '../context.ts'
+import { signOwnJwt } from '../keys/key-ring.ts'
+import type { SigningKey } from '../keys/signing-key.ts'
+import { LIFETIME } from '../lifetimes.ts'
+import { LIMITS } from '../limits.ts'
+
+/** Returns a short-lived token for the portal's own requests on behalf of a clinician. */
+export type GetPortalToken = (clinician: Clinician) => Promise<string>
+
+type Dependencies = Pick<AuthContext, 'settings' | 'keys' | 'clock'>
+
+/** Reuses a token for half of its lifetime, because a signature costs as much as a page. */
+export function createPortalTokens(dependencies: Dependencies): GetPortalToken {
+  const issued = new LruMap<{ readonly token: Promise<string>; readonly reusedUntil: number }>(
+    LIMITS.portalTokensKept,
+  )
+  return async clinician => {
+    const key = await dependencies.keys.getSigningKey()
+    const name = JSON.stringify([key.publicJwk.kid, clinician.id, clinician.fhirUserId])
+    const known = issued.get(name)
+    if (known && dependencies.clock() < known.reusedUntil) return known.token
+    const token = issueToken(dependencies, key, clinician)
+    issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })
+    return token
+  }
+}
+
+function issueToken({ settings, clock }: Dependencies, key: SigningKey, clinician: Clinician) {
+  const issuedAt = Math.floor(clock() / 1000)
+  return signOwnJwt(key, 'at+jwt', {
+    iss: settings.issuerUrl,
+    sub: clinician.id,
+    aud: settings.fhirBaseUrl,
+    client_id: 'sallyport-portal',
+    scope: 'user/Patient.rs user/Encounter.rs',
+    jti: randomUUID(),
+    iat: issuedAt,
+    exp: issuedAt + LIFETIME.portalToken / 1000,
+    fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl),
+  })
+}
