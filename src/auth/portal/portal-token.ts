@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../cache/index.ts'
 import { buildFhirUser, type Clinician } from '../clinician/clinician.ts'
-import type { AuthContext } from '../context.ts'
-import { signOwnJwt } from '../keys/key-ring.ts'
+import { type KeyRing, signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { LIMITS } from '../limits.ts'
@@ -10,7 +9,11 @@ import { LIMITS } from '../limits.ts'
 /** Returns a short-lived token for the portal's own requests on behalf of a clinician. */
 export type GetPortalToken = (clinician: Clinician) => Promise<string>
 
-type Dependencies = Pick<AuthContext, 'settings' | 'keys' | 'clock'>
+interface Dependencies {
+  readonly settings: { readonly issuerUrl: string; readonly fhirBaseUrl: string }
+  readonly keys: KeyRing
+  readonly clock: () => number
+}
 
 /** Reuses a token for half of its lifetime, because a signature costs as much as a page. */
 export function createPortalTokens(dependencies: Dependencies): GetPortalToken {
