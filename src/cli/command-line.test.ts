@@ -25,7 +25,6 @@ describe('sallyport', () => {
   for (const name of commandNames) {
     it(`explains ${name} with --help, and every option of it`, async () => {
       const command = await loadCommand(name)
-      assert.equal(command.name, name)
       const { exitCode, stdout, stderr } = await sallyport([...name.split(' '), '--help'])
       assert.equal(exitCode, 0)
       assert.equal(stderr, '')

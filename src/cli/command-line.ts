@@ -1,33 +1,35 @@
 import { parseArgs } from 'node:util'
-import { SettingsError } from '../config/index.ts'
-import { version } from '../web/index.ts'
 import {
   type Arguments,
-  type Command,
   CommandFailure,
   type ExitCode,
   failMisuse,
   formatColumns,
   type Io,
+  type NamedCommand,
 } from './command.ts'
-import { type CommandName, commandNames, loadCommand } from './commands/index.ts'
+import { type CommandName, commandNames, getSummary, loadCommand } from './commands/index.ts'
 
 /** Every failure becomes a line on stderr and an exit code. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     return await dispatch(argv, io)
   } catch (error) {
-    for (const line of linesOf(error)) io.stderr.write(`${line}\n`)
-    if (isUnexpected(error) && io.env.SMART_LOG_LEVEL === 'debug') io.stderr.write(`${String(error.stack)}\n`)
-    return error instanceof CommandFailure ? error.exitCode : 1
+    if (error instanceof CommandFailure) return fail(io, [lineOf(error)], error.exitCode)
+    // Imported here, so that `--help` does not load the settings.
+    const { SettingsError } = await import('../config/index.ts')
+    if (error instanceof SettingsError) return fail(io, error.problems, 1)
+    const stack = io.env.SMART_LOG_LEVEL === 'debug' && error instanceof Error ? [String(error.stack)] : []
+    return fail(io, [lineOf(error), ...stack], 1)
   }
 }
 
 async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
   const [first, second] = argv
-  if (first === '--version' || first === '-V') return print(io, `${version}\n`)
+  if (first === '--version' || first === '-V')
+    return print(io, `${(await import('../web/index.ts')).version}\n`)
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
-    return print(io, await formatOverview(await allCommands()), first === undefined ? 2 : 0)
+    return print(io, formatOverview(), first === undefined ? 2 : 0)
   }
   const name =
     commandNames.find(known => known === `${first} ${second}`) ?? commandNames.find(known => known === first)
@@ -35,7 +37,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
   return runCommand(await loadCommand(name), argv.slice(name.split(' ').length), io)
 }
 
-async function runCommand(command: Command, args: readonly string[], io: Io): Promise<ExitCode> {
+async function runCommand(command: NamedCommand, args: readonly string[], io: Io): Promise<ExitCode> {
   const parsed = parse(command, args)
   if (parsed.values.help === true) return print(io, formatCommandHelp(command))
   const { min, max } = command.positionals
@@ -46,7 +48,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io): Pr
   return command.run(parsed, io)
 }
 
-function parse(command: Command, args: readonly string[]): Arguments {
+function parse(command: NamedCommand, args: readonly string[]): Arguments {
   try {
     return parseArgs({
       args: [...args],
@@ -61,21 +63,13 @@ function parse(command: Command, args: readonly string[]): Arguments {
   }
 }
 
-async function unknownCommand(first: string, second: string | undefined, io: Io): Promise<ExitCode> {
+function unknownCommand(first: string, second: string | undefined, io: Io): ExitCode {
   const group = commandNames.filter(name => name.startsWith(`${first} `))
   if (group.length === 0) throw failMisuse(`Unknown command ${first}: see ${HOW} --help`)
   if (second === undefined || second === '--help' || second === '-h') {
-    return print(
-      io,
-      groupHelp(first, await Promise.all(group.map(loadCommand))),
-      second === undefined ? 2 : 0,
-    )
+    return print(io, groupHelp(first, group), second === undefined ? 2 : 0)
   }
   throw failMisuse(`Unknown command ${first} ${second}: see ${HOW} ${first} --help`)
-}
-
-function allCommands(): Promise<readonly Command[]> {
-  return Promise.all(commandNames.map((name: CommandName) => loadCommand(name)))
 }
 
 function print(io: Io, text: string, exitCode: ExitCode = 0): ExitCode {
@@ -83,8 +77,9 @@ function print(io: Io, text: string, exitCode: ExitCode = 0): ExitCode {
   return exitCode
 }
 
-function linesOf(error: unknown): readonly string[] {
-  return error instanceof SettingsError ? error.problems : [lineOf(error)]
+function fail(io: Io, lines: readonly string[], exitCode: ExitCode): ExitCode {
+  for (const line of lines) io.stderr.write(`${line}\n`)
+  return exitCode
 }
 
 /** One line without a stack trace (START-7). */
@@ -93,36 +88,32 @@ function lineOf(error: unknown): string {
   return (message.split('\n')[0] ?? '').trim() || 'Failed for an unknown reason'
 }
 
-function isUnexpected(error: unknown): error is Error {
-  return error instanceof Error && !(error instanceof CommandFailure) && !(error instanceof SettingsError)
-}
-
 export const HOW = 'npm run -s sallyport --'
 
-async function formatOverview(commands: readonly Command[]): Promise<string> {
+function formatOverview(): string {
   return `Sallyport: a SMART-on-FHIR launch and authorization layer for any FHIR R4 server
 
 Usage: ${HOW} <command> [options]
 
-${list(commands)}
+${list(commandNames)}
 
 Each command has --help. --version prints the version.
 `
 }
 
-function groupHelp(group: string, commands: readonly Command[]): string {
+function groupHelp(group: string, names: readonly CommandName[]): string {
   return `Usage: ${HOW} ${group} <command> [options]
 
-${list(commands)}
+${list(names)}
 
 Each command has --help.
 `
 }
 
-export function formatCommandHelp(command: Command): string {
+export function formatCommandHelp(command: NamedCommand): string {
   return `${command.summary}\n\n${command.usage.trim()}\n`
 }
 
-function list(commands: readonly Command[]): string {
-  return formatColumns(commands.map(command => [`  ${command.name}`, command.summary]))
+function list(names: readonly CommandName[]): string {
+  return formatColumns(names.map(name => [`  ${name}`, getSummary(name)]))
 }

@@ -24,13 +24,16 @@ export interface Arguments {
 }
 
 export interface Command {
-  readonly name: string
-  readonly summary: string
   /** The text of `--help` below the name and summary. */
   readonly usage: string
   readonly options: ParseArgsOptionsConfig
   readonly positionals: { readonly min: number; readonly max: number }
   run(args: Arguments, io: Io): Promise<ExitCode>
+}
+
+export interface NamedCommand extends Command {
+  readonly name: string
+  readonly summary: string
 }
 
 /** A failure with one line for the user and no stack trace. */

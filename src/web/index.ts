@@ -37,6 +37,7 @@ export { findAlike, isAlike } from './person/alike.ts'
 export {
   formatDate,
   formatTime,
+  getLocalZone,
   NOT_KNOWN,
   NOT_RECORDED,
   renderDate,

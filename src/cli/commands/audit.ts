@@ -43,8 +43,6 @@ function isAfter(record: KeptRecord, other: KeptRecord): boolean {
 }
 
 export const audit: Command = {
-  name: 'audit',
-  summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests',
   usage: `
 Usage: npm run -s sallyport -- audit [options]
 

@@ -4,8 +4,6 @@ import { type Command, CommandFailure, formatColumns, getOptional, type Io, isSe
 import { readUpstreamAuth, readUpstreamTls } from '../start/gateway.ts'
 
 export const checkUpstreamCommand: Command = {
-  name: 'check upstream',
-  summary: 'Check whether a FHIR server works as the upstream of the gateway',
   usage: `
 Usage: npm run -s sallyport -- check upstream [--url <base>] [--write]
 

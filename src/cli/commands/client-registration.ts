@@ -22,8 +22,6 @@ function checkId(id: string): string {
 }
 
 export const clientAdd: Command = {
-  name: 'client add',
-  summary: 'Register an app',
   usage: `
 Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <url> --scope "<scopes>"
          (--public | --secret | --jwks-url <url> | --jwks-file <file>)
@@ -81,8 +79,6 @@ const CLEARED: Readonly<Record<string, Described>> = {
 }
 
 export const clientSet: Command = {
-  name: 'client set',
-  summary: 'Change a registered app',
   usage: `
 Usage: npm run -s sallyport -- client set --id <id> [--<option> <value>]… [--clear <option>]…
 

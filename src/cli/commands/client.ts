@@ -7,8 +7,6 @@ import { administer, withStore } from '../with-store.ts'
 const PROOFS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
 export const clientList: Command = {
-  name: 'client list',
-  summary: 'List the registered apps',
   usage: `
 Usage: npm run -s sallyport -- client list
 
@@ -35,8 +33,6 @@ To see all properties of an app: client show --id <id>`,
 }
 
 export const clientShow: Command = {
-  name: 'client show',
-  summary: 'Show the properties of a registered app',
   usage: `
 Usage: npm run -s sallyport -- client show --id <id>`,
   options: { id: { type: 'string' } },
@@ -98,8 +94,6 @@ function several(name: string, json: string): readonly (readonly string[])[] {
 }
 
 export const clientApprove: Command = {
-  name: 'client approve',
-  summary: 'Approve an app that registered itself',
   usage: `
 Usage: npm run -s sallyport -- client approve --id <id>
 
@@ -125,8 +119,6 @@ the app first: client show --id <id>`,
 }
 
 export const clientRemove: Command = {
-  name: 'client remove',
-  summary: 'Remove an app and revoke its access',
   usage: `
 Usage: npm run -s sallyport -- client remove --id <id>
 

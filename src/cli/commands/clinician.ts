@@ -18,8 +18,6 @@ import { readFhirUser } from '../start/trusted-issuers.ts'
 import { administer, withStore } from '../with-store.ts'
 
 export const clinicianAdd: Command = {
-  name: 'clinician add',
-  summary: 'Add a clinician',
   usage: `
 Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
 
@@ -98,8 +96,6 @@ function practitionerIdOf(text: string, fhirBaseUrl: string): string {
 }
 
 export const clinicianList: Command = {
-  name: 'clinician list',
-  summary: 'List the clinicians',
   usage: `
 Usage: npm run -s sallyport -- clinician list`,
   options: {},
@@ -123,8 +119,6 @@ Usage: npm run -s sallyport -- clinician list`,
 }
 
 export const clinicianSetPassword: Command = {
-  name: 'clinician set-password',
-  summary: "Set a password; end the clinician's logins and app access",
   usage: `
 Usage: npm run -s sallyport -- clinician set-password --username <name> [--keep-apps]
 
@@ -160,8 +154,6 @@ standard input (at most 72 bytes).`,
 const options = { username: { type: 'string' } } as const
 
 export const clinicianDisable: Command = {
-  name: 'clinician disable',
-  summary: 'Disable a clinician; end the logins and app access',
   usage: `
 Usage: npm run -s sallyport -- clinician disable --username <name>
 
@@ -173,8 +165,6 @@ but apps do not get their access back.`,
 }
 
 export const clinicianEnable: Command = {
-  name: 'clinician enable',
-  summary: 'Enable a disabled clinician',
   usage: `
 Usage: npm run -s sallyport -- clinician enable --username <name>`,
   options,

@@ -6,8 +6,6 @@ import { importTo } from '../import/send.ts'
 import { findDataFile, loadSettings } from '../with-store.ts'
 
 export const dataImport: Command = {
-  name: 'data import',
-  summary: 'Import FHIR resources into the embedded or another FHIR server',
   usage: `
 Usage: npm run -s sallyport -- data import [--to <url>] <file or folder>...
 

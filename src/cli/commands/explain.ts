@@ -15,8 +15,6 @@ import { findOfferedOperations, readFhirUser, readUserFilter } from '../start/tr
 
 /** Evaluates the interceptor's decision without a server, token or data. */
 export const explain: Command = {
-  name: 'explain',
-  summary: 'Show whether a request would be allowed, and why',
   usage: `
 Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1" --scope "patient/Condition.rs" --patient 1
        npm run -s sallyport -- explain --jsonl < requests.jsonl

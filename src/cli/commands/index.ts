@@ -1,33 +1,98 @@
-import type { Command } from '../command.ts'
+import type { Command, NamedCommand } from '../command.ts'
 
-/** Commands load on demand: `settings` does not load the FHIR server. */
-const loaders = {
-  start: async () => (await import('./start.ts')).start,
-  settings: async () => (await import('./settings.ts')).settings,
-  'clinician add': async () => (await import('./clinician.ts')).clinicianAdd,
-  'clinician list': async () => (await import('./clinician.ts')).clinicianList,
-  'clinician set-password': async () => (await import('./clinician.ts')).clinicianSetPassword,
-  'clinician disable': async () => (await import('./clinician.ts')).clinicianDisable,
-  'clinician enable': async () => (await import('./clinician.ts')).clinicianEnable,
-  'client add': async () => (await import('./client-registration.ts')).clientAdd,
-  'client list': async () => (await import('./client.ts')).clientList,
-  'client show': async () => (await import('./client.ts')).clientShow,
-  'client set': async () => (await import('./client-registration.ts')).clientSet,
-  'client approve': async () => (await import('./client.ts')).clientApprove,
-  'client remove': async () => (await import('./client.ts')).clientRemove,
-  'keys rotate': async () => (await import('./keys.ts')).keysRotate,
-  'keys withdraw': async () => (await import('./keys.ts')).keysWithdraw,
-  'keys list': async () => (await import('./keys.ts')).keysList,
-  audit: async () => (await import('./audit.ts')).audit,
-  explain: async () => (await import('./explain.ts')).explain,
-  'data import': async () => (await import('./data.ts')).dataImport,
-  'check upstream': async () => (await import('./check.ts')).checkUpstreamCommand,
-} satisfies Record<string, () => Promise<Command>>
+/** Commands load on demand: `--help` loads none of them, and `settings` not the FHIR server. */
+const commands = {
+  start: {
+    summary: 'Start all servers, or only the servers that you name',
+    load: async () => (await import('./start.ts')).start,
+  },
+  settings: {
+    summary: 'Print the settings in effect, with secrets masked',
+    load: async () => (await import('./settings.ts')).settings,
+  },
+  'clinician add': {
+    summary: 'Add a clinician',
+    load: async () => (await import('./clinician.ts')).clinicianAdd,
+  },
+  'clinician list': {
+    summary: 'List the clinicians',
+    load: async () => (await import('./clinician.ts')).clinicianList,
+  },
+  'clinician set-password': {
+    summary: "Set a password; end the clinician's logins and app access",
+    load: async () => (await import('./clinician.ts')).clinicianSetPassword,
+  },
+  'clinician disable': {
+    summary: 'Disable a clinician; end the logins and app access',
+    load: async () => (await import('./clinician.ts')).clinicianDisable,
+  },
+  'clinician enable': {
+    summary: 'Enable a disabled clinician',
+    load: async () => (await import('./clinician.ts')).clinicianEnable,
+  },
+  'client add': {
+    summary: 'Register an app',
+    load: async () => (await import('./client-registration.ts')).clientAdd,
+  },
+  'client list': {
+    summary: 'List the registered apps',
+    load: async () => (await import('./client.ts')).clientList,
+  },
+  'client show': {
+    summary: 'Show the properties of a registered app',
+    load: async () => (await import('./client.ts')).clientShow,
+  },
+  'client set': {
+    summary: 'Change a registered app',
+    load: async () => (await import('./client-registration.ts')).clientSet,
+  },
+  'client approve': {
+    summary: 'Approve an app that registered itself',
+    load: async () => (await import('./client.ts')).clientApprove,
+  },
+  'client remove': {
+    summary: 'Remove an app and revoke its access',
+    load: async () => (await import('./client.ts')).clientRemove,
+  },
+  'keys rotate': {
+    summary: 'Replace the signing key without failed requests',
+    load: async () => (await import('./keys.ts')).keysRotate,
+  },
+  'keys withdraw': {
+    summary: 'Remove a leaked signing key at once',
+    load: async () => (await import('./keys.ts')).keysWithdraw,
+  },
+  'keys list': {
+    summary: 'List the signing keys',
+    load: async () => (await import('./keys.ts')).keysList,
+  },
+  audit: {
+    summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests',
+    load: async () => (await import('./audit.ts')).audit,
+  },
+  explain: {
+    summary: 'Show whether a request would be allowed, and why',
+    load: async () => (await import('./explain.ts')).explain,
+  },
+  'data import': {
+    summary: 'Import FHIR resources into the embedded or another FHIR server',
+    load: async () => (await import('./data.ts')).dataImport,
+  },
+  'check upstream': {
+    summary: 'Check whether a FHIR server works as the upstream of the gateway',
+    load: async () => (await import('./check.ts')).checkUpstreamCommand,
+  },
+} satisfies Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>
 
-export type CommandName = keyof typeof loaders
+export type CommandName = keyof typeof commands
 
-export const commandNames = Object.keys(loaders) as readonly CommandName[]
+export const commandNames = Object.keys(commands) as readonly CommandName[]
 
-export function loadCommand(name: CommandName): Promise<Command> {
-  return loaders[name]()
+export function getSummary(name: CommandName): string {
+  return commands[name].summary
+}
+
+export async function loadCommand(name: CommandName): Promise<NamedCommand> {
+  const { summary, load } = commands[name]
+  return { name, summary, ...(await load()) }
 }

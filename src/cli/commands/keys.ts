@@ -15,8 +15,6 @@ import {
 import { loadSettings, openConfiguredStore, recordCommand, withStore } from '../with-store.ts'
 
 export const keysRotate: Command = {
-  name: 'keys rotate',
-  summary: 'Replace the signing key without failed requests',
   usage: `
 Usage: npm run -s sallyport -- keys rotate
 
@@ -41,8 +39,6 @@ published until the last token that it signed has expired. The auth server also 
 }
 
 export const keysWithdraw: Command = {
-  name: 'keys withdraw',
-  summary: 'Remove a leaked signing key at once',
   usage: `
 Usage: npm run -s sallyport -- keys withdraw (--kid <kid> | --all)
 
@@ -83,8 +79,6 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
 }
 
 export const keysList: Command = {
-  name: 'keys list',
-  summary: 'List the signing keys',
   usage: `
 Usage: npm run -s sallyport -- keys list`,
   options: {},

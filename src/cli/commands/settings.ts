@@ -3,8 +3,6 @@ import type { Command } from '../command.ts'
 
 /** Prints in the format of the settings file, so that lines can be copied. */
 export const settings: Command = {
-  name: 'settings',
-  summary: 'Print the settings in effect, with secrets masked',
   usage: `
 Usage: npm run -s sallyport -- settings
 

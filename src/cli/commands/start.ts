@@ -40,8 +40,6 @@ export function stopSignal(source: SignalSource, force: () => void, clock: () =>
 const ARRIVING_MS = 100
 
 export const start: Command = {
-  name: 'start',
-  summary: 'Start all servers, or only the servers that you name',
   usage: `
 Usage: npm start [-- auth|fhir|app …]
 

@@ -5,6 +5,7 @@ import {
   formatDate,
   formatEncounterTime,
   formatName,
+  getLocalZone,
   type Html,
   html,
   listNames,
@@ -130,8 +131,7 @@ function renderPrintHead({ patient }: DemoRecord): Html {
  */
 function renderWarnings(session: Session, now: number): Html {
   const { sessionId, endsAt, lastEndsAt } = session
-  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
-  return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-zone="${timeZone}">
+  return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-zone="${getLocalZone()}">
 <div id="session-soon" role="status" hidden>${renderAlert(
     'Your session ends soon.',
     html`<a href="${getSessionPath(session)}" id="session-keep">Keep working</a> to stay signed in.`,

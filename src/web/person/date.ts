@@ -20,8 +20,10 @@ const FHIR_DATE = /^(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?$/
 
 /** Returns the time zone of this server, which the environment variable `TZ` sets. */
 export function getLocalZone(): string {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone
+  return localZone
 }
+
+const localZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** Parses a FHIR date, or finds the date of an instant in the zone. Returns undefined for anything else. */
 export function parseDate(when: When | undefined, zone = getLocalZone()): PartialDate | undefined {
@@ -58,18 +60,26 @@ function parseMoment(when: When | undefined): number | undefined {
 
 type DateParts = Readonly<Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', number>>
 
+// A formatter takes a hundred times longer to create than to use. There is one zone, except in tests.
+const formatters = new Map<string, Intl.DateTimeFormat>()
+
+function getFormatter(timeZone: string): Intl.DateTimeFormat {
+  const known = formatters.get(timeZone)
+  if (known) return known
+  const numeric = 'numeric'
+  const date = { year: numeric, month: numeric, day: numeric } as const
+  const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const
+  const formatter = new Intl.DateTimeFormat('en-GB', { timeZone, ...date, ...time })
+  formatters.set(timeZone, formatter)
+  return formatter
+}
+
 function splitMoment(ms: number, zone: string): DateParts {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone: zone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  })
-  const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]))
+  const parts = new Map(
+    getFormatter(zone)
+      .formatToParts(ms)
+      .map(({ type, value }) => [type, Number(value)]),
+  )
   const part = (type: keyof DateParts): number => parts.get(type) ?? 0
   return {
     year: part('year'),
