@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
@@ -14,15 +15,18 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(0)
 })
 
-const { runCommandLine } = await import('./command-line.ts')
-
-process.exitCode = await runCommandLine(process.argv.slice(2), {
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  env: process.env,
-  cwd: process.cwd(),
-})
-
-// A connection that a client keeps alive must not keep the process running.
-setTimeout(() => process.exit(), 500).unref()
+if (cluster.isWorker) {
+  const { runWorker } = await import('./start/worker.ts')
+  runWorker({ send: message => process.send?.(message), on: process.on.bind(process) })
+} else {
+  const { runCommandLine } = await import('./command-line.ts')
+  process.exitCode = await runCommandLine(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+  })
+  // A connection that a client keeps alive must not keep the process running.
+  setTimeout(() => process.exit(), 500).unref()
+}

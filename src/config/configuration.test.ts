@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { type Environment, readConfiguration, readSettings } from './configuration.ts'
@@ -45,6 +45,7 @@ describe('readSettings', () => {
       database: { poolSize: 10, connectTimeoutSeconds: 5, statementTimeoutSeconds: 15 },
       dataDir: join(folder, 'data'),
       secret: undefined,
+      workers: 1,
       authPort: 9000,
       fhirPort: 8080,
       appPort: 8081,
@@ -172,6 +173,12 @@ describe('readSettings', () => {
     assert.deepEqual([settings.authPort, settings.fhirPort, settings.appPort], [9000, 8080, 8081])
     assert.deepEqual(settings.bind, ['0.0.0.0'])
     assert.equal(settings.onLoopback, false)
+  })
+
+  it('has a worker for each core, at most 8, off loopback', () => {
+    const { workers } = read({ SMART_ISSUER_URL: 'https://auth.ehr.example' })
+    assert.equal(workers, Math.min(availableParallelism(), 8))
+    assert.equal(read({ SMART_WORKERS: '3' }).workers, 3)
   })
 
   it('makes every path absolute', () => {

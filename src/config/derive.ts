@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { parseDatabaseUrl } from '../store/index.ts'
 import { readSecret } from './secret-file.ts'
 import type { Settings, UpstreamSettings } from './settings.ts'
 import type { SettingValues } from './table.ts'
+
+const MOST_DEFAULT_WORKERS = 8
 
 /** Fills in defaults that depend on other settings, and makes every path absolute. */
 export function deriveSettings(values: SettingValues, cwd: string): Settings {
@@ -26,6 +29,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     dataDir,
     secret: values.secret ?? (onLoopback ? readSecret(dataDir) : undefined),
     seedClinicianPassword: values.seedClinicianPassword ?? seedPassword(onLoopback),
+    workers: values.workers ?? (onLoopback ? 1 : Math.min(availableParallelism(), MOST_DEFAULT_WORKERS)),
     authPort: values.authPort ?? readPort(issuerUrl) ?? 9000,
     fhirPort: values.fhirPort ?? readPort(fhirBaseUrl) ?? 8080,
     appPort: values.appPort ?? readPort(appUrl) ?? 8081,

@@ -157,7 +157,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_CONNECTIONS',
     type: types.wholeNumber(1, 10_000),
     initial: '64',
-    about: 'Maximum number of connections to the upstream.',
+    about: 'Maximum number of connections to the upstream, of all workers together.',
     of: settings => settings.fhir.upstream.connections,
   }),
   fhirUpstreamAuth: defineFixed({

@@ -62,6 +62,15 @@ export const serverTable = {
 }
 
 export const networkTable = {
+  workers: defineOpen({
+    name: 'smart.server.workers',
+    env: 'SMART_WORKERS',
+    type: types.wholeNumber(1, 64),
+    otherwise: '`1` on loopback, otherwise the number of processor cores, at most `8`',
+    about:
+      'Number of processes in which the servers run, behind the same ports. With more than one, a supervisor starts them, and restarts a process that ends.',
+    of: settings => settings.workers,
+  }),
   authPort: defineOpen({
     name: 'smart.server.auth-port',
     env: 'SMART_AUTH_PORT',

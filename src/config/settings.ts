@@ -21,6 +21,8 @@ export interface Settings {
   /** Encrypts secrets in the database. Undefined until `ensureSecret` creates it. */
   readonly secret: string | undefined
   readonly seedClinicianPassword: string
+  /** Number of processes in which the servers run. */
+  readonly workers: number
   readonly authPort: number
   readonly fhirPort: number
   readonly appPort: number

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { describeUnavailable } from '../store/index.ts'
 import { scrub } from './logger.ts'
+import { addReports, type CheckResult, getGatherer } from './reports.ts'
 import { isDraining } from './shutdown.ts'
 
 /** A dependency of a server. `check` rejects while it is unavailable; `/readyz` shows the message of a `NotReady`. */
@@ -12,10 +13,7 @@ export interface ReadyCheck {
 /** A reason that `/readyz` may show. Messages of drivers contain hosts, users and files, and are only logged. */
 export class NotReady extends Error {}
 
-interface CheckResult {
-  readonly name: string
-  readonly ok: boolean
-  readonly reason?: string
+interface CheckRun extends CheckResult {
   /** Logged, never shown. */
   readonly error?: unknown
 }
@@ -26,7 +24,7 @@ const FRESH_MS = 500
 
 const UNAVAILABLE = 'unavailable; see the log'
 
-async function runCheck({ name, check }: ReadyCheck): Promise<CheckResult> {
+async function runCheck({ name, check }: ReadyCheck): Promise<CheckRun> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(
     () => late.reject(new NotReady(`no response within ${CHECK_LIMIT_MS} ms`)),
@@ -70,11 +68,19 @@ export function serveHealth(
     return result
   }
 
+  addReports(app, { readiness: getResults })
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
     if (isDraining(app)) return reply.code(503).send({ status: 'draining', checks: [] })
-    const found = await getResults()
+    const found = mergeChecks(await getGatherer(app).readiness())
     const ready = found.every(result => result.ok)
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks: found })
   })
+}
+
+/** A check passes if it passes in every process. */
+function mergeChecks(all: readonly (readonly CheckResult[])[]): readonly CheckResult[] {
+  const merged = new Map<string, CheckResult>()
+  for (const result of all.flat()) if (merged.get(result.name)?.ok !== false) merged.set(result.name, result)
+  return [...merged.values()]
 }

@@ -30,6 +30,7 @@ export { Html, html, raw } from './html.ts'
 export { type IconName, renderErrorArt, renderIcon, renderLoginArt, renderLogo, renderMark } from './icons.ts'
 export { listen } from './listen.ts'
 export { createLogger, type Logger, scrub, serializeError } from './logger.ts'
+export { readProcessMetrics } from './metrics.ts'
 export { findNetwork } from './network.ts'
 export { type PageOptions, renderDocument, renderPage } from './page.ts'
 export { formatAge } from './person/age.ts'
@@ -64,7 +65,15 @@ export { type Person, type PersonName, readPerson } from './person/person.ts'
 export { type Problem, toProblem } from './problems.ts'
 export type { ErrorStyle } from './reply.ts'
 export { stripQuery } from './reply.ts'
+export {
+  type CheckResult,
+  type Gatherer,
+  getReporter,
+  joinWorkers,
+  type ReportSubject,
+} from './reports.ts'
 export { createRequestId, readRequestId } from './request-id.ts'
+export { endMetrics, type Metrics, mergeMetrics } from './request-metrics.ts'
 export { listRoutes } from './routes.ts'
 export { createServer, type ServerOptions } from './server.ts'
 export { startDraining } from './shutdown.ts'

@@ -3,7 +3,9 @@ import { createHistogram } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
 import { type FastifyInstance, fastify } from 'fastify'
 import { createServer } from './index.ts'
-import { RequestMetrics, serveMetrics } from './metrics.ts'
+import { formatMetrics, readProcessMetrics, serveMetrics } from './metrics.ts'
+import { addReports, prepareReports } from './reports.ts'
+import { endMetrics, type Metrics, mergeMetrics, RequestMetrics } from './request-metrics.ts'
 
 async function server(openMetrics = false): Promise<FastifyInstance> {
   const app = await createServer({ name: 'auth', url: 'http://localhost:9000', openMetrics })
@@ -11,11 +13,15 @@ async function server(openMetrics = false): Promise<FastifyInstance> {
   return app
 }
 
+function read(metrics: RequestMetrics): Metrics {
+  return { ...metrics.read(), process: readProcessMetrics() }
+}
+
 describe('RequestMetrics', () => {
   it('counts into cumulative buckets', () => {
-    const metrics = new RequestMetrics('app')
+    const metrics = new RequestMetrics()
     for (const seconds of [0.0005, 0.02, 20]) metrics.observe('GET', '/x', 200, seconds)
-    const lines = metrics.format().split('\n')
+    const lines = formatMetrics('app', read(metrics)).split('\n')
     const bucket = (le: string) =>
       lines
         .find(line => line.includes(`_bucket{server="app",method="GET",route="/x",le="${le}"}`))
@@ -29,9 +35,25 @@ describe('RequestMetrics', () => {
   })
 
   it('escapes the values of labels', () => {
-    const metrics = new RequestMetrics('app')
+    const metrics = new RequestMetrics()
     metrics.observe('GET', '/a"b\\c\nd', 200, 0)
-    assert.match(metrics.format(), /route="\/a\\"b\\\\c\\nd"/)
+    assert.match(formatMetrics('app', read(metrics)), /route="\/a\\"b\\\\c\\nd"/)
+  })
+})
+
+describe('mergeMetrics', () => {
+  it('adds counters and memory of all processes, and keeps the counters of one that has ended', () => {
+    const [one, two] = [new RequestMetrics(), new RequestMetrics()]
+    one.observe('GET', '/x', 200, 0.02)
+    two.observe('GET', '/x', 200, 0.0005)
+    two.observe('GET', '/x', 404, 3)
+    const [first, second] = [read(one), read(two)]
+    const merged = mergeMetrics([first, endMetrics(second)])
+    const text = formatMetrics('app', merged)
+    assert.match(text, /requests_total\{.*status="200"\} 2\n.*requests_total\{.*status="404"\} 1\n/)
+    assert.match(text, /_bucket\{.*le="0.001"\} 1\n(.*\n)*.*le="0.025"\} 2\n(.*\n)*.*_count\{.*\} 3\n/)
+    assert.equal(merged.process.cpuSeconds, first.process.cpuSeconds + second.process.cpuSeconds)
+    assert.equal(merged.process.residentBytes, first.process.residentBytes)
   })
 })
 
@@ -39,6 +61,8 @@ describe('GET /metrics', () => {
   it('reports the event loop delays since the last scrape', async () => {
     const delays = createHistogram()
     const app = fastify()
+    prepareReports(app)
+    addReports(app, { readiness: async () => [] })
     serveMetrics(app, 'auth', false, delays)
     const scrape = async () =>
       [...(await app.inject('/metrics')).body.matchAll(/^nodejs_eventloop_delay_\w+ (\S+)$/gm)].map(it =>

@@ -22,6 +22,7 @@ import { findHostName, hasTwoHosts, isCrossSite } from './origin.ts'
 import { toProblem } from './problems.ts'
 import type { ErrorStyle } from './reply.ts'
 import { decorateReply, type ReplyOptions, sendProblemReply, stripQuery } from './reply.ts'
+import { prepareReports } from './reports.ts'
 import { readRequestId } from './request-id.ts'
 import { createRequestLogger, logOutages } from './request-logger.ts'
 import { watchRoutes } from './routes.ts'
@@ -69,6 +70,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   decorateReply(app, createReplyOptions(options))
   prepareListeners(app)
   prepareDraining(app, options.drainMs)
+  prepareReports(app)
   addHooks(app, options)
   drainUnread(app)
   addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? listMethods(path))

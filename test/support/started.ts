@@ -88,6 +88,9 @@ async function printed(child: ChildProcess, text: () => string, pattern: RegExp)
   while (!pattern.test(text())) {
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`Cannot see ${pattern}: the process has ended`)
-    await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'close')])
+    const waiting = new AbortController()
+    const { signal } = waiting
+    await Promise.race([once(child.stdout ?? child, 'data', { signal }), once(child, 'close', { signal })])
+    waiting.abort()
   }
 }

@@ -1,3 +1,4 @@
+import type { Serialise } from '../../cache/index.ts'
 import type { OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
@@ -5,7 +6,6 @@ import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { UpstreamProfile } from './profile.ts'
 import type { IsUpstreamParameter } from './search/upstream-parameters.ts'
-import type { Serialise } from './serialise.ts'
 
 /** The parts of the gateway that its interactions need. */
 export interface GatewayContext {
@@ -15,7 +15,7 @@ export interface GatewayContext {
   readonly upstream: Upstream
   /** The versions in which resources were deleted, as this session has read them, by `Type/id`. */
   readonly deletions: Map<string, number>
-  /** Runs changes with a common key one after the other, in this process. */
+  /** Runs changes with a common key one after the other. */
   readonly serialise: Serialise
   /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit: number

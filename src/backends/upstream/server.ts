@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
+import { createSerialise, type Serialise } from '../../cache/index.ts'
 import { isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
 import {
   createAccessCache,
@@ -23,7 +24,6 @@ import { findMembers } from './membership/membership.ts'
 import { chooseProfile, type ProfileName } from './profile.ts'
 import { openPages } from './search/page-links.ts'
 import { createUpstreamParameters } from './search/upstream-parameters.ts'
-import { createSerialise } from './serialise.ts'
 
 export interface GatewayOptions extends FhirApiOptions {
   /** The FHIR base URL of the upstream, without a trailing slash. */
@@ -50,6 +50,8 @@ export interface GatewayOptions extends FhirApiOptions {
   /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
   readonly fetch?: Fetch
+  /** Serialises conditional writes with equal conditions; by default among the requests of this process. */
+  readonly serialise?: Serialise
 }
 
 const TIMEOUT_MS = 10_000
@@ -107,7 +109,7 @@ function createContext(
     versionAccess: options.versionAccess ?? 'current',
     findMembers,
     deletions: new Map(),
-    serialise: createSerialise(),
+    serialise: options.serialise ?? createSerialise(),
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {
       const found = await statement.get()

@@ -1,13 +1,14 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Configuration, Settings } from '../../config/index.ts'
 import { readConfiguration, SettingsError } from '../../config/index.ts'
-import { createLogger, type Logger, version } from '../../web/index.ts'
+import { createLogger, version } from '../../web/index.ts'
 import type { Command } from '../command.ts'
 import { formatColumns } from '../command.ts'
 import type { TestLogin } from '../start/auth.ts'
-import type { ServerName } from '../start/parts.ts'
-import { chooseServers, readTls } from '../start/parts.ts'
+import { readFiles } from '../start/files.ts'
+import { chooseServers, endAtUnexpected, type ServerName } from '../start/parts.ts'
 import { startServers } from '../start/start-servers.ts'
+import { startWorkers } from '../start/supervisor.ts'
 
 interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
@@ -43,8 +44,9 @@ export const start: Command = {
   usage: `
 Usage: npm start [-- auth|fhir|app …]
 
-Without names, starts the auth server, the FHIR server and the app server in one process, with an embedded database and
-sample patients. With names, starts only those servers, as on separate hosts. The servers call each other over HTTP.
+Without names, starts the auth server, the FHIR server and the app server, with an embedded database and sample patients.
+With names, starts only those servers, as on separate hosts. The servers call each other over HTTP. They run in one process, or
+in as many as SMART_WORKERS sets.
 On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0.
 
 To see the settings in effect: npm run -s sallyport -- settings`,
@@ -58,16 +60,20 @@ To see the settings in effect: npm run -s sallyport -- settings`,
     if (configuration.problems.length > 0)
       throw new SettingsError(configuration.problems.map(problem => `Cannot start: ${problem}`))
     const { settings } = configuration
-    const tls = readTls(settings)
-    const logger = createLogger({ level: settings.logLevel })
-    endAtUnexpected(logger)
+    const parts = {
+      names,
+      settings,
+      files: readFiles(settings, names.includes('fhir')),
+      logger: createLogger({ level: settings.logLevel }),
+    }
+    endAtUnexpected(parts.logger)
     const stopped = stopSignal(
       process,
       () => process.exit(1),
       () => performance.now(),
     )
     const tell = (line: string) => io.stdout.write(`${line}\n`)
-    const running = await startServers(names, { settings, logger, tls, tell })
+    const running = await (settings.workers === 1 ? startServers(parts, tell) : startWorkers(parts, tell))
     io.stdout.write(formatBanner(configuration, names, running.testLogin))
     await stopped
     io.stdout.write('Stopping: running requests finish first.\n')
@@ -77,14 +83,6 @@ To see the settings in effect: npm run -s sallyport -- settings`,
     io.stdout.write('Stopped.\n')
     return 0
   },
-}
-
-// After an uncaught error the state is unknown: the process logs it and exits.
-function endAtUnexpected(logger: Logger): void {
-  process.on('uncaughtException', error => {
-    logger.fatal({ err: error }, 'Stopped after an unexpected error')
-    process.exit(1)
-  })
 }
 
 /** What a start prints: the URLs, the test login and how to stop (START-1). */
@@ -109,7 +107,8 @@ export function formatBanner(
         ],
       ]
     : []
-  const rows = [...names.flatMap(name => addresses[name]), ...login]
+  const workers = settings.workers === 1 ? [] : [['Workers', String(settings.workers)]]
+  const rows = [...names.flatMap(name => addresses[name]), ...workers, ...login]
   return `Sallyport ${version} is running. Stop it with Ctrl-C.
 
 ${formatColumns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}

@@ -2,12 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import type { Keeping, Parts } from './parts.ts'
 import { createReportingFetch } from './relay-configuration.ts'
 
-export interface OpenedAuth {
-  readonly app: FastifyInstance
-  /** Computed while the servers bind: comparing a bcrypt hash takes time. */
-  readonly testLogin: Promise<TestLogin | undefined>
-}
-
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
   readonly username: string
@@ -15,17 +9,30 @@ export interface TestLogin {
   readonly seeded: boolean
 }
 
-export async function openAuth({ settings, logger, tls }: Parts, keeping: Keeping): Promise<OpenedAuth> {
-  const { createAuthServer, initialize } = await import('../../auth/index.ts')
+export interface PreparedAuth {
+  /** Computed while the servers bind: comparing a bcrypt hash takes time. */
+  readonly testLogin: Promise<TestLogin | undefined>
+}
+
+/** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
+export async function prepareAuth({ settings }: Parts, keeping: Keeping): Promise<PreparedAuth> {
+  const { initialize } = await import('../../auth/index.ts')
   const { seeded } = await initialize({ settings, ...keeping })
-  const app = await createAuthServer({
+  return { testLogin: findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
+}
+
+export async function openAuth(
+  { settings, logger, files: { tls } }: Parts,
+  keeping: Keeping,
+): Promise<FastifyInstance> {
+  const { createAuthServer } = await import('../../auth/index.ts')
+  return createAuthServer({
     settings,
     ...keeping,
     logger,
     fetch: createReportingFetch(fetch, logger),
     ...(tls && { tls }),
   })
-  return { app, testLogin: findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
 }
 
 async function findTestLogin(

@@ -2,24 +2,20 @@ import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
+import { createUserFilter } from '../../smart/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { findDataFile } from '../with-store.ts'
 import { openGateway } from './gateway.ts'
-import type { Closing, Keeping, Parts } from './parts.ts'
+import type { Closing, Keeping, Parts, Tell } from './parts.ts'
 import { createReportingFetch, type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
-import { findOfferedOperations, readTrustedIssuers, type readUserFilter } from './trusted-issuers.ts'
+import { findOfferedOperations } from './trusted-issuers.ts'
 
 export interface OpenedFhir {
   readonly app: FastifyInstance
   /** Call when the servers of this process listen: the key set can be fetched from now on. */
   listening(): void
-}
-
-export interface FhirGiven {
-  readonly keeping: Promise<Keeping>
-  readonly userFilter: ReturnType<typeof readUserFilter>
 }
 
 /**
@@ -28,25 +24,24 @@ export interface FhirGiven {
  */
 export async function openFhir(
   parts: Parts,
-  { keeping, userFilter }: FhirGiven,
+  { keeping, prepared }: { readonly keeping: Promise<Keeping>; readonly prepared: Promise<void> | undefined },
   closing: Closing,
 ): Promise<OpenedFhir> {
-  const { settings, logger } = parts
+  const { settings, files, logger } = parts
   const { upstreamUrl } = settings.fhir
-  const loaded = upstreamUrl === undefined ? loadData(parts, closing) : undefined
   const [{ createInterceptor }, { buildSmartConfiguration }, { store, audit }] = await Promise.all([
     import('../../interceptor/index.ts'),
     import('../../auth/index.ts'),
     keeping,
-    loaded,
+    prepared,
   ])
   const interceptor = createInterceptor({
     authUrl: settings.issuerUrl,
-    trustedIssuers: readTrustedIssuers(settings),
+    trustedIssuers: files.trustedIssuers,
     fhirBaseUrl: settings.fhirBaseUrl,
     contexts: settings.fhir.scopeContexts,
     searchPermission: settings.fhir.searchPermission,
-    userFilter,
+    userFilter: files.policy && createUserFilter(files.policy),
     protectedTypes: settings.fhir.protectedTypes,
     operations: findOfferedOperations(settings),
     fetch: createReportingFetch(fetch, logger),
@@ -73,7 +68,7 @@ export async function openFhir(
   const app =
     upstreamUrl === undefined
       ? await openEmbedded(settings, given)
-      : await openGateway(settings, upstreamUrl, given)
+      : await openGateway(parts, upstreamUrl, given)
   return {
     app,
     listening() {
@@ -94,7 +89,9 @@ function relayedOf({ settings, logger }: Parts): RelayedConfiguration | undefine
   })
 }
 
-function loadData({ settings, tell }: Parts, closing: Closing): Promise<void> {
+/** Creates and updates the data of the embedded server. Call it in one process, before `openFhir`. */
+export async function prepareFhir({ settings }: Parts, tell: Tell, closing: Closing): Promise<void> {
+  if (settings.fhir.upstreamUrl !== undefined) return
   const dataFile = findDataFile(settings)
   const order = {
     dataFile,
@@ -102,7 +99,7 @@ function loadData({ settings, tell }: Parts, closing: Closing): Promise<void> {
     count: settings.fhir.samplePatients,
     now: Date.now(),
   }
-  return naming(dataFile, () => loadSamplePatients(order, closing, tell))
+  await naming(dataFile, () => loadSamplePatients(order, closing, tell))
 }
 
 async function openEmbedded(
@@ -114,7 +111,7 @@ async function openEmbedded(
   return naming(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
 }
 
-function webOptions({ settings, tls }: Parts) {
+function webOptions({ settings, files: { tls } }: Parts) {
   return {
     openMetrics: settings.openMetrics,
     acceptsHost: createHostCheck(settings),

@@ -4,6 +4,7 @@ import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { createSealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
+import type { Parts } from './parts.ts'
 import { findOfferedOperations } from './trusted-issuers.ts'
 
 type Given = Pick<
@@ -12,7 +13,7 @@ type Given = Pick<
 >
 
 export async function openGateway(
-  settings: Settings,
+  { settings, files, serialise }: Parts,
   upstreamUrl: string,
   given: Given,
 ): Promise<FastifyInstance> {
@@ -24,7 +25,7 @@ export async function openGateway(
     upstreamUrl,
     upstreamAliases: upstream.aliases,
     auth: readUpstreamAuth(upstream),
-    upstreamTls: readUpstreamTls(upstream),
+    upstreamTls: files.upstreamTls,
     narrowing: upstream.narrowing,
     profile: upstream.profile,
     searchCache: upstream.searchCache,
@@ -34,6 +35,7 @@ export async function openGateway(
     responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
     connections: upstream.connections,
     sealer: createSealer(ensureSecret(settings)),
+    ...(serialise && { serialise }),
   })
 }
 

@@ -1,23 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
-import {
-  type Auditor,
-  createAuditor,
-  noAudit,
-  startReportingUnknown,
-  startSweepingAudit,
-} from '../../audit/index.ts'
+import { type Auditor, createAuditor, noAudit } from '../../audit/index.ts'
+import type { Serialise } from '../../cache/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
-import {
-  isDatabaseUnavailable,
-  openSealer,
-  type Sealer,
-  type Store,
-  startSweeping,
-} from '../../store/index.ts'
+import { isDatabaseUnavailable, openSealer, type Sealer, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
-import { CommandFailure, failMisuse } from '../command.ts'
+import { failMisuse } from '../command.ts'
 import { openConfiguredStore } from '../with-store.ts'
+import type { StartFiles } from './files.ts'
 
 const serverNames = ['auth', 'fhir', 'app'] as const
 export type ServerName = (typeof serverNames)[number]
@@ -51,11 +39,16 @@ export class Closing {
 }
 
 export interface Parts {
+  readonly names: readonly ServerName[]
   readonly settings: Settings
+  readonly files: StartFiles
   readonly logger: Logger
-  readonly tls: Tls | undefined
-  readonly tell: (line: string) => void
+  /** Serialises conditional writes of all workers. */
+  readonly serialise?: Serialise
 }
+
+/** Prints a line for the user. */
+export type Tell = (line: string) => void
 
 export interface Keeping {
   readonly store: Store
@@ -63,24 +56,10 @@ export interface Keeping {
   readonly audit: Auditor
 }
 
-/** Opens the database, and removes expired rows while the servers run (STORE-3). */
 export async function openKeeping({ settings, logger }: Parts, closing: Closing): Promise<Keeping> {
   const secret = ensureSecret(settings)
   const store = await openConfiguredStore(settings)
   closing.add(() => store.close())
-  const sweeping = startSweeping(store, {
-    onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),
-  })
-  closing.add(() => sweeping.stop())
-  const auditSweeping = startSweepingAudit(store, {
-    days: settings.audit.days,
-    onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
-  })
-  closing.add(() => auditSweeping.stop())
-  const reporting = startReportingUnknown(store, {
-    onError: error => logger.warn({ err: error }, 'Cannot report changes whose outcome is unknown'),
-  })
-  closing.add(() => reporting.stop())
   return {
     store,
     sealer: await openSealer(store, secret),
@@ -107,29 +86,10 @@ function openAudit(
   return auditor
 }
 
-interface Tls {
-  readonly cert: Buffer
-  readonly key: Buffer
-}
-
-/** Reads and tests certificate and key once, so that a wrong file stops the start and not the first request. */
-export function readTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Tls | undefined {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined
-  const tls = { cert: readPem('SMART_TLS_CERT', tlsCert), key: readPem('SMART_TLS_KEY', tlsKey) }
-  try {
-    createSecureContext(tls)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new CommandFailure(`Cannot use SMART_TLS_CERT with SMART_TLS_KEY: ${reason}`)
-  }
-  return tls
-}
-
-function readPem(variable: string, path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new CommandFailure(`Cannot read ${variable} ${path}: ${code}`)
-  }
+/** After an uncaught error the state is unknown: the process logs it and exits. */
+export function endAtUnexpected(logger: Logger): void {
+  process.on('uncaughtException', error => {
+    logger.fatal({ err: error }, 'Stopped after an unexpected error')
+    process.exit(1)
+  })
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import type { Closing, Parts } from './parts.ts'
+import type { Closing, Tell } from './parts.ts'
 
 export interface SampleOrder {
   readonly dataFile: string
@@ -14,11 +14,7 @@ export interface SampleOrder {
  * Loads the sample patients on the first start of the embedded server (FHIR-12), in a separate thread while this one loads
  * the rest of the program, and in one transaction: an interrupted start leaves no partial data.
  */
-export async function loadSamplePatients(
-  order: SampleOrder,
-  closing: Closing,
-  tell: Parts['tell'],
-): Promise<void> {
+export async function loadSamplePatients(order: SampleOrder, closing: Closing, tell: Tell): Promise<void> {
   if (order.count === 0) return
   if (existsSync(order.dataFile) && !(await isEmpty(order))) return
   tell(`Making ${order.count} sample patient${order.count === 1 ? '' : 's'}…`)

@@ -4,9 +4,9 @@ import { listen, startDraining } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
-import { Closing, type Keeping, openKeeping, type Parts, type ServerName } from './parts.ts'
+import { Closing, type Keeping, type Parts, type ServerName, type Tell } from './parts.ts'
+import { type Preparation, prepare } from './prepare.ts'
 import { createReportingFetch } from './relay-configuration.ts'
-import { readUserFilter } from './trusted-issuers.ts'
 
 const PORTS = {
   auth: ['authPort', 'SMART_AUTH_PORT'],
@@ -35,52 +35,66 @@ const REASONS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this host does not have the address',
 }
 
-interface Running {
+/** Running servers, in this process or in workers. */
+export interface Running {
   readonly testLogin: TestLogin | undefined
   /** `/readyz` reports that the servers are about to stop; they keep serving. */
   drain(): void
   close(): Promise<void>
 }
 
-/** If one server cannot start, the others are closed again. */
-export async function startServers(names: readonly ServerName[], parts: Parts): Promise<Running> {
+/** Does the work of a start and runs the servers, in this process. */
+export async function startServers(parts: Parts, tell: Tell): Promise<Running> {
   const closing = new Closing()
+  const preparation = prepare(parts, tell, closing)
+  const serving = await serve(parts, preparation, closing)
+  return { ...serving, testLogin: await (await preparation.auth)?.testLogin }
+}
+
+export interface Serving extends Omit<Running, 'testLogin'> {
+  readonly apps: ReadonlyMap<ServerName, FastifyInstance>
+}
+
+/** Runs the servers. If one of them cannot start, the others are closed again. */
+export async function serve(parts: Parts, preparation: Preparation, closing: Closing): Promise<Serving> {
   try {
-    const { apps, testLogin, ready } = await openServers(names, parts, closing)
+    const { apps, listening } = await openServers(parts, preparation, closing)
     closing.add(() => Promise.all([...apps.values()].map(app => app.close())))
-    const [found] = await Promise.all([
-      testLogin,
+    await Promise.all([
+      preparation.auth?.then(({ testLogin }) => testLogin),
       ...[...apps].map(([name, app]) => bindServer(name, app, parts.settings)),
     ])
-    ready()
+    listening()
     const drain = () => {
       for (const app of apps.values()) startDraining(app)
     }
-    return { testLogin: found, drain, close: () => closing.close() }
+    return { apps, drain, close: () => closing.close() }
   } catch (error) {
     await closing.close().catch(() => {})
     throw error
   }
 }
 
-async function openServers(names: readonly ServerName[], parts: Parts, closing: Closing) {
-  // Files named by settings are read before anything is created.
-  const userFilter = names.includes('fhir') ? readUserFilter(parts.settings) : undefined
-  const keeping = openKeeping(parts, closing)
-  // In parallel: the first start creates an RSA key in one thread and the sample patients in another.
+async function openServers(parts: Parts, { keeping, ...prepared }: Preparation, closing: Closing) {
+  const { names } = parts
   const [auth, fhir, app] = await Promise.all([
-    names.includes('auth') ? keeping.then(kept => openAuth(parts, kept)) : undefined,
-    names.includes('fhir') ? openFhir(parts, { keeping, userFilter }, closing) : undefined,
+    names.includes('auth')
+      ? Promise.all([keeping, prepared.auth]).then(([kept]) => openAuth(parts, kept))
+      : undefined,
+    names.includes('fhir') ? openFhir(parts, { keeping, prepared: prepared.fhir }, closing) : undefined,
     names.includes('app') ? keeping.then(kept => openApp(parts, kept)) : undefined,
   ])
   const apps = new Map<ServerName, FastifyInstance>()
-  if (auth) apps.set('auth', auth.app)
+  if (auth) apps.set('auth', auth)
   if (fhir) apps.set('fhir', fhir.app)
   if (app) apps.set('app', app)
-  return { apps, testLogin: auth?.testLogin, ready: () => fhir?.listening() }
+  return { apps, listening: () => fhir?.listening() }
 }
 
-async function openApp({ settings, logger, tls }: Parts, keeping: Keeping): Promise<FastifyInstance> {
+async function openApp(
+  { settings, logger, files: { tls } }: Parts,
+  keeping: Keeping,
+): Promise<FastifyInstance> {
   const { createAppServer } = await import('../../session/index.ts')
   return createAppServer({
     ...settings,

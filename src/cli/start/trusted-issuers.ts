@@ -111,15 +111,17 @@ function isMissing(error: unknown): error is Error & { readonly code: string } {
  * Reads the file of `smart.fhir.policy-file` once, at the start (docs/policy.md). Without one, every clinician may
  * see every patient.
  */
-export function readUserFilter({ fhir }: Settings): EnforcementPolicy['userFilter'] {
+export function readPolicy({ fhir }: Settings): AccessPolicy | undefined {
   if (fhir.policyFile === undefined) return undefined
-  return createUserFilter(rightsIn(fhir.policyFile))
+  const policy = parsePolicy(parseFile(fhir.policyFile))
+  if ('problem' in policy)
+    throw new CommandFailure(`Cannot use policy file ${fhir.policyFile}: ${policy.problem}`)
+  return policy
 }
 
-function rightsIn(path: string): AccessPolicy {
-  const rights = parsePolicy(parseFile(path))
-  if ('problem' in rights) throw new CommandFailure(`Cannot use policy file ${path}: ${rights.problem}`)
-  return rights
+export function readUserFilter(settings: Settings): EnforcementPolicy['userFilter'] {
+  const policy = readPolicy(settings)
+  return policy && createUserFilter(policy)
 }
 
 // JSON is YAML. The failsafe schema keeps an id of digits as a string.

@@ -1,0 +1,48 @@
+import { startReportingUnknown, startSweepingAudit } from '../../audit/index.ts'
+import { type Store, startSweeping } from '../../store/index.ts'
+import { type PreparedAuth, prepareAuth } from './auth.ts'
+import { prepareFhir } from './fhir.ts'
+import { type Closing, type Keeping, openKeeping, type Parts, type Tell } from './parts.ts'
+
+/** Undefined: not needed, or another process has done it. */
+export interface Preparation {
+  readonly keeping: Promise<Keeping>
+  readonly auth: Promise<PreparedAuth> | undefined
+  readonly fhir: Promise<void> | undefined
+}
+
+/**
+ * Does the work of a start that only one process does (START-8). In parallel: the first start creates an RSA key in one
+ * thread and the sample patients in another.
+ */
+export function prepare(parts: Parts, tell: Tell, closing: Closing): Preparation {
+  const { names } = parts
+  const keeping = openWithUpkeep(parts, closing)
+  return {
+    keeping,
+    auth: names.includes('auth') ? keeping.then(kept => prepareAuth(parts, kept)) : undefined,
+    fhir: names.includes('fhir') ? prepareFhir(parts, tell, closing) : undefined,
+  }
+}
+
+/** Opens the database, and removes expired rows while the servers run (STORE-3). */
+async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Keeping> {
+  const keeping = await openKeeping(parts, closing)
+  for (const { stop } of startUpkeep(parts, keeping.store)) closing.add(stop)
+  return keeping
+}
+
+function startUpkeep({ settings, logger }: Parts, store: Store): readonly { stop(): Promise<void> }[] {
+  return [
+    startSweeping(store, {
+      onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),
+    }),
+    startSweepingAudit(store, {
+      days: settings.audit.days,
+      onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
+    }),
+    startReportingUnknown(store, {
+      onError: error => logger.warn({ err: error }, 'Cannot report changes whose outcome is unknown'),
+    }),
+  ]
+}

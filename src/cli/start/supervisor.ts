@@ -1,0 +1,60 @@
+import cluster from 'node:cluster'
+import { join } from 'node:path'
+import { createSerialise } from '../../cache/index.ts'
+import type { Settings } from '../../config/index.ts'
+import { readProcessMetrics } from '../../web/index.ts'
+import type { Report, ReportRequest } from './channel.ts'
+import { Closing, type Parts, type Tell } from './parts.ts'
+import { prepare } from './prepare.ts'
+import type { Running } from './start-servers.ts'
+import { forkWorker } from './worker-process.ts'
+import { openSlot, type WorkerSlot } from './worker-slot.ts'
+
+/** Does the work of a start in this process, and runs the servers in several others, behind the same ports (START-8). */
+export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
+  const closing = new Closing()
+  try {
+    const { keeping, auth, fhir } = prepare(parts, tell, closing)
+    const [prepared] = await Promise.all([auth, fhir, keeping])
+    const slots = openSlots(parts)
+    closing.add(() => Promise.all(slots.map(slot => slot.stop())))
+    const [testLogin] = await Promise.all([prepared?.testLogin, ...slots.map(slot => slot.start())])
+    const drain = () => {
+      for (const slot of slots) slot.drain()
+    }
+    return { testLogin, drain, close: () => closing.close() }
+  } catch (error) {
+    await closing.close().catch(() => {})
+    throw error
+  }
+}
+
+function openSlots({ names, settings, files, logger }: Parts): readonly WorkerSlot[] {
+  // Round robin is the default: a shared socket gives most connections to the busiest process.
+  cluster.schedulingPolicy = cluster.SCHED_RR
+  cluster.setupPrimary({ exec: join(import.meta.dirname, '../main.ts'), args: [], serialization: 'advanced' })
+  const serialise = createSerialise()
+  const gather = (request: ReportRequest) => gatherReports(slots, request)
+  const input = { names, settings: shareLimits(settings), files }
+  const slots: readonly WorkerSlot[] = Array.from({ length: settings.workers }, (_, at) => {
+    const number = at + 1
+    return openSlot(number, () => forkWorker({ input: { ...input, number }, gather, serialise }), logger)
+  })
+  return slots
+}
+
+/** A limit that protects another server holds for all workers together. */
+function shareLimits(settings: Settings): Settings {
+  const { upstream } = settings.fhir
+  const connections = Math.ceil(upstream.connections / settings.workers)
+  return { ...settings, fhir: { ...settings.fhir, upstream: { ...upstream, connections } } }
+}
+
+async function gatherReports(
+  slots: readonly WorkerSlot[],
+  request: ReportRequest,
+): Promise<readonly Report[]> {
+  const reports = await Promise.all(slots.map(slot => slot.report(request)))
+  const own = { requests: [], durations: [], process: readProcessMetrics() }
+  return [...reports.filter(it => it !== undefined), ...(request.subject === 'metrics' ? [own] : [])]
+}

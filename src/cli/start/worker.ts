@@ -1,0 +1,61 @@
+import type { Serialise } from '../../cache/index.ts'
+import { createLogger, type Gatherer, getReporter, joinWorkers } from '../../web/index.ts'
+import {
+  type Channel,
+  openChannel,
+  type Port,
+  type SupervisorMethods,
+  type WorkerInput,
+  type WorkerMethods,
+} from './channel.ts'
+import { Closing, endAtUnexpected, openKeeping, type Parts, type ServerName } from './parts.ts'
+import { type Serving, serve } from './start-servers.ts'
+
+/** Runs the servers in this process as the supervisor requests. */
+export function runWorker(port: Port): void {
+  // A terminal and a service manager send their signals to all processes; the supervisor decides when this one stops.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {})
+  const { promise: serving, resolve } = Promise.withResolvers<Serving>()
+  const channel: Channel<SupervisorMethods> = openChannel<WorkerMethods, SupervisorMethods>(port, {
+    start: async input => resolve(await startServing(input, channel)),
+    drain: async () => (await serving).drain(),
+    stop: async () => (await serving).close(),
+    async report({ server, subject }) {
+      const app = (await serving).apps.get(server)
+      if (!app) throw new Error(`Cannot report: ${server} does not run in this process`)
+      return getReporter(app)[subject]()
+    },
+  })
+}
+
+async function startServing(
+  { number, ...input }: WorkerInput,
+  channel: Channel<SupervisorMethods>,
+): Promise<Serving> {
+  const logger = createLogger({ level: input.settings.logLevel }).child({ worker: number })
+  endAtUnexpected(logger)
+  const parts: Parts = { ...input, logger, serialise: createSharedSerialise(channel) }
+  const closing = new Closing()
+  const keeping = openKeeping(parts, closing)
+  const serving = await serve(parts, { keeping, auth: undefined, fhir: undefined }, closing)
+  for (const [name, app] of serving.apps) joinWorkers(app, createGatherer(channel, name))
+  return serving
+}
+
+/** Conditional writes with equal conditions must not run at the same time in two workers. */
+function createSharedSerialise({ call }: Channel<SupervisorMethods>): Serialise {
+  return async (keys, work) => {
+    const hold = await call('take', keys)
+    try {
+      return await work()
+    } finally {
+      void call('release', hold)
+    }
+  }
+}
+
+function createGatherer({ call }: Channel<SupervisorMethods>, server: ServerName): Gatherer {
+  // The supervisor returns reports of the requested subject.
+  const gather = (subject: keyof Gatherer) => call('gather', { server, subject }) as Promise<never>
+  return { metrics: () => gather('metrics'), readiness: () => gather('readiness') }
+}
