@@ -1,7 +1,8 @@
 import type { Finding, Recommendation, Send, UpstreamReport } from '../../backends/upstream/index.ts'
 import { listEffectiveSettings, readConfiguration, type Settings } from '../../config/index.ts'
 import { type Command, CommandFailure, formatColumns, getOptional, type Io, isSet } from '../command.ts'
-import { readUpstreamAuth, readUpstreamTls } from '../start/gateway.ts'
+import { readUpstreamTls } from '../start/files.ts'
+import { readUpstreamAuth } from '../start/gateway.ts'
 
 export const checkUpstreamCommand: Command = {
   usage: `

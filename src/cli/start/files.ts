@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import type { GatewayOptions } from '../../backends/upstream/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { TrustedIssuer } from '../../interceptor/index.ts'
 import type { AccessPolicy } from '../../smart/index.ts'
 import { CommandFailure } from '../command.ts'
-import { readUpstreamTls } from './gateway.ts'
 import { readPolicy, readTrustedIssuers } from './trusted-issuers.ts'
 
 /**
@@ -15,7 +15,7 @@ export interface StartFiles {
   readonly tls: Tls | undefined
   readonly policy: AccessPolicy | undefined
   readonly trustedIssuers: readonly TrustedIssuer[]
-  readonly upstreamTls: ReturnType<typeof readUpstreamTls>
+  readonly upstreamTls: UpstreamTls
 }
 
 export function readFiles(settings: Settings, isFhir: boolean): StartFiles {
@@ -31,8 +31,8 @@ export function readFiles(settings: Settings, isFhir: boolean): StartFiles {
 }
 
 interface Tls {
-  readonly cert: Buffer
-  readonly key: Buffer
+  readonly cert: string
+  readonly key: string
 }
 
 /** Reads and tests certificate and key once, so that a wrong file stops the start and not the first request. */
@@ -48,11 +48,21 @@ function readTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Tls
   return tls
 }
 
-function readPem(variable: string, path: string): Buffer {
+function readPem(variable: string, path: string): string {
   try {
-    return readFileSync(path)
+    return readFileSync(path, 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new CommandFailure(`Cannot read ${variable} ${path}: ${code}`)
+  }
+}
+
+type UpstreamTls = NonNullable<GatewayOptions['upstreamTls']>
+
+export function readUpstreamTls({ tlsCert, tlsKey, tlsCa }: Settings['fhir']['upstream']): UpstreamTls {
+  return {
+    ...(tlsCert !== undefined && { cert: readPem('SMART_FHIR_UPSTREAM_TLS_CERT', tlsCert) }),
+    ...(tlsKey !== undefined && { key: readPem('SMART_FHIR_UPSTREAM_TLS_KEY', tlsKey) }),
+    ...(tlsCa !== undefined && { ca: readPem('SMART_FHIR_UPSTREAM_TLS_CA', tlsCa) }),
   }
 }

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { createSealer } from '../../store/index.ts'
-import { CommandFailure } from '../command.ts'
 import type { Parts } from './parts.ts'
 import { findOfferedOperations } from './trusted-issuers.ts'
 
@@ -60,26 +58,5 @@ export function readUpstreamAuth({
       const { tokenUrl = '', clientId = '', clientSecret = '', scope } = client
       return { kind: 'client-credentials', tokenUrl, clientId, clientSecret, scope }
     }
-  }
-}
-
-export function readUpstreamTls({
-  tlsCert,
-  tlsKey,
-  tlsCa,
-}: Upstream): NonNullable<GatewayOptions['upstreamTls']> {
-  return {
-    ...(tlsCert !== undefined && { cert: pem('SMART_FHIR_UPSTREAM_TLS_CERT', tlsCert) }),
-    ...(tlsKey !== undefined && { key: pem('SMART_FHIR_UPSTREAM_TLS_KEY', tlsKey) }),
-    ...(tlsCa !== undefined && { ca: pem('SMART_FHIR_UPSTREAM_TLS_CA', tlsCa) }),
-  }
-}
-
-function pem(variable: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be read'
-    throw new CommandFailure(`Cannot read ${variable} ${path}: ${reason}`)
   }
 }
