@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** Test files that run one after another in one process, which loads the modules that they share once. */
@@ -11,8 +11,11 @@ export interface TestGroup {
 const ROOT = resolve(import.meta.dirname, '..')
 const RUNNER = pathToFileURL(resolve(ROOT, 'test/support/run-group.ts')).href
 
-/** Small enough that two cores finish at the same time. */
-const LARGEST_GROUP = 12
+/** So many that modules are loaded seldom, so few that two cores finish at the same time. */
+const LARGEST_GROUP = 24
+
+/** Flows in a browser take longest. */
+const LARGEST_BROWSER_GROUP = 3
 
 /** The text of a test, and of the helpers beside it (`testing/`) that it imports. */
 export function readTexts(file: string): readonly string[] {
@@ -23,42 +26,33 @@ export function readTexts(file: string): readonly string[] {
   return [text, ...helpers.map(path => readFileSync(resolve(dirname(file), path), 'utf8'))]
 }
 
-/** Measures time or memory, which other tests in the process would distort. */
+/** Measures time or memory, which tests of another kind in the process would distort. */
 const MEASURES =
   /support\/(growth|cost-probe|measured-servers)\.ts|\b(process\.(cpuUsage|memoryUsage)|performance\.now)\b/
 
-/**
- * Flows in a browser take longest and come first. Then the files that measure, each in a process of its own. Then the tests of
- * each module.
- */
+/** The order in which the kinds of tests start: the longest first. */
+const KINDS = ['browser', 'servers that are measured', 'other', 'measurements'] as const
+
 export function groupTests(files: readonly string[]): readonly TestGroup[] {
-  const kinds = Map.groupBy(files, file => {
-    const text = readTexts(file).join('\n')
-    if (MEASURES.test(text)) return 'alone'
-    return /support\/browser\.ts/.test(text) ? 'browser' : 'module'
-  })
-  const alone = kinds.get('alone') ?? []
-  const modules = Map.groupBy(kinds.get('module') ?? [], findModule)
-  return [
-    ...splitGroup({ name: 'browser', files: kinds.get('browser') ?? [] }),
-    ...alone.map(file => ({ name: relative(ROOT, file), files: [file] })),
-    ...[...modules]
-      .map(([name, files]) => ({ name, files }))
-      .sort((a, b) => b.files.length - a.files.length)
-      .flatMap(splitGroup),
-  ]
+  // The tests of whole flows in `test` take longer than the unit tests in `src`.
+  const kinds = Map.groupBy(files.toReversed(), findKind)
+  return KINDS.flatMap(kind =>
+    splitGroup(
+      { name: kind, files: kinds.get(kind) ?? [] },
+      kind === 'browser' ? LARGEST_BROWSER_GROUP : LARGEST_GROUP,
+    ),
+  )
 }
 
-/** `src/auth`, `test`, or the folder of a file that is not in the repository. */
-function findModule(file: string): string {
-  const path = relative(ROOT, file)
-  const [top = '', module = ''] = path.split('/')
-  if (top === '..') return dirname(file)
-  return top === 'src' ? join(top, module) : top
+function findKind(file: string): (typeof KINDS)[number] {
+  const text = readTexts(file).join('\n')
+  if (/support\/measured-servers\.ts/.test(text)) return 'servers that are measured'
+  if (MEASURES.test(text)) return 'measurements'
+  return /support\/browser\.ts/.test(text) ? 'browser' : 'other'
 }
 
-function splitGroup({ name, files }: TestGroup): readonly TestGroup[] {
-  const parts = Math.ceil(files.length / LARGEST_GROUP)
+function splitGroup({ name, files }: TestGroup, largest: number): readonly TestGroup[] {
+  const parts = Math.ceil(files.length / largest)
   const size = Math.ceil(files.length / parts)
   return Array.from({ length: parts }, (_, at) => ({
     name: parts === 1 ? name : `${name} ${at + 1}/${parts}`,
