@@ -4,6 +4,7 @@ import type { Sealer, Store } from '../store/index.ts'
 import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { CheckPassword } from './login/check-password.ts'
+import type { Providers } from './login/providers/providers.ts'
 import type { GetPortalToken } from './portal/portal-token.ts'
 
 /** The settings that the auth server uses. */
@@ -32,6 +33,7 @@ export type AuthSettings = Pick<
   | 'registrationToken'
   | 'keyMaxAgeDays'
 > & {
+  readonly login: Pick<Settings['login'], 'passwords' | 'providers'>
   readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>
   readonly fhir: Pick<
     Settings['fhir'],
@@ -50,6 +52,7 @@ export interface AuthContext {
   readonly keySets: KeySets
   readonly checkPassword: CheckPassword
   readonly getPortalToken: GetPortalToken
+  readonly providers: Providers
   /** Milliseconds since 1970. */
   readonly clock: () => number
   /** For requests to the FHIR server. */

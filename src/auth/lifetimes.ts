@@ -17,3 +17,6 @@ export const LIFETIME = {
   refreshRetry: REFRESH_RETRY_MS,
   portalToken: 60 * SECOND,
 } as const
+
+/** How far the clocks of this server and of an identity provider may differ. */
+export const CLOCK_TOLERANCE_SECONDS = 60

@@ -32,12 +32,15 @@ export const LIMITS = {
     nonce: 1_024,
     scope: LONGEST_SCOPE_LIST,
     login_hint: 256,
+    acr_values: 1_024,
     id_token_hint: 8_192,
     launch: 256,
   },
   /** Pending authorization requests of browsers without a login: from one network, and in all. */
   pendingPerNetwork: 2_000,
   pending: 10_000,
+  /** Sign-ins with a provider that one browser may have in progress, each with a cookie. */
+  signInsPerBrowser: 10,
   /** Characters of a client's URL, and items of a list in its metadata. */
   urlCharacters: 2_000,
   urls: 20,

@@ -1,6 +1,13 @@
 /** The paths of the auth server, relative to the issuer. */
 export const paths = {
   login: '/login',
+  /** Followed by the id of a provider. */
+  loginProviders: '/login/providers',
+  /** The redirect URI at identity providers. */
+  loginCallback: '/login/callback',
+  backchannelLogout: '/login/backchannel-logout',
+  /** The redirect URI after a logout at an identity provider. */
+  loggedOut: '/login/logged-out',
   logout: '/logout',
   portal: '/portal',
   portalLaunch: '/portal/launch',

@@ -25,6 +25,8 @@ import { addLaunchRoutes } from './launch/routes.ts'
 import { addLaunchContextRoutes } from './launch-contexts/routes.ts'
 import { createPasswordCheck } from './login/check-password.ts'
 import { findCurrentLogin } from './login/login.ts'
+import { createProviders } from './login/providers/providers.ts'
+import { addProviderRoutes } from './login/providers/routes.ts'
 import { addLoginRoutes } from './login/routes.ts'
 import { addLogoutRoutes } from './logout/routes.ts'
 import { addManageRoutes } from './manage/routes.ts'
@@ -97,6 +99,11 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     ...{ settings, store, sealer, keys, keySets, clock, fetch },
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
     getPortalToken: createPortalTokens({ settings, keys, clock }),
+    providers: createProviders(settings.login.providers, {
+      clock,
+      onFailure: (provider, error) =>
+        options.logger?.warn({ provider, err: error }, 'Cannot reach the sign-in provider'),
+    }),
     audit: options.audit ?? noAudit,
   }
   const app = await createServer(makeServerOptions(options, context))
@@ -107,6 +114,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
 
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)
+  addProviderRoutes(app, context)
   addLogoutRoutes(app, context)
   addPortalRoutes(app, context)
   addLaunchRoutes(app, context)

@@ -23,6 +23,8 @@ function textFor(row: SettingRow<unknown>): string {
     '$meta',
     'mrn',
     'Questionnaire',
+    '[]',
+    'groups=a',
   ]
   return texts.find(text => row.type.parse(text) !== undefined && text !== '') ?? ''
 }
@@ -59,6 +61,20 @@ describe('readSettings', () => {
       loginFailureLimit: 10,
       loginFailureWindowSeconds: 300,
       loginFailureLimitPerAddress: 1000,
+      login: {
+        passwords: true,
+        providers: [],
+        single: {
+          issuer: undefined,
+          clientId: undefined,
+          clientSecret: undefined,
+          name: undefined,
+          fhirUser: undefined,
+          allow: undefined,
+          admin: undefined,
+          provision: false,
+        },
+      },
       loginIdleSeconds: 0,
       openMetrics: false,
       logLevel: 'warn',

@@ -3,6 +3,13 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { parseDatabaseUrl } from '../store/index.ts'
+import {
+  DEFAULT_SCOPES,
+  type LoginProvider,
+  OIDC_CLAIMS,
+  type OidcProvider,
+  SINGLE_PROVIDER_ID,
+} from './login-providers.ts'
 import { readSecret } from './secret-file.ts'
 import type { Settings, UpstreamSettings } from './settings.ts'
 import type { SettingValues } from './table.ts'
@@ -44,6 +51,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     loginFailureWindowSeconds: values.loginFailureWindowSeconds,
     loginFailureLimitPerAddress: values.loginFailureLimitPerAddress,
     loginIdleSeconds: values.loginIdleSeconds ?? (onLoopback ? 0 : 1800),
+    login: deriveLogin(values, absolute),
     openMetrics: values.openMetrics,
     logLevel: values.logLevel,
     privateJwksHosts: values.privateJwksHosts ?? [],
@@ -111,6 +119,55 @@ function upstreamOf(
     tlsCert: absolute(values.fhirUpstreamTlsCert),
     tlsKey: absolute(values.fhirUpstreamTlsKey),
     tlsCa: absolute(values.fhirUpstreamTlsCa),
+  }
+}
+
+function deriveLogin(
+  values: SettingValues,
+  absolute: (path: string | undefined) => string | undefined,
+): Settings['login'] {
+  const single = {
+    issuer: values.loginIssuer,
+    clientId: values.loginClientId,
+    clientSecret: values.loginClientSecret,
+    name: values.loginName,
+    fhirUser: values.loginFhirUser,
+    allow: values.loginAllow,
+    admin: values.loginAdmin,
+    provision: values.loginProvision,
+  }
+  const listed = (values.loginProviders ?? []).map(provider => resolvePaths(provider, absolute))
+  return { passwords: values.loginPasswords, providers: [...makeSingleProvider(single), ...listed], single }
+}
+
+function makeSingleProvider(single: Settings['login']['single']): readonly OidcProvider[] {
+  const { issuer, clientId, name = 'Single sign-on', ...rest } = single
+  if (issuer === undefined || clientId === undefined) return []
+  return [
+    {
+      ...OIDC_CLAIMS,
+      ...rest,
+      ...{ kind: 'oidc', id: SINGLE_PROVIDER_ID, name, issuer, clientId, scopes: DEFAULT_SCOPES },
+      fhirUser: rest.fhirUser ?? { kind: 'claim', claim: 'fhirUser' },
+      ...{ clientSecretFile: undefined, clientKeyFile: undefined, acrValues: [], maxAge: undefined },
+    },
+  ]
+}
+
+function resolvePaths(
+  provider: LoginProvider,
+  absolute: (path: string | undefined) => string | undefined,
+): LoginProvider {
+  if (provider.kind === 'ldap')
+    return {
+      ...provider,
+      bindPasswordFile: absolute(provider.bindPasswordFile),
+      tlsCa: absolute(provider.tlsCa),
+    }
+  return {
+    ...provider,
+    clientSecretFile: absolute(provider.clientSecretFile),
+    clientKeyFile: absolute(provider.clientKeyFile),
   }
 }
 

@@ -24,6 +24,7 @@ export function listEffectiveSettings({ settings, sources }: Configuration): rea
 }
 
 function shown(value: unknown): string {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return JSON.stringify(value)
   return Array.isArray(value) ? value.join(',') : withoutPassword(String(value))
 }
 

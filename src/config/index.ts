@@ -5,7 +5,16 @@
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
 export { createHostCheck, isLoopbackHost } from './derive.ts'
 export { type EffectiveSetting, listEffectiveSettings } from './effective.ts'
+export {
+  type ClaimRule,
+  type FhirUserRule,
+  getProviderIssuer,
+  type LdapProvider,
+  type LoginProvider,
+  type OidcProvider,
+} from './login-providers.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'
-export type { LogLevel, Settings } from './settings.ts'
+export type { LogLevel } from './setting-types.ts'
+export type { Settings } from './settings.ts'
 export { SettingsError } from './settings-error.ts'

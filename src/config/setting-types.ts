@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '../smart/index.ts'
 import { parseDatabaseUrl } from '../store/index.ts'
-import type { LogLevel } from './settings.ts'
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 /** `expected` completes the sentence "expected …". */
 export interface SettingType<T> {
@@ -9,6 +10,8 @@ export interface SettingType<T> {
   parse(text: string): T | undefined
   /** Joins a list from the file. Without a separator, a list is not a valid value. */
   readonly separator?: string
+  /** The file has a list or a mapping, which is parsed as JSON. */
+  readonly structured?: true
 }
 
 export const origin: SettingType<string> = {
@@ -49,6 +52,56 @@ function httpUrl(text: string): URL | undefined {
 
 function plainUrl(text: string): URL | undefined {
   return /[?#]/.test(text) ? undefined : httpUrl(text)
+}
+
+/** Compared as text with the `iss` of tokens, so it is kept as written. */
+export const issuer: SettingType<string> = {
+  expected: 'an http or https URL without query and fragment',
+  parse: text => (plainUrl(text) === undefined ? undefined : text),
+}
+
+export const ldapUrl: SettingType<string> = {
+  expected: 'ldap://<host>[:<port>] or ldaps://<host>[:<port>]',
+  parse: text => (/^ldaps?:\/\/[^/?#@\s]+$/.test(text) && URL.canParse(text) ? text : undefined),
+}
+
+export const distinguishedName: SettingType<string> = {
+  expected: 'a distinguished name such as ou=people,dc=ehr,dc=example',
+  parse: text => (/^[^\s=]+=[^=].*$/.test(text) ? text : undefined),
+}
+
+/** RFC 4515. It must use one of the placeholders. */
+export function ldapFilter(...placeholders: readonly string[]): SettingType<string> {
+  return {
+    expected: `an LDAP filter in brackets with ${placeholders.join(' or ')}`,
+    parse: text => (/^\(.+\)$/.test(text) && placeholders.some(one => text.includes(one)) ? text : undefined),
+  }
+}
+
+export const providerId: SettingType<string> = {
+  expected: 'at most 40 lower-case letters, digits and hyphens',
+  parse: text => (/^[a-z0-9][a-z0-9-]{0,39}$/.test(text) ? text : undefined),
+}
+
+export const claimName: SettingType<string> = {
+  expected: 'the name of a claim',
+  parse: text => (/^\S{1,200}$/.test(text) ? text : undefined),
+}
+
+export const oidcScopes: SettingType<string> = {
+  expected: 'scopes with openid, separated by spaces',
+  separator: ' ',
+  parse: text => {
+    const scopes = text.split(' ').filter(scope => scope !== '')
+    return scopes.includes('openid') && scopes.every(scope => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
+      ? scopes.join(' ')
+      : undefined
+  },
+}
+
+export const acrValues: SettingType<readonly string[]> = {
+  ...listOf({ parse: text => (/^[\x21-\x7e]+$/.test(text) ? text : undefined) }),
+  expected: 'authentication context classes (acr), separated by commas',
 }
 
 export const flag: SettingType<boolean> = {

@@ -88,6 +88,7 @@ function keyOf(name: string, shownAs: string): SettingKey {
 function textOf(key: SettingKey, name: string, value: unknown, shownAs: string): string {
   const type: SettingType<unknown> = settingsTable[key].type
   if (typeof value === 'string' && value !== '') return value
+  if (type.structured && typeof value === 'object') return JSON.stringify(value)
   if (Array.isArray(value) && type.separator !== undefined && value.every(item => typeof item === 'string'))
     return value.join(type.separator)
   throw new SettingsError(`Cannot use ${name} in ${shownAs}: expected ${type.expected}`)

@@ -1,6 +1,6 @@
 import type { ScopeContext } from '../smart/index.ts'
-
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+import type { ClaimRule, FhirUserRule, LoginProvider } from './login-providers.ts'
+import type { LogLevel } from './setting-types.ts'
 
 /** The effective settings, read once at the start. No URL has a trailing slash. */
 export interface Settings {
@@ -39,6 +39,21 @@ export interface Settings {
   readonly loginFailureLimitPerAddress: number
   /** 0: a login lasts until its maximum. */
   readonly loginIdleSeconds: number
+  readonly login: {
+    readonly passwords: boolean
+    readonly providers: readonly LoginProvider[]
+    /** The settings of the provider that needs no list, as written. */
+    readonly single: {
+      readonly issuer: string | undefined
+      readonly clientId: string | undefined
+      readonly clientSecret: string | undefined
+      readonly name: string | undefined
+      readonly fhirUser: FhirUserRule | undefined
+      readonly allow: ClaimRule | undefined
+      readonly admin: ClaimRule | undefined
+      readonly provision: boolean
+    }
+  }
   readonly openMetrics: boolean
   readonly logLevel: LogLevel
   readonly privateJwksHosts: readonly string[]

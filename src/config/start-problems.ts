@@ -1,4 +1,6 @@
+import { accessSync, constants } from 'node:fs'
 import { isLoopbackUrl } from './derive.ts'
+import { findProviderConflicts, type LoginProvider } from './login-providers.ts'
 import type { Settings, Source, UpstreamSettings } from './settings.ts'
 import { type SettingKey, settingsTable } from './table.ts'
 
@@ -30,6 +32,55 @@ function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
   ]
 }
 
+function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
+  const { providers, passwords, single } = login
+  return [
+    ...findProviderConflicts(providers),
+    ...(passwords || providers.length > 0 ? [] : ['SMART_LOGIN_PASSWORDS=false needs a sign-in provider']),
+    ...(single.issuer !== undefined && single.clientId === undefined
+      ? ['SMART_LOGIN_ISSUER needs SMART_LOGIN_CLIENT_ID']
+      : []),
+    ...(single.issuer === undefined && isSingleUsed(single)
+      ? ['SMART_LOGIN_* of a provider needs SMART_LOGIN_ISSUER']
+      : []),
+    ...providers.flatMap(provider => [
+      ...findFileProblems(provider),
+      ...(allowHttp || !isProviderClear(provider)
+        ? []
+        : [`sign-in provider ${provider.id} must use https or ldaps, or set SMART_ALLOW_HTTP=true`]),
+    ]),
+  ]
+}
+
+function isSingleUsed({ issuer: _, provision, ...texts }: Settings['login']['single']): boolean {
+  return provision || Object.values(texts).some(value => value !== undefined)
+}
+
+function isProviderClear(provider: LoginProvider): boolean {
+  const url = provider.kind === 'oidc' ? provider.issuer : provider.url
+  return /^(?:http|ldap):/.test(url) && !isLoopbackUrl(url)
+}
+
+/** The files are read when they are needed, so that a changed secret takes effect; here only that it will work. */
+function findFileProblems(provider: LoginProvider): readonly string[] {
+  const files =
+    provider.kind === 'oidc'
+      ? [provider.clientSecretFile, provider.clientKeyFile]
+      : [provider.bindPasswordFile, provider.tlsCa]
+  return files.flatMap(file =>
+    file === undefined || isReadable(file) ? [] : [`sign-in provider ${provider.id} cannot read ${file}`],
+  )
+}
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 const ADDRESSES = ['issuerUrl', 'fhirBaseUrl', 'appUrl', 'smartClientLaunchUrl'] as const
 
 /** Why servers must not start with these settings (SETTING-7), one phrase each. */
@@ -40,6 +91,7 @@ export function findStartProblems(
   return [
     ...tlsProblems(settings),
     ...(settings.fhir.upstreamUrl === undefined ? [] : findUpstreamProblems(settings.fhir.upstream)),
+    ...findLoginProblems(settings),
     ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources)),
   ]
 }

@@ -1,5 +1,6 @@
 import { appTable, authTable } from './auth-table.ts'
 import { fhirTable, upstreamTable } from './fhir-table.ts'
+import { loginTable } from './login-table.ts'
 import { networkTable, serverTable } from './server-table.ts'
 import { defineFixed, defineOpen, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
@@ -74,6 +75,7 @@ export const settingsTable = {
   ...databaseTable,
   ...auditTable,
   ...authTable,
+  ...loginTable,
   ...fhirTable,
   ...upstreamTable,
   ...appTable,
@@ -85,6 +87,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, Sett
   'All servers: database': databaseTable,
   'All servers: audit trail': auditTable,
   'Auth server': authTable,
+  'Auth server: sign-in providers': loginTable,
   'FHIR server': fhirTable,
   'FHIR server: gateway': upstreamTable,
   'App server': appTable,

@@ -154,12 +154,13 @@ describe('computeAccess', () => {
     assert.deepEqual(filter('patient/Condition.s', 'Condition', 'r', { patient: '1' }, smart), [])
   })
 
-  it('honours only the configured contexts, and user/ scopes of the portal', () => {
+  it('honours only the configured contexts, and every scope of the portal', () => {
     const narrow: EnforcementPolicy = { ...policy, contexts: ['patient'] }
     assert.deepEqual(filter('user/*.rs system/*.rs', 'Patient', 'r', { fhirUser: user }, narrow), [])
     const portal = { fhirUser: user, clientId: 'sallyport-portal' }
     assert.equal(filter('user/Patient.rs', 'Patient', 's', portal, narrow), 'everything')
-    assert.deepEqual(filter('system/Patient.rs', 'Patient', 's', portal, narrow), [])
+    const own = { clientId: 'sallyport-portal' }
+    assert.equal(filter('system/Practitioner.rs', 'Practitioner', 's', own, narrow), 'everything')
   })
 
   it('combines granular scopes with OR, and the parameters of one scope with AND', () => {

@@ -70,9 +70,7 @@ function explainFilter(
 }
 
 function isHonoured(scope: ResourceScope, grant: Grant, policy: EnforcementPolicy): boolean {
-  return (
-    policy.contexts.includes(scope.context) || (grant.clientId === PORTAL_CLIENT && scope.context === 'user')
-  )
+  return policy.contexts.includes(scope.context) || grant.clientId === PORTAL_CLIENT
 }
 
 function findScopeConstraints(

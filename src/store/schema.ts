@@ -9,6 +9,8 @@ export interface Schema {
   client: ClientTable
   client_origin: ClientOriginTable
   signing_key: SigningKeyTable
+  clinician_link: ClinicianLinkTable
+  pending_sign_in: PendingSignInTable
   login: LoginTable
   login_failure: LoginFailureTable
   launch_token: LaunchTokenTable
@@ -25,7 +27,7 @@ export interface Schema {
   audit_intent: AuditIntentTable
 }
 
-/** LOGIN-1. `id` and `disabled` have defaults, so that one plain INSERT adds a clinician. */
+/** LOGIN-1. `id`, `disabled` and `admin` have defaults, so that one plain INSERT adds a clinician. */
 interface ClinicianTable {
   id: Generated<string>
   username: string
@@ -33,6 +35,29 @@ interface ClinicianTable {
   display_name: string
   fhir_user_id: string
   disabled: Generated<boolean>
+  /** An administrator, however the clinician signs in. */
+  admin: Generated<boolean>
+}
+
+/** A user of an identity provider who signs in as a clinician (SIGNIN-6). */
+interface ClinicianLinkTable {
+  issuer: string
+  subject: string
+  clinician_id: string
+  /** Whether the first sign-in created the clinician; the mapping then follows the provider. */
+  provisioned: boolean
+  created_at: Instant
+}
+
+/** A sign-in whose user is at the identity provider. */
+interface PendingSignInTable {
+  state_hash: string
+  /** The hash of the cookie that binds it to a browser. */
+  browser_hash: string
+  /** Provider, nonce, code verifier and authorization request as JSON, encrypted. */
+  request_sealed: string
+  network_hash: string
+  expires_at: Instant
 }
 
 interface ClientTable {
@@ -85,6 +110,20 @@ interface LoginTable {
   /** To the minute. */
   seen_at: Instant | null
   expires_at: Instant
+  /** The identity provider and its user. Null after a login with a password of ours. */
+  issuer: string | null
+  subject: string | null
+  /** The provider's session. */
+  sid: string | null
+  acr: string | null
+  /** JSON array. */
+  amr: string | null
+  /** When the provider authenticated the user, if it said so. */
+  auth_time: Instant | null
+  /** For the logout at the provider. */
+  id_token_sealed: string | null
+  /** Whether the provider called the user an administrator. */
+  admin: Generated<boolean>
 }
 
 interface LoginFailureTable {
@@ -132,6 +171,9 @@ interface GrantTable {
   need_patient_banner: boolean | null
   context: string | null
   auth_time: Instant
+  acr: string | null
+  /** JSON array. */
+  amr: string | null
   created_at: Instant
   last_used_at: Instant
   revoked_at: Instant | null

@@ -61,6 +61,7 @@ eachDatabase((name, open, create) => {
         display_name: 'Dr. Ada Byron',
         fhir_user_id: 'practitioner-7',
         disabled: false,
+        admin: false,
       })
       for (const row of rows) assert.match(row.id, UUID)
       assert.equal(new Set(rows.map(row => row.id)).size, 3)

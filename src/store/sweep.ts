@@ -22,6 +22,7 @@ export async function sweep({ db }: Store, now: Instant): Promise<void> {
     .where('expires_at', '<', now - HOUR)
     .execute()
   await db.deleteFrom('authorization_request').where('expires_at', '<', now).execute()
+  await db.deleteFrom('pending_sign_in').where('expires_at', '<', now).execute()
   await db.deleteFrom('login').where('expires_at', '<', now).execute()
   await db
     .deleteFrom('login_failure')

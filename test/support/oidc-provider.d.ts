@@ -1,6 +1,6 @@
 /** What we use of `oidc-provider`, which comes without types. */
 declare module 'oidc-provider' {
-  import type { RequestListener } from 'node:http'
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
   interface Kept {
     save(): Promise<string>
@@ -15,6 +15,11 @@ declare module 'oidc-provider' {
     constructor(issuer: string, configuration: Properties)
     callback(): RequestListener
     on(event: string, listener: () => void): void
+    interactionDetails(
+      request: IncomingMessage,
+      response: ServerResponse,
+    ): Promise<{ readonly params: Properties }>
+    interactionFinished(request: IncomingMessage, response: ServerResponse, result: Properties): Promise<void>
     readonly Client: { find(id: string): Promise<unknown> }
     readonly Grant: new (
       properties: Properties,

@@ -20,6 +20,7 @@ const READ = [
   'nonce',
   'prompt',
   'max_age',
+  'acr_values',
   'id_token_hint',
   'login_hint',
   'request',
@@ -84,6 +85,12 @@ export function checkMaxAge({ parameters }: RequestInput): Finding | Refusal {
   return /^\d{1,9}$/.test(text)
     ? { maxAge: Number(text) }
     : new Refusal('invalid_request', 'The max_age must be a number of seconds.')
+}
+
+/** Voluntary (OIDC Core, 3.1.2.1): passed on to the identity provider. */
+export function checkAcrValues({ parameters }: RequestInput): Finding {
+  const acrValues = (parameters.get('acr_values') ?? '').split(' ').filter(value => value !== '')
+  return acrValues.length === 0 ? {} : { acrValues }
 }
 
 /** An ID token of this server, expired or not, that names the expected user. */

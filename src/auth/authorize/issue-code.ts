@@ -152,7 +152,9 @@ function toGrantHolder(client: Client, login: Login) {
     clientId: client.id,
     clinicianId: login.clinician.id,
     loginIdHash: login.idHash,
-    authTime: login.createdAt,
+    authTime: login.authTime,
+    acr: login.acr,
+    amr: login.amr,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts'
 import type { Launch } from '../launch/launch-token.ts'
 import { refuseLaunch } from '../launch/launch-token.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
 import type { PickerChoice } from './launch-context.ts'
@@ -34,7 +35,7 @@ export function chooseNextStep({
   consented,
 }: AuthorizationState): NextStep {
   const silent = request.prompts.includes('none')
-  if (!login || !isRecent(login, request))
+  if (!login || !isRecent(login, request) || needsStepUp(login, request, silent))
     return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
   if (request.expectedSubject !== undefined && request.expectedSubject !== login.clinician.id)
     return makeRefusal(
@@ -56,8 +57,19 @@ function needsConsent(client: Client, prompts: readonly Prompt[]): boolean {
 /** Whether the login is as recent as `prompt` and `max_age` require (OIDC Core, 3.1.2.1). */
 function isRecent(login: Login, { prompts, maxAge, arrivedAt }: AuthorizationRequest): boolean {
   const again = prompts.includes('login') || prompts.includes('select_account')
-  const earliest = again ? arrivedAt : maxAge === undefined ? 0 : arrivedAt - maxAge * 1000
-  return login.createdAt >= earliest
+  if (again && login.createdAt < arrivedAt) return false
+  if (maxAge === undefined) return true
+  const tolerance = login.issuer === undefined ? 0 : CLOCK_TOLERANCE_SECONDS * 1000
+  return login.authTime + tolerance >= arrivedAt - maxAge * 1000
+}
+
+/**
+ * `acr_values` is voluntary (OIDC Core, 5.5.1.1): the identity provider is asked once for each request, and the id_token
+ * says what it did. A login with a password cannot become any stronger.
+ */
+function needsStepUp(login: Login, { acrValues, arrivedAt }: AuthorizationRequest, silent: boolean): boolean {
+  if (acrValues === undefined || login.issuer === undefined || silent) return false
+  return login.createdAt < arrivedAt && !acrValues.some(value => value === login.acr)
 }
 
 function makeRefusal(

@@ -20,6 +20,8 @@ export interface AuthorizationRequest {
   readonly prompts: readonly Prompt[]
   /** Maximum age of the login, in seconds. */
   readonly maxAge?: number
+  /** The requested authentication context classes, in order of preference. */
+  readonly acrValues?: readonly string[]
   /** The user of the `id_token_hint`. */
   readonly expectedSubject?: string
   readonly loginHint?: string

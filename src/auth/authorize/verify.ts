@@ -11,6 +11,7 @@ import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
 import { type KnownParties, Refusal } from '../refusal.ts'
 import {
+  checkAcrValues,
   checkIdTokenHint,
   checkLengths,
   checkMaxAge,
@@ -58,6 +59,7 @@ const CHECKS: readonly Check[] = [
   (input, { settings }) => checkAudience(input, settings.fhirBaseUrl),
   checkPrompt,
   checkMaxAge,
+  checkAcrValues,
   (input, { keys, settings }) => checkIdTokenHint(input, keys, settings.issuerUrl),
   // The scope first, so that its errors do not depend on the launch token.
   checkScope,

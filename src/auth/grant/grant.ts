@@ -17,6 +17,8 @@ export interface Grant {
   readonly fromEhr: boolean
   readonly extraContext: ExtraContext
   readonly authTime: number
+  readonly acr: string | undefined
+  readonly amr: readonly string[] | undefined
   readonly clinician: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
   /** When it ends: undefined means never, 0 that it has ended. */
   readonly endsAt: number | undefined
@@ -44,6 +46,8 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
       need_patient_banner: grant.needPatientBanner ?? null,
       context: JSON.stringify({ ...grant.extraContext, fromEhr: grant.fromEhr }),
       auth_time: grant.authTime,
+      acr: grant.acr ?? null,
+      amr: grant.amr === undefined ? null : JSON.stringify(grant.amr),
       created_at: now,
       last_used_at: now,
       revoked_at: null,
@@ -104,6 +108,8 @@ function toGrant(row: GrantRow): Grant {
     fromEhr,
     extraContext,
     authTime: row.auth_time,
+    acr: row.acr ?? undefined,
+    amr: row.amr === null ? undefined : JSON.parse(row.amr),
     clinician: {
       id: row.clinician_id,
       displayName: row.display_name,

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
 import { type Clinician, toClinician } from '../clinician/clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
@@ -13,7 +13,27 @@ export interface Login {
   readonly clinician: Clinician
   readonly createdAt: number
   readonly lastUsedAt: number
+  /** When the user authenticated, here or at the identity provider. */
+  readonly authTime: number
+  readonly acr?: string
+  readonly amr?: readonly string[]
+  /** The identity provider; undefined after a login with a password of ours. */
+  readonly issuer?: string
+  readonly admin: boolean
   readonly mayViewActivity?: boolean
+}
+
+/** The statements of an identity provider about a login. */
+export interface ProviderLogin {
+  readonly issuer: string
+  readonly subject: string
+  readonly sid?: string | undefined
+  readonly acr?: string | undefined
+  readonly amr?: readonly string[] | undefined
+  /** In milliseconds. */
+  readonly authTime?: number | undefined
+  readonly admin: boolean
+  readonly idToken?: string | undefined
 }
 
 /** Finds the login of a cookie, unless it has expired or its clinician is disabled. */
@@ -22,6 +42,7 @@ export async function findLogin({ db }: Store, id: string, now: number): Promise
     .selectFrom('login')
     .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
     .select(['id_hash', 'created_at', 'seen_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
+    .select(['auth_time', 'acr', 'amr', 'issuer', 'login.admin as login_admin', 'clinician.admin'])
     .where('id_hash', '=', sha256(id))
     .where('expires_at', '>', now)
     .where('disabled', '=', false)
@@ -31,6 +52,11 @@ export async function findLogin({ db }: Store, id: string, now: number): Promise
       idHash: row.id_hash,
       createdAt: row.created_at,
       lastUsedAt: row.seen_at ?? row.created_at,
+      authTime: row.auth_time ?? row.created_at,
+      admin: Boolean(row.admin || row.login_admin),
+      ...(row.acr === null ? {} : { acr: row.acr }),
+      ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),
+      ...(row.issuer === null ? {} : { issuer: row.issuer }),
       clinician: toClinician(row),
     }
   )
@@ -53,12 +79,12 @@ export async function recordLoginUse(
  * new login if it is the same clinician.
  */
 export async function beginLogin(
+  { sealer, clock }: Pick<AuthContext, 'sealer' | 'clock'>,
   trx: Transaction<Schema>,
-  clinicianId: string,
-  before: Login | undefined,
-  now: number,
+  { clinicianId, before, provider }: NewLogin,
 ): Promise<string> {
   const id = createRandomToken()
+  const now = clock()
   await trx
     .insertInto('login')
     .values({
@@ -66,11 +92,32 @@ export async function beginLogin(
       clinician_id: clinicianId,
       created_at: now,
       expires_at: now + LIFETIME.login,
+      ...(provider && toColumns(provider, sealer, sha256(id))),
     })
     .execute()
   if (before?.clinician.id === clinicianId) await moveGrants(trx, before.idHash, sha256(id))
   if (before) await endLogin(trx, before.idHash, now)
   return id
+}
+
+interface NewLogin {
+  readonly clinicianId: string
+  /** The previous login of the browser. */
+  readonly before: Login | undefined
+  readonly provider?: ProviderLogin | undefined
+}
+
+function toColumns(provider: ProviderLogin, sealer: Sealer, idHash: string) {
+  const { issuer, subject, sid, acr, amr, authTime, admin, idToken } = provider
+  return {
+    ...{ issuer, subject, sid: sid ?? null, acr: acr ?? null, auth_time: authTime ?? null, admin },
+    amr: amr === undefined ? null : JSON.stringify(amr),
+    id_token_sealed: idToken === undefined ? null : sealer.seal(idToken, toIdTokenCell(idHash)),
+  }
+}
+
+function toIdTokenCell(idHash: string) {
+  return { table: 'login', column: 'id_token_sealed', row: idHash } as const
 }
 
 /**

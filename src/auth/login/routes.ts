@@ -1,27 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
+import type { LdapProvider } from '../../config/index.ts'
 import type { Schema } from '../../store/index.ts'
-import {
-  type Html,
-  html,
-  renderAlert,
-  renderDocument,
-  renderField,
-  renderLoginArt,
-  renderLogo,
-} from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../authorize/pending-authorization.ts'
-import type { Client } from '../client/client.ts'
 import { findClient } from '../client/client.ts'
 import { TEST_CLINICIAN } from '../clinician/clinician.ts'
 import { isPasswordOf } from '../clinician/password.ts'
 import type { AuthContext } from '../context.ts'
-import { readParameters } from '../parameters.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { renderUnverifiedWarning } from '../portal/apps.ts'
 import { type AttemptResult, tryLogin } from './attempt.ts'
-import { beginLogin, findCurrentLogin, findLastLogin, setLoginCookie } from './login.ts'
+import { type AuthenticatedUser, completeLogin, describeLaunch } from './complete.ts'
+import { findCurrentLogin } from './login.ts'
+import { type LoginPageOptions, renderLoginPage } from './page.ts'
 
 /** The documented default password on loopback. */
 const SHOWN_PASSWORD = 'sallyport'
@@ -63,7 +55,8 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
       app: client,
       pendingId: pending?.id,
       username: username ?? pending?.request.loginHint,
-      testLogin: await readTestLogin(),
+      testLogin: form.directory ? undefined : await readTestLogin(),
+      ...chooseForm(context, form.directory),
       ...(problem === undefined ? {} : { problem }),
       ...(signedOut === undefined ? {} : { signedOut }),
     }
@@ -76,12 +69,15 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const query = readParameters(request.query)
     // Only if it is true: anyone can make a link.
     const signedOut = query.get('signed-out') === '1' && !(await findCurrentLogin(context, request))
-    return sendForm(reply, { pending: await findPendingAuthorization(context, query), signedOut })
+    const directory = findDirectory(context, query)
+    return sendForm(reply, { directory, pending: await findPendingAuthorization(context, query), signedOut })
   })
 
   app.post(paths.login, async (request, reply) => {
     const form = readParameters(request.body)
     const pending = await findPendingAuthorization(context, form)
+    if (!context.settings.login.passwords)
+      return sendForm(reply, { pending, status: 403, problem: NO_PASSWORDS })
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
     const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
@@ -94,19 +90,50 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
         reply.header('retry-after', String(result.retryAfterSeconds))
         return sendForm(reply, { pending, username, status: 429, problem: describeWait(result) })
       case 'right':
-        return completeLogin(context, request, reply, result, pending)
+        return completeLogin(context, request, reply, toUser(result), pending)
     }
   })
 }
 
 interface LoginForm {
   readonly pending: PendingAuthorization | undefined
+  /** The directory whose passwords the form takes. */
+  readonly directory?: LdapProvider | undefined
   readonly username?: string
-  readonly status?: 401 | 429
+  readonly status?: 401 | 403 | 429
   readonly problem?: string
   readonly signedOut?: boolean
 }
 
+/** The form takes passwords of the named directory, of the clinician table, or of the first directory. */
+function findDirectory(
+  { providers, settings }: AuthContext,
+  parameters: Parameters,
+): LdapProvider | undefined {
+  const named = parameters.get('provider')
+  const directories = providers.all.filter(provider => provider.kind === 'ldap')
+  if (named === undefined) return settings.login.passwords ? undefined : directories[0]
+  return directories.find(({ id }) => id === named)
+}
+
+/** The form of the page, and links to all other ways to sign in. */
+function chooseForm(
+  { providers, settings }: AuthContext,
+  directory: LdapProvider | undefined,
+): Pick<LoginPageOptions, 'form' | 'others'> {
+  const own = settings.login.passwords ? { name: 'Clinician account', path: paths.login } : undefined
+  const others = providers.all
+    .filter(provider => provider !== directory)
+    .map(({ kind, id, name }) =>
+      kind === 'oidc'
+        ? { name, path: `${paths.loginProviders}/${id}` }
+        : { name, path: `${paths.login}?provider=${id}` },
+    )
+  if (directory) return { form: directory, others: own ? [...others, own] : others }
+  return { form: own && 'own', others }
+}
+
+const NO_PASSWORDS = 'Sign-in with a password is switched off.'
 const WRONG = 'The username or password is incorrect. Check both and try again.'
 
 function describeWait({ retryAfterSeconds }: Extract<AttemptResult, { kind: 'too-many' }>): string {
@@ -115,24 +142,13 @@ function describeWait({ retryAfterSeconds }: Extract<AttemptResult, { kind: 'too
   return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
 }
 
-async function completeLogin(
-  context: AuthContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { clinician, keep }: Extract<AttemptResult, { kind: 'right' }>,
-  pending: PendingAuthorization | undefined,
-): Promise<FastifyReply> {
-  const before = await findLastLogin(context, request)
-  const event = { kind: 'login', status: 302, clinician, ...describeLaunch(pending) } as const
-  const id = await context.store.db.transaction().execute(async trx => {
-    await keep(trx)
-    const begun = await beginLogin(trx, clinician.id, before, context.clock())
-    await auditEvent(context, request, event, trx)
-    return begun
-  })
-  setLoginCookie(context, reply, id)
-  request.log.info({ clinicianId: clinician.id }, 'Clinician logged in')
-  return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : paths.portal, 302)
+function toUser({ clinician, keep }: Extract<AttemptResult, { kind: 'right' }>): AuthenticatedUser {
+  return {
+    async store(trx) {
+      await keep(trx)
+      return clinician
+    },
+  }
 }
 
 /** Records the clinician only if the username exists: the field may contain a mistyped password. */
@@ -163,54 +179,3 @@ const REFUSED_EVENTS = {
   wrong: { status: 401, reason: 'Wrong username or password' },
   'too-many': { status: 429, reason: 'Too many failed attempts' },
 } as const
-
-/** The client and launch that the login belongs to. */
-function describeLaunch(pending: PendingAuthorization | undefined) {
-  return pending && { client: pending.request.clientId, launch: pending.request.launchId }
-}
-
-interface LoginPageOptions {
-  /** The app that redirected the user here. */
-  readonly app?: Client | undefined
-  readonly pendingId?: string | undefined
-  readonly username?: string | undefined
-  readonly problem?: string
-  /** Whether the user has just signed out. */
-  readonly signedOut?: boolean
-  /** Shown on loopback with sample patients. */
-  readonly testLogin?: { readonly username: string; readonly password: string } | undefined
-}
-
-function renderLoginPage(options: LoginPageOptions): Html {
-  return renderDocument(
-    { title: 'Sign in' },
-    html`<div class="gate">${renderCover()}<main id="main">${renderForm(options)}</main></div>`,
-  )
-}
-
-function renderCover(): Html {
-  return html`<header class="gate__leaf">${renderLogo('/login', 'Sallyport')}${renderLoginArt()}<div class="gate__say">
-<p>You decide which records an app can use.</p>
-<p>You choose the patient and the data. Every request of the app is then checked against your choice.</p>
-</div></header>`
-}
-
-function renderForm({ app, pendingId, username, problem, signedOut, testLogin }: LoginPageOptions): Html {
-  return html`<div class="signin">
-<h1>Sign in</h1>
-<p class="muted">Use your clinician account.</p>
-<form method="post" action="/login">
-${problem !== undefined && renderAlert(problem, '', 'bad')}
-${signedOut && renderAlert('You are signed out.', '', 'ok')}
-${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
-${pendingId !== undefined && html`<input type="hidden" name="interaction" value="${pendingId}">`}
-${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
-${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
-<button class="btn btn--wide">Sign in</button>
-</form>
-${
-  testLogin &&
-  html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${testLogin.username}</code>, password <code>${testLogin.password}</code>.</p>`
-}
-</div>`
-}

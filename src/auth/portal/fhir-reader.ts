@@ -1,6 +1,7 @@
 import type { Resource } from '../../fhir/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
+import { issuePractitionerToken } from './portal-token.ts'
 
 export type FhirReadResult =
   | { readonly kind: 'found'; readonly resource: Resource }
@@ -15,7 +16,18 @@ export type FhirReader = (path: string) => Promise<FhirReadResult>
 const ANSWER_MS = 5000
 
 export async function createFhirReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
-  const authorization = `Bearer ${await context.getPortalToken(clinician)}`
+  return createReader(context, await context.getPortalToken(clinician))
+}
+
+type ReaderContext = Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>
+
+/** Reads Practitioners before anyone is logged in. */
+export async function createPractitionerReader(context: ReaderContext): Promise<FhirReader> {
+  return createReader(context, await issuePractitionerToken(context))
+}
+
+function createReader(context: Pick<AuthContext, 'settings' | 'fetch'>, token: string): FhirReader {
+  const authorization = `Bearer ${token}`
   return async path => {
     try {
       const response = await context.fetch(`${context.settings.fhirBaseUrl}/${path}`, {

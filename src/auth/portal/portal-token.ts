@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../cache/index.ts'
+import { PORTAL_CLIENT } from '../../smart/index.ts'
 import { buildFhirUser, type Clinician } from '../clinician/clinician.ts'
 import { type KeyRing, signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
@@ -25,23 +26,37 @@ export function createPortalTokens(dependencies: Dependencies): GetPortalToken {
     const name = JSON.stringify([key.publicJwk.kid, clinician.id, clinician.fhirUserId])
     const known = issued.get(name)
     if (known && dependencies.clock() < known.reusedUntil) return known.token
-    const token = issueToken(dependencies, key, clinician)
+    const token = signToken(dependencies, key, {
+      sub: clinician.id,
+      scope: 'user/Patient.rs user/Encounter.rs',
+      fhirUser: buildFhirUser(clinician.fhirUserId, dependencies.settings.fhirBaseUrl),
+    })
     issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })
     return token
   }
 }
 
-function issueToken({ settings, clock }: Dependencies, key: SigningKey, clinician: Clinician) {
+/** A token to find the Practitioner of a user who is not logged in yet. */
+export async function issuePractitionerToken(dependencies: Dependencies): Promise<string> {
+  const claims = { sub: PORTAL_CLIENT, scope: 'system/Practitioner.rs' }
+  return signToken(dependencies, await dependencies.keys.getSigningKey(), claims)
+}
+
+interface PortalClaims {
+  readonly sub: string
+  readonly scope: string
+  readonly fhirUser?: string
+}
+
+function signToken({ settings, clock }: Dependencies, key: SigningKey, claims: PortalClaims) {
   const issuedAt = Math.floor(clock() / 1000)
   return signOwnJwt(key, 'at+jwt', {
     iss: settings.issuerUrl,
-    sub: clinician.id,
     aud: settings.fhirBaseUrl,
-    client_id: 'sallyport-portal',
-    scope: 'user/Patient.rs user/Encounter.rs',
+    client_id: PORTAL_CLIENT,
+    ...claims,
     jti: randomUUID(),
     iat: issuedAt,
     exp: issuedAt + LIFETIME.portalToken / 1000,
-    fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl),
   })
 }

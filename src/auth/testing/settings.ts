@@ -18,6 +18,7 @@ export const testSettings: AuthSettings = {
   loginFailureWindowSeconds: 300,
   loginFailureLimitPerAddress: 1000,
   loginIdleSeconds: 0,
+  login: { passwords: true, providers: [] },
   audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
   openMetrics: false,
   privateJwksHosts: [],

@@ -52,7 +52,8 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
   const text = JSON.stringify(resource.name ?? '').toLowerCase()
   const names = [...query.getAll('name'), ...query.getAll('family')]
   const makePatient = query.get('patient')
-  const identifier = query.get('identifier')
+  // A search by `system|value` is compared by its value.
+  const identifier = query.get('identifier')?.replace(/^.*[^\\]\|/, '') ?? null
   return (
     (identifier === null || JSON.stringify(resource.identifier ?? '').includes(`"${identifier}"`)) &&
     names.every(name => text.includes(`"${name.toLowerCase()}`)) &&

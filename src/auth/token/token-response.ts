@@ -111,6 +111,8 @@ function buildIdToken(
     iat: issuedAt,
     exp: issuedAt + lifetimeSeconds,
     auth_time: Math.floor(grant.authTime / 1000),
+    ...(grant.acr === undefined ? {} : { acr: grant.acr }),
+    ...(grant.amr === undefined ? {} : { amr: grant.amr }),
     ...(nonce === undefined ? {} : { nonce }),
     ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
     ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),

@@ -10,6 +10,7 @@ import { auditDelivery } from './0008-audit-delivery.ts'
 import { limitsOfStrangers } from './0009-limits-of-strangers.ts'
 import { launchesOfNetworks } from './0010-launches-of-networks.ts'
 import { sessionsOfABrowser } from './0015-sessions-of-a-browser.ts'
+import { loginProviders } from './0018-login-providers.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   limitsOfStrangers,
   launchesOfNetworks,
   sessionsOfABrowser,
+  loginProviders,
 ]

@@ -1,0 +1,93 @@
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderDocument,
+  renderField,
+  renderLoginArt,
+  renderLogo,
+} from '../../web/index.ts'
+import type { Client } from '../client/client.ts'
+import { renderUnverifiedWarning } from '../portal/apps.ts'
+
+export interface LoginPageOptions {
+  /** The app that redirected the user here. */
+  readonly app?: Client | undefined
+  readonly pendingId?: string | undefined
+  readonly username?: string | undefined
+  /** Passwords of the clinician table or of a directory; undefined without a password form. */
+  readonly form: 'own' | { readonly id: string; readonly name: string } | undefined
+  readonly others: readonly OtherWay[]
+  readonly problem?: string
+  /** Whether the user has just signed out. */
+  readonly signedOut?: boolean
+  /** Shown on loopback with sample patients. */
+  readonly testLogin?: { readonly username: string; readonly password: string } | undefined
+}
+
+/** Another way to sign in. */
+interface OtherWay {
+  readonly name: string
+  readonly path: string
+}
+
+export function renderLoginPage(options: LoginPageOptions): Html {
+  return renderDocument(
+    { title: 'Sign in' },
+    html`<div class="gate">${renderCover()}<main id="main">${renderSignIn(options)}</main></div>`,
+  )
+}
+
+function renderCover(): Html {
+  return html`<header class="gate__leaf">${renderLogo('/login', 'Sallyport')}${renderLoginArt()}<div class="gate__say">
+<p>You decide which records an app can use.</p>
+<p>You choose the patient and the data. Every request of the app is then checked against your choice.</p>
+</div></header>`
+}
+
+function renderSignIn(options: LoginPageOptions): Html {
+  const { form, others, app, problem, signedOut, testLogin } = options
+  return html`<div class="signin">
+<h1>Sign in</h1>
+<p class="muted">${describeAccount(form)}</p>
+${problem !== undefined && renderAlert(problem, '', 'bad')}
+${signedOut && renderAlert('You are signed out.', '', 'ok')}
+${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
+${form !== undefined && renderForm(options, form)}
+${others.length > 0 && renderOthers(options)}
+${
+  testLogin &&
+  form === 'own' &&
+  html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${testLogin.username}</code>, password <code>${testLogin.password}</code>.</p>`
+}
+</div>`
+}
+
+function describeAccount(form: LoginPageOptions['form']): string {
+  if (form === undefined) return 'Use the account of your organization.'
+  return form === 'own' ? 'Use your clinician account.' : `Use your ${form.name}.`
+}
+
+function renderForm(
+  { pendingId, username, problem }: LoginPageOptions,
+  form: NonNullable<LoginPageOptions['form']>,
+): Html {
+  return html`<form method="post" action="/login">
+${pendingId !== undefined && html`<input type="hidden" name="interaction" value="${pendingId}">`}
+${form !== 'own' && html`<input type="hidden" name="provider" value="${form.id}">`}
+${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
+${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
+<button class="btn btn--wide">Sign in</button>
+</form>`
+}
+
+/** Links, because a redirect after a form would need the provider in the content security policy. */
+function renderOthers({ form, others, pendingId }: LoginPageOptions): Html {
+  const makeUrl = (path: string) =>
+    pendingId === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}interaction=${pendingId}`
+  return html`<div class="signin__others">${form !== undefined && html`<p class="muted">Or sign in with</p>`}
+${others.map(
+  ({ name, path }) =>
+    html`<a class="btn btn--wide${form !== undefined && ' btn--quiet'}" href="${makeUrl(path)}">${form === undefined && 'Sign in with '}${name}</a>`,
+)}</div>`
+}

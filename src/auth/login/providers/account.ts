@@ -1,0 +1,138 @@
+import type { Kysely } from 'kysely'
+import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
+import type { Claims } from '../../../jwt/index.ts'
+import type { Schema } from '../../../store/index.ts'
+import type { Clinician } from '../../clinician/clinician.ts'
+import type { AuthContext } from '../../context.ts'
+import { checkAllowed, mapFhirUser, matchesRule, readNames } from './identity.ts'
+import { findPractitioner } from './practitioner.ts'
+import { SignInRefusal } from './refusal.ts'
+
+/** The account that a user of a provider signs in to. */
+export interface Account {
+  readonly issuer: string
+  readonly subject: string
+  /** `linked`: by an administrator, with the clinician's own Practitioner. Otherwise the claims decide. */
+  readonly kind: 'linked' | 'provisioned' | 'new'
+  /** Undefined for a new account. */
+  readonly clinicianId: string | undefined
+  readonly username: string
+  readonly displayName: string
+  readonly fhirUserId: string
+  readonly admin: boolean
+}
+
+/** What accounts are found with; `login explain` has no more. */
+export type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch'>
+
+/** Finds the account of verified claims. Changes nothing. Users are identified by issuer and subject, never by a name. */
+export async function findAccount(
+  context: AccountContext,
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<Account | SignInRefusal> {
+  const found = await findOnce(context, provider, subject, claims)
+  // The username may be that of the same user, whose first sign-in completed between two queries.
+  const isTaken = found instanceof SignInRefusal && found.kind === 'username-taken'
+  return isTaken ? findOnce(context, provider, subject, claims) : found
+}
+
+async function findOnce(
+  context: AccountContext,
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<Account | SignInRefusal> {
+  const refused = checkAllowed(provider, claims)
+  if (refused) return refused
+  const issuer = getProviderIssuer(provider)
+  const link = await findLink(context.store.db, issuer, subject)
+  if (link?.disabled) return new SignInRefusal('disabled')
+  if (!link && !provider.provision) return new SignInRefusal('unknown-subject')
+  const mapped = link && !link.provisioned ? readLinked(link) : readMapped(context, provider, claims)
+  if (mapped instanceof SignInRefusal) return mapped
+  const { query, username, displayName } = mapped
+  const fhirUserId = await findPractitioner(context, query)
+  if (fhirUserId instanceof SignInRefusal) return fhirUserId
+  const admin = provider.admin !== undefined && matchesRule(claims, provider.admin)
+  const kind = link ? (link.provisioned ? 'provisioned' : 'linked') : 'new'
+  const account = { issuer, subject, kind, clinicianId: link?.id, username, displayName, fhirUserId } as const
+  return (await isUsernameTaken(context.store.db, account))
+    ? new SignInRefusal('username-taken')
+    : { ...account, admin: admin || (link?.admin ?? false) }
+}
+
+type Link = NonNullable<Awaited<ReturnType<typeof findLink>>>
+
+function findLink(db: Kysely<Schema>, issuer: string, subject: string) {
+  return db
+    .selectFrom('clinician_link')
+    .innerJoin('clinician', 'clinician.id', 'clinician_link.clinician_id')
+    .select(['clinician.id', 'username', 'display_name', 'fhir_user_id', 'disabled', 'admin', 'provisioned'])
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+}
+
+function readLinked({ username, display_name, fhir_user_id }: Link) {
+  const id = fhir_user_id.replace(/^Practitioner\//, '')
+  return { username, displayName: display_name, query: { kind: 'id', id } as const }
+}
+
+function readMapped({ settings }: AccountContext, provider: LoginProvider, claims: Claims) {
+  const names = readNames(provider, claims)
+  if (names instanceof SignInRefusal) return names
+  const query = mapFhirUser(provider, claims, settings.fhirBaseUrl)
+  return query instanceof SignInRefusal ? query : { ...names, query }
+}
+
+async function isUsernameTaken(
+  db: Kysely<Schema>,
+  { username, clinicianId }: Pick<Account, 'username' | 'clinicianId'>,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('clinician')
+    .select('id')
+    .where('username', '=', username)
+    .executeTakeFirst()
+  return found !== undefined && found.id !== clinicianId
+}
+
+/**
+ * Stores a new account, or the current mapping of a provisioned one. Throws if a simultaneous sign-in created the account
+ * or took the username.
+ */
+export async function storeAccount(
+  trx: Kysely<Schema>,
+  account: Account,
+  now: number,
+): Promise<Pick<Clinician, 'id' | 'fhirUserId'>> {
+  const { clinicianId, kind, fhirUserId } = account
+  if (kind === 'new' || clinicianId === undefined)
+    return { id: await createAccount(trx, account, now), fhirUserId }
+  if (kind === 'provisioned')
+    await trx.updateTable('clinician').set(toColumns(account)).where('id', '=', clinicianId).execute()
+  return { id: clinicianId, fhirUserId }
+}
+
+/** No password matches it, because it is not a bcrypt hash. */
+const NO_PASSWORD = ''
+
+async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {
+  const { id } = await trx
+    .insertInto('clinician')
+    .values({ ...toColumns(account), password_hash: NO_PASSWORD })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const { issuer, subject } = account
+  await trx
+    .insertInto('clinician_link')
+    .values({ issuer, subject, clinician_id: id, provisioned: true, created_at: now })
+    .execute()
+  return id
+}
+
+function toColumns({ username, displayName, fhirUserId }: Account) {
+  return { username, display_name: displayName, fhir_user_id: fhirUserId }
+}

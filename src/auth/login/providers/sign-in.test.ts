@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { eachDatabase } from '../../../../test/support/databases.ts'
+import { change, Hospital } from '../../../../test/support/hospital.ts'
+import { createAuditor } from '../../../audit/index.ts'
+import type { OidcProvider } from '../../../config/index.ts'
+import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
+import {
+  describeSignIn,
+  makeProvider,
+  openSignInServer,
+  signIn,
+  startSignIn,
+} from '../../testing/test-sign-in.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+
+const ADA = {
+  preferred_username: 'ada',
+  name: 'Dr. Ada Byron',
+  fhirUser: 'Practitioner/byron',
+  employee_number: 'e-byron',
+  groups: ['clinicians'],
+}
+const GRACE = { ...ADA, preferred_username: 'grace', name: 'Dr. Grace', groups: ['visitors', 'admins'] }
+const users = { 'user-1': ADA, 'user-2': GRACE }
+const allow = { claim: 'groups', values: ['clinicians'] }
+
+let hospital: Hospital
+before(async () => {
+  hospital = await Hospital.start({ users })
+})
+after(() => hospital.close())
+beforeEach(() => {
+  hospital.users = users
+  hospital.tamper = undefined
+})
+
+eachDatabase((_name, open) => {
+  describe('sign-in with an identity provider', () => {
+    it('provisions an account at the first sign-in, on whichever instance the callback arrives', async () => {
+      const store = await open()
+      const [one, two] = [
+        await openSignInServer(store, [makeProvider(hospital)]),
+        await openSignInServer(store, [makeProvider(hospital)]),
+      ]
+      const browser = one.openBrowser()
+      const callback = await hospital.authorize(await startSignIn(browser), 'user-1')
+      const other = two.openBrowser()
+      for (const [name, value] of browser.cookies) other.cookies.set(name, value)
+      assert.equal((await other.get(callback)).headers.location, '/portal')
+      assert.match((await other.get('/portal')).body, /Dr\. Ada Byron/)
+      const rows = await store.db.selectFrom('clinician').selectAll().where('username', '=', 'ada').execute()
+      assert.deepEqual(
+        rows.map(row => [row.fhir_user_id, row.password_hash]),
+        [['byron', '']],
+      )
+      assert.equal((await one.openBrowser().login('ada', '')).statusCode, 401)
+    })
+
+    it('takes the mapping of a provisioned account afresh at each sign-in', async () => {
+      const store = await open()
+      const auth = await openSignInServer(store, [makeProvider(hospital)])
+      await signIn(auth.openBrowser(), hospital, 'user-1')
+      hospital.users = { 'user-1': { ...ADA, name: 'Dr. Ada Lovelace', fhirUser: 'Practitioner/lovelace' } }
+      await signIn(auth.openBrowser(), hospital, 'user-1')
+      const rows = await store.db.selectFrom('clinician').selectAll().where('username', '=', 'ada').execute()
+      assert.deepEqual(
+        rows.map(row => [row.display_name, row.fhir_user_id]),
+        [['Dr. Ada Lovelace', 'lovelace']],
+      )
+    })
+
+    it('creates one account for simultaneous first sign-ins', async () => {
+      const store = await open()
+      const auth = await openSignInServer(store, [makeProvider(hospital)])
+      const browsers = [auth.openBrowser(), auth.openBrowser(), auth.openBrowser()]
+      const callbacks: string[] = []
+      for (const browser of browsers)
+        callbacks.push(await hospital.authorize(await startSignIn(browser), 'user-1'))
+      const responses = await Promise.all(browsers.map((browser, at) => browser.get(callbacks[at] ?? '')))
+      assert.deepEqual(
+        responses.map(response => response.headers.location),
+        ['/portal', '/portal', '/portal'],
+      )
+      const links = await store.db.selectFrom('clinician_link').selectAll().execute()
+      assert.deepEqual(
+        links.map(link => [link.issuer, link.subject, Boolean(link.provisioned)]),
+        [[hospital.issuer, 'user-1', true]],
+      )
+    })
+  })
+})
+
+describe('the account of a provider’s user', () => {
+  const open = openTestStore()
+
+  const openServer = async (changes: Partial<OidcProvider> = {}) =>
+    openSignInServer(await open(), [makeProvider(hospital, changes)])
+  const attempt = async (auth: TestAuthServer, user = 'user-1') =>
+    describeSignIn(await signIn(auth.openBrowser(), hospital, user))
+
+  it('is the linked clinician, with the clinician’s own Practitioner, and never one of the same name', async () => {
+    const auth = await openServer({ provision: false })
+    await auth.addClinician('ada')
+    await auth.store.db
+      .updateTable('clinician')
+      .set({ fhir_user_id: 'lovelace' })
+      .where('username', '=', 'ada')
+      .execute()
+    assert.equal(await attempt(auth), '403 unknown-subject')
+    const { db } = auth.store
+    const { id } = await db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'ada')
+      .executeTakeFirstOrThrow()
+    const link = { issuer: hospital.issuer, clinician_id: id, provisioned: false, created_at: 0 }
+    await db
+      .insertInto('clinician_link')
+      .values([
+        { ...link, subject: 'user-2', issuer: 'https://other.example' },
+        { ...link, subject: 'user-1' },
+      ])
+      .execute()
+    assert.equal(await attempt(auth, 'user-2'), '403 unknown-subject')
+    assert.equal(await attempt(auth), '302 /portal')
+    const { fhir_user_id } = await db
+      .selectFrom('clinician')
+      .select('fhir_user_id')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    assert.equal(fhir_user_id, 'lovelace')
+    await db.updateTable('clinician').set({ disabled: true }).where('id', '=', id).execute()
+    assert.equal(await attempt(auth), '403 disabled')
+  })
+
+  it('is refused if another clinician has the username', async () => {
+    const auth = await openServer()
+    await auth.addClinician('ada')
+    assert.equal(await attempt(auth), '403 username-taken')
+  })
+
+  it('needs a group of the settings', async () => {
+    const auth = await openServer({ allow })
+    assert.equal(await attempt(auth), '302 /portal')
+    assert.equal(await attempt(auth, 'user-2'), '403 not-allowed')
+  })
+
+  it('reads groups that are not in the token from the user info, and otherwise says so', async () => {
+    const auth = await openServer({ allow })
+    hospital.tamper = change({ groups: undefined, _claim_names: { groups: 'src1' } })
+    assert.equal(await attempt(auth), '302 /portal')
+    hospital.users = { 'user-1': { ...ADA, groups: undefined } }
+    assert.equal(await attempt(auth), '403 too-many-groups')
+  })
+
+  it('is an administrator while the provider says so', async () => {
+    const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
+    const isAdmin = async (user: string) => {
+      await auth.store.db.deleteFrom('login').execute()
+      await attempt(auth, user)
+      const { admin } = await auth.store.db.selectFrom('login').select('admin').executeTakeFirstOrThrow()
+      return Boolean(admin)
+    }
+    assert.deepEqual([await isAdmin('user-1'), await isAdmin('user-2')], [false, true])
+    hospital.users = { 'user-2': { ...GRACE, groups: [] } }
+    assert.equal(await isAdmin('user-2'), false)
+  })
+
+  it('needs exactly one Practitioner on the FHIR server', async () => {
+    const search = (text: string) => ({ fhirUser: { kind: 'search', search: text } }) as const
+    const byNumber = await openServer(search('Practitioner?identifier=urn:x|{employee_number}'))
+    assert.equal(await attempt(byNumber), '302 /portal')
+    hospital.users = { 'user-1': { ...ADA, employee_number: 'e-nobody' } }
+    assert.equal(await attempt(byNumber), '403 no-practitioner')
+    assert.equal(
+      await attempt(await openServer(search('Practitioner?x={employee_number}'))),
+      '403 several-practitioners',
+    )
+    hospital.users = { 'user-1': { ...ADA, fhirUser: 'Practitioner/nobody' } }
+    const auth = await openServer()
+    assert.equal(await attempt(auth), '403 no-practitioner')
+    auth.fhir.fail('no-response')
+    assert.equal(await attempt(auth), '503 fhir-unavailable')
+  })
+})
+
+describe('an authorization request through an identity provider', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  before(async () => {
+    auth = await openSignInServer(await open(), [makeProvider(hospital)])
+    await auth.addClient({ client_id: 'app', scope: 'openid fhirUser' })
+  })
+
+  const authorize = (
+    browser: ReturnType<TestAuthServer['openBrowser']>,
+    more: Record<string, string> = {},
+  ) => {
+    auth.time.now = Date.now()
+    return auth.authorize(browser, {
+      ...{ client_id: 'app', redirect_uri: 'https://app.example/callback', scope: 'openid fhirUser' },
+      ...more,
+    })
+  }
+
+  it('continues after the sign-in, and its id_token has acr, amr and auth_time of the provider', async () => {
+    const start = Math.floor(Date.now() / 1000)
+    const browser = auth.openBrowser()
+    const { location = '' } = (await authorize(browser, { acr_values: 'urn:mfa urn:pwd' })).headers
+    const page = (await browser.get(location)).body
+    const [, path = ''] = /href="(\/login\/providers\/hospital[^"]*)"/.exec(page) ?? []
+    const resumed = await signIn(browser, hospital, 'user-1', path)
+    const done = await browser.get(resumed.headers.location ?? '')
+    const code = new URL(done.headers.location ?? '').searchParams.get('code') ?? ''
+    const tokens = (
+      await auth.exchange(code, { client_id: 'app', redirect_uri: 'https://app.example/callback' })
+    ).json()
+    const { acr, amr, auth_time: authTime, fhirUser } = decodeClaims(tokens.id_token)
+    assert.deepEqual(
+      [acr, amr, fhirUser],
+      ['urn:mfa', ['pwd'], 'http://localhost:8080/fhir/Practitioner/byron'],
+    )
+    assert(Number(authTime) >= start && Number(authTime) <= start + 10)
+  })
+
+  it('passes prompt=login, max_age, acr_values and login_hint on', async () => {
+    const browser = auth.openBrowser()
+    const wishes = { prompt: 'login', max_age: '60', acr_values: 'urn:mfa', login_hint: 'ada' }
+    const { location = '' } = (await authorize(browser, wishes)).headers
+    const interaction = new URL(location, 'http://x').searchParams.get('interaction')
+    const url = new URL(await startSignIn(browser, `/login/providers/hospital?interaction=${interaction}`))
+    for (const [name, value] of Object.entries(wishes)) assert.equal(url.searchParams.get(name), value)
+    assert.equal(url.searchParams.get('code_challenge_method'), 'S256')
+    assert.equal(url.searchParams.get('redirect_uri'), 'http://localhost:9000/login/callback')
+  })
+
+  it('asks for a stronger sign-in once', async () => {
+    const browser = auth.openBrowser()
+    await signIn(browser, hospital, 'user-1')
+    auth.time.now = Date.now() + 1000
+    const stronger = await auth.authorize(browser, {
+      ...{ client_id: 'app', redirect_uri: 'https://app.example/callback', scope: 'openid' },
+      acr_values: 'urn:smartcard',
+    })
+    assert.match(stronger.headers.location ?? '', /^\/login/)
+    const interaction = new URL(stronger.headers.location ?? '', 'http://x').searchParams.get('interaction')
+    const path = `/login/providers/hospital?interaction=${interaction}`
+    hospital.tamper = change({ acr: 'urn:pwd' })
+    const resumed = await signIn(browser, hospital, 'user-1', path)
+    const done = await browser.get(resumed.headers.location ?? '')
+    assert.match(done.headers.location ?? '', /^https:\/\/app\.example\/callback\?code=/)
+  })
+
+  it('refuses an authentication that is older or weaker than required', async () => {
+    const strict = await openSignInServer(await open(), [
+      makeProvider(hospital, { acrValues: ['urn:mfa'], maxAge: 3600 }),
+    ])
+    const attempt = async (claims: Record<string, unknown>) => {
+      hospital.tamper = change(claims)
+      return describeSignIn(await signIn(strict.openBrowser(), hospital, 'user-1'))
+    }
+    const now = Math.floor(Date.now() / 1000)
+    assert.equal(await attempt({}), '302 /portal')
+    assert.equal(await attempt({ acr: 'urn:pwd' }), '403 weak-authentication')
+    assert.equal(await attempt({ auth_time: now - 3700 }), '403 weak-authentication')
+    assert.equal(await attempt({ auth_time: now - 3630 }), '302 /portal')
+    assert.equal(await attempt({ auth_time: undefined }), '403 weak-authentication')
+  })
+})
+
+describe('a sign-in that fails', () => {
+  const open = openTestStore()
+
+  it('leaves an audit record, shows a page in plain words, and the password form still works', async () => {
+    const store = await open()
+    const audit = createAuditor({ store, failure: 'refuse' })
+    const auth = await openSignInServer(store, [makeProvider(hospital, { allow })], { audit })
+    const browser = auth.openBrowser()
+    const refused = await signIn(browser, hospital, 'user-2')
+    assert.match(refused.body, /Your account may not use Sallyport/)
+    assert.match(refused.body, /href="\/login"/)
+    assert.doesNotMatch(refused.body, /visitors/)
+    const denied = await signIn(browser, hospital, '')
+    assert.match(denied.body, /You were not signed in/)
+    await audit.flush()
+    const records = await store.db
+      .selectFrom('audit_event')
+      .select(['kind', 'allowed', 'status', 'subject', 'reason'])
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(
+      records.map(({ allowed, ...record }) => ({ ...record, allowed: Boolean(allowed) })),
+      [
+        {
+          ...{ kind: 'login', allowed: false, status: 403, subject: 'user-2' },
+          reason:
+            'hospital: Your account may not use Sallyport: The claim groups has none of the allowed values',
+        },
+        {
+          ...{ kind: 'login', allowed: false, status: 403, subject: null },
+          reason: 'hospital: You were not signed in: The provider answered access_denied',
+        },
+      ],
+    )
+    assert.equal((await browser.login()).headers.location, '/portal')
+  })
+
+  it('names an unreachable provider, and neither the start nor another provider waits for it', async () => {
+    const silent = makeProvider({ issuer: 'http://127.0.0.1:1' }, { id: 'silent', name: 'Other account' })
+    const auth = await openSignInServer(await open(), [silent, makeProvider(hospital)])
+    const down = await auth.openBrowser().get('/login/providers/silent')
+    assert.deepEqual([down.statusCode, describeSignIn(down)], [503, '503 unreachable'])
+    assert.equal(describeSignIn(await signIn(auth.openBrowser(), hospital, 'user-1')), '302 /portal')
+    assert.equal((await auth.openBrowser().get('/login/providers/nobody')).statusCode, 404)
+  })
+
+  it('says that the provider is unavailable during an outage, and works after it', async () => {
+    const auth = await openSignInServer(await open(), [makeProvider(hospital)])
+    const browser = auth.openBrowser()
+    const callback = await hospital.authorize(await startSignIn(browser), 'user-1')
+    hospital.outage = true
+    assert.equal(describeSignIn(await browser.get(callback)), '503 unreachable')
+    hospital.outage = false
+    assert.equal(describeSignIn(await signIn(browser, hospital, 'user-1')), '302 /portal')
+  })
+
+  it('offers no password form if passwords are switched off', async () => {
+    const providers = [makeProvider(hospital)]
+    const auth = await openSignInServer(await open(), providers, {
+      settings: { login: { passwords: false, providers } },
+    })
+    const { body } = await auth.openBrowser().get('/login')
+    assert.doesNotMatch(body, /name="password"/)
+    assert.match(body, /href="\/login\/providers\/hospital">Sign in with Hospital account</)
+    const posted = await auth.openBrowser().login()
+    assert.deepEqual([posted.statusCode, posted.cookies], [403, []])
+  })
+})

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { readConfiguration } from './configuration.ts'
+import { listEffectiveSettings } from './effective.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-providers-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+function read(yaml: string, env: Record<string, string> = {}) {
+  const cwd = mkdtempSync(join(folder, 'cwd-'))
+  writeFileSync(join(cwd, 'sallyport.yaml'), yaml)
+  return readConfiguration(env, cwd)
+}
+
+const HOSPITAL = `
+smart.login.providers:
+  - id: hospital
+    name: Hospital account
+    issuer: https://idp.ehr.example/realms/staff
+    client-id: sallyport
+    client-secret: "0123"
+    scopes: openid profile
+    fhir-user: { search: "Practitioner?identifier=urn:x|{employee_number}" }
+    allow: { claim: groups, values: [clinicians, "nurses, all"] }
+    admin: { claim: groups, values: [sallyport-admins] }
+    acr-values: [urn:mfa]
+    max-age: 28800
+    provision: true
+`
+
+describe('smart.login.providers', () => {
+  it('is a list in the settings file', () => {
+    assert.deepEqual(read(HOSPITAL).settings.login.providers, [
+      {
+        ...{ kind: 'oidc', id: 'hospital', name: 'Hospital account', clientId: 'sallyport' },
+        ...{ issuer: 'https://idp.ehr.example/realms/staff', scopes: 'openid profile' },
+        ...{ clientSecret: '0123', clientSecretFile: undefined, clientKeyFile: undefined },
+        ...{ usernameClaim: 'preferred_username', displayNameClaim: 'name' },
+        fhirUser: { kind: 'search', search: 'Practitioner?identifier=urn:x|{employee_number}' },
+        allow: { claim: 'groups', values: ['clinicians', 'nurses, all'] },
+        admin: { claim: 'groups', values: ['sallyport-admins'] },
+        ...{ acrValues: ['urn:mfa'], maxAge: 28_800, provision: true },
+      },
+    ])
+  })
+
+  it('may name a directory', () => {
+    const [directory] = read(`
+smart.login.providers:
+  - { id: staff, kind: ldap, url: "ldaps://dc.ehr.example", base-dn: "dc=ehr,dc=example" }`).settings.login
+      .providers
+    assert.deepEqual(directory, {
+      ...{
+        kind: 'ldap',
+        id: 'staff',
+        name: 'staff',
+        url: 'ldaps://dc.ehr.example',
+        baseDn: 'dc=ehr,dc=example',
+      },
+      ...{
+        usernameClaim: 'uid',
+        displayNameClaim: 'cn',
+        userFilter: '(uid={username})',
+        groupFilter: undefined,
+      },
+      ...{ bindDn: undefined, bindPasswordFile: undefined, tlsCa: undefined },
+      ...{ fhirUser: undefined, allow: undefined, admin: undefined, provision: false },
+    })
+  })
+
+  it('is printed without secrets', () => {
+    const shown = listEffectiveSettings(read(HOSPITAL)).filter(({ name }) => name.startsWith('smart.login.'))
+    assert.equal(shown.find(({ name }) => name === 'smart.login.providers')?.value, 'hospital')
+    assert.doesNotMatch(JSON.stringify(shown), /0123/)
+  })
+
+  it('names every mistake', () => {
+    const fault = (more: string) => {
+      try {
+        const { problems } = read(`
+smart.login.providers:
+  - { id: a, issuer: "https://a.example", client-id: c${more} }`)
+        return problems.join()
+      } catch (error) {
+        return String(error).replace(/^SettingsError: Cannot use smart.login.providers: provider a: /, '')
+      }
+    }
+    assert.equal(fault(''), '')
+    assert.match(fault(', clientid: x'), /unknown setting clientid; expected id, name/)
+    assert.equal(
+      fault(', fhir-user: { claim: x, template: "Practitioner/{x}" }'),
+      'fhir-user: expected exactly one of claim, template and search',
+    )
+    assert.match(fault(', fhir-user: { template: "Patient/{x}" }'), /fhir-user: expected/)
+    assert.equal(fault(', allow: { claim: groups }'), 'allow: expected a claim and a list of values')
+    assert.equal(fault(', provision: true'), 'provision needs fhir-user')
+    assert.match(fault(', client-secret: x, client-key-file: y'), /expected one of client-secret/)
+    assert.match(fault(', scopes: profile'), /scopes: expected scopes with openid/)
+    assert.match(fault(', client-secret-file: missing'), /sign-in provider a cannot read .*missing/)
+    assert.match(
+      fault(' }\n  - { id: a, issuer: "https://b.example", client-id: c'),
+      /two sign-in providers have the id a/,
+    )
+    assert.match(
+      fault(' }\n  - { id: b, issuer: "https://a.example", client-id: c'),
+      /have the issuer https:\/\/a\.example/,
+    )
+    assert.throws(
+      () => read('smart.login.providers: [{ id: B }]'),
+      /id: expected at most 40[\s\S]*issuer is missing[\s\S]*client-id is missing/,
+    )
+    assert.throws(() => read('smart.login.providers: hospital'), /expected a list of sign-in providers/)
+  })
+
+  it('requires https unless the provider is on this computer', () => {
+    const { problems } = read(
+      'smart.login.providers: [{ id: a, issuer: "http://idp.example", client-id: c }]',
+    )
+    assert.deepEqual(problems, ['sign-in provider a must use https or ldaps, or set SMART_ALLOW_HTTP=true'])
+    assert.deepEqual(
+      read('smart.login.providers: [{ id: a, issuer: "http://localhost:1", client-id: c }]').problems,
+      [],
+    )
+  })
+})
+
+describe('the variables of a single provider', () => {
+  const env = {
+    SMART_LOGIN_ISSUER: 'https://idp.ehr.example/',
+    SMART_LOGIN_CLIENT_ID: 'sallyport',
+    SMART_LOGIN_CLIENT_SECRET: 'a secret',
+  }
+  const single = (more: Record<string, string> = {}) =>
+    read('', { ...env, ...more }).settings.login.providers[0]
+
+  it('suffice, and keep the issuer as written', () => {
+    assert.deepEqual(
+      single({
+        SMART_LOGIN_ALLOW: 'groups=a,b',
+        SMART_LOGIN_ADMIN: 'roles=c',
+        SMART_LOGIN_PROVISION: 'true',
+        SMART_LOGIN_NAME: 'Hospital',
+      }),
+      {
+        ...{ kind: 'oidc', id: 'default', name: 'Hospital', issuer: 'https://idp.ehr.example/' },
+        ...{
+          clientId: 'sallyport',
+          clientSecret: 'a secret',
+          clientSecretFile: undefined,
+          clientKeyFile: undefined,
+        },
+        ...{ scopes: 'openid profile', usernameClaim: 'preferred_username', displayNameClaim: 'name' },
+        fhirUser: { kind: 'claim', claim: 'fhirUser' },
+        allow: { claim: 'groups', values: ['a', 'b'] },
+        admin: { claim: 'roles', values: ['c'] },
+        ...{ acrValues: [], maxAge: undefined, provision: true },
+      },
+    )
+  })
+
+  it('distinguish a claim, a template and a search by its characters', () => {
+    const rule = (text: string) => single({ SMART_LOGIN_FHIR_USER: text })?.fhirUser
+    assert.deepEqual(rule('smart.user'), { kind: 'claim', claim: 'smart.user' })
+    assert.deepEqual(rule('Practitioner/{nr}'), { kind: 'template', template: 'Practitioner/{nr}' })
+    const search = 'Practitioner?identifier=urn:x|{nr}'
+    assert.deepEqual(rule(search), { kind: 'search', search })
+    assert.throws(() => rule('Practitioner?identifier=7'), /SMART_LOGIN_FHIR_USER: expected a claim/)
+  })
+
+  it('are reported if they are incomplete', () => {
+    const problems = (variables: Record<string, string>) => read('', variables).problems
+    assert.deepEqual(problems({ SMART_LOGIN_ISSUER: 'https://a.example' }), [
+      'SMART_LOGIN_ISSUER needs SMART_LOGIN_CLIENT_ID',
+    ])
+    assert.deepEqual(problems({ SMART_LOGIN_CLIENT_ID: 'x' }), [
+      'SMART_LOGIN_* of a provider needs SMART_LOGIN_ISSUER',
+    ])
+    assert.deepEqual(problems({ SMART_LOGIN_PASSWORDS: 'false' }), [
+      'SMART_LOGIN_PASSWORDS=false needs a sign-in provider',
+    ])
+    assert.deepEqual(problems({ ...env, SMART_LOGIN_PASSWORDS: 'false' }), [])
+  })
+})
