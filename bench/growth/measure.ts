@@ -4,6 +4,8 @@ export interface Subject {
   readonly size: number
   /** The highest ratio of a request that has no limit of its own. */
   readonly limit: number
+  /** Microseconds that a request uses. By default the processor time of this process. */
+  readonly clock?: () => number
   /** Opens the data set of this size in the folder; fills it if it is not there. The folder may be kept. */
   open(size: number, folder: string): Promise<DataSet>
 }
@@ -28,11 +30,14 @@ const ROUNDS = 5
 /** Measures all requests on both data sets, prints the table, and returns whether all ratios are within their limits. */
 export async function measureGrowth(
   name: string,
-  { open, limit }: Subject,
+  { open, limit, clock = readProcessorTime }: Subject,
   size: number,
   folder: string,
 ): Promise<boolean> {
-  const [small, large] = [await measureAll(open, size / FACTOR, folder), await measureAll(open, size, folder)]
+  const [small, large] = [
+    await measureAll(open, size / FACTOR, folder, clock),
+    await measureAll(open, size, folder, clock),
+  ]
   report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit'])
   const ratios = [...large].map(([request, most]) => {
     const [before, after] = [small.get(request)?.us ?? 0, most.us]
@@ -58,31 +63,37 @@ async function measureAll(
   open: Subject['open'],
   size: number,
   folder: string,
+  clock: () => number,
 ): Promise<ReadonlyMap<string, Measured>> {
   const { requests, close } = await open(size, folder)
   const measured = new Map<string, Measured>()
   for (const [name, { send, limit }] of Object.entries(requests))
-    measured.set(name, { us: await measure(send), limit })
+    measured.set(name, { us: await measure(send, clock), limit })
   await close()
   return measured
 }
 
-/** Microseconds of processor time of one request, in the best round. */
-async function measure(send: () => Promise<void>): Promise<number> {
-  const first = await time(send, 1)
+/** Microseconds of one request, in the best round. */
+async function measure(send: () => Promise<void>, clock: () => number): Promise<number> {
+  const first = await time(send, 1, clock)
   const times = Math.max(1, Math.round((ROUND_MS * 1000) / first))
   // A request that takes longer than a round is measured once.
   if (times === 1) return first
   let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < ROUNDS; round++) best = Math.min(best, await time(send, times * (round + 1)))
+  for (let round = 0; round < ROUNDS; round++)
+    best = Math.min(best, await time(send, times * (round + 1), clock))
   return best
 }
 
-async function time(send: () => Promise<void>, times: number): Promise<number> {
-  const before = process.cpuUsage()
+async function time(send: () => Promise<void>, times: number, clock: () => number): Promise<number> {
+  const before = clock()
   for (let sent = 0; sent < times; sent++) await send()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / times
+  return (clock() - before) / times
+}
+
+export function readProcessorTime(): number {
+  const { user, system } = process.cpuUsage()
+  return user + system
 }
 
 function formatTime(us: number): string {

@@ -45,7 +45,7 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await ats({ client: 'app' }), [1000])
       assert.deepEqual(await ats({ launch: 'l1' }), [1000])
       assert.deepEqual(await ats({ allowed: false }), [2000])
-      assert.deepEqual(await ats({ kind: 'login' }), [3000])
+      assert.deepEqual(await ats({ events: [{ kind: 'login' }] }), [3000])
       assert.deepEqual(await ats({ since: 2000, before: 4000 }), [3000, 2000])
       const [newest] = await findRecords(store, { limit: 1 })
       assert.ok(newest)
@@ -83,7 +83,7 @@ eachDatabase((_name, open) => {
         [61_000, 'fhir', 'No token', 'a', null, null, 3],
         [61_000, 'fhir', 'No token', 'a', null, null, null],
       ])
-      assert.deepEqual(await countRecords(store, {}), { allowed: 2, refused: 7 })
+      assert.partialDeepStrictEqual(await countRecords(store, {}), { allowed: 2, refused: 7 })
     })
 
     it('stores few records of many kinds and sources, and counts all of them', async () => {
@@ -98,7 +98,10 @@ eachDatabase((_name, open) => {
               record({ at: now, kind, allowed: false, status: 401, anonymous: true, address: `a${number}` }),
             )
       await auditor.flush()
-      assert.deepEqual(await countRecords(store, {}), { allowed: 0, refused: 3 * 200 * kinds.length })
+      assert.partialDeepStrictEqual(await countRecords(store, {}), {
+        allowed: 0,
+        refused: 3 * 200 * kinds.length,
+      })
       const kept = await findRecords(store, { limit: 1000 })
       assert.equal(kept.length, 3 * (KINDS_COUNTED + 1) * kinds.length)
     })
@@ -132,7 +135,7 @@ eachDatabase((_name, open) => {
       await auditor.flush()
       const more = (await findRecords(store, { limit: 1000 })).length - kept.length
       assert.equal(more, KINDS_COUNTED + SUBJECTS_COUNTED + 1)
-      assert.deepEqual(await countRecords(store, {}), { allowed: 0, refused: 255 })
+      assert.partialDeepStrictEqual(await countRecords(store, {}), { allowed: 0, refused: 255 })
     })
 
     it('stores an anonymous request in full after one that could not be stored', async () => {

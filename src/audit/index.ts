@@ -21,9 +21,9 @@ export {
 } from './record.ts'
 export {
   countRecords,
+  findPage,
   findRecords,
   type KeptRecord,
-  type RecordFilter,
   type TrailPosition,
 } from './trail/find.ts'
 export {
@@ -33,3 +33,4 @@ export {
   startSweepingAudit,
   sweepAudit,
 } from './trail/intents.ts'
+export type { RecordFilter } from './trail/terms.ts'

@@ -207,7 +207,9 @@ const SHAPE: Shape = {
     repeats: 'nullable',
     delivery_id: 'nullable',
   },
+  audit_event_patient: { patient_id: 'required', at: 'required', audit_id: 'required' },
   audit_intent: { id: 'required', at: 'required', record: 'required' },
+  lease: { job: 'required', holder: 'required', ends_at: 'required' },
 }
 
 interface Column {

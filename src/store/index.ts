@@ -9,6 +9,7 @@ export {
   watchAvailability,
 } from './availability.ts'
 export { type DatabaseTarget, makeFolder, parseDatabaseUrl } from './database-url.ts'
+export { type JobOptions, repeatInOneProcess } from './one-process.ts'
 export { openStore } from './open-store.ts'
 export type { Instant, Schema } from './schema.ts'
 export {
@@ -21,4 +22,4 @@ export {
   sha256,
 } from './sealer.ts'
 export type { Store, StoreOptions } from './store.ts'
-export { REFRESH_RETRY_MS, startSweeping, sweep } from './sweep.ts'
+export { REFRESH_RETRY_MS, removeUntil, startSweeping, sweep } from './sweep.ts'

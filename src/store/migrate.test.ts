@@ -24,6 +24,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0008-audit-delivery.ts': 'd9d0a68f077bea6dacd6bbc2b1cbff5bc3445cf3a1ae3f4981a58f6b4098bcc3',
   '0009-limits-of-strangers.ts': 'e16b7e9d024f08d8fa649785d85854ad7475347c90fd026ed2a8996e50b88ad7',
   '0010-launches-of-networks.ts': '46079f161658ef5d8b22c9b8d41790fdc7e4dfcf2690c522f1debc40a8f2e000',
+  '0011-audit-search-and-sweep.ts': 'd86a7508dddb52cc44273190fd26acfa856c1469fd6f662694dee05ce5b60a1f',
   '0015-sessions-of-a-browser.ts': '68440539f68791a81bc05ae7a3f18211d4e191f9388be0f8c634c230ec3dcc75',
 }
 

@@ -24,7 +24,9 @@ export interface Schema {
   app_launch: AppLaunchTable
   app_session: AppSessionTable
   audit_event: AuditEventTable
+  audit_event_patient: AuditEventPatientTable
   audit_intent: AuditIntentTable
+  lease: LeaseTable
 }
 
 /** LOGIN-1. `id`, `disabled` and `admin` have defaults, so that one plain INSERT adds a clinician. */
@@ -314,4 +316,18 @@ interface AuditIntentTable {
   at: Instant
   /** The audit record of a change with an unknown outcome, as JSON. */
   record: string
+}
+
+/** A patient of a record about several, in the order of the trail. Triggers of `audit_event` write it. */
+interface AuditEventPatientTable {
+  patient_id: string
+  at: Instant
+  audit_id: number
+}
+
+/** The process that does a job. The others leave it until the lease ends. */
+interface LeaseTable {
+  job: string
+  holder: string
+  ends_at: Instant
 }

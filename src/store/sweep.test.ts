@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as pause } from 'node:timers/promises'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { type Schema, type Store, startSweeping, sweep } from './index.ts'
+import { openStore, repeatInOneProcess, type Schema, type Store, startSweeping, sweep } from './index.ts'
 
 const HOUR = 3_600_000
 const now = Date.UTC(2031, 0, 1)
@@ -156,7 +157,7 @@ async function left<Table extends keyof Schema>(
   return rows.map(row => row[column]).sort()
 }
 
-eachDatabase((_, open) => {
+eachDatabase((_, open, create) => {
   describe('sweep', () => {
     it('deletes expired rows and keeps all others', async () => {
       const store = await open()
@@ -191,29 +192,50 @@ eachDatabase((_, open) => {
       await sweeping.stop()
       assert.deepEqual(await left(store, 'login', 'id_hash'), ['live'])
     })
-  })
-})
 
-describe('startSweeping', () => {
-  it('reports a failed sweep and tries again', async () => {
-    const errors: unknown[] = []
-    const { promise: twice, resolve } = Promise.withResolvers<void>()
-    const broken = {
-      db: {
-        deleteFrom: () => {
-          throw new Error('unreachable')
+    it('reports a failed sweep and tries again', async () => {
+      const store = await openStore(await create())
+      await store.close()
+      const errors: unknown[] = []
+      const { promise: twice, resolve } = Promise.withResolvers<void>()
+      const sweeping = startSweeping(store, {
+        everyMs: 1,
+        onError: error => {
+          errors.push(error)
+          if (errors.length === 2) resolve()
         },
-      },
-    } as unknown as Store
-    const sweeping = startSweeping(broken, {
-      everyMs: 1,
-      onError: error => {
-        errors.push(error)
-        if (errors.length === 2) resolve()
-      },
+      })
+      await twice
+      await sweeping.stop()
+      assert.match(String(errors[0]), /destroyed|after calling end/)
     })
-    await twice
-    await sweeping.stop()
-    assert.match(String(errors[0]), /unreachable/)
+  })
+
+  describe('repeatInOneProcess', () => {
+    it('does a job in one process, and in another when that one stops or no longer renews its lease', async () => {
+      const store = await open()
+      const done: string[] = []
+      let now = 0
+      const start = (name: string) =>
+        repeatInOneProcess(
+          store,
+          'job',
+          { clock: () => now, everyMs: HOUR, onError: assert.ifError },
+          async () => void done.push(name),
+        )
+      const first = start('first')
+      while (done.length === 0) await pause()
+      const second = start('second')
+      await second.stop()
+      assert.deepEqual(done, ['first'])
+      now = 2 * HOUR
+      const third = start('third')
+      await third.stop()
+      await first.stop()
+      assert.deepEqual(done, ['first', 'third'])
+      const fourth = start('fourth')
+      await fourth.stop()
+      assert.deepEqual(done, ['first', 'third', 'fourth'])
+    })
   })
 })

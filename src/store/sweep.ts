@@ -1,4 +1,7 @@
-import type { Instant } from './schema.ts'
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { type RawBuilder, sql } from 'kysely'
+import { type JobOptions, repeatInOneProcess } from './one-process.ts'
+import type { Instant, Schema } from './schema.ts'
 import type { Store } from './store.ts'
 
 const HOUR = 3_600_000
@@ -7,7 +10,7 @@ const HOUR = 3_600_000
  * Codes and grants are kept beyond their use so that a replay still finds and revokes its grant, and so that access
  * tokens of a revoked grant stay revoked.
  */
-const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168 * HOUR } as const
+const KEPT = { launchToken: HOUR, loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168 * HOUR }
 
 /**
  * How long a refresh may be retried: the successor of a used refresh token stays readable. Longer than any client
@@ -15,77 +18,137 @@ const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168
  */
 export const REFRESH_RETRY_MS = 60_000
 
-/** Deletes expired rows (STORE-3). Safe to run on several instances at once. */
-export async function sweep({ db }: Store, now: Instant): Promise<void> {
-  await db
-    .deleteFrom('launch_token')
-    .where('expires_at', '<', now - HOUR)
-    .execute()
-  await db.deleteFrom('authorization_request').where('expires_at', '<', now).execute()
-  await db.deleteFrom('pending_sign_in').where('expires_at', '<', now).execute()
-  await db.deleteFrom('login').where('expires_at', '<', now).execute()
-  await db
-    .deleteFrom('login_failure')
-    .where('at', '<', now - KEPT.loginFailure)
-    .execute()
-  await db.deleteFrom('app_launch').where('expires_at', '<', now).execute()
-  await db
-    .deleteFrom('app_session')
-    .where(({ or, eb }) =>
-      or([eb('idle_expires_at', '<', now), eb('max_expires_at', '<', now), eb('renewable_until', '<', now)]),
+/** The column that ends a row, and how long the row is kept after that. An index has its rows in order. */
+const EXPIRING = [
+  ['launch_token', 'expires_at', KEPT.launchToken],
+  ['authorization_request', 'expires_at', 0],
+  ['pending_sign_in', 'expires_at', 0],
+  ['login', 'expires_at', 0],
+  ['login_failure', 'at', KEPT.loginFailure],
+  ['app_launch', 'expires_at', 0],
+  ['app_session', 'idle_expires_at', 0],
+  ['app_session', 'max_expires_at', 0],
+  ['app_session', 'renewable_until', 0],
+  ['authorization_code', 'expires_at', KEPT.code],
+  ['refresh_token', 'expires_at', 0],
+  ['revocation', 'expires_at', 0],
+  ['used_assertion', 'expires_at', 0],
+  ['signing_key', 'retired_at', KEPT.signingKey],
+] as const satisfies readonly (readonly [keyof Schema, string, number])[]
+
+/** Deletes expired rows (STORE-3). Safe in several processes at once. */
+export async function sweep(store: Store, now: Instant, grants = startGrantWalk()): Promise<void> {
+  for (const [table, column, keptMs] of EXPIRING) await removeUntil(store, table, column, now - keptMs)
+  await inBatches(store, batch => removeSuccessors(store, now - REFRESH_RETRY_MS, batch))
+  await removeGrants(store, now - KEPT.grant, grants)
+}
+
+/** Rows of a statement. SQLite runs it on the thread of the servers, which must not wait for more than a few ms. */
+const BATCH = { sqlite: 100, postgres: 1000 } as const
+
+/** Runs a statement until it changes fewer rows than it may. */
+async function inBatches({ dialect }: Store, work: (batch: number) => Promise<number>): Promise<number> {
+  let total = 0
+  for (;;) {
+    const changed = await work(BATCH[dialect])
+    total += changed
+    if (changed < BATCH[dialect]) return total
+    await yieldTurn()
+  }
+}
+
+/** Deletes rows whose `column` is before `end`, in small batches. The column needs an index. */
+export function removeUntil(
+  store: Store,
+  table: keyof Schema,
+  column: string,
+  end: Instant,
+): Promise<number> {
+  const [name, key] = [sql.table(table), sql.ref(column)]
+  return inBatches(store, async batch => {
+    const rows = sql`select ${ROW[store.dialect]} from ${name} where ${key} < ${end} order by ${key} limit ${batch}`
+    return change(store, sql`delete from ${name} where ${isAmong(store, rows)}`)
+  })
+}
+
+const ROW = { sqlite: sql.raw('rowid'), postgres: sql.raw('ctid') } as const
+
+/** The row of PostgreSQL as an array: it then looks up each row, and does not join. */
+function isAmong({ dialect }: Store, rows: RawBuilder<unknown>): RawBuilder<boolean> {
+  return dialect === 'sqlite' ? sql`rowid in (${rows})` : sql`ctid = any(array(${rows}))`
+}
+
+async function change({ db }: Store, statement: RawBuilder<unknown>): Promise<number> {
+  return Number((await statement.execute(db)).numAffectedRows ?? 0)
+}
+
+function removeSuccessors(store: Store, end: Instant, batch: number): Promise<number> {
+  const rows = sql`select ${ROW[store.dialect]} from refresh_token
+    where successor_sealed is not null and used_at < ${end} order by used_at limit ${batch}`
+  return change(store, sql`update refresh_token set successor_sealed = null where ${isAmong(store, rows)}`)
+}
+
+/** The position of a walk through the grants in the order of their last use. */
+interface GrantWalk {
+  at: Instant
+  id: string
+}
+
+const startGrantWalk = (): GrantWalk => ({ at: 0, id: '' })
+
+const GRANTS = { atOnce: 500, batches: 20 } as const
+
+/**
+ * A grant ends with its last refresh token, which no index shows. A sweep therefore looks at a part of the grants
+ * that were not used lately, and the next sweep continues there.
+ */
+async function removeGrants(store: Store, end: Instant, walk: GrantWalk): Promise<void> {
+  for (let batch = 0; batch < GRANTS.batches; batch++) {
+    const grants = await store.db
+      .selectFrom('grant')
+      .select(['id', 'last_used_at as at'])
+      .where('last_used_at', '<', end)
+      .where(sql<boolean>`(last_used_at, id) > (${walk.at}, ${walk.id})`)
+      .orderBy('last_used_at')
+      .orderBy('id')
+      .limit(GRANTS.atOnce)
+      .execute()
+    const ids = await findEndedGrants(
+      store,
+      grants.map(({ id }) => id),
+      end,
     )
-    .execute()
-  await db
-    .deleteFrom('authorization_code')
-    .where('expires_at', '<', now - KEPT.code)
-    .execute()
-  await db.deleteFrom('refresh_token').where('expires_at', '<', now).execute()
-  await db
-    .updateTable('refresh_token')
-    .set({ successor_sealed: null })
-    .where('successor_sealed', 'is not', null)
-    .where('used_at', '<', now - REFRESH_RETRY_MS)
-    .execute()
-  await db.deleteFrom('revocation').where('expires_at', '<', now).execute()
-  await db.deleteFrom('used_assertion').where('expires_at', '<', now).execute()
-  await db
-    .deleteFrom('signing_key')
-    .where('retired_at', '<', now - KEPT.signingKey)
-    .execute()
-  await db
-    .deleteFrom('grant')
-    .where('last_used_at', '<', now - KEPT.grant)
+    for (let from = 0; from < ids.length; from += BATCH.sqlite) {
+      await store.db
+        .deleteFrom('grant')
+        .where('id', 'in', ids.slice(from, from + BATCH.sqlite))
+        .execute()
+      await yieldTurn()
+    }
+    Object.assign(walk, grants.length < GRANTS.atOnce ? startGrantWalk() : grants.at(-1))
+    if (grants.length < GRANTS.atOnce) return
+    await yieldTurn()
+  }
+}
+
+async function findEndedGrants({ db }: Store, ids: readonly string[], end: Instant) {
+  if (ids.length === 0) return []
+  const ended = await db
+    .selectFrom('grant')
+    .select('id')
+    .where('id', 'in', ids)
     .where(({ or, eb, not, exists, selectFrom }) =>
       or([
-        eb('revoked_at', '<', now - KEPT.grant),
+        eb('revoked_at', '<', end),
         not(exists(selectFrom('refresh_token').select('grant_id').whereRef('grant_id', '=', 'grant.id'))),
       ]),
     )
     .execute()
+  return ended.map(({ id }) => id)
 }
 
 /** A failed sweep is reported and repeated at the next interval. */
-export function startSweeping(
-  store: Store,
-  { clock = Date.now, everyMs = 60_000, onError }: SweepingOptions,
-): { stop(): Promise<void> } {
-  let running: Promise<void> = Promise.resolve()
-  const round = () => {
-    running = running.then(() => sweep(store, clock())).catch(onError)
-  }
-  round()
-  const timer = setInterval(round, everyMs)
-  timer.unref()
-  return {
-    stop: () => {
-      clearInterval(timer)
-      return running
-    },
-  }
-}
-
-interface SweepingOptions {
-  readonly clock?: () => number
-  readonly everyMs?: number
-  readonly onError: (error: unknown) => void
+export function startSweeping(store: Store, options: JobOptions): { stop(): Promise<void> } {
+  const grants = startGrantWalk()
+  return repeatInOneProcess(store, 'sweep', { everyMs: 60_000, ...options }, now => sweep(store, now, grants))
 }

@@ -3,7 +3,7 @@ import { before, it } from 'node:test'
 import { validate } from '../../fhir/index.ts'
 import { type Bundle, describeAudited } from '../testing/audited-fhir.ts'
 
-describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
+describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany }) => {
   before(async () => {
     for (const who of ['juniper', 'ashlar', 'everyone', 'nobody'])
       for (const line of [
@@ -110,5 +110,15 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
     assert.equal((await ask(path, undefined, 'panelled')).status, 200)
     await ask('PUT Patient/juniper', managed('south'))
     assert.equal((await ask(path, undefined, 'panelled')).status, 403)
+  })
+  it('is not counted if there are too many events, and the response says so', async () => {
+    const count = async (query: string) =>
+      (await ask(`GET AuditEvent?_summary=count&${query}`)).body as Bundle
+    assert.equal((await count('date=gt2020')).entry, undefined)
+    await addMany(10_000)
+    const { total, entry } = await count('date=gt2020')
+    assert.equal(total, undefined)
+    assert.match(JSON.stringify(entry), /"OperationOutcome".*"too-costly"/)
+    assert.equal((await count('date=lt2020&address=a')).total, 0)
   })
 })

@@ -5,6 +5,7 @@ import { findRecords } from '../trail/find.ts'
 import { createPatientCache, isShown } from './is-shown.ts'
 import { searchAudit } from './search.ts'
 import { toAuditEvent } from './to-audit-event.ts'
+import { parseId } from './to-filter.ts'
 
 /** Serves `AuditEvent` from the trail, regardless of the server's own data or upstream. */
 export interface AuditTrail {
@@ -67,8 +68,7 @@ async function read<P extends AnyProblem>(
   fhirBaseUrl: string,
   panelMembers: FindPanelMembership<P>,
 ) {
-  const number = /^\d{1,15}$/.test(id) ? Number(id) : -1
-  const [record] = await findRecords(store, { id: number, limit: 1 })
+  const [record] = await findRecords(store, { ids: [parseId(id)], limit: 1 })
   const resource = record && toAuditEvent(record)
   const known = createPatientCache(filter, panelMembers)
   const problem = record && (await known.learn([record]))

@@ -2,21 +2,20 @@ import {
   type AnyProblem,
   type BadSearch,
   fail,
-  findCompartmentPatients,
   isProblem,
   matchesClause,
   type Params,
   parseQuery,
   type Query,
   type Resource,
-  type SearchClause,
   shapeResource,
 } from '../../fhir/index.ts'
 import type { AccessFilter, FindPanelMembership } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { type FindOptions, findRecords, type RecordFilter, type TrailPosition } from '../trail/find.ts'
+import { countRecords, findPage, type TrailPosition } from '../trail/find.ts'
 import { createPatientCache, isShown } from './is-shown.ts'
 import { toAuditEvent } from './to-audit-event.ts'
+import { type DatabaseSearch, toDatabaseSearch } from './to-filter.ts'
 
 export interface AuditSearch<P> {
   readonly params: Params
@@ -29,13 +28,15 @@ export interface AuditSearch<P> {
 }
 
 const PAGE = '_page'
-const CHUNK = 500
-/** Records that one request reads; the rest follows the next link. */
-const LOOKED_AT = 20_000
+
+/** Records that one request compares with the search; the rest follows the next link. */
+const COMPARED = 1000
+const COMPARED_AT_ONCE = 100
 
 /**
- * The database filters by date, patient and access. Each record is then checked as the AuditEvent it becomes, with
- * the same search and access rules as any resource.
+ * The database evaluates the clauses that it can. Each record is compared with the others as the AuditEvent it
+ * becomes, by the same rules as any resource. A request does a bounded amount of work, however long the trail is
+ * (AUDIT-16).
  */
 export async function searchAudit<P extends AnyProblem>(
   store: Store,
@@ -54,10 +55,25 @@ export async function searchAudit<P extends AnyProblem>(
   if (clauses.some(clause => clause.kind === 'chain' || clause.kind === 'has'))
     return bad('Cannot follow a chain from AuditEvents')
   const address = `${fhirBaseUrl}/${compartment === undefined ? '' : `Patient/${compartment}/`}AuditEvent`
-  const filter = { ...createFilter(clauses, search), order }
-  const isCount = query.shape.summary === 'count' || query.count === 0
-  const found = await collect(store, search, clauses, filter, isCount ? Infinity : query.count, place)
-  return 'hits' in found ? bundleOf(address, query, found, isCount, place === undefined) : found
+  const plan = toDatabaseSearch(clauses, compartment, search.filter)
+  if (query.shape.summary === 'count' || query.count === 0) {
+    const total = await count(store, search, plan)
+    return typeof total === 'object' ? total : createCount(address, query, total)
+  }
+  const found = await collect(store, search, plan, { order, wanted: query.count, from: place })
+  return 'hits' in found ? createPage(address, query, found, place === undefined) : found
+}
+
+/** Undefined if a bounded amount of work does not suffice. */
+async function count<P extends AnyProblem>(
+  store: Store,
+  search: AuditSearch<P>,
+  plan: DatabaseSearch,
+): Promise<number | undefined | P> {
+  if (plan.checksAccess && plan.rest.length === 0) return (await countRecords(store, plan.filter))?.records
+  const found = await collect(store, search, plan, { order: 'newest', wanted: Infinity, from: undefined })
+  if (!('hits' in found)) return found
+  return found.next ? undefined : found.hits.length
 }
 
 interface Collected {
@@ -65,29 +81,32 @@ interface Collected {
   readonly next: TrailPosition | undefined
 }
 
+interface Wanted {
+  readonly order: 'newest' | 'oldest'
+  readonly wanted: number
+  readonly from: TrailPosition | undefined
+}
+
 async function collect<P extends AnyProblem>(
   store: Store,
-  { filter, panelMembers, compartment, fhirBaseUrl }: AuditSearch<P>,
-  clauses: readonly SearchClause[],
-  recordFilter: Omit<FindOptions, 'limit'>,
-  wanted: number,
-  from: TrailPosition | undefined,
+  { filter, panelMembers, fhirBaseUrl }: AuditSearch<P>,
+  { filter: recordFilter, rest }: DatabaseSearch,
+  { order, wanted, from }: Wanted,
 ): Promise<Collected | P> {
   const known = createPatientCache(filter, panelMembers)
   const hits: Resource[] = []
   let after = from
   let last = from
-  const mostLookedAt = wanted === Infinity ? Infinity : LOOKED_AT
-  for (let looked = 0; looked < mostLookedAt; looked += CHUNK) {
-    const records = await findRecords(store, { ...recordFilter, after, limit: CHUNK })
+  for (let compared = 0; compared < COMPARED; ) {
+    const limit = Math.min(COMPARED_AT_ONCE, COMPARED - compared)
+    const { records, next } = await findPage(store, { ...recordFilter, order, after, limit })
     const problem = await known.learn(records)
     if (problem) return problem
     for (const record of records) {
       const resource = toAuditEvent(record)
       const matches =
         isShown(record, resource, filter, fhirBaseUrl, known) &&
-        (compartment === undefined || findCompartmentPatients(resource, fhirBaseUrl).has(compartment)) &&
-        clauses.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
+        rest.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
       if (matches && hits.length === wanted) return { hits, next: last }
       after = { at: record.at, id: record.id }
       if (!matches) continue
@@ -95,22 +114,18 @@ async function collect<P extends AnyProblem>(
       // A link points to the last returned record, not to the last one read, which may concern any patient.
       last = after
     }
-    if (records.length < CHUNK) return { hits, next: undefined }
+    if (next) return { hits, next }
+    if (records.length < limit) return { hits, next: undefined }
+    compared += limit
   }
   return { hits, next: after }
 }
 
-function bundleOf(
-  address: string,
-  query: Query,
-  { hits, next }: Collected,
-  isCount: boolean,
-  isFirst: boolean,
-): Resource {
-  const total = isCount || (isFirst && next === undefined) ? { total: hits.length } : {}
+function createPage(address: string, query: Query, { hits, next }: Collected, isFirst: boolean): Resource {
+  const total = isFirst && next === undefined ? { total: hits.length } : {}
   const links = [
     { relation: 'self', url: addressOf(address, query.used) },
-    ...(next && !isCount
+    ...(next
       ? [{ relation: 'next', url: addressOf(address, [...query.used, [PAGE, `${next.at}.${next.id}`]]) }]
       : []),
   ]
@@ -124,40 +139,35 @@ function bundleOf(
     type: 'searchset',
     ...total,
     link: links,
-    ...(!isCount && entry.length > 0 && { entry }),
+    ...(entry.length > 0 && { entry }),
   }
 }
 
-/** The database filter may return more records than the search matches, never fewer. */
-function createFilter(
-  clauses: readonly SearchClause[],
-  { compartment, filter }: Pick<AuditSearch<never>, 'compartment' | 'filter'>,
-): RecordFilter {
-  const dates = clauses.flatMap(clause =>
-    clause.kind === 'date' && DATES.has(clause.parameter) && clause.values.length === 1 ? clause.values : [],
-  )
-  const since = dates.flatMap(({ prefix, low }) => (LOWER.has(prefix) ? [low] : []))
-  const before = dates.flatMap(({ prefix, high }) => (UPPER.has(prefix) ? [high + 1] : []))
-  const patients = compartment === undefined ? patientsIn(clauses) : [compartment]
-  const reached = filter === 'everything' ? undefined : filter.map(limit => limit.patient)
-  const limited = reached?.every(patient => patient !== undefined) ? reached : undefined
+/** A Bundle without total if there are too many, and an OperationOutcome that says so. */
+function createCount(address: string, query: Query, total: number | undefined): Resource {
+  const entry = [{ resource: TOO_MANY, search: { mode: 'outcome' } }]
   return {
-    since: since.length > 0 ? Math.max(...since) : undefined,
-    before: before.length > 0 ? Math.min(...before) : undefined,
-    patients: patients ?? limited?.filter(patient => patient !== undefined),
+    resourceType: 'Bundle',
+    type: 'searchset',
+    ...(total === undefined ? { entry } : { total }),
+    link: [{ relation: 'self', url: addressOf(address, query.used) }],
   }
 }
+
+const TOO_MANY = {
+  resourceType: 'OperationOutcome',
+  issue: [
+    {
+      severity: 'warning',
+      code: 'too-costly',
+      details: {
+        text: 'Cannot count: too many AuditEvents. Add a date, patient, agent or subtype to the search.',
+      },
+    },
+  ],
+} as const
 
 const DATES: ReadonlySet<string> = new Set(['date', '_lastUpdated'])
-const LOWER: ReadonlySet<string> = new Set(['eq', 'gt', 'ge', 'sa'])
-const UPPER: ReadonlySet<string> = new Set(['eq', 'lt', 'le', 'eb'])
-
-function patientsIn(clauses: readonly SearchClause[]): readonly string[] | undefined {
-  const clause = clauses.find(it => it.kind === 'reference' && it.parameter === 'patient')
-  if (clause?.kind !== 'reference') return undefined
-  return clause.values.flatMap(value => (value.kind === 'local' ? [value.id] : []))
-}
-
 function orderOf({ sort }: Query): 'newest' | 'oldest' | undefined {
   const [key, ...more] = sort
   if (!key) return 'newest'

@@ -1,6 +1,7 @@
 import { isResourceType, type Resource } from '../../fhir/index.ts'
 import { type AuditKind, OUTCOME_UNKNOWN, readFiledPatients } from '../record.ts'
 import type { KeptRecord } from '../trail/find.ts'
+import type { EventKind } from '../trail/terms.ts'
 
 interface Coding {
   readonly system: string
@@ -10,7 +11,7 @@ interface Coding {
 
 const DICOM = 'http://dicom.nema.org/resources/ontology/DCM'
 const REST = 'http://hl7.org/fhir/restful-interaction'
-const OWN = {
+export const OWN_SYSTEMS = {
   events: 'urn:sallyport:audit-event',
   launch: 'urn:sallyport:launch-id',
   request: 'urn:sallyport:request-id',
@@ -66,6 +67,17 @@ const INTERACTIONS: Readonly<Record<string, string>> = {
   operation: 'operation',
 }
 
+/** Every kind of event that has a type, subtype or action of its own. A count of FHIR requests has no interaction. */
+export const EVENT_KINDS: readonly EventKind[] = [
+  ...Object.keys(EVENTS).map(kind => ({ kind, interaction: undefined })),
+  ...[...Object.keys(INTERACTIONS), 'bundle', 'smart-configuration', 'misunderstood', null].map(
+    interaction => ({
+      kind: 'fhir',
+      interaction,
+    }),
+  ),
+]
+
 export function findEventType(kind: string, interaction: string | null): readonly [Coding, Coding] {
   if (kind !== 'fhir') return EVENTS[kind as Exclude<AuditKind, 'fhir'>] ?? [application, own(kind, kind)]
   const code = INTERACTIONS[interaction ?? '']
@@ -98,7 +110,7 @@ function dicom(code: string, display: string): Coding {
 }
 
 function own(code: string, display: string): Coding {
-  return { system: OWN.events, code, display }
+  return { system: OWN_SYSTEMS.events, code, display }
 }
 
 function rest(code: string): Coding {
@@ -121,7 +133,10 @@ export function toAuditEvent(record: KeptRecord): Resource {
     outcomeDesc: descriptionOf(record),
     agent: createAgents(record),
     source: {
-      observer: { identifier: { system: OWN.server, value: record.server }, display: SERVERS[record.server] },
+      observer: {
+        identifier: { system: OWN_SYSTEMS.server, value: record.server },
+        display: SERVERS[record.server],
+      },
       type: [SOURCE],
     },
     ...(entity.length > 0 && { entity }),
@@ -158,7 +173,7 @@ function createAgents(record: KeptRecord): readonly object[] {
   const client = {
     ...(record.client_id !== null && {
       type: { coding: [coding('http://dicom.nema.org/resources/ontology/DCM', '110150', 'Application')] },
-      who: { identifier: { system: OWN.client, value: record.client_id } },
+      who: { identifier: { system: OWN_SYSTEMS.client, value: record.client_id } },
     }),
     requestor: !isUsers,
     ...policy,
@@ -177,7 +192,7 @@ function userOf({ subject, fhir_user, client_id }: KeptRecord): object | undefin
   if (fhir_user === null && (subject === null || subject === client_id)) return undefined
   return {
     ...(fhir_user !== null && { reference: fhir_user }),
-    ...(subject !== null && { identifier: { system: OWN.clinician, value: subject } }),
+    ...(subject !== null && { identifier: { system: OWN_SYSTEMS.clinician, value: subject } }),
   }
 }
 
@@ -196,8 +211,8 @@ function createEntities(record: KeptRecord): readonly object[] {
     })
   if (record.request !== null) entities.push(requestEntity(record))
   if (record.repeats !== null) entities.push(countEntity(record.repeats))
-  if (record.launch_id !== null) entities.push(named(OWN.launch, record.launch_id))
-  if (record.request_id !== null) entities.push(named(OWN.request, record.request_id))
+  if (record.launch_id !== null) entities.push(named(OWN_SYSTEMS.launch, record.launch_id))
+  if (record.request_id !== null) entities.push(named(OWN_SYSTEMS.request, record.request_id))
   return entities
 }
 

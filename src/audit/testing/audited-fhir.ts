@@ -113,6 +113,8 @@ interface Audited {
   readonly ask: Ask
   recordsBy(options: Parameters<typeof findRecords>[1]): ReturnType<typeof findRecords>
   newest(): Promise<KeptRecord | undefined>
+  /** Adds records of today that name nobody. */
+  addMany(count: number): Promise<void>
   /** Stores the counts: the next anonymous request is the first of its kind. */
   flush(): Promise<void>
 }
@@ -134,6 +136,17 @@ export function describeAudited(title: string, define: (audited: Audited) => voi
         flush: () => server.flush(),
         recordsBy: options => findRecords(store, options),
         newest: async () => (await findRecords(store, { limit: 1 }))[0],
+        addMany: count =>
+          store.append(
+            'audit_event',
+            Array.from({ length: count }, (_, at) => ({
+              at: Date.now() - at,
+              server: 'fhir' as const,
+              kind: 'fhir',
+              allowed: true,
+              status: 200,
+            })),
+          ),
       })
     })
   })

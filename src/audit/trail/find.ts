@@ -1,18 +1,8 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
+import { EVERYTHING, listTerms, type Range, type RecordFilter, type Term } from './terms.ts'
 
 export type KeptRecord = Selectable<Schema['audit_event']>
-
-export interface RecordFilter {
-  readonly kind?: string | undefined
-  readonly since?: number | undefined
-  readonly before?: number | undefined
-  readonly allowed?: boolean | undefined
-  readonly patients?: readonly string[] | undefined
-  readonly client?: string | undefined
-  readonly launch?: string | undefined
-  readonly id?: number | undefined
-}
 
 /** The id orders records of the same instant. */
 export interface TrailPosition {
@@ -26,54 +16,153 @@ export interface FindOptions extends RecordFilter {
   readonly limit: number
 }
 
-export function findRecords({ db }: Store, options: FindOptions): Promise<KeptRecord[]> {
-  const { order = 'newest', after, limit } = options
-  const direction = order === 'newest' ? 'desc' : 'asc'
-  const beyond = order === 'newest' ? '<' : '>'
-  let query = filtered(db, options).selectAll()
-  if (after)
-    query = query.where(({ or, and, eb }) =>
-      or([eb('at', beyond, after.at), and([eb('at', '=', after.at), eb('id', beyond, after.id)])]),
-    )
-  return query.orderBy('at', direction).orderBy('id', direction).limit(limit).execute()
+export interface RecordPage {
+  readonly records: readonly KeptRecord[]
+  /** The search stopped here before it found as many records as it may. Others may follow. */
+  readonly next: TrailPosition | undefined
 }
 
-export async function countRecords(
-  { db }: Store,
-  filter: RecordFilter,
-): Promise<{ readonly allowed: number; readonly refused: number }> {
-  const rows = await filtered(db, filter)
-    .select(['allowed', sql<number>`sum(coalesce(repeats, 1))`.as('count')])
+/** Rows that are read for a page at most, however few of them match. */
+const READ_FOR_PAGE = 2000
+
+/** Rows that are read for a count at most. */
+export const COUNTED_AT_MOST = 10_000
+
+/** Reads pages until there are as many records as the limit. */
+export async function findRecords(store: Store, options: FindOptions): Promise<KeptRecord[]> {
+  const found: KeptRecord[] = []
+  let after = options.after
+  do {
+    const { records, next } = await findPage(store, {
+      ...options,
+      after,
+      limit: options.limit - found.length,
+    })
+    found.push(...records)
+    after = next
+  } while (after)
+  return found
+}
+
+/** Finds records with a bounded amount of work: see `RecordPage.next`. */
+export async function findPage(store: Store, options: FindOptions): Promise<RecordPage> {
+  const chosen = await plan(store, options)
+  const { limit } = options
+  const hasRest = chosen.rest.length > 0
+  const read = hasRest ? Math.max(limit, READ_FOR_PAGE) : limit
+  const records = await readRecords(store, chosen, options, read)
+    .selectAll()
+    .orderBy('at', directionOf(options))
+    .orderBy('id', directionOf(options))
+    .limit(limit)
+    .execute()
+  const mayFollow = hasRest && records.length < limit
+  return { records, next: mayFollow ? await findEnd(store, chosen, options, read) : undefined }
+}
+
+export interface Counts {
+  readonly records: number
+  /** Requests, with those that a record represents. */
+  readonly allowed: number
+  readonly refused: number
+}
+
+/** Undefined if a bounded amount of work does not suffice. */
+export async function countRecords(store: Store, filter: RecordFilter): Promise<Counts | undefined> {
+  const chosen = await plan(store, filter)
+  if (await findEnd(store, chosen, filter, COUNTED_AT_MOST)) return undefined
+  const rows = await readRecords(store, chosen, filter, COUNTED_AT_MOST)
+    .select(({ fn }) => [
+      'allowed',
+      fn.countAll().as('records'),
+      sql`sum(coalesce(repeats, 1))`.as('requests'),
+    ])
     .groupBy('allowed')
     .execute()
-  const count = (allowed: boolean) => Number(rows.find(row => row.allowed === allowed)?.count ?? 0)
-  return { allowed: count(true), refused: count(false) }
+  const refused = rows.find(row => !row.allowed)
+  const allowed = rows.find(row => row.allowed)
+  return {
+    records: Number(allowed?.records ?? 0) + Number(refused?.records ?? 0),
+    allowed: Number(allowed?.requests ?? 0),
+    refused: Number(refused?.requests ?? 0),
+  }
 }
 
-function filtered(db: Store['db'], filter: RecordFilter) {
-  const { kind, since, before, allowed, patients, client, launch, id } = filter
-  return db
-    .selectFrom('audit_event')
-    .$if(id !== undefined, query => query.where('id', '=', id ?? 0))
-    .$if(kind !== undefined, query => query.where('kind', '=', kind ?? ''))
-    .$if(since !== undefined, query => query.where('at', '>=', since ?? 0))
-    .$if(before !== undefined, query => query.where('at', '<', before ?? 0))
-    .$if(allowed !== undefined, query => query.where('allowed', '=', allowed ?? true))
-    .$if(patients !== undefined, query =>
-      patients?.length
-        ? query.where(({ or, and, eb }) =>
-            or([
-              eb('patient_id', 'in', [...patients]),
-              and([eb('patients', 'is not', null), or(patients.map(isAmongSeveral))]),
-            ]),
-          )
-        : query.where(({ lit }) => lit(false)),
-    )
-    .$if(client !== undefined, query => query.where('client_id', '=', client ?? ''))
-    .$if(launch !== undefined, query => query.where('launch_id', '=', launch ?? ''))
+interface Plan {
+  readonly driver: readonly Range[]
+  readonly rest: readonly RawBuilder<boolean>[]
 }
 
-/** Exact comparison on both databases: LIKE has wildcards, and ignores case on one of them. */
-function isAmongSeveral(patient: string) {
-  return sql<boolean>`replace(patients, ${` ${patient} `}, '') <> patients`
+/** The term with the fewest rows in an index drives the search; its rows are compared with the other terms. */
+async function plan(store: Store, filter: FindBounds & RecordFilter): Promise<Plan> {
+  const terms = listTerms(filter)
+  const indexed = terms.filter(({ ranges }) => ranges)
+  const sizes =
+    indexed.length < 2 ? [0] : await Promise.all(indexed.map(term => countRows(store, term, filter)))
+  const best = indexed[sizes.indexOf(Math.min(...sizes))]
+  const rest = terms.filter(term => term !== best || term.hasOthers)
+  return { driver: best?.ranges ?? EVERYTHING, rest: rest.map(({ condition }) => condition) }
+}
+
+/** Counts up to the limit of a page. */
+async function countRows(store: Store, { ranges = [] }: Term, bounds: FindBounds): Promise<number> {
+  const { count } = await selectFrom(store, selectKeys(ranges, bounds, READ_FOR_PAGE))
+    .select(({ fn }) => fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** The last row that is read, if there may be others. */
+function findEnd(store: Store, { driver }: Plan, bounds: FindBounds, read: number) {
+  return selectFrom(store, selectKeys(driver, bounds, read))
+    .select(['page.at', 'page.id'])
+    .orderBy('page.at', directionOf(bounds))
+    .orderBy('page.id', directionOf(bounds))
+    .limit(1)
+    .offset(read - 1)
+    .executeTakeFirst()
+}
+
+type FindBounds = Pick<FindOptions, 'since' | 'before' | 'after' | 'order'>
+
+/** The positions of the first rows of the ranges. A limit of its own keeps each range in its index. */
+function selectKeys(ranges: readonly Range[], bounds: FindBounds, limit: number): RawBuilder<unknown> {
+  if (ranges.length === 0) return sql`select at, id from audit_event where false`
+  const parts = ranges.map(range => sql`select at, id from (${selectRange(range, bounds, limit)}) as found`)
+  return sql`select at, id from (${sql.join(parts, sql` union `)}) as found
+    order by at ${sql.raw(directionOf(bounds))}, id ${sql.raw(directionOf(bounds))} limit ${limit}`
+}
+
+function selectRange({ table, condition }: Range, bounds: FindBounds, limit: number): RawBuilder<unknown> {
+  const { since, before, after, order } = bounds
+  const id = sql.ref(table === 'audit_event' ? 'id' : 'audit_id')
+  const beyond = order === 'oldest' ? sql`>` : sql`<`
+  const conditions = [
+    condition,
+    ...(since === undefined ? [] : [sql`at >= ${since}`]),
+    ...(before === undefined ? [] : [sql`at < ${before}`]),
+    ...(after === undefined ? [] : [sql`(at, ${id}) ${beyond} (${after.at}, ${after.id})`]),
+  ]
+  const direction = sql.raw(directionOf(bounds))
+  return sql`select at, ${id} as id from ${sql.table(table)} where ${sql.join(conditions, sql` and `)}
+    order by at ${direction}, ${id} ${direction} limit ${limit}`
+}
+
+function selectFrom({ db }: Store, keys: RawBuilder<unknown>) {
+  return db.selectFrom(sql<TrailPosition>`(${keys})`.as('page'))
+}
+
+/**
+ * Reads the records of the keys and compares them with the other terms. The limit keeps the terms out of the join, for
+ * which PostgreSQL would use their indexes. SQLite never reorders a cross join: it would read all records, and look up
+ * each of them among the keys.
+ */
+function readRecords({ db }: Store, { driver, rest }: Plan, bounds: FindBounds, read: number) {
+  const records = sql<KeptRecord>`(select audit_event.* from (${selectKeys(driver, bounds, read)}) as page
+    cross join audit_event where audit_event.id = page.id limit ${read})`
+  return db.selectFrom(records.as('event')).where(({ and }) => and(rest))
+}
+
+function directionOf({ order }: FindBounds): 'asc' | 'desc' {
+  return order === 'oldest' ? 'asc' : 'desc'
 }

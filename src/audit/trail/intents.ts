@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Store } from '../../store/index.ts'
+import { type JobOptions, removeUntil, repeatInOneProcess, type Store } from '../../store/index.ts'
 import { type AuditRecord, type Delivery, OUTCOME_UNKNOWN, toRow, UNKNOWN_AFTER_MS } from '../record.ts'
 
 const MOST_AT_ONCE = 500
@@ -78,56 +78,27 @@ export async function removeIntents({ db }: Store, ids: readonly string[]): Prom
 const DAY = 86_400_000
 const HOUR = 3_600_000
 const MINUTE = 60_000
-const AT_ONCE = 1000
 
 /** Deletes records older than `smart.server.audit-days`, in small steps so that nobody waits long. */
-export async function sweepAudit({ db }: Store, days: number, now: number): Promise<number> {
-  let removed = 0
-  for (;;) {
-    const old = db
-      .selectFrom('audit_event')
-      .select('id')
-      .where('at', '<', now - days * DAY)
-      .limit(AT_ONCE)
-    const { numDeletedRows } = await db.deleteFrom('audit_event').where('id', 'in', old).executeTakeFirst()
-    removed += Number(numDeletedRows)
-    if (numDeletedRows < AT_ONCE) return removed
-  }
+export function sweepAudit(store: Store, days: number, now: number): Promise<number> {
+  return removeUntil(store, 'audit_event', 'at', now - days * DAY)
 }
 
-export interface AuditSweeping {
+export interface AuditSweeping extends JobOptions {
   readonly days: number
-  readonly clock?: () => number
-  readonly everyMs?: number
-  readonly onError: (error: unknown) => void
 }
 
 export function startSweepingAudit(
   store: Store,
-  { days, clock = Date.now, everyMs = HOUR, onError }: AuditSweeping,
+  { days, ...options }: AuditSweeping,
 ): { stop(): Promise<void> } {
-  return repeat(() => sweepAudit(store, days, clock()), everyMs, onError)
+  return repeatInOneProcess(store, 'audit-sweep', { everyMs: HOUR, ...options }, now =>
+    sweepAudit(store, days, now),
+  )
 }
 
-export function startReportingUnknown(
-  store: Store,
-  { clock = Date.now, everyMs = MINUTE, onError }: Omit<AuditSweeping, 'days'>,
-): { stop(): Promise<void> } {
-  return repeat(() => reportUnknownOutcomes(store, clock()), everyMs, onError)
-}
-
-function repeat(work: () => Promise<unknown>, everyMs: number, onError: (error: unknown) => void) {
-  let running: Promise<unknown> = Promise.resolve()
-  const round = () => {
-    running = running.then(work).catch(onError)
-  }
-  round()
-  const timer = setInterval(round, everyMs)
-  timer.unref()
-  return {
-    stop: async () => {
-      clearInterval(timer)
-      await running
-    },
-  }
+export function startReportingUnknown(store: Store, options: JobOptions): { stop(): Promise<void> } {
+  return repeatInOneProcess(store, 'audit-unknown', { everyMs: MINUTE, ...options }, now =>
+    reportUnknownOutcomes(store, now),
+  )
 }

@@ -51,9 +51,10 @@ export interface ActivityPageOptions {
   readonly view: View
   readonly records: readonly KeptRecord[]
   readonly names: Names
-  readonly counts: { readonly allowed: number; readonly refused: number }
-  /** Whether there are older records. */
-  readonly more: boolean
+  /** Of the last hour. Undefined if there are too many to count. */
+  readonly counts: { readonly allowed: number; readonly refused: number } | undefined
+  /** Where older records follow. */
+  readonly older: View['before']
   /** Whether the audit trail is on. */
   readonly kept: boolean
 }
@@ -80,11 +81,10 @@ ${renderOlderLink(options)}
 }
 
 function renderFilters({ view, counts }: ActivityPageOptions): Html {
-  const { allowed, refused } = counts
   return html`<div class="filters"><nav aria-label="Show"><ul class="tabs">
-${renderTab(view, 'all', 'All', allowed + refused)}${renderTab(view, 'allowed', 'Allowed', allowed)}${renderTab(view, 'refused', 'Refused', refused)}
+${renderTab(view, 'all', 'All', counts && counts.allowed + counts.refused)}${renderTab(view, 'allowed', 'Allowed', counts?.allowed)}${renderTab(view, 'refused', 'Refused', counts?.refused)}
 </ul></nav>
-<p class="live live--still"><span>Counts for the last hour</span> <a class="btn btn--quiet btn--small" href="${buildUrl(view, { before: undefined })}">Refresh</a></p></div>
+<p class="live live--still">${counts && html`<span>Counts for the last hour</span>`} <a class="btn btn--quiet btn--small" href="${buildUrl(view, { before: undefined })}">Refresh</a></p></div>
 <details class="more narrow"${isNarrowed(view) && html` open`}><summary>Filter by app, patient or launch</summary>
 <form class="narrow__form" method="get" action="${paths.activity}">
 ${view.result !== 'all' && html`<input type="hidden" name="result" value="${view.result}">`}
@@ -93,9 +93,9 @@ ${renderField('app', 'Client id', view.app)}${renderField('patient', 'Patient id
 </form></details>`
 }
 
-function renderTab(view: View, result: View['result'], text: string, count: number): Html {
+function renderTab(view: View, result: View['result'], text: string, count: number | undefined): Html {
   const current = view.result === result && html` aria-current="page"`
-  return html`<li><a href="${buildUrl(view, { result, before: undefined })}"${current}>${text} <span class="count">${count}</span></a></li>`
+  return html`<li><a href="${buildUrl(view, { result, before: undefined })}"${current}>${text}${count !== undefined && html` <span class="count">${count}</span>`}</a></li>`
 }
 
 function renderField(name: string, label: string, value: string | undefined): Html {
@@ -128,8 +128,7 @@ function renderEmpty({ view, kept }: ActivityPageOptions): Html {
   })
 }
 
-function renderOlderLink({ view, records, more }: ActivityPageOptions): Html | undefined {
-  const last = records.at(-1)
-  if (!more || !last) return undefined
-  return html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(view, { before: { at: last.at, id: last.id } })}">Show older requests</a></p>`
+function renderOlderLink({ view, older }: ActivityPageOptions): Html | undefined {
+  if (!older) return undefined
+  return html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(view, { before: older })}">Show older requests</a></p>`
 }

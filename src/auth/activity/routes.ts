@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { KeptRecord } from '../../audit/index.ts'
-import { countRecords, findRecords } from '../../audit/index.ts'
+import { countRecords, findPage } from '../../audit/index.ts'
 import type { Store } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
@@ -39,14 +39,22 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
       const filter = buildFilter(view)
       const allowed = view.result === 'all' ? undefined : view.result === 'allowed'
       const [found, counts] = await Promise.all([
-        findRecords(store, { ...filter, allowed, after: view.before, limit: SHOWN + 1 }),
+        findPage(store, { ...filter, allowed, after: view.before, limit: SHOWN + 1 }),
         countRecords(store, { ...filter, since: clock() - COUNTED_MS }),
       ])
-      const records = found.slice(0, SHOWN)
+      const records = found.records.slice(0, SHOWN)
       const names = await findNames(store, records)
-      const more = found.length > SHOWN
+      const older = found.records.length > SHOWN ? records.at(-1) : found.next
       return reply.sendPage(
-        renderActivityPage(context, { login, view, records, names, counts, more, kept: settings.audit.kept }),
+        renderActivityPage(context, {
+          login,
+          view,
+          records,
+          names,
+          counts,
+          older,
+          kept: settings.audit.kept,
+        }),
       )
     }),
   )

@@ -44,7 +44,7 @@ export function buildUrl(view: View, change: Partial<View> = {}): string {
 
 export function buildFilter({ app, patient, launch }: View): RecordFilter {
   return {
-    kind: 'fhir',
+    events: [{ kind: 'fhir' }],
     client: app,
     launch,
     patients: patient === undefined ? undefined : [patient],

@@ -135,7 +135,7 @@ eachDatabase((_name, _open, create) => {
         const done = await run(line, stdin)
         assert.equal(done.exitCode, 0, done.stderr)
       }
-      const kept = await findRecords(store, { limit: 20, order: 'oldest', kind: 'admin' })
+      const kept = await findRecords(store, { limit: 20, order: 'oldest', events: [{ kind: 'admin' }] })
       await store.close()
       assert.match((await run('audit --kind admin')).stdout, /Z {2}allowed 200 {2}sallyport client add app\n/)
       assert.deepEqual(

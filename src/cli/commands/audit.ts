@@ -116,7 +116,7 @@ function filterOf({ values }: Arguments, now: number): RecordFilter {
     patients: typeof patient === 'string' ? [patient.replace(/^Patient\//, '')] : undefined,
     client: typeof client === 'string' ? client : undefined,
     launch: typeof launch === 'string' ? launch : undefined,
-    kind: typeof kind === 'string' ? kind : undefined,
+    events: typeof kind === 'string' ? [{ kind }] : undefined,
     allowed: outcome === undefined ? undefined : outcome === 'allowed',
   }
 }

@@ -31,7 +31,7 @@ eachDatabase((_name, open) => {
     it('keeps the filter, and starts with new records if none was printed', async () => {
       const store = await open()
       const { record } = createAuditor({ store })
-      const look = await followTrail(store, { kind: 'login' }, undefined, 20_000)
+      const look = await followTrail(store, { events: [{ kind: 'login' }] }, undefined, 20_000)
       await record(login(20_001), { ...login(20_001), kind: 'logout' }, login(20_002))
       assert.deepEqual(
         (await look()).map(({ at, kind }) => `${kind} ${at}`),

@@ -9,6 +9,7 @@ import { loginUse } from './0007-login-use.ts'
 import { auditDelivery } from './0008-audit-delivery.ts'
 import { limitsOfStrangers } from './0009-limits-of-strangers.ts'
 import { launchesOfNetworks } from './0010-launches-of-networks.ts'
+import { auditSearchAndSweep } from './0011-audit-search-and-sweep.ts'
 import { sessionsOfABrowser } from './0015-sessions-of-a-browser.ts'
 import { loginProviders } from './0018-login-providers.ts'
 
@@ -24,6 +25,7 @@ export const migrations: readonly Migration[] = [
   auditDelivery,
   limitsOfStrangers,
   launchesOfNetworks,
+  auditSearchAndSweep,
   sessionsOfABrowser,
   loginProviders,
 ]

@@ -1,0 +1,36 @@
+/** The audit trail in PostgreSQL: the processor time of this process and of the database's process (on Linux). */
+import { readFileSync } from 'node:fs'
+import { sql } from 'kysely'
+import { openStore } from '../../src/store/index.ts'
+import { startPostgres } from '../../test/support/postgres.ts'
+import { fillTrail, openTrail } from './audit/trail.ts'
+import { readProcessorTime, type Subject } from './measure.ts'
+
+let backend = 0
+
+export const subject: Subject = {
+  size: 1_000_000,
+  limit: 3,
+  clock: () => readProcessorTime() + readBackendTime(),
+  async open(size) {
+    const postgres = await startPostgres()
+    const store = await openStore(postgres.url, { poolSize: 1, statementTimeoutMs: 3_600_000 })
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(store.db)
+    backend = rows[0]?.pid ?? 0
+    await fillTrail(store, size)
+    const { requests } = openTrail(store)
+    return {
+      requests,
+      async close() {
+        await store.close()
+        await postgres.stop()
+      },
+    }
+  },
+}
+
+/** In ticks of 10 ms. */
+function readBackendTime(): number {
+  const fields = readFileSync(`/proc/${backend}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { type Store, sweep } from '../../store/index.ts'
+import { type AuditRecord, toRow } from '../record.ts'
+import { countRecords, type FindOptions, findPage, findRecords, type KeptRecord } from './find.ts'
+import { sweepAudit } from './intents.ts'
+import type { RecordFilter } from './terms.ts'
+
+const KINDS = ['login', 'token', 'refresh'] as const
+const INTERACTIONS = ['delete', 'create', 'update'] as const
+const STATUSES = [403, 500, 0] as const
+const PATIENTS = [[], ['ada'], ['bea'], ['ada', 'bea'], ['bea', 'cleo', '*']] as const
+
+/** Many records have the same instant, and every value that a filter names is rare. */
+function createRecord(at: number): AuditRecord {
+  const patients = PATIENTS[at % 60] ?? [`p${at % 60}`]
+  const kind = KINDS[at % 41] ?? 'fhir'
+  return {
+    at: 1000 + Math.floor(at / 4),
+    server: 'fhir',
+    kind,
+    interaction: kind === 'fhir' ? (INTERACTIONS[at % 43] ?? 'read') : undefined,
+    allowed: at % 47 > 0,
+    status: STATUSES[at % 53] ?? 200,
+    ...(patients.length > 1 ? { patients } : { patient: patients[0] }),
+    client: `app${at % 37}`,
+    fhirUser: at % 59 === 0 ? 'Patient/ada' : `Practitioner/${at % 31}`,
+    launch: `launch${at % 29}`,
+  }
+}
+
+const FILTERS: Readonly<Record<string, RecordFilter>> = {
+  all: {},
+  'a time': { since: 1010, before: 1060 },
+  'an id': { ids: [7, 9, 100_000] },
+  'a rare kind': { events: [{ kind: 'login' }] },
+  'two rare interactions': {
+    events: ['delete', 'create'].map(interaction => ({ kind: 'fhir', interaction })),
+  },
+  'a frequent kind': { events: [{ kind: 'fhir' }] },
+  'refused requests': { allowed: false },
+  'serious failures': { outcomes: ['8'] },
+  successes: { outcomes: ['0'] },
+  'a patient': { patients: ['ada'] },
+  'several patients': { patients: ['ada', 'cleo'] },
+  'no patient': { patients: [] },
+  'a patient alone': { onlyPatients: ['ada'] },
+  'a user': { users: ['Practitioner/1'] },
+  'an app': { client: 'app2' },
+  'a launch': { launch: 'launch5' },
+  'an app, a kind and a time': { client: 'app1', events: [{ kind: 'token' }], since: 1000 },
+  'a patient and an outcome': { patients: ['bea'], outcomes: ['4', '8'] },
+}
+
+function isMatch(record: KeptRecord, filter: RecordFilter): boolean {
+  const { patient_id: patient, kind, interaction, allowed, status, at } = record
+  const among = record.patients?.trim().split(' ') ?? [patient]
+  const outcome = status >= 500 || status === 0 ? '8' : allowed && status < 400 ? '0' : '4'
+  return [
+    filter.ids?.includes(record.id),
+    filter.since === undefined || at >= filter.since,
+    filter.before === undefined || at < filter.before,
+    filter.events?.some(it => it.kind === kind && (it.interaction ?? interaction) === interaction),
+    filter.allowed === undefined || filter.allowed === allowed,
+    filter.outcomes?.includes(outcome),
+    filter.patients?.some(id => among.includes(id) || record.fhir_user === `Patient/${id}`),
+    filter.onlyPatients?.some(id => id === patient),
+    filter.users?.some(user => user === record.fhir_user),
+    filter.client === undefined || filter.client === record.client_id,
+    filter.launch === undefined || filter.launch === record.launch_id,
+  ].every(it => it !== false)
+}
+
+eachDatabase((_, open) => {
+  describe('the records of a filter', () => {
+    let store: Store
+    let all: readonly KeptRecord[]
+    before(async () => {
+      store = await open()
+      await fill(store)
+      all = await store.db.selectFrom('audit_event').selectAll().orderBy('at').orderBy('id').execute()
+    })
+
+    for (const [title, filter] of Object.entries(FILTERS))
+      it(`are found in both orders, page by page, and counted: ${title}`, async () => {
+        const expected = all.filter(record => isMatch(record, filter)).map(({ id }) => id)
+        for (const order of ['oldest', 'newest'] as const) {
+          const found = await listIds(store, { ...filter, order, limit: 450 })
+          assert.deepEqual(order === 'oldest' ? found : found.toReversed(), expected)
+        }
+        assert.equal((await countRecords(store, filter))?.records, expected.length)
+      })
+
+    it('are looked for in at most 2,000 rows at once', async () => {
+      const filter = { outcomes: ['0'], events: [{ kind: 'admin' }, { kind: 'fhir' }], before: 1001 } as const
+      const first = await findPage(store, {
+        events: [{ kind: 'admin' }, { kind: 'fhir', interaction: null }],
+        limit: 5,
+      })
+      assert.deepEqual([first.records, first.next?.at], [[], 1025])
+      const second = await findPage(store, { ...filter, after: { at: 1001, id: 0 }, limit: 5 })
+      assert.equal(second.next, undefined)
+    })
+
+    it('have no patients left after they are deleted', async () => {
+      const other = await open()
+      await other.append('audit_event', [toRow(createRecord(3)), toRow(createRecord(4))])
+      assert.equal(await sweepAudit(other, 1, Date.now()), 2)
+      assert.deepEqual(await other.db.selectFrom('audit_event_patient').selectAll().execute(), [])
+    })
+  })
+
+  describe('the plans of searches and sweeps', () => {
+    let store: Store
+    before(async () => {
+      store = await open()
+      await fill(store)
+    })
+
+    for (const [title, filter] of Object.entries(FILTERS))
+      it(`read indexes only: ${title}`, async () => {
+        const page = { ...filter, after: { at: 1250, id: 1000 }, limit: 5 }
+        await assertIndexed(store, watched => findPage(watched, page))
+        await assertIndexed(store, watched => findPage(watched, { ...page, order: 'oldest' }))
+        await assertIndexed(store, watched => countRecords(watched, filter))
+      })
+
+    it('read indexes only: rows that expired', async () => {
+      await assertIndexed(store, watched => sweep(watched, 1))
+      await assertIndexed(store, watched => sweepAudit(watched, 1, 1))
+    })
+  })
+})
+
+async function fill(store: Store): Promise<void> {
+  await store.append(
+    'audit_event',
+    Array.from({ length: 2100 }, (_, at) => toRow(createRecord(at))),
+  )
+  await sql.raw(store.dialect === 'sqlite' ? 'analyze' : 'vacuum analyze audit_event').execute(store.db)
+}
+
+async function listIds(store: Store, options: FindOptions): Promise<readonly number[]> {
+  const found: number[] = []
+  let after: FindOptions['after']
+  for (;;) {
+    const records = await findRecords(store, { ...options, after })
+    found.push(...records.map(({ id }) => id))
+    after = records.at(-1)
+    if (records.length < options.limit) return found
+  }
+}
+
+/** Tables with so few rows that they need no index. */
+const SHORT_TABLES = /signing_key|pending_sign_in/
+
+async function assertIndexed(store: Store, use: (watched: Store) => Promise<unknown>): Promise<void> {
+  const statements: CompiledQuery[] = []
+  const plugin: KyselyPlugin = {
+    transformQuery({ node }) {
+      statements.push(compile(store, node))
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  await use({ ...store, db: store.db.withPlugin(plugin) })
+  for (const statement of statements) {
+    if (SHORT_TABLES.test(statement.sql)) continue
+    const plan = await explain(store, statement)
+    assert.deepEqual(FIND_SCANS[store.dialect](plan), [], `${statement.sql}\n${plan.join('\n')}`)
+  }
+}
+
+function compile({ db }: Store, node: RootOperationNode): CompiledQuery {
+  return db.getExecutor().compileQuery(node, createQueryId())
+}
+
+async function explain(
+  { db, dialect }: Store,
+  { sql: text, parameters }: CompiledQuery,
+): Promise<readonly string[]> {
+  const explained = dialect === 'sqlite' ? `explain query plan ${text}` : `explain ${text}`
+  const rows = await db.transaction().execute(async trx => {
+    if (dialect === 'postgres')
+      for (const way of ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'])
+        await sql.raw(`set local enable_${way} = off`).execute(trx)
+    return (await trx.executeQuery<Record<string, unknown>>(CompiledQuery.raw(explained, [...parameters])))
+      .rows
+  })
+  return rows.map(row => String(row.detail ?? row['QUERY PLAN']))
+}
+
+/** The steps that read more rows than an index range has. */
+const FIND_SCANS: Readonly<Record<Store['dialect'], (plan: readonly string[]) => readonly string[]>> = {
+  sqlite: plan =>
+    plan.filter(step => /^SCAN (?!page|found|event|\(subquery)/.test(step) && !step.includes('INDEX')),
+  // PostgreSQL always finds an index, and then filters its rows. Only one row, or rows that a range found, may be filtered.
+  postgres: plan =>
+    plan.filter(
+      (step, at) =>
+        /Seq Scan on /.test(step) ||
+        (/^ *Filter:/.test(step) &&
+          !/_pkey|Subquery Scan|Tid Scan/.test(
+            plan[at - 1 - Number(/Cond:/.test(plan[at - 1] ?? ''))] ?? '',
+          )),
+    ),
+}

@@ -1,0 +1,144 @@
+import { type RawBuilder, sql } from 'kysely'
+
+/** A kind of event and, for a FHIR request, its interaction. */
+export interface EventKind {
+  readonly kind: string
+  readonly interaction?: string | null | undefined
+}
+
+/** R4 AuditEventOutcome: 0 success, 4 minor failure, 8 serious failure. */
+export type Outcome = '0' | '4' | '8'
+
+export interface RecordFilter {
+  readonly ids?: readonly number[] | undefined
+  readonly events?: readonly EventKind[] | undefined
+  readonly since?: number | undefined
+  readonly before?: number | undefined
+  readonly allowed?: boolean | undefined
+  readonly outcomes?: readonly Outcome[] | undefined
+  /** About at least one of these patients. */
+  readonly patients?: readonly string[] | undefined
+  /** About one of these patients and no other. */
+  readonly onlyPatients?: readonly string[] | undefined
+  /** `Practitioner/1` */
+  readonly users?: readonly string[] | undefined
+  readonly client?: string | undefined
+  readonly launch?: string | undefined
+}
+
+type Condition = RawBuilder<boolean>
+
+/** Adjacent rows of an index that are in the order of the trail. */
+export interface Range {
+  readonly table: 'audit_event' | 'audit_event_patient'
+  readonly condition: Condition
+}
+
+/** One condition of a filter. */
+export interface Term {
+  /** On a record that is named `event`. */
+  readonly condition: Condition
+  /** The rows, in indexes. Undefined if no index has them. */
+  readonly ranges?: readonly Range[]
+  /** The ranges also have other rows. */
+  readonly hasOthers?: true
+}
+
+export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
+
+export function listTerms(filter: RecordFilter): readonly Term[] {
+  const { ids, events, allowed, outcomes, patients, onlyPatients, users, client, launch } = filter
+  return [
+    ...(ids ? [equals('id', ids)] : []),
+    ...(launch === undefined ? [] : [equals('launch_id', [launch])]),
+    ...(onlyPatients ? [equals('patient_id', onlyPatients)] : []),
+    ...(patients ? [concerns(patients)] : []),
+    ...(users ? [equals('fhir_user', users)] : []),
+    ...(client === undefined ? [] : [equals('client_id', [client])]),
+    ...(events ? [isEvent(events)] : []),
+    ...(outcomes ? [hasOutcome(outcomes)] : []),
+    ...(allowed === undefined ? [] : [isAllowed(allowed)]),
+  ]
+}
+
+function equals(column: string, values: readonly (string | number)[]): Term & { ranges: readonly Range[] } {
+  const conditions = values.map(value => sql<boolean>`${sql.ref(column)} = ${value}`)
+  return { condition: or(conditions), ranges: conditions.map(createRange) }
+}
+
+/** The search parameter `patient` of AuditEvent also finds agents. */
+function concerns(patients: readonly string[]): Term {
+  const alone = equals('patient_id', patients)
+  const agent = equals(
+    'fhir_user',
+    patients.map(id => `Patient/${id}`),
+  )
+  const amongSeveral = patients.map(id => sql<boolean>`patient_id = ${id}`)
+  const several = sql<boolean>`(patients is not null and exists (select 1 from audit_event_patient as filed
+    where filed.at = event.at and filed.audit_id = event.id and ${or(amongSeveral)}))`
+  return {
+    condition: or([alone.condition, agent.condition, several]),
+    ranges: [
+      ...alone.ranges,
+      ...agent.ranges,
+      ...amongSeveral.map(condition => ({ table: 'audit_event_patient', condition }) as const),
+    ],
+  }
+}
+
+/** The conditions of the partial indexes, word for word. */
+const INDEXED = {
+  kind: sql<boolean>`kind <> 'fhir'`,
+  interaction: sql<boolean>`kind = 'fhir' and interaction not in ('read', 'search-type', 'search-compartment')`,
+  failed: sql<boolean>`(allowed = false or status >= 400 or status = 0)`,
+} as const
+
+const FREQUENT: ReadonlySet<string | null> = new Set(['read', 'search-type', 'search-compartment', null])
+
+function isEvent(events: readonly EventKind[]): Term {
+  return {
+    condition: or(events.map(toCondition)),
+    ...(events.every(isRare) && { ranges: events.map(event => createRange(inIndex(event))) }),
+  }
+}
+
+function toCondition({ kind, interaction }: EventKind): Condition {
+  if (interaction === undefined) return sql`kind = ${kind}`
+  const isInteraction = interaction === null ? sql`interaction is null` : sql`interaction = ${interaction}`
+  return sql`(kind = ${kind} and ${isInteraction})`
+}
+
+function isRare({ kind, interaction }: EventKind): boolean {
+  return kind !== 'fhir' || (interaction !== undefined && !FREQUENT.has(interaction))
+}
+
+function inIndex({ kind, interaction }: EventKind): Condition {
+  return kind === 'fhir'
+    ? sql`${INDEXED.interaction} and interaction = ${interaction}`
+    : sql`${INDEXED.kind} and kind = ${kind}`
+}
+
+const FAILED = { ranges: [createRange(INDEXED.failed)], hasOthers: true } as const
+
+const OUTCOMES: Readonly<Record<Outcome, Condition>> = {
+  0: sql`(allowed = true and status between 1 and 399)`,
+  4: sql`(status between 400 and 499 or (allowed = false and status between 1 and 399))`,
+  8: sql`(status >= 500 or status = 0)`,
+}
+
+function hasOutcome(outcomes: readonly Outcome[]): Term {
+  const condition = or(outcomes.map(outcome => OUTCOMES[outcome]))
+  return outcomes.includes('0') ? { condition } : { condition, ...FAILED }
+}
+
+function isAllowed(allowed: boolean): Term {
+  return allowed ? { condition: sql`allowed = true` } : { condition: sql`allowed = false`, ...FAILED }
+}
+
+function createRange(condition: Condition): Range {
+  return { table: 'audit_event', condition }
+}
+
+function or(conditions: readonly Condition[]): Condition {
+  return conditions.length === 0 ? sql`false` : sql`(${sql.join(conditions, sql` or `)})`
+}
