@@ -1,8 +1,16 @@
 /** The demo app in a real browser: countdown, warning, Keep working, end, two patients side by side. */
 import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
 import { after, afterEach, before, describe, it } from 'node:test'
-import type { Page } from 'playwright-core'
-import { expectAccessible, inspectOnEveryScreen, useBrowser, type WatchedPage } from './support/browser.ts'
+import type { FrameLocator, Page } from 'playwright-core'
+import {
+  expectAccessible,
+  inspectOnEveryScreen,
+  screenshot,
+  useBrowser,
+  type WatchedPage,
+} from './support/browser.ts'
+import { freePorts } from './support/free-ports.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { launch, pickPatient, signIn } from './support/walk.ts'
 
@@ -200,6 +208,89 @@ describe('two patients side by side', () => {
     await inspectOnEveryScreen(stranger, 'app-elsewhere')
     await comeBack(alban)
     await shows(alban, 'Your session has ended')
+  })
+})
+
+/** An EHR of another site, and one of the site of the servers, whose pages show the app in a frame. */
+describe('the app in a frame', () => {
+  let framed: Stack
+  let ehr: Server
+  let port: number
+  before(async () => {
+    ;[port = 0] = await freePorts(1)
+    const origins = `http://ehr.test:${port},http://localhost:${port}`
+    framed = await startStack({ env: { SMART_APP_FRAME_ORIGINS: origins } })
+    ehr = createServer((request, response) => {
+      const source = new URL(request.url ?? '', 'http://ehr.test').searchParams.get('frame') ?? ''
+      response
+        .setHeader('content-type', 'text/html')
+        .end(`<iframe width="900" height="700" src="${source.replaceAll('&', '&amp;')}"></iframe>`)
+    }).listen(port)
+  })
+  after(async () => {
+    ehr.close()
+    await framed.close()
+  })
+
+  /** The URL to which the portal sends the browser for a launch. */
+  async function prepareLaunch(page: Page): Promise<string> {
+    await signIn(page, framed)
+    const form = { patientId: 'patient-1' }
+    const url = `${framed.settings.issuerUrl}/portal/launch`
+    return (await page.request.post(url, { form, maxRedirects: 0 })).headers().location ?? ''
+  }
+
+  async function openFrame(page: Page, host: string, source: string): Promise<FrameLocator> {
+    await page.goto(`http://${host}:${port}/?frame=${encodeURIComponent(source)}`)
+    return page.frameLocator('iframe')
+  }
+
+  const shows = (inside: FrameLocator | Page, name: string) =>
+    inside.getByRole('heading', { level: 1, name }).waitFor()
+
+  it('opens without a click on the site of the auth server', async () => {
+    const { page, context } = await open()
+    const frame = await openFrame(page, 'localhost', await prepareLaunch(page))
+    await shows(frame, 'Juniper, Alba')
+    const cookies = (await context.cookies()).filter(({ name }) => name.startsWith('sallyport-session-'))
+    assert.deepEqual(
+      cookies.map(({ sameSite, secure }) => [sameSite, secure]),
+      [['None', true]],
+    )
+    await frame.getByRole('button', { name: 'End session' }).click()
+    await shows(frame, 'Your session has ended')
+  })
+
+  it('signs in in a window on another site, and opens in the frame', async () => {
+    const { page, context } = await open()
+    const frame = await openFrame(page, 'ehr.test', await prepareLaunch(page))
+    await shows(frame, 'Sign in to open the record')
+    await screenshot(page, 'frame-sign-in')
+    const opening = context.waitForEvent('page')
+    await frame.getByRole('link', { name: 'Sign in' }).click()
+    const popup = await opening
+    await shows(frame, 'Juniper, Alba')
+    if (!popup.isClosed()) await popup.waitForEvent('close')
+    const [, inside] = page.frames()
+    await inside?.goto(inside.url())
+    await shows(frame, 'Juniper, Alba')
+  })
+
+  it('opens in a new tab if the browser keeps no cookies in the frame', async () => {
+    const { page, context } = await open()
+    // The redirect of the first request, without the cookie that came with it.
+    const frame = await openFrame(page, 'ehr.test', `${await prepareLaunch(page)}&frame=1`)
+    await shows(frame, 'Open the record in a new tab')
+    const opening = context.waitForEvent('page')
+    await frame.getByRole('link', { name: 'Open in a new tab' }).click()
+    await shows(await opening, 'Juniper, Alba')
+  })
+
+  it('is not shown by a page of any other origin', async () => {
+    const { page } = await open()
+    const frame = await openFrame(page, 'evil.test', framed.settings.appUrl)
+    await page.waitForTimeout(200)
+    assert.equal(await frame.getByRole('heading', { level: 1 }).count(), 0)
   })
 })
 

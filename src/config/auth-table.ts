@@ -176,6 +176,15 @@ export const appTable = {
     about: 'A session ends after this time without a request.',
     of: settings => settings.app.sessionIdleSeconds,
   }),
+  appFrameOrigins: defineOpen({
+    name: 'smart.app.frame-origins',
+    env: 'SMART_APP_FRAME_ORIGINS',
+    type: types.origins,
+    otherwise: 'none',
+    about:
+      'Origins whose pages may show the app server in a frame ([embedding](how-to/embed.md)). Its cookies are then `SameSite=None; Secure; Partitioned`.',
+    of: settings => settings.app.frameOrigins,
+  }),
   appTimeoutSeconds: defineFixed({
     name: 'smart.app.timeout-seconds',
     env: 'SMART_APP_TIMEOUT_SECONDS',

@@ -91,6 +91,7 @@ describe('readSettings', () => {
         issuers: ['http://localhost:8080/fhir'],
         sessionMaxSeconds: 28_800,
         sessionIdleSeconds: 1800,
+        frameOrigins: [],
         timeoutSeconds: 10,
       },
       fhir: {

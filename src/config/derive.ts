@@ -76,6 +76,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
       issuers: values.appIssuers ?? [fhirBaseUrl],
       sessionMaxSeconds: values.appSessionMaxSeconds,
       sessionIdleSeconds: values.appSessionIdleSeconds,
+      frameOrigins: values.appFrameOrigins ?? [],
       timeoutSeconds: values.appTimeoutSeconds,
     },
     fhir: {

@@ -62,6 +62,7 @@ describe('listEffectiveSettings', () => {
       SMART_APP_CLIENT_ID: 'other',
       SMART_APP_SCOPE: 'openid',
       SMART_APP_ISSUERS: 'http://localhost:5',
+      SMART_APP_FRAME_ORIGINS: 'https://ehr.example',
       SMART_FHIR_VERSION_ACCESS: 'version',
       SMART_FHIR_UPSTREAM_URL: 'http://localhost:6',
       SMART_FHIR_UPSTREAM_ALIASES: 'http://localhost:7',

@@ -43,6 +43,11 @@ export const baseAddresses: SettingType<readonly string[]> = {
   expected: 'http or https URLs without query and fragment, separated by commas',
 }
 
+export const origins: SettingType<readonly string[]> = {
+  ...listOf(origin),
+  expected: 'http or https URLs without path, query and fragment, separated by commas',
+}
+
 function httpUrl(text: string): URL | undefined {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')

@@ -75,6 +75,8 @@ export interface Settings {
     readonly issuers: readonly string[]
     readonly sessionMaxSeconds: number
     readonly sessionIdleSeconds: number
+    /** Origins whose pages may show the app server in a frame. */
+    readonly frameOrigins: readonly string[]
     readonly timeoutSeconds: number
   }
   readonly fhir: {

@@ -41,6 +41,16 @@ describe('start problems and warnings', () => {
     assert.deepEqual(problems({ ...unsafe, SMART_ALLOW_HTTP: 'true' }), [])
   })
 
+  it('refuses frames of an app whose cookies no browser would accept in them', () => {
+    const framed = { SMART_APP_FRAME_ORIGINS: 'https://ehr.example' }
+    assert.deepEqual(problems(framed), [])
+    assert.deepEqual(problems({ ...deployed, ...framed }), [])
+    const unsafe = { SMART_APP_URL: 'http://app.ehr.example', SMART_ALLOW_HTTP: 'true' }
+    assert.deepEqual(problems({ ...deployed, ...framed, ...unsafe }), [
+      'SMART_APP_URL must be https with SMART_APP_FRAME_ORIGINS',
+    ])
+  })
+
   it('warns about plain http behind https URLs without a configured proxy', () => {
     const warnings = (env: Readonly<Record<string, string>>) =>
       readConfiguration({ ...deployed, ...env }, folder).startWarnings

@@ -92,6 +92,7 @@ export function findStartProblems(
     ...tlsProblems(settings),
     ...(settings.fhir.upstreamUrl === undefined ? [] : findUpstreamProblems(settings.fhir.upstream)),
     ...findLoginProblems(settings),
+    ...frameProblems(settings),
     ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources)),
   ]
 }
@@ -117,6 +118,14 @@ function tlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly strin
   return (['issuerUrl', 'fhirBaseUrl', 'appUrl'] as const)
     .filter(key => settings[key].startsWith('http:'))
     .map(key => `${variableOf(key)} must be https with SMART_TLS_CERT`)
+}
+
+/** Browsers accept `SameSite=None` only from https and from loopback. */
+function frameProblems({ app, appUrl }: Settings): readonly string[] {
+  const isTrustworthy = appUrl.startsWith('https:') || isLoopbackUrl(appUrl)
+  return app.frameOrigins.length === 0 || isTrustworthy
+    ? []
+    : ['SMART_APP_URL must be https with SMART_APP_FRAME_ORIGINS']
 }
 
 function offLoopbackProblems(

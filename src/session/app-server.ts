@@ -33,6 +33,7 @@ export async function createAppServer(options: AppServerOptions): Promise<Fastif
     url: options.appUrl,
     clock,
     acceptsHost: createHostCheck(options),
+    frameOrigins: options.app.frameOrigins,
     checks: [{ name: 'database', check: () => store.ping() }],
     errorStyle: path => (path === '/api' || path.startsWith('/api/') ? 'api' : 'page'),
     ...(logger ? { logger } : {}),

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Auditor } from '../audit/index.ts'
 import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
+import { type Action, type CookieDefinition, defineCookie } from '../web/index.ts'
 import type { Result } from './failure.ts'
 import type { AppKeys } from './oauth/app-key.ts'
 import type { Discovery } from './oauth/discovery.ts'
@@ -33,8 +34,18 @@ export interface AppContext {
   readonly unreachableSince: Map<string, number>
 }
 
-export function getPortalUrl({ issuerUrl }: AppSettings): string {
-  return `${issuerUrl}/portal`
+/** The link to the patient list. Pages of the auth server are never shown in a frame: there it opens a new tab. */
+export function linkPortal(settings: AppSettings, text: string): Action {
+  return { href: `${settings.issuerUrl}/portal`, text, newTab: allowsFrames(settings) }
+}
+
+/** Whether pages of other sites may show the app in a frame. */
+export function allowsFrames({ app }: AppSettings): boolean {
+  return app.frameOrigins.length > 0
+}
+
+export function defineAppCookie(settings: AppSettings, name: string): CookieDefinition {
+  return defineCookie(settings.appUrl, name, { isFramed: allowsFrames(settings) })
 }
 
 export function isSampleData({ fhir, fhirBaseUrl, app }: AppSettings): boolean {

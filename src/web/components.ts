@@ -21,6 +21,15 @@ export function renderAlert(event: string, advice: Html | string, tone?: Tone): 
 export interface Action {
   readonly href: string
   readonly text: string
+  readonly newTab?: boolean
+}
+
+/** Renders links as buttons. The first one is the main button. */
+export function renderActions(...actions: readonly Action[]): Html {
+  return html`<div class="actions">${actions.map(
+    ({ href, text, newTab }, at) =>
+      html`<a class="btn${at > 0 && ' btn--quiet'}" href="${href}"${newTab === true && html` target="_blank"`}>${text}</a>`,
+  )}</div>`
 }
 
 /** Explains why a list is empty, and offers one action. */

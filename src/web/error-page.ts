@@ -1,4 +1,4 @@
-import type { Action } from './components.ts'
+import { type Action, renderActions } from './components.ts'
 import { type Html, html } from './html.ts'
 import { renderErrorArt } from './icons.ts'
 import { renderPage } from './page.ts'
@@ -42,12 +42,7 @@ function renderError(options: ErrorPageOptions): Html {
   return html`<div class="stop">${renderErrorArt(kind)}<div class="stop__body">
 <h1>${title}</h1>
 ${text.map(paragraph => html`<p>${paragraph}</p>`)}
-${
-  actions.length > 0 &&
-  html`<div class="actions">${actions.map(
-    ({ href, text }, at) => html`<a class="btn${at > 0 && ' btn--quiet'}" href="${href}">${text}</a>`,
-  )}</div>`
-}
+${actions.length > 0 && renderActions(...actions)}
 ${more}
 <div class="card"><dl class="kv kv--table">${listFacts(options).map(
     ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,

@@ -6,15 +6,21 @@ export interface PagePolicy {
   readonly formTargets?: readonly string[]
   /** URLs of images of other sites, such as the logo of an app. */
   readonly images?: readonly string[]
+  /** Origins of the pages that may show this one in a frame; by default none. */
+  readonly frameOrigins?: readonly string[]
 }
 
 const NO_FRAMES = "frame-ancestors 'none'"
 
 /** Creates the content security policy of a page: own styles, scripts and images, no inline code. */
-export function createPagePolicy({ formTargets = [], images = [] }: PagePolicy = {}): string {
+export function createPagePolicy({
+  formTargets = [],
+  images = [],
+  frameOrigins = [],
+}: PagePolicy = {}): string {
   return [
     // First: of two directives with one name the first counts, and those below name URLs that clients registered.
-    NO_FRAMES,
+    frameOrigins.length === 0 ? NO_FRAMES : listSources('frame-ancestors', frameOrigins, 'origin'),
     "default-src 'none'",
     "style-src 'self'",
     "script-src 'self'",
@@ -76,11 +82,21 @@ export interface CookieDefinition {
  * Defines a cookie of the server at `serverUrl`. Under https its name has the prefix `__Host-`. `SameSite` is Lax: with
  * Strict, browsers would not send it with an authorization request or a callback, which come from another site. A browser
  * that has too many cookies for a host removes those of high `Priority` last.
+ *
+ * In a frame of another site, browsers send only cookies with `SameSite=None`. `Partitioned` limits such a cookie to the
+ * site of the page around the frame.
  */
-export function defineCookie(serverUrl: string, name: string): CookieDefinition {
-  const secure = serverUrl.startsWith('https:')
+export function defineCookie(
+  serverUrl: string,
+  name: string,
+  { isFramed = false }: { readonly isFramed?: boolean } = {},
+): CookieDefinition {
+  const https = serverUrl.startsWith('https:')
+  const site = isFramed
+    ? ({ sameSite: 'none', secure: true, partitioned: true } as const)
+    : ({ sameSite: 'lax', secure: https } as const)
   return {
-    name: secure ? `__Host-${name}` : name,
-    attributes: { httpOnly: true, sameSite: 'lax', secure, path: '/', priority: 'high' },
+    name: https ? `__Host-${name}` : name,
+    attributes: { httpOnly: true, path: '/', priority: 'high', ...site },
   }
 }

@@ -10,6 +10,7 @@
 export { getAssetUrl } from './assets.ts'
 export {
   type Action,
+  renderActions,
   renderAlert,
   renderBadge,
   renderEmptyState,

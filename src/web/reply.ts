@@ -18,6 +18,7 @@ export interface ReplyOptions {
   readonly clock: () => number
   readonly home: string
   readonly errorStyle: (path: string) => ErrorStyle
+  readonly frameOrigins: readonly string[]
 }
 
 /** Returns the path of a request without its query, which may contain a launch token, a code or a name. */
@@ -30,10 +31,14 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
   app.decorateReply(
     'sendPage',
     function sendPage(this: FastifyReply, page, { status = 200, ...policy } = {}) {
+      allowFrames(this, options)
       return (
         this.code(status)
           .type('text/html; charset=utf-8')
-          .header('content-security-policy', createPagePolicy(policy))
+          .header(
+            'content-security-policy',
+            createPagePolicy({ frameOrigins: options.frameOrigins, ...policy }),
+          )
           // Under no-referrer a browser sends forms with `Origin: null`, like a form of another site. With this policy,
           // other origins receive no referrer either.
           .header('referrer-policy', 'same-origin')
@@ -46,10 +51,17 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
   })
 }
 
+/** `frame-ancestors` of the page names the origins. */
+function allowFrames(reply: FastifyReply, { frameOrigins }: ReplyOptions): void {
+  if (frameOrigins.length > 0) reply.removeHeader('x-frame-options')
+}
+
 /** Works without `decorateReply`: fastify does not decorate the reply for a URL that it cannot parse. */
 export function sendProblemReply(reply: FastifyReply, problem: Problem, options: ReplyOptions): FastifyReply {
   const { id, url } = reply.request
-  const context = { reference: id, now: options.clock(), home: options.home }
+  const { home, frameOrigins } = options
+  const context = { reference: id, now: options.clock(), home, frameOrigins }
+  allowFrames(reply, options)
   const { status, headers, type, body } = describeResponse(
     problem,
     options.errorStyle(stripQuery(url)),
@@ -74,6 +86,7 @@ export interface ErrorContext {
   readonly now: number
   /** The target of the page's button. */
   readonly home: string
+  readonly frameOrigins?: readonly string[]
 }
 
 export function describeResponse(problem: Problem, style: ErrorStyle, occasion: ErrorContext): ErrorResponse {
@@ -83,7 +96,7 @@ export function describeResponse(problem: Problem, style: ErrorStyle, occasion: 
     case 'page':
       return {
         status,
-        headers: { ...headers, 'content-security-policy': createPagePolicy() },
+        headers: { ...headers, 'content-security-policy': createPagePolicy(occasion) },
         type: 'text/html; charset=utf-8',
         body: renderProblemPage(problem, occasion),
       }

@@ -52,6 +52,8 @@ export interface ServerOptions {
   readonly acceptsHost?: (host: string) => boolean
   /** The methods of a path that its routes alone do not determine, else undefined. */
   readonly allowedMethods?: (path: string) => readonly string[] | undefined
+  /** Origins whose pages may show the pages of this server in a frame; by default none. */
+  readonly frameOrigins?: readonly string[]
   /** Time for running requests to finish before a stopping server aborts them. */
   readonly drainMs?: number
 }
@@ -131,8 +133,9 @@ function createReplyOptions({
   clock = Date.now,
   home = '/',
   errorStyle = () => 'page',
+  frameOrigins = [],
 }: ServerOptions): ReplyOptions {
-  return { clock, home, errorStyle }
+  return { clock, home, errorStyle, frameOrigins }
 }
 
 /** For the FHIR server, a form has the same limit as any other body. */

@@ -6,6 +6,7 @@ export interface BarLink {
   readonly href: string
   readonly text: string
   readonly current?: boolean
+  readonly newTab?: boolean
 }
 
 /** The top bar of a page (design: `topbar`). */
@@ -59,8 +60,8 @@ function renderHeader(wrap: string, content: Html): Html {
 function renderLinks(all: readonly BarLink[]): Html | undefined {
   if (all.length === 0) return undefined
   return html`<nav class="topbar__nav" aria-label="Main"><ul class="nav">${all.map(
-    ({ href, text, current }) =>
-      html`<li><a href="${href}"${current === true && html` aria-current="page"`}>${text}</a></li>`,
+    ({ href, text, current, newTab }) =>
+      html`<li><a href="${href}"${current === true && html` aria-current="page"`}${newTab === true && html` target="_blank"`}>${text}</a></li>`,
   )}</ul></nav>`
 }
 

@@ -65,6 +65,7 @@ export async function sessionApp(
       issuers,
       sessionMaxSeconds: 28_800,
       sessionIdleSeconds: 1800,
+      frameOrigins: [],
       timeoutSeconds: 10,
       ...app,
     },

@@ -15,7 +15,7 @@ import {
 } from '../../web/index.ts'
 import { queryApi } from '../api/row.ts'
 import { patientRow } from '../api/rows.ts'
-import { type AppContext, getPortalUrl, isSampleData } from '../context.ts'
+import { type AppContext, isSampleData, linkPortal } from '../context.ts'
 import type { Failure, Result } from '../failure.ts'
 import { listOpenSessions, readSessionCookies } from '../sessions/find-session.ts'
 import { getSessionPath, type Session } from '../sessions/session.ts'
@@ -62,14 +62,14 @@ function renderList({ settings }: AppContext, open: readonly OpenSession[]): Htm
     {
       title: 'Open sessions',
       site: 'Demo app',
-      bar: { kind: 'app', links: [{ href: getPortalUrl(settings), text: 'Patients' }] },
+      bar: { kind: 'app', links: [linkPortal(settings, 'Patients')] },
       width: 'mid',
       sampleData: isSampleData(settings),
     },
     html`<div class="pagehead"><div><h1>Open sessions</h1><p class="pagehead__lead">Each session shows one patient, and stays open until it ends or you end it.</p></div></div>
-<section class="card card--clip" aria-label="Open sessions"><table class="table table--stack" role="table"><caption class="sr">Open sessions in this browser</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Patient</th><th role="columnheader" scope="col">Opened</th><th role="columnheader" scope="col">Ends</th><th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead><tbody role="rowgroup">
+<div class="stack"><section class="card card--clip" aria-label="Open sessions"><table class="table table--stack" role="table"><caption class="sr">Open sessions in this browser</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Patient</th><th role="columnheader" scope="col">Opened</th><th role="columnheader" scope="col">Ends</th><th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead><tbody role="rowgroup">
 ${open.map(one => renderSession(one, open))}</tbody></table></section>
-<p class="actions"><a class="btn btn--quiet" href="/launch">Choose another patient</a></p>`,
+<p class="actions"><a class="btn btn--quiet" href="/launch">Choose another patient</a></p></div>`,
   )
 }
 

@@ -20,7 +20,7 @@ import {
   renderPage,
   renderPatientBanner,
 } from '../../web/index.ts'
-import { getPortalUrl, isSampleData } from '../context.ts'
+import { isSampleData, linkPortal } from '../context.ts'
 import type { Failure } from '../failure.ts'
 import type { Patient, SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../sessions/session.ts'
@@ -61,7 +61,7 @@ export function renderRecordPage(
         ...(who === undefined ? {} : { who }),
         logout: `${getSessionPath(session)}/logout`,
         links: [
-          { href: getPortalUrl(context.settings), text: 'Patients' },
+          linkPortal(context.settings, 'Patients'),
           ...(others.length === 0 ? [] : [{ href: '/', text: `Open sessions (${others.length + 1})` }]),
         ],
       },

@@ -4,13 +4,14 @@ import {
   formatTime,
   type Html,
   html,
+  renderActions,
   renderBadge,
   renderErrorPage,
   renderMark,
   renderPage,
   stripQuery,
 } from '../../web/index.ts'
-import { type AppContext, type AppSettings, getPortalUrl, isSampleData } from '../context.ts'
+import { type AppContext, type AppSettings, isSampleData, linkPortal } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
 
 export interface StatePage {
@@ -69,7 +70,7 @@ ${renderWaysOn(settings)}`,
 }
 
 function renderWaysOn(settings: AppSettings): Html {
-  return html`<div class="actions"><a class="btn" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/">Open sessions</a></div>`
+  return renderActions(linkPortal(settings, 'Go to patients'), { href: '/', text: 'Open sessions' })
 }
 
 function renderRefusedPage({ context, request }: Occasion, failure: Failure): StatePage {
@@ -87,7 +88,7 @@ function renderRefusedPage({ context, request }: Occasion, failure: Failure): St
       reason: body.issue[0]?.details.text ?? '',
       reference: request.id,
       now: context.clock(),
-      actions: [{ href: getPortalUrl(context.settings), text: 'Go to patients' }],
+      actions: [linkPortal(context.settings, 'Go to patients')],
       bar: { kind: 'app' },
       site: 'Demo app',
       sampleData: isSampleData(context.settings),
@@ -155,7 +156,10 @@ export function renderWelcomePage(settings: AppSettings): Html {
     'No patient is open',
     html`<p>This app shows one patient in each session: the one that you choose when you launch it.</p>
 <p>Choose a patient here, or launch the app from the patient list.</p>
-<div class="actions"><a class="btn" href="/launch">Choose a patient</a><a class="btn btn--quiet" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>`,
+${renderActions({ href: '/launch', text: 'Choose a patient' }, linkPortal(settings, 'Go to patients'), {
+  href: '/docs',
+  text: 'Session API',
+})}`,
   )
 }
 

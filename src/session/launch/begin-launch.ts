@@ -22,29 +22,34 @@ export async function beginLaunch(
   context: AppContext,
   query: Readonly<Record<string, unknown>>,
   address: string,
+  frame?: Frame,
 ): Promise<BegunLaunch> {
   const { iss, launch } = query
   const [ownIssuer] = context.settings.app.issuers
   if (iss === undefined && launch === undefined && ownIssuer !== undefined)
-    return begin(context, { iss: ownIssuer, address })
+    return begin(context, { iss: ownIssuer, address, frame })
   if (typeof iss !== 'string' || iss === '') return { kind: 'bad-parameter', name: 'iss' }
   if (typeof launch !== 'string' || launch === '') return { kind: 'bad-parameter', name: 'launch' }
-  return begin(context, { iss, launch, address })
+  return begin(context, { iss, launch, address, frame })
 }
+
+/** In a frame, the auth server must show no page (`silent`), or shows its pages in a window (`window`). */
+type Frame = 'silent' | 'window'
 
 interface Origin {
   readonly iss: string
   readonly address: string
+  readonly frame: Frame | undefined
   readonly launch?: string
 }
 
-async function begin(context: AppContext, { iss, launch, address }: Origin): Promise<BegunLaunch> {
+async function begin(context: AppContext, { iss, launch, address, frame }: Origin): Promise<BegunLaunch> {
   const fhirBaseUrl = findAcceptedBase(context.settings.app.issuers, iss)
   if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
   const found = await context.discovery.find(fhirBaseUrl)
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
   return redirectToAuthServer(context, found.value, {
-    ...{ iss, address, fhirBaseUrl },
+    ...{ iss, address, frame, fhirBaseUrl },
     ...(launch === undefined ? {} : { launch }),
   })
 }
@@ -52,12 +57,14 @@ async function begin(context: AppContext, { iss, launch, address }: Origin): Pro
 async function redirectToAuthServer(
   context: AppContext,
   metadata: ServerMetadata,
-  { iss, launch, address, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
+  { iss, launch, address, frame, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
 ): Promise<BegunLaunch> {
   const codeVerifier = randomPKCECodeVerifier()
   const nonce = randomNonce()
   const { issuer } = metadata
-  const ticket = await keepLaunch(context, { issuer, fhirBaseUrl, nonce, codeVerifier }, address)
+  const framedLaunch = frame && (launch ?? '')
+  const pending = { issuer, fhirBaseUrl, nonce, codeVerifier, framedLaunch }
+  const ticket = await keepLaunch(context, pending, address)
   if (!ticket) return { kind: 'too-many-launches' }
   const url = buildAuthorizationUrl(await createOAuthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: getCallbackUrl(context),
@@ -68,6 +75,7 @@ async function redirectToAuthServer(
     // Sent back unchanged: the auth server compares it with the `iss` that it sent.
     aud: iss,
     ...(launch === undefined ? {} : { launch }),
+    ...(frame === 'silent' && { prompt: 'none' }),
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
   })

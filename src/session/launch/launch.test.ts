@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
 import { APP_SCOPE, launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
@@ -174,5 +174,83 @@ describe('GET /launch', () => {
     const waiting = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], { fetch })
     const response = await new AppBrowser(waiting).begin(setup.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 504)
+  })
+})
+
+describe('GET /launch in a frame', () => {
+  const setup = useSessionApp()
+  const IN_FRAME = { 'sec-fetch-dest': 'iframe' }
+  let browser: AppBrowser
+  const launchUrl = () =>
+    `/launch?${new URLSearchParams({ iss: setup.ehr.fhirBaseUrl, launch: 'launch-token' })}`
+
+  beforeEach(async () => {
+    const framed = await sessionApp(setup.store, [setup.ehr.fhirBaseUrl], {
+      appUrl: 'https://app.example',
+      app: { frameOrigins: ['https://ehr.example'] },
+    })
+    browser = new AppBrowser(framed)
+  })
+
+  async function beginInFrame(): Promise<URL> {
+    const tested = await browser.get(launchUrl(), IN_FRAME)
+    assert.equal(tested.headers.location, `${launchUrl()}&frame=1`)
+    const begun = await browser.get(String(tested.headers.location), IN_FRAME)
+    return new URL(String(begun.headers.location))
+  }
+
+  function callbackOf(url: URL, result: Readonly<Record<string, string>>): string {
+    const state = url.searchParams.get('state') ?? ''
+    return `/callback?${new URLSearchParams({ ...result, state, iss: setup.ehr.issuer })}`
+  }
+
+  it('asks the auth server to show no page', async () => {
+    assert.equal((await beginInFrame()).searchParams.get('prompt'), 'none')
+    const outside = await browser.get(launchUrl())
+    assert.equal(new URL(String(outside.headers.location)).searchParams.get('prompt'), null)
+  })
+
+  it('offers a window for the sign-in, whose callback only the frame can complete', async () => {
+    const silent = await beginInFrame()
+    const page = await browser.get(callbackOf(silent, { error: 'login_required' }), IN_FRAME)
+    assert.equal(page.statusCode, 200)
+    const [, escaped = ''] = /data-authorization-url="([^"]+)"/.exec(page.body) ?? []
+    const url = new URL(escaped.replaceAll('&amp;', '&'))
+    assert.equal(url.searchParams.get('prompt'), null)
+    assert.equal(url.searchParams.get('launch'), 'launch-token')
+    const back = new URL((await fetch(url, { redirect: 'manual' })).headers.get('location') ?? '')
+    const callback = `${back.pathname}${back.search}`
+    const inWindow = await setup.app.inject({ method: 'GET', url: callback })
+    assert.equal(inWindow.statusCode, 200)
+    assert.match(inWindow.body, /You are signed in/)
+    assert.equal(inWindow.headers['set-cookie'], undefined)
+    assert.equal(setup.ehr.tokenForms.length, 0)
+    assert.match(String((await browser.get(callback, IN_FRAME)).headers.location), /^\/s\//)
+  })
+
+  it('offers a new tab if the browser keeps no cookies', async () => {
+    const page = await browser.get(`${launchUrl()}&frame=1`, IN_FRAME)
+    assert.match(page.body, /Open the record in a new tab/)
+    assert.ok(page.body.includes(`href="${launchUrl().replaceAll('&', '&amp;')}" target="_blank"`))
+  })
+
+  it('sets cookies that a browser sends in that frame, and pages that it shows there', async () => {
+    const opened = await browser.launch(setup.ehr.fhirBaseUrl)
+    for (const cookie of [opened.headers['set-cookie']].flat())
+      for (const part of [/^__Host-/, /; Secure/, /; SameSite=None/, /; Partitioned/])
+        assert.match(String(cookie), part)
+    const page = await browser.get(browser.page)
+    assert.match(String(page.headers['content-security-policy']), /^frame-ancestors https:\/\/ehr\.example;/)
+    assert.equal(page.headers['x-frame-options'], undefined)
+    assert.match((await browser.get('/nowhere')).headers['content-security-policy'] as string, /ehr\.example/)
+  })
+
+  it('is an ordinary launch if the site allows no frames', async () => {
+    const plain = new AppBrowser(setup.app)
+    const begun = await plain.get(launchUrl(), IN_FRAME)
+    assert.equal(new URL(String(begun.headers.location)).searchParams.get('prompt'), null)
+    const page = await plain.get('/')
+    assert.match(String(page.headers['content-security-policy']), /^frame-ancestors 'none'/)
+    assert.equal(page.headers['x-frame-options'], 'DENY')
   })
 })

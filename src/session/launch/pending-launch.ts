@@ -1,17 +1,21 @@
 import { createRandomToken, sha256 } from '../../store/index.ts'
-import { type CookieDefinition, defineCookie, findNetwork } from '../../web/index.ts'
-import type { AppContext } from '../context.ts'
+import { type CookieDefinition, findNetwork } from '../../web/index.ts'
+import { type AppContext, defineAppCookie } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 
 const LIFETIME_MS = 10 * 60_000
 const toSealedCell = (stateHash: string) =>
   ({ table: 'app_launch', column: 'code_verifier_sealed', row: stateHash }) as const
+const toLaunchCell = (stateHash: string) =>
+  ({ table: 'app_launch', column: 'launch_sealed', row: stateHash }) as const
 
 export interface PendingLaunch {
   readonly issuer: string
   readonly fhirBaseUrl: string
   readonly nonce: string
   readonly codeVerifier: string
+  /** The launch token of a launch in a frame, empty for a standalone launch. Undefined outside of frames. */
+  readonly framedLaunch: string | undefined
 }
 
 /** The state for the URL, and a cookie that binds the launch to this browser. */
@@ -27,7 +31,7 @@ export function planLaunchCookie(context: AppContext, state: string): CookieDefi
 }
 
 function planCookie({ settings }: AppContext, name: string): CookieDefinition {
-  const plan = defineCookie(settings.appUrl, `sallyport-app-launch-${name}`)
+  const plan = defineAppCookie(settings, `sallyport-app-launch-${name}`)
   return { ...plan, attributes: { ...plan.attributes, maxAge: LIFETIME_MS / 1000, priority: 'low' } }
 }
 
@@ -91,6 +95,10 @@ export async function keepLaunch(
       nonce: launch.nonce,
       code_verifier_sealed: context.sealer.seal(launch.codeVerifier, toSealedCell(sha256(state))),
       network_hash: network,
+      launch_sealed:
+        launch.framedLaunch === undefined
+          ? null
+          : context.sealer.seal(launch.framedLaunch, toLaunchCell(sha256(state))),
       created_at: now,
       expires_at: now + LIFETIME_MS,
     })
@@ -127,7 +135,21 @@ export async function takeLaunch(
     .executeTakeFirst()
   // Undefined if it was sealed for another launch or with another secret.
   const codeVerifier = row && context.sealer.tryOpen(row.code_verifier_sealed, toSealedCell(row.state_hash))
-  return row && codeVerifier !== undefined
-    ? { issuer: row.issuer, fhirBaseUrl: row.fhir_base_url, nonce: row.nonce, codeVerifier }
-    : undefined
+  if (!row || codeVerifier === undefined) return undefined
+  const { issuer, fhir_base_url: fhirBaseUrl, nonce, launch_sealed: sealed } = row
+  const framedLaunch =
+    sealed === null ? undefined : context.sealer.tryOpen(sealed, toLaunchCell(row.state_hash))
+  return { issuer, fhirBaseUrl, nonce, codeVerifier, framedLaunch }
+}
+
+/** Whether a frame began this launch and waits for it. Its cookie is not sent to a window outside of the frame. */
+export async function isWaitingInFrame({ store, clock }: AppContext, state: string): Promise<boolean> {
+  const row = await store.db
+    .selectFrom('app_launch')
+    .select('state_hash')
+    .where('state_hash', '=', sha256(state))
+    .where('launch_sealed', 'is not', null)
+    .where('expires_at', '>', clock())
+    .executeTakeFirst()
+  return row !== undefined
 }

@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderErrorPage } from '../../web/index.ts'
-import { type AppContext, getPortalUrl, isSampleData } from '../context.ts'
+import { type AppContext, isSampleData, linkPortal } from '../context.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import type { OAuthProblem } from '../oauth/client.ts'
 import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
@@ -13,7 +13,22 @@ import {
 import { getSessionPath } from '../sessions/session.ts'
 import { auditSession, type NewSession, type OpenedSession, openSession } from '../sessions/session-store.ts'
 import { beginLaunch, getCallbackUrl } from './begin-launch.ts'
-import { makeRoom, type PendingLaunch, planLaunchCookie, takeLaunch } from './pending-launch.ts'
+import {
+  isInFrame,
+  type LaunchParameters,
+  needsPage,
+  renderFramePage,
+  renderReturnPage,
+  testCookies,
+} from './frame.ts'
+import {
+  isWaitingInFrame,
+  type LaunchTicket,
+  makeRoom,
+  type PendingLaunch,
+  planLaunchCookie,
+  takeLaunch,
+} from './pending-launch.ts'
 import { describeRefusal, findLongParameter, type LaunchRefusal } from './refusal.ts'
 import { chooseRefusalTexts } from './refusal-page.ts'
 
@@ -25,7 +40,11 @@ interface Callback {
   readonly requestId: string
 }
 
-type FinishedLaunch = ({ readonly kind: 'opened' } & OpenedSession) | LaunchRefusal
+type FinishedLaunch =
+  | ({ readonly kind: 'opened' } & OpenedSession)
+  /** The auth server must show a page, which is never shown in a frame. */
+  | { readonly kind: 'needs-window'; readonly parameters: LaunchParameters }
+  | LaunchRefusal
 
 async function finishLaunch(context: AppContext, callback: Callback): Promise<FinishedLaunch> {
   const launch = await takeLaunch(context, callback.state, callback.launchCookie)
@@ -51,8 +70,14 @@ async function finishLaunch(context: AppContext, callback: Callback): Promise<Fi
     codeVerifier: launch.codeVerifier,
   })
   if (exchange.kind === 'bad-callback') return exchange
+  if (exchange.kind === 'refused' && launch.framedLaunch !== undefined && needsPage(exchange.error))
+    return { kind: 'needs-window', parameters: toParameters(launch, launch.framedLaunch) }
   if (exchange.kind !== 'granted') return { kind: 'no-tokens', problem: exchange }
   return startSession(context, launch, exchange, callback)
+}
+
+function toParameters({ fhirBaseUrl }: PendingLaunch, launch: string): LaunchParameters {
+  return launch === '' ? {} : { iss: fhirBaseUrl, launch }
 }
 
 function hasOtherIssuer(expected: string, issuer: string): OAuthProblem {
@@ -100,12 +125,15 @@ type Query = Readonly<Record<string, unknown>>
 /** `/launch` and `/callback`. There is no HEAD route, because both change state. */
 export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void {
   app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
-    const begun = findLongParameter(request.query) ?? (await beginLaunch(context, request.query, request.ip))
+    const long = findLongParameter(request.query)
+    if (long) return sendRefusal(context, reply, long)
+    const frame = isInFrame(context, request) ? 'silent' : undefined
+    const tested = frame && testCookies(context, request, reply)
+    if (tested) return tested
+    const begun = await beginLaunch(context, request.query, request.ip, frame)
     if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
-    const { cookie, cookieValue } = begun.ticket
-    for (const { name, attributes } of await makeRoom(context, request.cookies))
-      reply.clearCookie(name, attributes)
-    return reply.setCookie(cookie.name, cookieValue, cookie.attributes).redirect(begun.url)
+    await setLaunchCookie(context, request, reply, begun.ticket)
+    return reply.redirect(begun.url)
   })
 
   app.get<{ Querystring: Query }>('/callback', { exposeHeadRoute: false }, async (request, reply) => {
@@ -126,11 +154,39 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
       held,
       requestId: request.id,
     })
-    if (finished.kind === 'unknown-state') return sendRefusal(context, reply, finished)
+    if (finished.kind === 'unknown-state')
+      return (await isWaitingInFrame(context, state))
+        ? reply.sendPage(renderReturnPage(context))
+        : sendRefusal(context, reply, finished)
     reply.clearCookie(launch.name, launch.attributes)
+    if (finished.kind === 'needs-window') return askForWindow(context, request, reply, finished.parameters)
     if (finished.kind !== 'opened') return sendRefusal(context, reply, finished)
     return redirectToSession(context, reply, finished)
   })
+}
+
+async function setLaunchCookie(
+  context: AppContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { cookie, cookieValue }: LaunchTicket,
+): Promise<void> {
+  for (const { name, attributes } of await makeRoom(context, request.cookies))
+    reply.clearCookie(name, attributes)
+  reply.setCookie(cookie.name, cookieValue, cookie.attributes)
+}
+
+/** Begins the launch again. Its authorization request is for a window; its cookie stays in the frame. */
+async function askForWindow(
+  context: AppContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parameters: LaunchParameters,
+): Promise<FastifyReply> {
+  const begun = await beginLaunch(context, parameters, request.ip, 'window')
+  if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
+  await setLaunchCookie(context, request, reply, begun.ticket)
+  return reply.sendPage(renderFramePage(context, { parameters, authorizationUrl: begun.url }))
 }
 
 function redirectToSession(
@@ -151,7 +207,7 @@ function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRe
     ...words,
     reference: reply.request.id,
     now: context.clock(),
-    actions: [{ href: getPortalUrl(context.settings), text: 'Go to patients' }],
+    actions: [linkPortal(context.settings, 'Go to patients')],
     bar: { kind: 'app' },
     site: 'Demo app',
     sampleData: isSampleData(context.settings),

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { type Schema, sha256 } from '../../store/index.ts'
-import { type CookieDefinition, defineCookie } from '../../web/index.ts'
-import type { AppContext } from '../context.ts'
+import type { CookieDefinition } from '../../web/index.ts'
+import { type AppContext, defineAppCookie } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { type Session, toSession } from './session.ts'
 
 /** The name of the cookie contains the public id of the session; only its value opens the session (SESSION-1). */
 export function planSessionCookie({ settings }: AppContext, sessionId: string): CookieDefinition {
-  return defineCookie(settings.appUrl, `sallyport-session-${sessionId}`)
+  return defineAppCookie(settings, `sallyport-session-${sessionId}`)
 }
 
 export function clearSessionCookie(context: AppContext, reply: FastifyReply, sessionId: string): void {

@@ -1,0 +1,112 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type CookieDefinition, type Html, html, renderMark, renderPage } from '../../web/index.ts'
+import { type AppContext, allowsFrames, defineAppCookie, isSampleData } from '../context.ts'
+
+const FRAMES: readonly unknown[] = ['iframe', 'frame', 'embed', 'object']
+
+/** Whether the browser loads the page into a frame (Fetch Metadata), and the site allows it (FRAME-1). */
+export function isInFrame({ settings }: AppContext, { headers }: FastifyRequest): boolean {
+  return allowsFrames(settings) && FRAMES.includes(headers['sec-fetch-dest'])
+}
+
+export type LaunchParameters = { readonly iss?: string; readonly launch?: string }
+
+/**
+ * A browser may refuse cookies in a frame. A redirect finds out before the launch token is used: undefined if the browser
+ * sent the test cookie back.
+ */
+export function testCookies(
+  context: AppContext,
+  { cookies, query }: FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>,
+  reply: FastifyReply,
+): FastifyReply | undefined {
+  const { name, attributes } = planTestCookie(context)
+  if (query.frame === '1')
+    return cookies[name] === undefined
+      ? reply.sendPage(renderFramePage(context, { parameters: query, authorizationUrl: undefined }))
+      : undefined
+  return reply
+    .setCookie(name, '1', attributes)
+    .redirect(`/launch?${new URLSearchParams({ ...pickParameters(query), frame: '1' })}`)
+}
+
+function planTestCookie({ settings }: AppContext): CookieDefinition {
+  const { name, attributes } = defineAppCookie(settings, 'sallyport-app-frame')
+  return { name, attributes: { ...attributes, maxAge: 60, priority: 'low' } }
+}
+
+function pickParameters({ iss, launch }: Readonly<Record<string, unknown>>): LaunchParameters {
+  return {
+    ...(typeof iss === 'string' && { iss }),
+    ...(typeof launch === 'string' && { launch }),
+  }
+}
+
+/** The errors by which an auth server says that the user must see a page (OpenID Connect Core, 3.1.2.6). */
+const NEEDS_PAGE: readonly string[] = [
+  'login_required',
+  'consent_required',
+  'interaction_required',
+  'account_selection_required',
+]
+
+export function needsPage(error: string): boolean {
+  return NEEDS_PAGE.includes(error)
+}
+
+/**
+ * Sign-in pages are never shown in a frame. A script opens them in a window of their own and completes the launch in the
+ * frame (assets/frame.js). Without the script, or if the browser accepts no cookie in the frame, the app opens in a new tab.
+ */
+export function renderFramePage(
+  { settings }: AppContext,
+  {
+    parameters,
+    authorizationUrl,
+  }: {
+    readonly parameters: Readonly<Record<string, unknown>>
+    readonly authorizationUrl: string | undefined
+  },
+): Html {
+  const inFrame = authorizationUrl !== undefined
+  return renderPage(
+    {
+      title: inFrame ? 'Sign in' : 'Open in a new tab',
+      site: 'Demo app',
+      bar: { kind: 'app' },
+      width: 'flow',
+      sampleData: isSampleData(settings),
+      scripts: inFrame ? ['frame.js'] : [],
+    },
+    html`<div class="stop">${renderMark('stop__art')}<div class="stop__body">
+<h1>${inFrame ? 'Sign in to open the record' : 'Open the record in a new tab'}</h1>
+<p>${
+      inFrame
+        ? 'You sign in in a window of its own. Then the record opens here.'
+        : 'Your browser keeps no cookies for this part of the page, so the record cannot open here.'
+    }</p>
+<div class="actions"><a class="btn" id="open-window" href="/launch?${new URLSearchParams({ ...pickParameters(parameters) }).toString()}" target="_blank"${
+      inFrame && html` data-authorization-url="${authorizationUrl}"`
+    }>${inFrame ? 'Sign in' : 'Open in a new tab'}</a></div>
+</div></div>`,
+  )
+}
+
+/** The window of a sign-in ends here. The script returns to the frame. */
+export function renderReturnPage({ settings }: AppContext): Html {
+  return renderPage(
+    {
+      title: 'Signed in',
+      site: 'Demo app',
+      bar: { kind: 'app' },
+      width: 'flow',
+      sampleData: isSampleData(settings),
+      scripts: ['frame.js'],
+    },
+    html`<div class="stop" id="return-to-frame">${renderMark('stop__art')}<div class="stop__body">
+<h1>You are signed in</h1>
+<p>The record opens in the window from which you came. You can close this one.</p>
+<p>If the record does not open there, launch the app again from the patient list.</p>
+</div></div>`,
+  )
+}
