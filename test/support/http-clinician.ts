@@ -10,8 +10,10 @@ export class HttpClinician {
   readonly #stack: Visited
   readonly #cookies = new Map<string, string>()
 
-  constructor(stack: Visited) {
+  /** `cookie` is the `Cookie` header of a browser that it continues. */
+  constructor(stack: Visited, cookie = '') {
     this.#stack = stack
+    for (const pair of cookie.split('; ').filter(it => it !== '')) this.#keep(pair)
   }
 
   /** The `Cookie` header of the next request. */

@@ -1,0 +1,136 @@
+/**
+ * `node bench/launch.ts [launches]`: the CPU time of the servers (`sallyport start`, embedded FHIR server, audit on) for a
+ * launch and for an authorization, and their memory after 100 and after all launches (3,000 unless stated). The password
+ * is checked once, before: its cost is bcrypt's and not included.
+ *
+ * - `launch`: from the choice of the patient in the portal to the page of the demo app, in a browser without a session.
+ * - `authorize`: the sign-in page for a browser without login; with login, picker, consent and code of a third-party app.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { readForm } from '../src/auth/testing/read-form.ts'
+import { computeChallenge, VERIFIER } from '../src/auth/testing/test-auth-server.ts'
+import { HttpClinician, type Visited } from '../test/support/http-clinician.ts'
+import { newPlace } from '../test/support/started.ts'
+
+const LIMITS = { 'launch (ms)': 15, 'authorize (ms)': 6, 'RSS (MB)': 250, 'heap growth (MB)': 12 } as const
+const LAUNCHES = Number(process.argv[2] ?? 3_000)
+const WARM = 100
+const ROUNDS = 5
+const CALLBACK = 'https://bench.example/callback'
+const SCOPE = 'launch/patient openid fhirUser offline_access patient/Patient.rs patient/Observation.rs'
+const MAIN = join(import.meta.dirname, '../src/cli/main.ts')
+
+interface Usage {
+  readonly cpu: number
+  readonly rss: number
+  readonly heapUsed: number
+}
+
+const place = await newPlace({ SMART_SAMPLE_PATIENTS: '60' })
+const env = { ...place.env, PATH: process.env.PATH, HOME: place.folder }
+const app = ['--id', 'bench', '--public', '--redirect-uri', CALLBACK, '--scope', SCOPE]
+await once(fork(MAIN, ['client', 'add', ...app], { env, silent: true }), 'exit')
+const servers = fork(MAIN, ['start'], {
+  env,
+  stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  execArgv: ['--import', join(import.meta.dirname, 'launch/report-usage.ts')],
+})
+await waitUntilReady(`${place.authUrl}/readyz`, servers)
+
+const visited: Visited = {
+  settings: { issuerUrl: place.authUrl, appUrl: place.appUrl },
+  clinician: { username: 'clinician', password: 'sallyport', name: '' },
+}
+const clinician = new HttpClinician(visited)
+await clinician.signIn()
+const { cookie: login } = clinician
+const portal = await (await clinician.open(`${place.authUrl}/portal`)).text()
+const patients = [...portal.matchAll(/[?&;]patient=([\w-]+)/g)].map(([, id]) => id ?? '')
+const [patientId = ''] = patients
+
+for (let at = 0; at < WARM; at++) await launch()
+const first = await askUsage('usage')
+const settled = await askUsage('heap')
+for (let at = 0; at < WARM; at++) await authorize()
+const launchMs = await measure(launch, 40)
+const authorizeMs = await measure(authorize, 40)
+for (let at = 0; at < LAUNCHES - WARM - ROUNDS * 40; at++) await launch()
+const last = await askUsage('usage')
+const after = await askUsage('heap')
+servers.kill('SIGTERM')
+await once(servers, 'exit')
+place.remove()
+
+const results: readonly (readonly [name: string, value: number, limit: number])[] = [
+  ['launch: CPU (ms)', launchMs, LIMITS['launch (ms)']],
+  ['authorize: CPU (ms)', authorizeMs, LIMITS['authorize (ms)']],
+  [`RSS after ${WARM} launches (MB)`, first.rss / 1e6, LIMITS['RSS (MB)']],
+  [`RSS after ${LAUNCHES} launches (MB)`, last.rss / 1e6, LIMITS['RSS (MB)']],
+  ['growth of the heap (MB)', (after.heapUsed - settled.heapUsed) / 1e6, LIMITS['heap growth (MB)']],
+]
+process.stdout.write('| measured | value | limit |\n|---|---|---|\n')
+for (const [name, value, limit] of results)
+  process.stdout.write(`| ${name} | ${value.toFixed(1)} | ${limit} |\n`)
+process.exitCode = results.some(([, value, limit]) => value > limit) ? 1 : 0
+
+async function waitUntilReady(url: string, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null) {
+    const isReady = await fetch(url).then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+    if (isReady) return
+    await pause(200)
+  }
+  throw new Error('Cannot bench: the servers did not start')
+}
+
+async function askUsage(about: 'usage' | 'heap'): Promise<Usage> {
+  servers.send(about)
+  const [usage] = await once(servers, 'message')
+  return usage
+}
+
+/** Milliseconds of CPU time in the best round. */
+async function measure(act: () => Promise<void>, times: number): Promise<number> {
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = await askUsage('usage')
+    for (let at = 0; at < times; at++) await act()
+    best = Math.min(best, ((await askUsage('usage')).cpu - before.cpu) / times / 1000)
+  }
+  return best
+}
+
+async function launch(): Promise<void> {
+  await expectPage(await new HttpClinician(visited, login).launch(patientId), 200)
+}
+
+async function authorize(): Promise<void> {
+  const query = new URLSearchParams({
+    ...{ response_type: 'code', client_id: 'bench', redirect_uri: CALLBACK, scope: SCOPE, state: 's' },
+    ...{ aud: place.fhirUrl, code_challenge: computeChallenge(VERIFIER), code_challenge_method: 'S256' },
+  })
+  const url = `${place.authUrl}/oauth2/authorize?${query}`
+  await expectPage(await new HttpClinician(visited).open(url), 200)
+  const picker = await expectPage(await clinician.open(url), 200)
+  const picked = new URLSearchParams([...readForm(picker), ['patientId', patientId]])
+  const consent = await expectPage(await clinician.open(`${place.authUrl}/oauth2/pick`, post(picked)), 200)
+  const allowed = new URLSearchParams([...readForm(consent), ['decision', 'allow']])
+  const code = await clinician.request(`${place.authUrl}/oauth2/consent`, post(allowed))
+  if (!code.headers.get('location')?.startsWith(`${CALLBACK}?code=`))
+    throw new Error(`Cannot bench: no code (${code.status})`)
+}
+
+function post(body: URLSearchParams): RequestInit {
+  return { method: 'POST', body }
+}
+
+async function expectPage(response: Response, status: number): Promise<string> {
+  const text = await response.text()
+  if (response.status !== status) throw new Error(`Cannot bench: ${response.status} ${text.slice(0, 500)}`)
+  return text
+}
