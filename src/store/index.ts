@@ -11,6 +11,7 @@ export {
 export { type DatabaseTarget, makeFolder, parseDatabaseUrl } from './database-url.ts'
 export { type JobOptions, repeatInOneProcess } from './one-process.ts'
 export { openStore } from './open-store.ts'
+export { prepareQuery } from './prepare.ts'
 export type { Instant, Schema } from './schema.ts'
 export {
   createRandomToken,

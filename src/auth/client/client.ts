@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Schema, Store } from '../../store/index.ts'
+import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
 import { LIMITS } from '../limits.ts'
 
 /** A registered app. */
@@ -30,9 +30,13 @@ export interface Client {
 }
 
 export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise<Client | undefined> {
-  const row = await db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
-  return row && toClient(row)
+  const { rows } = await selectClient(db, { id })
+  return rows[0] && toClient(rows[0])
 }
+
+const selectClient = prepareQuery((db, { id }: { id: string }) =>
+  db.selectFrom('client').selectAll().where('client_id', '=', id),
+)
 
 /** The apps that the portal lists, by name, unverified ones last, up to a limit. */
 export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<readonly Client[]> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { AuthSettings } from '../context.ts'
 import type { ExtraContext } from '../launch/options.ts'
 import { stylePath } from '../style/smart-style.ts'
@@ -61,7 +61,13 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
  * has not ended.
  */
 export async function findLiveGrant(db: Kysely<Schema>, id: string, now: number): Promise<Grant | undefined> {
-  const row = await db
+  const [row] = (await selectGrant(db, { id })).rows
+  const grant = row && toGrant(row)
+  return grant?.endsAt === undefined || grant.endsAt > now ? grant : undefined
+}
+
+const selectGrant = prepareQuery((db, { id }: { id: string }) =>
+  db
     .selectFrom('grant')
     .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
     .leftJoin('login', 'login.id_hash', 'grant.login_id_hash')
@@ -69,11 +75,8 @@ export async function findLiveGrant(db: Kysely<Schema>, id: string, now: number)
     .select(['clinician.display_name', 'clinician.fhir_user_id', 'login.expires_at as login_expires_at'])
     .where('grant.id', '=', id)
     .where('grant.revoked_at', 'is', null)
-    .where('clinician.disabled', '=', false)
-    .executeTakeFirst()
-  const grant = row && toGrant(row)
-  return grant?.endsAt === undefined || grant.endsAt > now ? grant : undefined
-}
+    .where('clinician.disabled', '=', false),
+)
 
 /** Revokes a grant with all its codes and tokens. False if it was revoked before. */
 export async function revokeGrant(db: Kysely<Schema>, id: string, now: number): Promise<boolean> {

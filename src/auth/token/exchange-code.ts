@@ -1,6 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
-import { isSameText, type Schema, sha256 } from '../../store/index.ts'
-import type { Client } from '../client/client.ts'
+import { isSameText, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grant/grant.ts'
 import type { Parameters } from '../parameters.ts'
@@ -21,7 +20,7 @@ export async function exchangeCode(
   if (code === undefined) return refuseMissing('code')
   if (form.get('redirect_uri') === undefined) return refuseMissing('redirect_uri')
   if (client.pkceRequired && form.get('code_verifier') === undefined) return refuseMissing('code_verifier')
-  const row = await findCode(trx, sha256(code), client)
+  const [row] = (await selectCode(trx, { codeHash: sha256(code), clientId: client.id })).rows
   if (!row) return refuseCode('it is unknown, or belongs to another client')
   const fault = findFault(row, form, clock())
   if (fault !== undefined) return refuseCode(fault)
@@ -35,15 +34,14 @@ export async function exchangeCode(
 
 type CodeRow = Selectable<Schema['authorization_code']>
 
-function findCode(trx: Kysely<Schema>, codeHash: string, client: Client): Promise<CodeRow | undefined> {
-  return trx
+const selectCode = prepareQuery((db, { codeHash, clientId }: { codeHash: string; clientId: string }) =>
+  db
     .selectFrom('authorization_code')
     .innerJoin('grant', 'grant.id', 'authorization_code.grant_id')
     .selectAll('authorization_code')
     .where('code_hash', '=', codeHash)
-    .where('grant.client_id', '=', client.id)
-    .executeTakeFirst()
-}
+    .where('grant.client_id', '=', clientId),
+)
 
 function findFault(row: CodeRow, form: Parameters, now: number): string | undefined {
   if (row.redirect_uri !== form.get('redirect_uri')) return 'the redirect_uri is not that of the request'
@@ -61,14 +59,17 @@ function matchesChallenge(challenge: string, verifier: string | undefined): bool
 }
 
 async function consumeCode(trx: Kysely<Schema>, codeHash: string, now: number): Promise<boolean> {
-  const result = await trx
+  const { numAffectedRows } = await setCodeUsed(trx, { codeHash, now })
+  return numAffectedRows === 1n
+}
+
+const setCodeUsed = prepareQuery((db, { codeHash, now }: { codeHash: string; now: number }) =>
+  db
     .updateTable('authorization_code')
     .set({ used_at: now })
     .where('code_hash', '=', codeHash)
-    .where('used_at', 'is', null)
-    .executeTakeFirst()
-  return result.numUpdatedRows === 1n
-}
+    .where('used_at', 'is', null),
+)
 
 async function redeem(trx: Kysely<Schema>, row: CodeRow, now: number): Promise<TokenGrant | Refusal> {
   const grant = await findLiveGrant(trx, row.grant_id, now)

@@ -1,7 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 import { parseScopes } from '../../smart/index.ts'
-import { type Schema, type Sealer, sha256 } from '../../store/index.ts'
-import type { Client } from '../client/client.ts'
+import { prepareQuery, type Schema, type Sealer, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
 import { checkRequestedScope } from '../grant/grant-scope.ts'
@@ -29,7 +28,7 @@ export async function refreshTokens(
   const token = form.get('refresh_token')
   if (token === undefined) return new Refusal('invalid_request', 'The parameter refresh_token is missing.')
   const now = context.clock()
-  const row = await findToken(trx, sha256(token), client)
+  const [row] = (await selectToken(trx, { tokenHash: sha256(token), clientId: client.id })).rows
   const grant = row && row.expires_at > now ? await findLiveGrant(trx, row.grant_id, now) : undefined
   if (!row || !grant) return refuseToken('it is unknown, expired, revoked, or belongs to another client')
   const scope = narrowScope(grant, form.get('scope'))
@@ -54,15 +53,14 @@ interface RefreshAttempt {
   readonly now: number
 }
 
-function findToken(trx: Kysely<Schema>, tokenHash: string, client: Client): Promise<TokenRow | undefined> {
-  return trx
+const selectToken = prepareQuery((db, { tokenHash, clientId }: { tokenHash: string; clientId: string }) =>
+  db
     .selectFrom('refresh_token')
     .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
     .selectAll('refresh_token')
     .where('token_hash', '=', tokenHash)
-    .where('grant.client_id', '=', client.id)
-    .executeTakeFirst()
-}
+    .where('grant.client_id', '=', clientId),
+)
 
 /** RFC 6749, 6: the same scopes or fewer. The grant itself does not change. */
 function narrowScope(grant: Grant, requested: string | undefined): string | Refusal {
@@ -83,14 +81,17 @@ async function consumeToken(
   row: TokenRow,
   { hash, now }: RefreshAttempt,
 ): Promise<boolean> {
-  const result = await trx
+  const { numAffectedRows } = await setTokenUsed(trx, { tokenHash: row.token_hash, hash, now })
+  return numAffectedRows === 1n
+}
+
+const setTokenUsed = prepareQuery((db, { tokenHash, hash, now }: RefreshAttempt & { tokenHash: string }) =>
+  db
     .updateTable('refresh_token')
     .set({ used_at: now, request_hash: hash })
-    .where('token_hash', '=', row.token_hash)
-    .where('used_at', 'is', null)
-    .executeTakeFirst()
-  return result.numUpdatedRows === 1n
-}
+    .where('token_hash', '=', tokenHash)
+    .where('used_at', 'is', null),
+)
 
 async function createSuccessor(
   trx: Kysely<Schema>,
@@ -101,16 +102,21 @@ async function createSuccessor(
 ): Promise<string | undefined> {
   const successor = await createRefreshToken(trx, grant, now)
   if (successor === undefined) return undefined
-  await trx
-    .updateTable('refresh_token')
-    .set({
-      successor_hash: sha256(successor),
-      successor_sealed: sealer.seal(successor, toSealedCell(row.token_hash)),
-    })
-    .where('token_hash', '=', row.token_hash)
-    .execute()
+  await setSuccessor(trx, {
+    tokenHash: row.token_hash,
+    hash: sha256(successor),
+    sealed: sealer.seal(successor, toSealedCell(row.token_hash)),
+  })
   return successor
 }
+
+const setSuccessor = prepareQuery(
+  (db, { tokenHash, hash, sealed }: { tokenHash: string; hash: string; sealed: string }) =>
+    db
+      .updateTable('refresh_token')
+      .set({ successor_hash: hash, successor_sealed: sealed })
+      .where('token_hash', '=', tokenHash),
+)
 
 /**
  * Finds the successor if this is a retry. Reads the row again, because another request may have just used the token.

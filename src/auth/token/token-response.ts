@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Claims } from '../../jwt/index.ts'
 import { parseScopes } from '../../smart/index.ts'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { buildContextMembers, type Grant, hasScope } from '../grant/grant.ts'
@@ -165,23 +165,32 @@ export async function createRefreshToken(
 ): Promise<string | undefined> {
   if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined
   const token = createRandomToken()
-  await db
-    .insertInto('refresh_token')
-    .values({
-      token_hash: sha256(token),
-      grant_id: grant.id,
-      created_at: now,
-      expires_at: grant.endsAt ?? now + LIFETIME.offlineRefresh,
-      used_at: null,
-      request_hash: null,
-      successor_hash: null,
-      successor_sealed: null,
-    })
-    .execute()
+  const expiresAt = grant.endsAt ?? now + LIFETIME.offlineRefresh
+  await insertRefreshToken(db, { tokenHash: sha256(token), grantId: grant.id, now, expiresAt })
   return token
 }
 
+const insertRefreshToken = prepareQuery(
+  (
+    db,
+    row: {
+      readonly tokenHash: string
+      readonly grantId: string
+      readonly now: number
+      readonly expiresAt: number
+    },
+  ) =>
+    db.insertInto('refresh_token').values({
+      ...{ token_hash: row.tokenHash, grant_id: row.grantId, created_at: row.now, expires_at: row.expiresAt },
+      ...{ used_at: null, request_hash: null, successor_hash: null, successor_sealed: null },
+    }),
+)
+
 /** Records the last use of a grant, for `/manage` and for deleting old grants. */
 export async function touchGrant(db: Kysely<Schema>, id: string, now: number): Promise<void> {
-  await db.updateTable('grant').set({ last_used_at: now }).where('id', '=', id).execute()
+  await setLastUse(db, { id, now })
 }
+
+const setLastUse = prepareQuery((db, { id, now }: { id: string; now: number }) =>
+  db.updateTable('grant').set({ last_used_at: now }).where('id', '=', id),
+)

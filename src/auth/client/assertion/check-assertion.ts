@@ -1,8 +1,8 @@
-import type { Kysely } from 'kysely'
+import type { Insertable, Kysely } from 'kysely'
 import { LruMap } from '../../../cache/index.ts'
 import type { Claims as JwtClaims, VerificationKey } from '../../../jwt/index.ts'
 import { decodeJwt, type Jwt, verifySignatureInThread } from '../../../jwt/index.ts'
-import { type Schema, sha256 } from '../../../store/index.ts'
+import { prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import type { AuthContext } from '../../context.ts'
 import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
@@ -141,10 +141,15 @@ export async function consumeAssertion(
   db: Kysely<Schema>,
   { client, claims: { jti, exp } }: AssertedClient,
 ): Promise<boolean> {
-  const result = await db
-    .insertInto('used_assertion')
-    .values({ client_id: client.id, jti_hash: sha256(jti), expires_at: Math.ceil(exp * 1000) })
-    .onConflict(conflict => conflict.doNothing())
-    .executeTakeFirst()
-  return result.numInsertedOrUpdatedRows === 1n
+  const row = { client_id: client.id, jti_hash: sha256(jti), expires_at: Math.ceil(exp * 1000) }
+  const { numAffectedRows } = await insertAssertion(db, row)
+  return numAffectedRows === 1n
 }
+
+const insertAssertion = prepareQuery(
+  (db, { client_id, jti_hash, expires_at }: Insertable<Schema['used_assertion']>) =>
+    db
+      .insertInto('used_assertion')
+      .values({ client_id, jti_hash, expires_at })
+      .onConflict(conflict => conflict.doNothing()),
+)
