@@ -1,10 +1,11 @@
-import type { Serialise } from '../../cache/index.ts'
+import type { LruMap, Serialise } from '../../cache/index.ts'
 import type { OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { UpstreamProfile } from './profile.ts'
+import type { CheckedCount } from './search/count.ts'
 import type { IsUpstreamParameter } from './search/upstream-parameters.ts'
 
 /** The parts of the gateway that its interactions need. */
@@ -26,6 +27,8 @@ export interface GatewayContext {
   readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
+  /** Numbers of matches that were counted before. */
+  readonly counts: LruMap<CheckedCount>
   readonly versionAccess: VersionAccess
   /** Finds which of these patients are on the panels of a policy (`smart.fhir.policy-file`). */
   readonly findMembers: (

@@ -28,6 +28,8 @@ export const UPSTREAM_PAGES = 50
 export const CHAIN_MATCHES = 200
 /** Matches that are counted one by one: the upstream's total may include resources outside the access. */
 export const COUNTED = 10_000
+/** Numbers of matches that a gateway remembers, to compare the state of the upstream instead of counting again. */
+export const COUNTS_REMEMBERED = 1_000
 /** Care teams that are read to find panel membership. */
 export const CARE_TEAMS = 1_000
 /** Included resources that the links of `$everything` record, so that they are not shown again. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
-import { createSerialise, type Serialise } from '../../cache/index.ts'
+import { createSerialise, LruMap, type Serialise } from '../../cache/index.ts'
 import { isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
 import {
   createAccessCache,
@@ -19,7 +19,7 @@ import type { Fetch } from './http/credentials.ts'
 import { createCredentials, type UpstreamAuth } from './http/credentials.ts'
 import { createUrlRewriter } from './http/urls.ts'
 import { type Watch, watchUpstream } from './http/watch.ts'
-import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
+import { CONNECTIONS, COUNTS_REMEMBERED, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { findMembers } from './membership/membership.ts'
 import { chooseProfile, type ProfileName } from './profile.ts'
 import { openPages } from './search/page-links.ts'
@@ -106,6 +106,7 @@ function createContext(
     ...gateway,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     accessCache: createAccessCache(),
+    counts: new LruMap(COUNTS_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
     findMembers,
     deletions: new Map(),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { LruMap } from '../../../cache/index.ts'
 import { fail, limits } from '../../../fhir/index.ts'
 import {
   createAccessCache,
@@ -44,6 +45,7 @@ function endless(resources: readonly object[] = []) {
     isUpstreamParameter: () => false,
     pages: { parameter: '_page', seal: () => '', open: () => undefined },
     accessCache: createAccessCache(),
+    counts: new LruMap(1),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
     profile: async () => chooseProfile('auto', undefined),

@@ -11,22 +11,11 @@ import {
   type StoredVersion,
 } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { failTooCostly } from '../http/failure.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { buildStrictSearch, visitMatches } from './chains.ts'
 import { buildExactParams, createSendable, listMembershipParameters } from './narrow.ts'
 import { type CheckedResource, toEntry } from './pages.ts'
 import type { SearchRequest } from './plan.ts'
-
-/** Counts the matches of a search within the caller's access, without keeping them. */
-export async function countMatches(
-  context: GatewayContext,
-  request: FhirRequest<Search>,
-  most: number,
-): Promise<number | Failure> {
-  const count = await visitMatches(context, request, most, () => undefined)
-  return count === 'too-many' ? failTooCostly(most) : count
-}
 
 /** All matches of a search within the caller's access. */
 export async function collectEntries(

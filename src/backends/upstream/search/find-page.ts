@@ -23,7 +23,7 @@ import type { UpstreamRequest } from '../http/exchange.ts'
 import { failTooCostly } from '../http/failure.ts'
 import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
 import { resolveChains } from './chains.ts'
-import { countMatches } from './collect.ts'
+import { countMatches } from './count.ts'
 import { gather } from './gather.ts'
 import type { PageCursor } from './page-links.ts'
 import { type CheckedResource, fetchPage, PAGE_SIZE, toEntry, type UpstreamPage } from './pages.ts'
@@ -76,6 +76,7 @@ const NONE: UpstreamPage = {
   omitted: 0,
   isWhole: true,
   hasTotal: true,
+  newest: '',
 }
 
 /**
@@ -210,5 +211,6 @@ async function scan(
     links,
     isWhole: isWhole && isComplete,
     hasTotal: false,
+    newest: '',
   }
 }

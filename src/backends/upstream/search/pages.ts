@@ -51,6 +51,8 @@ export interface UpstreamPage {
   readonly isWhole: boolean
   /** Whether the upstream states the number of matches. */
   readonly hasTotal: boolean
+  /** The latest `meta.lastUpdated` of all entries, also of those that are left out; empty if one has none. */
+  readonly newest: string
 }
 
 /** Fetches a page and leaves out the entries that the caller must not see. */
@@ -72,14 +74,26 @@ export async function fetchPage(
   const isWhole = isOnlyPage(bundle, entries, links)
   const hasTotal = typeof bundle.total === 'number'
   if (response.kind === 'unchecked')
-    return { matches: [], includes: [], links, strays: 0, omitted: 1, isWhole, hasTotal }
+    return { matches: [], includes: [], links, strays: 0, omitted: 1, isWhole, hasTotal, newest: '' }
   const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
   const check = await checkContent(context, request, resources)
   if (isFailure(check)) return check
   await takeTurns()
   const exact = listEntries(toExact(bundle, response.text) as Resource) ?? []
   await takeTurns()
-  return { ...pick(entries, exact, pageCheck, check), links, isWhole, hasTotal }
+  return {
+    ...pick(entries, exact, pageCheck, check),
+    links,
+    isWhole,
+    hasTotal,
+    newest: findNewest(resources),
+  }
+}
+
+function findNewest(resources: readonly Resource[]): string {
+  const times = resources.map(it => Date.parse(it.meta?.lastUpdated ?? ''))
+  const newest = times.length === 0 ? Number.NaN : Math.max(...times)
+  return Number.isNaN(newest) ? '' : new Date(newest).toISOString()
 }
 
 /** Visits all pages of a search and counts the matches that the caller may see, up to a number. */

@@ -60,6 +60,8 @@ export interface SearchPlan {
   readonly request: UpstreamRequest | undefined
   /** The request for large pages, after matches had to be left out. */
   readonly wide: () => UpstreamRequest | undefined
+  /** The request for the number of matches on the upstream, with further parameters. */
+  readonly count: (more: Params) => UpstreamRequest | undefined
   readonly check: PageCheck
   /** Whether the request expresses the whole access filter. */
   readonly isExact: boolean
@@ -70,8 +72,11 @@ const LARGEST_PAGE = 250
 
 /** One resource more than a page has: then there is a next page. */
 export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>, least = PAGE_SIZE): Params {
-  const others = used.filter(([name]) => name !== '_count')
-  return [...others, ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
+  return [...withoutCount({ used }), ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
+}
+
+function withoutCount({ used }: Pick<Query, 'used'>): Params {
+  return used.filter(([name]) => name !== '_count')
 }
 
 // The gateway shapes and counts itself, and sends narrowed includes and types.
@@ -103,10 +108,10 @@ export async function planSearch(
   const query = { ...read, used: params.filter(pair => understood.has(pair) || isForUpstream(pair)) }
   const narrowed = await narrowSearch(context, request, types)
   const isExact = (narrowed?.isExact ?? true) && !query.used.some(([name]) => name === UNSENT)
-  const requestFor = (params: Params) => {
+  const requestFor = (params: Params, more: Params = []) => {
     const own = params.filter(([name]) => !REPLACED.test(name) && name !== UNSENT)
     const added = (narrowed?.params ?? []).filter(it => !isRepeated(it, own, context.baseUrl))
-    const sent = [...own, ...added, ...narrowIncludes(query.includes, access)]
+    const sent = [...own, ...added, ...narrowIncludes(query.includes, access), ...more]
     return (
       narrowed &&
       setCacheControl(
@@ -119,6 +124,7 @@ export async function planSearch(
     query,
     request: requestFor(isExact ? query.used : setPageSize(query)),
     wide: () => requestFor(setPageSize(query)),
+    count: more => requestFor(withoutCount(query), [['_summary', 'count'], ...more]),
     check: createPageCheck(context, request, new Set(types), query),
     isExact,
   }
