@@ -102,10 +102,10 @@ export const upstreamTable = {
   fhirUpstreamProfile: defineFixed({
     name: 'smart.fhir.upstream-profile',
     env: 'SMART_FHIR_UPSTREAM_PROFILE',
-    type: types.oneOf('auto', 'hapi', 'strict'),
+    type: types.oneOf('auto', 'hapi', 'post-only', 'strict'),
     initial: 'auto',
     about:
-      'How the upstream behaves where FHIR servers differ. `auto` recognises HAPI by its CapabilityStatement and otherwise makes the careful choice; `strict` relies on FHIR R4 ([gateway](gateway.md#how-upstreams-differ)).',
+      'How the upstream behaves where FHIR servers differ. `auto` recognises HAPI by its CapabilityStatement and otherwise makes the careful choice; `post-only` is for a server on which a PUT may overwrite, so that limited callers create with POST; `strict` relies on FHIR R4 ([gateway](gateway.md#how-upstreams-differ)).',
     of: settings => settings.fhir.upstream.profile,
   }),
   fhirUpstreamSearchCache: defineFixed({

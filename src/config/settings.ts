@@ -101,7 +101,7 @@ export type Source = 'environment' | 'file' | 'default'
 export interface UpstreamSettings {
   readonly aliases: readonly string[]
   readonly narrowing: 'auto' | 'compartment' | 'parameter'
-  readonly profile: 'auto' | 'hapi' | 'strict'
+  readonly profile: 'auto' | 'hapi' | 'post-only' | 'strict'
   readonly searchCache: 'bypass' | 'allow'
   readonly operations: readonly string[]
   readonly searchParameters: readonly string[]

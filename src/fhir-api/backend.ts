@@ -168,8 +168,16 @@ export type CommitResult =
   | Commit
   /** A version that the changes were planned from is no longer current. They are planned again, or fail with this. */
   | { readonly kind: 'conflict'; readonly failure: Failure }
-  /** `write` is the index of the change that failed, if it is known. */
-  | { readonly kind: 'failed'; readonly failure: Failure; readonly write?: number }
+  /**
+   * `write` is the index of the change that failed, if it is known; `committed` has the result of every change, if others
+   * were made all the same.
+   */
+  | {
+      readonly kind: 'failed'
+      readonly failure: Failure
+      readonly write?: number
+      readonly committed?: readonly Committed[]
+    }
 
 export interface Commit {
   readonly kind: 'committed'
@@ -181,7 +189,8 @@ export interface Commit {
 
 /** The result of one change. */
 export interface Committed {
-  readonly status: 200 | 201 | 204
+  /** 409 for a change that was not made, although others of its transaction were. */
+  readonly status: 200 | 201 | 204 | 409
   readonly version?: ResponseVersion | undefined
   readonly location?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined

@@ -39,7 +39,15 @@ type UpstreamReason =
   /** It does not return the version, so that a write cannot depend on the content that was checked. */
   | { readonly problem: 'no-version'; readonly type: string }
   | { readonly problem: 'excluded-type'; readonly type: string }
-  | { readonly problem: 'entry-failed'; readonly entry: number; readonly cause: Failure }
+  /** Other resources refer to a resource that was to be deleted. */
+  | { readonly problem: 'referred'; readonly type: string; readonly id: string }
+  /** `entries` are the outcomes of all entries, if the backend has carried out others all the same. */
+  | {
+      readonly problem: 'entry-failed'
+      readonly entry: number
+      readonly cause: Failure
+      readonly entries?: readonly FhirResponse[] | undefined
+    }
 
 /** Whether an interaction failed. Recognised by a brand, so that no data can be mistaken for a failure. */
 export function isFailure<T>(value: T | Failure): value is Failure {
@@ -47,14 +55,15 @@ export function isFailure<T>(value: T | Failure): value is Failure {
 }
 
 /** The failure of a transaction because of one entry. */
-export function failEntry(entry: number, cause: Failure): Failure {
-  return fail({ problem: 'entry-failed', entry, cause })
+export function failEntry(entry: number, cause: Failure, entries?: readonly FhirResponse[]): Failure {
+  return fail({ problem: 'entry-failed', entry, cause, entries })
 }
 
 /** The one place where a failure becomes a response. */
 export function toResponse(failure: Failure): FhirResponse {
   const { status, outcome, headers } = explain(failure)
-  return { status, headers, body: JSON.stringify(outcome) }
+  const entries = failure.problem === 'entry-failed' ? failure.entries : undefined
+  return { status, headers, body: JSON.stringify(outcome), ...(entries && { entries }) }
 }
 
 const MAY_BE_DONE =
@@ -110,6 +119,12 @@ function explain(failure: Failure): ErrorResponse {
         502,
         'conflict',
         `Cannot delete ${failure.type}/${failure.id}: it was changed at the same time, and the upstream FHIR server has carried out the transaction without this entry`,
+      )
+    case 'referred':
+      return createErrorResponse(
+        409,
+        'conflict',
+        `Cannot delete ${failure.type}/${failure.id}: other resources refer to it`,
       )
     case 'unbound-create':
       return {

@@ -17,6 +17,7 @@ import {
   type FhirRequest,
   isFailure,
   type StoredVersion,
+  seesAll,
   type VersionedWrite,
 } from '../../fhir-api/index.ts'
 import { type Binding, bindDelete, bindUpdate, hasOverwritten } from './binding.ts'
@@ -56,17 +57,31 @@ async function commitOne(
   if (isFailure(outgoing)) return { kind: 'failed', failure: outgoing }
   const answer = await context.upstream.ask(outgoing)
   if (isFailure(answer)) return { kind: 'failed', failure: answer }
-  if (answer.status >= 300)
-    return {
-      kind: write.kind !== 'create' && isConflict(answer) ? 'conflict' : 'failed',
-      failure: toFailure(answer, request),
-    }
+  if (answer.status >= 300) return describeRefusal(context, request, write, answer)
   if (write.kind === 'create' && write.mustBeNew && answer.status === 200)
     return { kind: 'conflict', failure: MATCHED }
   const committed = describeCommitted(context, write, answer)
   const failure = findOverwritten(write, committed) ?? (await findUndeleted(context, request, write))
   if (!failure) return { kind: 'committed', committed: [committed] }
   return { kind: failure.problem === 'overwritten' ? 'failed' : 'conflict', failure }
+}
+
+async function describeRefusal(
+  context: GatewayContext,
+  request: FhirRequest,
+  write: VersionedWrite,
+  answer: UpstreamResponse,
+): Promise<CommitResult> {
+  const failure = toFailure(answer, request)
+  if (write.kind === 'create' || !isConflict(answer)) return { kind: 'failed', failure }
+  // A conditional delete matches the checked version or nothing: the conflict is about references to the resource.
+  const isReferred = write.kind === 'delete' && bindDelete(write, await context.profile()).isConditional
+  if (!isReferred) return { kind: 'conflict', failure }
+  const { type, id } = write
+  return {
+    kind: 'failed',
+    failure: seesAll(request.access) ? failure : fail({ problem: 'referred', type, id }),
+  }
 }
 
 const MATCHED = fail({
@@ -259,15 +274,17 @@ async function readResponses(
   if (!Array.isArray(response.entry) || !Array.isArray(entries) || entries.length !== writes.length)
     return { kind: 'failed', failure: INCOMPLETE }
   const committed: Committed[] = []
+  const failures: { readonly failure: Failure; readonly write: number }[] = []
   const takeTurns = createTurns()
   for (const [at, write] of writes.entries()) {
     const result = describeEntry(context, write, entries[at])
     const failure = findOverwritten(write, result) ?? (await findSpared(context, request, write))
-    if (failure) return { kind: 'failed', failure, write: at }
-    committed.push(result)
+    if (failure) failures.push({ failure, write: at })
+    committed.push(failure?.problem === 'undeleted' ? { status: 409 } : result)
     await takeTurns()
   }
-  return { kind: 'committed', committed }
+  const [first] = failures
+  return first ? { kind: 'failed', ...first, committed } : { kind: 'committed', committed }
 }
 
 const INCOMPLETE = fail({

@@ -276,6 +276,74 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     assert.equal((await fhir.as('ann')('PUT Condition/c', condition('c', 'ann'))).status, 409)
   })
 
+  it('the audit trail has a record of an overwritten resource, and the outcome of the other entries', async () => {
+    await fhir.close()
+    fhir = await startRecordedGateway(upstream.url, { guard, profile: 'strict' })
+    const listEvents = async (count: number) =>
+      ((await fhir.as('all')(`GET AuditEvent?_count=${count}`)).body.entry ?? []).map(
+        ({ resource }) => `${resource?.action} ${resource?.outcomeDesc}`,
+      )
+    const OVERWRITTEN = 'Allowed (200): A create has replaced a resource that was created at the same time.'
+    createBefore('PUT', () => direct('Condition/c', condition('c', 'bob')))
+    assert.equal((await fhir.as('ann')('PUT Condition/c', condition('c', 'ann'))).status, 409)
+    assert.deepEqual(await listEvents(2), [`U ${OVERWRITTEN}`, 'U Allowed (409)'])
+    const put = { resource: condition('d', 'ann'), request: { method: 'PUT', url: 'Condition/d' } }
+    createBefore('POST', () => direct('Condition/d', condition('d', 'bob')))
+    const reply = await fhir.as('ann')('POST ', bundle('transaction', put, post(mine('beside'))))
+    assert.equal(reply.status, 409)
+    assert.deepEqual(await listEvents(4), [
+      `E ${OVERWRITTEN}`,
+      'C Allowed (201)',
+      'U Allowed (200)',
+      'E Allowed (409)',
+    ])
+  })
+
+  it('a limited caller creates with POST if a PUT could overwrite', async () => {
+    await fhir.close()
+    fhir = await startGateway(upstream.url, { guard, profile: 'post-only' })
+    const put = (by: Fhir) => by('PUT Condition/c', condition('c', 'ann'))
+    const refused = await put(fhir.as('ann'))
+    assert.match(issueOf(refused), /^405 not-supported: Cannot create this Condition with PUT: .*Use POST/)
+    assert.equal(refused.headers.allow, 'GET, HEAD')
+    const request = { method: 'PUT', url: 'Condition/c' }
+    const entry = { resource: condition('c', 'ann'), request }
+    assert.equal((await fhir.as('ann')('POST ', bundle('transaction', entry))).status, 405)
+    assert.equal((await put(fhir.as('all'))).status, 201)
+    assert.equal((await put(fhir.as('ann'))).status, 200)
+  })
+
+  it('a resource that others refer to is not deleted, and the response says so', async () => {
+    await all('PUT Condition/c', condition('c', 'ann'))
+    const reply = await fhir.as('several')('DELETE Patient/ann')
+    assert.equal(issueOf(reply), '409 conflict: Cannot delete Patient/ann: other resources refer to it')
+    assert.equal((await all('GET Patient/ann')).status, 200)
+    assert.equal(upstream.seen.filter(it => it.method === 'DELETE').length, 1)
+  })
+
+  it('a Bundle that is passed on has relative URLs, and its response has entity tags', async () => {
+    for (const type of ['batch', 'transaction']) {
+      const read = { request: { method: 'GET', url: `${BASE}/Patient/ann` } }
+      const entry = {
+        resource: condition('d', 'ann'),
+        request: { method: 'PUT', url: `${BASE}/Condition/d` },
+      }
+      const reply = await all('POST ', bundle(type, entry, read))
+      assert.equal(reply.status, 200, reply.text)
+      assert.match(reply.body.entry?.[0]?.response?.etag ?? '', /^W\/"\d"$/, type)
+      assert.equal(reply.body.entry?.[1]?.resource?.id, 'ann', type)
+    }
+  })
+
+  it('a subset of a resource has its mandatory elements', async () => {
+    await all('PUT Condition/c', condition('c', 'ann', { note: [{ text: 'x' }] }))
+    for (const [line, by] of ['all', 'ann'].flatMap(it => [
+      ['GET Condition/c?_elements=note', fhir.as(it)] as const,
+      ['GET Condition/c?_summary=text', fhir.as(it)] as const,
+    ]))
+      assert.deepEqual((await by(line)).body.subject, { reference: 'Patient/ann' }, line)
+  })
+
   it('a delete keeps a resource that another write has moved to another patient', async () => {
     await all('PUT Condition/c', condition('c', 'ann'))
     createBefore('DELETE', () => direct('Condition/c', condition('c', 'bob')))

@@ -14,11 +14,10 @@ import {
 import { grantFingerprint } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from './http/build-request.ts'
-import { passThrough } from './http/pass-through.ts'
+import { type BodyRewrite, passThrough } from './http/pass-through.ts'
 import { dropFormat } from './search/find-page.ts'
 import { buildMembershipParams } from './search/narrow.ts'
-import type { LinkSealing } from './search/page-links.ts'
-import { PAGE, type PageCursor, parseCursor } from './search/page-links.ts'
+import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './search/page-links.ts'
 import { chooseCacheControl } from './search/plan.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
@@ -136,14 +135,15 @@ function sealForRequest(
   request: FhirRequest,
   path: string,
   params: Params,
-): LinkSealing {
+): BodyRewrite {
   const url = `${context.baseUrl}${path}`
   const holder = grantFingerprint(request.authenticated.grant)
-  return (relation, link) => {
+  const seal = (relation: string, link: string) => {
     if (relation === 'self') return buildUrl(url, params)
     if (link.includes(`${PAGE}=`)) return link
     const below = context.urls.getPathBelowBase(context.urls.toUpstream(link))
     if (below === undefined) return `${url}?${PAGE}=elsewhere`
     return `${url}?${PAGE}=${context.pages.seal({ path, params, cursor: { link: below }, grant: holder })}`
   }
+  return { text: body => sealLinks(body, seal), createStream: () => createLinkSealer(seal) }
 }

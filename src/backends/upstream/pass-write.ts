@@ -1,6 +1,7 @@
 import {
   formatExact,
   type Interaction,
+  isRecord,
   isResource,
   isWriting,
   type Params,
@@ -24,7 +25,8 @@ import { EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite, STRICT } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
-import { passThrough } from './http/pass-through.ts'
+import { type BodyRewrite, passThrough } from './http/pass-through.ts'
+import { createReplaceStream } from './http/urls.ts'
 
 type Write = InteractionOf<
   'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete'
@@ -52,12 +54,33 @@ export async function passWrite(
       ? passThrough(context, request, toUpstreamRequest(context, request))
       : undefined
   return request.interaction.kind === 'bundle' && isUncheckedBundle(request, context)
-    ? passThrough(context, request, toBundleRequest(context, request))
+    ? passThrough(context, request, toBundleRequest(context, request), ENTITY_TAGS)
     : undefined
 }
 
-function toBundleRequest({ urls }: GatewayContext, request: FhirRequest): UpstreamRequest {
-  return buildWrite(request, 'POST', '', request.body, urls, { prefer: toPrefer(request) })
+function toBundleRequest({ urls, baseUrl }: GatewayContext, request: FhirRequest): UpstreamRequest {
+  const body = toRelativeUrls(request.body, `${baseUrl}/`)
+  return buildWrite(request, 'POST', '', body, urls, { prefer: toPrefer(request) })
+}
+
+/** Some servers do not recognise their own base URL in the URL of an entry. */
+function toRelativeUrls(bundle: unknown, base: string): unknown {
+  if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return bundle
+  const entry = bundle.entry.map(it => {
+    const { request } = it
+    const isOwn = isRecord(request) && typeof request.url === 'string' && request.url.startsWith(base)
+    return isOwn ? { ...it, request: { ...request, url: String(request.url).slice(base.length) } } : it
+  })
+  return { ...bundle, entry }
+}
+
+const BARE_TAG = /"etag"\s*:\s*"[A-Za-z0-9.-]{1,64}"/g
+const toEntityTag = (tag: string) => tag.replace(/"([A-Za-z0-9.-]+)"$/, '"W/\\"$1\\""')
+
+/** HAPI writes a version where a Bundle response has an entity tag. */
+const ENTITY_TAGS: BodyRewrite = {
+  text: body => body.replace(BARE_TAG, toEntityTag),
+  createStream: () => createReplaceStream(BARE_TAG, toEntityTag, 100),
 }
 
 function toPrefer({ preferences }: FhirRequest): string {

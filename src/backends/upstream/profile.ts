@@ -63,7 +63,10 @@ const CAREFUL: UpstreamProfile = {
   currentHistory: false,
 }
 
-export type ProfileName = 'auto' | 'hapi' | 'strict'
+/** A server on which a PUT may overwrite a resource, whatever its preconditions are. */
+const POST_ONLY: UpstreamProfile = { ...CAREFUL, createOnlyPut: 'none' }
+
+export type ProfileName = 'auto' | 'hapi' | 'post-only' | 'strict'
 
 /** The profile of a setting; `auto` recognises the server by its CapabilityStatement, where that could be read. */
 export function chooseProfile(
@@ -73,6 +76,8 @@ export function chooseProfile(
   switch (name) {
     case 'hapi':
       return HAPI
+    case 'post-only':
+      return POST_ONLY
     case 'strict':
       return STRICT
     case 'auto':

@@ -85,7 +85,9 @@ async function planAndCommit(
       return new Conflict(result.failure)
     case 'failed': {
       const step = result.write === undefined ? undefined : writes[result.write]
-      return step ? failEntry(step.entry, result.failure) : result.failure
+      const { status } = toResponse(result.failure)
+      const entries = result.committed && describeEach(steps, pair(result.committed), status)
+      return step ? failEntry(step.entry, result.failure, entries) : result.failure
     }
   }
 }
@@ -105,6 +107,19 @@ function describe(steps: readonly Step[], committed: ReadonlyMap<Step, Committed
     return step.kind === 'write' && result ? [describeWrite(step.planned.write, result)] : []
   })
   return { status: 200, entries }
+}
+
+/** The outcome of every entry of a transaction that failed after its commit, for the audit trail. */
+function describeEach(
+  steps: readonly Step[],
+  committed: ReadonlyMap<Step, Committed>,
+  status: number,
+): readonly FhirResponse[] {
+  return steps.map(step => {
+    if (step.kind === 'known') return step.response
+    const result = committed.get(step)
+    return step.kind === 'write' && result ? describeWrite(step.planned.write, result) : { status }
+  })
 }
 
 async function respond(

@@ -93,6 +93,9 @@ describe('checkUpstream', () => {
       ])
       const [profile] = recommendSettings(software, findings, settings)
       assert.match(profile?.unsafe ?? '', /^a PUT can overwrite a resource/)
+      assert.equal(profile?.recommended, 'post-only')
+      const careful = { ...settings, 'upstream-profile': 'post-only' }
+      assert.equal(recommendSettings(software, findings, careful)[0]?.unsafe, undefined)
     } finally {
       await upstream.close()
     }

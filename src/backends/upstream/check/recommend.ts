@@ -60,6 +60,7 @@ const VERSION_ZERO = 'create only by If-Match: W/"0"'
 function chooseProfile(software: string, isLevel: IsLevel): string {
   const onlyZero = isLevel('handled', CREATE_ONLY) && isLevel('ok', VERSION_ZERO)
   if (/\bHAPI\b/i.test(software) || onlyZero) return 'hapi'
+  if (isLevel('handled', CREATE_ONLY)) return 'post-only'
   return isLevel('handled', ...STRICT_CHECKS) || isLevel('unknown', ...STRICT_CHECKS) ? 'auto' : 'strict'
 }
 
@@ -71,6 +72,7 @@ function findUnsafeProfile(
   const assumesHapi = profile === 'hapi' || (profile === 'auto' && /\bHAPI\b/i.test(software))
   if (profile === 'strict' && isLevel('handled', ...STRICT_CHECKS))
     return { unsafe: 'the upstream differs from R4' }
+  if (profile === 'post-only') return {}
   if (isLevel('handled', assumesHapi ? VERSION_ZERO : CREATE_ONLY))
     return { unsafe: 'a PUT can overwrite a resource that another client creates at the same time' }
   return {}

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Readable } from 'node:stream'
+import { Readable, type Transform } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
 import type { FhirResponse } from '../../../fhir-api/index.ts'
 import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import { createLinkSealer, type LinkSealing, sealLinks } from '../search/page-links.ts'
 import type { StreamedResponse } from './client.ts'
 import { pipe } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
@@ -12,22 +11,28 @@ import { toFailure } from './failure.ts'
 import { isJson } from './parse-resource.ts'
 import type { UrlRewriter } from './urls.ts'
 
-/** Passes on the upstream's response for a caller who may see everything. Only URLs are replaced. */
+/** Passes on the upstream's response for a caller who may see everything. Only URLs are replaced, and the parts that `rewrite` changes. */
 export async function passThrough(
   context: GatewayContext,
   request: FhirRequest,
   outgoing: UpstreamRequest,
-  seal?: LinkSealing,
+  rewrite?: BodyRewrite,
 ): Promise<FhirResponse | Failure> {
   const answer = await (request.isEntry
     ? passWhole(context, request, outgoing)
     : passStream(context, request, outgoing))
-  if (!seal || isFailure(answer) || answer.body === undefined) return answer
+  if (!rewrite || isFailure(answer) || answer.body === undefined) return answer
   const { body } = answer
   return {
     ...answer,
-    body: typeof body === 'string' ? sealLinks(body, seal) : pipe(body, createLinkSealer(seal)),
+    body: typeof body === 'string' ? rewrite.text(body) : pipe(body, rewrite.createStream()),
   }
+}
+
+/** A change of a body, in memory or as a stream. */
+export interface BodyRewrite {
+  text(body: string): string
+  createStream(): Transform
 }
 
 async function passWhole(

@@ -55,7 +55,7 @@ export function createUrlRewriter(
       return path === undefined ? undefined : baseUrl + path
     },
     createPublicStream: () =>
-      createReplaceStream(theirs, baseUrl, Math.max(...bases.map(it => it.length)) * 2),
+      createReplaceStream(theirs, () => baseUrl, Math.max(...bases.map(it => it.length)) * 2),
   }
 }
 
@@ -72,12 +72,16 @@ function isBelow(href: string, base: string): boolean {
   return href.startsWith(base) && /^(?:[/?#]|$)/.test(href.slice(base.length))
 }
 
-/** Holds back the end of each chunk, in which a URL may begin. Latin 1 keeps every byte. */
-function createReplaceStream(urls: RegExp, by: string, longest: number): Transform {
+/** Replaces matches of up to a length. Holds back the end of each chunk, in which one may begin. Latin 1 keeps every byte. */
+export function createReplaceStream(
+  pattern: RegExp,
+  toReplacement: (match: string) => string,
+  longest: number,
+): Transform {
   let kept = ''
-  const replace = (text: string) => text.replace(urls, () => by)
+  const replace = (text: string) => text.replace(pattern, toReplacement)
   const pass = (text: string): string => {
-    const end = Math.max(findLastEnd(text, urls), text.length - longest - 1)
+    const end = Math.max(findLastEnd(text, pattern), text.length - longest - 1)
     kept = text.slice(end)
     return replace(text.slice(0, end))
   }
@@ -88,10 +92,10 @@ function createReplaceStream(urls: RegExp, by: string, longest: number): Transfo
   })
 }
 
-/** The end of the last URL that another character follows: only then it is complete. */
-function findLastEnd(text: string, urls: RegExp): number {
+/** The end of the last match that another character follows: only then it is complete. */
+function findLastEnd(text: string, pattern: RegExp): number {
   let end = 0
-  for (const found of text.matchAll(urls)) {
+  for (const found of text.matchAll(pattern)) {
     const after = found.index + found[0].length
     if (after < text.length) end = after
   }

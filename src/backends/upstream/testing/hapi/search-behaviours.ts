@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { findSearchParameter } from '../../../../fhir/index.ts'
+import { findSearchParameter, formatExact, isRecord, parseExact } from '../../../../fhir/index.ts'
 import {
   type Behaviour,
   findType,
@@ -108,21 +108,76 @@ function leaveOutPeriod([name, value]: readonly [string, string]): readonly [str
   return [name, value.replace(/^ge/, 'sa').replace(/^le/, 'eb')]
 }
 
-/** `sa` and `eb` are 400, a plain number has no implicit precision, and `||unit` does not match the display unit. */
+/** `sa` and `eb` are 400, a plain number has no implicit precision, and `||unit` matches the code alone, not the display unit. */
 export const quantityQuirks: Behaviour = () => async (request, next) => {
   const isQuantity = (name: string) => /quantity|probability/.test(name) && !name.includes(':')
   const values = request.params.filter(([name]) => isQuantity(name))
   if (!isSearch(request) || values.length === 0) return next(request)
   if (values.some(([, value]) => /^(?:sa|eb)/.test(value))) return refuse(400, '1934', 'Unsupported prefix')
-  const params = request.params.flatMap(([name, value]) =>
-    isQuantity(name) && /^[\d.]+(?:\||$)/.test(value)
+  const params = request.params.flatMap(([name, value]) => {
+    const coded = isQuantity(name) ? value.replace('||', '|http://unitsofmeasure.org|') : value
+    return isQuantity(name) && /^[\d.]+(?:\||$)/.test(value)
       ? ([
-          [name, `ge${value}`],
-          [name, `le${value}`],
+          [name, `ge${coded}`],
+          [name, `le${coded}`],
         ] as const)
-      : [[name, value] as const],
-  )
+      : [[name, coded] as const]
+  })
   return next({ ...request, params })
+}
+
+/** A search without a type is 400. */
+export const noSearchOfAllTypes: Behaviour = () => async (request, next) =>
+  request.method === 'GET' && request.path === ''
+    ? refuse(400, '0287', 'This is the base URL of FHIR server. Unable to handle this request')
+    : next(request)
+
+/** A read with `_summary=text` is answered with HTML. */
+export const textSummaryIsHtml: Behaviour = () => async (request, next) => {
+  const isText = request.params.some(([name, value]) => name === '_summary' && value === 'text')
+  const isRead = request.method === 'GET' && /^\w+\/[\w.-]+$/.test(request.path)
+  return isText && isRead
+    ? { status: 200, headers: { 'content-type': 'text/html;charset=UTF-8' }, body: '' }
+    : next(request)
+}
+
+/** `_elements` leaves out mandatory elements that it does not name. */
+export const elementsDropMandatory: Behaviour = () => async (request, next) => {
+  const response = await next(request)
+  const named = request.params.find(([name]) => name === '_elements')?.[1].split(',')
+  if (!named || response.status !== 200) return response
+  const keys = new Set(['resourceType', 'id', 'meta', ...named])
+  const cutResource = (resource: object) =>
+    Object.fromEntries(Object.entries(resource).filter(([key]) => keys.has(key)))
+  const body = parseExact(response.body)
+  if (!isRecord(body)) return response
+  const shown = Array.isArray(body.entry)
+    ? { ...body, entry: body.entry.map(it => ({ ...it, resource: cutResource(it.resource) })) }
+    : cutResource(body)
+  return { ...response, body: formatExact(shown) }
+}
+
+/** `$everything` calls all resources matches, also those outside the compartment. */
+export const everythingMatches: Behaviour = () => async (request, next) => {
+  const response = await next(request)
+  return request.path.endsWith('$everything')
+    ? { ...response, body: response.body.replaceAll('"mode":"include"', '"mode":"match"') }
+    : response
+}
+
+const MOST_REVINCLUDES = 1000
+
+/** `_revinclude` stops at 1,000 resources. */
+export const fewRevincludes: Behaviour = () => async (request, next) => {
+  const response = await next(request)
+  if (!request.params.some(([name]) => name.startsWith('_revinclude'))) return response
+  const bundle = parseBody(response.body)
+  const isIncluded = ({ search }: FoundEntry) => search?.mode === 'include'
+  const included = entriesOf(bundle).filter(isIncluded)
+  if (included.length <= MOST_REVINCLUDES) return response
+  const kept = new Set(included.slice(0, MOST_REVINCLUDES))
+  const entry = entriesOf(bundle).filter(it => !isIncluded(it) || kept.has(it))
+  return { ...response, body: JSON.stringify({ ...bundle, entry }) }
 }
 
 /** Unknown parameters, `:identifier`, `_text` and `_content` are 400; `_id:not` finds nothing if no such id exists. */

@@ -19,13 +19,19 @@ import * as writes from './write-behaviours.ts'
  * request first and its response last.
  */
 const BEHAVIOURS = {
+  'absolute-entry-urls-refused': writes.absoluteEntryUrlsRefused,
   'bundles-create-by-content': writes.bundlesCreateByContent,
   'batches-send-entries': writes.batchesSendEntries,
   ...{ metadata: largeMetadata, 'no-compartments': searches.noCompartments },
   'pages-without-type': searches.pagesWithoutType,
+  'no-search-of-all-types': searches.noSearchOfAllTypes,
   'no-total-of-pages': searches.noTotalOfPages,
   'stale-searches': searches.staleSearches,
   'search-parameters-take-effect': searches.searchParametersTakeEffect,
+  'text-summary-is-html': searches.textSummaryIsHtml,
+  'elements-drop-mandatory': searches.elementsDropMandatory,
+  'everything-matches': searches.everythingMatches,
+  'few-revincludes': searches.fewRevincludes,
   'own-url-finds-nothing': searches.ownUrlFindsNothing,
   'parameters-refused': searches.parametersRefused,
   'date-quirks': searches.dateQuirks,
@@ -39,6 +45,7 @@ const BEHAVIOURS = {
   'if-match-conflicts': writes.ifMatchConflicts,
   'if-none-match-ignored': writes.ifNoneMatchIgnored,
   'deletes-cascade': writes.deletesCascade,
+  'referred-is-kept': writes.referredIsKept,
   'delete-unconditional': writes.deleteUnconditional,
   'unchanged-keeps-version': writes.unchangedKeepsVersion,
   'transactions-answer-relative': writes.transactionsAnswerRelative,

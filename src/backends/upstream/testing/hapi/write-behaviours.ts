@@ -101,6 +101,54 @@ export const deletesCascade: Behaviour = () => async (request, next) => {
   )
 }
 
+/** A resource that others refer to is not deleted (409), unless the same transaction deletes those too. */
+export const referredIsKept: Behaviour = stored => async (request, next) => {
+  const listed = isTransaction(request)
+    ? listEntries(parseBody(request.body))
+    : [{ request: toEntry(request) }]
+  const deleted = new Set<string>()
+  for (const { request: entry } of listed)
+    if (entry.method === 'DELETE')
+      for (const it of await findDeleted(stored, entry.url ?? '')) deleted.add(it)
+  for (const local of deleted) {
+    const [type = '', id = ''] = local.split('/')
+    const { body } = await stored.get(type, [
+      ['_id', id],
+      ['_revinclude', '*'],
+    ])
+    const [referring] = listFound(body).filter(it => it !== local && !deleted.has(it))
+    if (referring !== undefined)
+      return refuse(409, '0550', `Unable to delete ${local} because ${referring} has a reference to it`)
+  }
+  return next(request)
+}
+
+function toEntry({ method, path, params }: HapiRequest): Readonly<Record<string, string>> {
+  const query = new URLSearchParams(params.map(([name, value]) => [name, value])).toString()
+  return { method, url: query === '' ? path : `${path}?${query}` }
+}
+
+async function findDeleted(stored: Stored, url: string): Promise<readonly string[]> {
+  const [path = '', query] = url.split('?')
+  if (query === undefined) return path.includes('/') ? [path] : []
+  return listFound((await stored.get(path, [...new URLSearchParams(query)])).body)
+}
+
+function listFound(bundle: string): readonly string[] {
+  return listEntries(parseBody(bundle)).flatMap(({ resource }) =>
+    resource ? [`${resource.resourceType}/${resource.id}`] : [],
+  )
+}
+
+/** An entry of a Bundle with an absolute URL is 400, also with the server's own. */
+export const absoluteEntryUrlsRefused: Behaviour = () => async (request, next) => {
+  const isBundle = request.method === 'POST' && request.path === ''
+  const entries = isBundle ? listEntries(parseBody(request.body)) : []
+  return entries.some(it => /^https?:/.test(it.request?.url ?? ''))
+    ? refuse(400, '2006', 'Unable to process the URL of an entry')
+    : next(request)
+}
+
 /** A Bundle creates resources by the type of their content, whatever the URL of the entry says. */
 export const bundlesCreateByContent: Behaviour = () => async (request, next) => {
   if (request.method !== 'POST' || request.path !== '') return next(request)
