@@ -5,8 +5,15 @@ import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { UpstreamProfile } from './profile.ts'
-import type { CheckedCount } from './search/count.ts'
 import type { IsUpstreamParameter } from './search/upstream-parameters.ts'
+
+/** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
+export interface CheckedCount {
+  readonly count: number
+  /** The number of matches on the upstream, and the time of the newest one, if known: if both are the same, no match has changed. */
+  readonly total: number
+  readonly newest: string | undefined
+}
 
 /** The parts of the gateway that its interactions need. */
 export interface GatewayContext {

@@ -1,19 +1,11 @@
 import { type Failure, type FhirRequest, isFailure, type Search } from '../../../fhir-api/index.ts'
-import type { GatewayContext } from '../context.ts'
+import type { CheckedCount, GatewayContext } from '../context.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { failTooCostly } from '../http/failure.ts'
 import { parseResource } from '../http/parse-resource.ts'
 import { resolveChains } from './chains.ts'
 import { visitPages } from './pages.ts'
 import { findOneType, planSearch, type SearchPlan, type SearchRequest } from './plan.ts'
-
-/** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
-export interface CheckedCount {
-  readonly count: number
-  /** The number of matches on the upstream, and the time of the newest one, if known: if both are the same, no match has changed. */
-  readonly total: number
-  readonly newest: string | undefined
-}
 
 /** Fewer matches are read as fast as they are compared. */
 const LEAST_REMEMBERED = 20
