@@ -1,14 +1,13 @@
 import { openRepository, type Repository } from '../../../src/backends/sqlite/index.ts'
+import { BASE } from '../../../src/backends/sqlite/testing/fhir.ts'
 import type { ExactResource, Resource } from '../../../src/fhir/index.ts'
 
 /** Resources of one patient and of the patient's care team. */
 const PER_PATIENT = 50
 /** Patients of the small panels, whatever the size of the data set. */
-const FEW = 20
+const FEW = 10
 const BATCH = 5_000
 const DAY = 86_400_000
-
-export const BASE = 'http://fhir.test/fhir'
 
 /** Fills a file with so many resources, unless it has them. Writes them as the server does, but does not validate them. */
 export function fill(file: string, size: number): void {
@@ -39,7 +38,7 @@ function* listBatches(resources: Iterable<Resource>): Generator<readonly Resourc
 }
 
 /**
- * `Organization/few` and the teams of `Practitioner/few` have 20 patients, `Organization/many` and the teams of
+ * `Organization/few` and the teams of `Practitioner/few` have 10 patients, `Organization/many` and the teams of
  * `Practitioner/many` half of all.
  */
 function* listResources(size: number): Generator<Resource> {
@@ -56,18 +55,13 @@ function findPanel(at: number, step: number): string {
   return at % step === 0 ? 'few' : at % 2 === 0 ? 'many' : 'others'
 }
 
-const FAMILIES = [
-  'Smith',
-  'Smithers',
-  'Jones',
-  'Brown',
-  'Taylor',
-  'Wilson',
-  'Evans',
-  'Walker',
-  'Wright',
-  'Green',
-]
+const BEGINNINGS = ['Smith', 'Jones', 'Brown', 'Tail', 'Wil', 'Ev', 'Walk', 'Wright', 'Green', 'Hall']
+const ENDS = ['', 'er', 'ers', 'son', 'ton', 'ley', 'man', 'ford', 'well', 'wood']
+
+/** Names that 1 of 100 patients has, and `Smith` is the beginning of every tenth. */
+function makeFamily(at: number): string {
+  return `${BEGINNINGS[at % 10]}${ENDS[Math.floor(at / 10) % 10]}`
+}
 
 function* listRecord(at: number, panel: string): Generator<Resource> {
   const id = `p${at}`
@@ -75,7 +69,7 @@ function* listRecord(at: number, panel: string): Generator<Resource> {
   yield {
     resourceType: 'Patient',
     id,
-    name: [{ family: FAMILIES[at % FAMILIES.length], given: [`Given${at % 97}`] }],
+    name: [{ family: makeFamily(at), given: [`Given${at % 97}`] }],
     birthDate: formatDate(at * 7 - 20_000).slice(0, 10),
     gender: at % 2 === 0 ? 'female' : 'male',
     managingOrganization: { reference: `Organization/${panel}` },

@@ -1,5 +1,6 @@
 import type { HistoryQuery, Params } from '../../fhir/index.ts'
 import type {
+  Awaitable,
   BackendSession,
   CollectLimit,
   CommitOptions,
@@ -28,6 +29,7 @@ import type { Outbox } from './repository/outbox.ts'
 import { findEverything } from './search/find-everything.ts'
 import { collectMatches, findDocuments, findMatch } from './search/find-matches.ts'
 import { findPage } from './search/find-page.ts'
+import { finishInTurns } from './search/steps.ts'
 import { SqliteVersion } from './stored-version.ts'
 
 /** The parts that all sessions on one file share. */
@@ -59,20 +61,27 @@ export class SqliteSession implements BackendSession {
     return stored && new SqliteVersion(stored, repository.database)
   }
 
-  search(request: FhirRequest<Search>, cursor?: Cursor): SearchPage | Failure {
-    return findPage(this.#context.repository, request, readCursor(cursor))
+  search(request: FhirRequest<Search>, cursor?: Cursor): Awaitable<SearchPage | Failure> {
+    return finishInTurns(findPage(this.#context.repository, request, readCursor(cursor)))
   }
 
-  collect(request: FhirRequest<Search>, limit: CollectLimit): readonly SearchEntry[] | 'too-many' | Failure {
-    return collectMatches(this.#context.repository, request, limit)
+  collect(
+    request: FhirRequest<Search>,
+    limit: CollectLimit,
+  ): Awaitable<readonly SearchEntry[] | 'too-many' | Failure> {
+    return finishInTurns(collectMatches(this.#context.repository, request, limit))
   }
 
   history(request: FhirRequest<History>, query: HistoryQuery, cursor?: Cursor): HistoryPage | Failure {
     return findHistory(this.#context, request, query, readCursor(cursor))
   }
 
-  everything(request: FhirRequest<Operation>, of: EverythingTarget, cursor?: Cursor): SearchPage | Failure {
-    return findEverything(this.#context.repository, request, of, readCursor(cursor))
+  everything(
+    request: FhirRequest<Operation>,
+    of: EverythingTarget,
+    cursor?: Cursor,
+  ): Awaitable<SearchPage | Failure> {
+    return finishInTurns(findEverything(this.#context.repository, request, of, readCursor(cursor)))
   }
 
   findDocuments(binaryId: string): readonly SearchEntry[] {

@@ -122,7 +122,9 @@ function readPeriod(value: unknown): DateRange | undefined {
   const start = parseDay(value.start)
   const end = parseDay(value.end)
   if (start === undefined && end === undefined) return undefined
-  return { low: start?.low ?? earliest, high: end?.high ?? latest }
+  const [low, high] = [start?.low ?? earliest, end?.high ?? latest]
+  // Times in different zones can be in reverse without violating per-1.
+  return { low: Math.min(low, high), high: Math.max(low, high) }
 }
 
 /** Only the outer limits of a schedule count (R4 search.html#date). */

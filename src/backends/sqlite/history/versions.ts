@@ -8,14 +8,10 @@ import {
   type VersionAccess,
 } from '../../../smart/index.ts'
 import type { SqlValue } from '../repository/database.ts'
-import type { Names } from '../repository/names.ts'
 import { parseContent, type Repository } from '../repository/repository.ts'
-import {
-  buildQueriesCondition,
-  buildSubjectCondition,
-  selectCompartment,
-} from '../search/access-condition.ts'
-import { all, any, join, name, type Sql, sql } from '../search/sql.ts'
+import { buildQueriesCondition, buildSubjectCondition, findCandidates } from '../search/access-condition.ts'
+import { countUpTo, createProbe, type SearchScope } from '../search/search-scope.ts'
+import { all, any, name, type Sql, sql } from '../search/sql.ts'
 
 export interface HistoryContext {
   readonly repository: Repository
@@ -39,11 +35,12 @@ export function findVersions(
   after: readonly SqlValue[] | undefined,
   limit: number,
 ): readonly number[] {
-  const before = after ? sql`WHERE seq < ${after[0] ?? 0}` : sql``
-  const { text, values } =
-    sql`SELECT seq FROM (${selectVersions(context, scope, query, name('v.seq AS seq'))})
-    ${before} ORDER BY seq DESC LIMIT ${limit}`
-  return context.repository.database.rows(text, values).map(([seq]) => Number(seq))
+  const before = after ? sql`v.seq < ${after[0] ?? 0}` : name('1')
+  const seqs = listSources(context, scope, query).flatMap(({ versions }) => {
+    const { text, values } = sql`${versions} AND ${before} ORDER BY v.seq DESC LIMIT ${limit}`
+    return context.repository.database.rows(text, values).map(([seq]) => Number(seq))
+  })
+  return seqs.toSorted((a, b) => b - a).slice(0, limit)
 }
 
 /** The number of versions, if it is cheap to count. */
@@ -52,12 +49,14 @@ export function countVersions(
   scope: HistoryScope,
   query: HistoryQuery,
 ): number | undefined {
-  if (scope.parts.length === 0) return 0
-  if (!isDecidedByIndex(scope)) return undefined
-  const counted = sql`SELECT 1 FROM (${selectVersions(context, scope, query, name('v.seq'))}) LIMIT ${COUNTED + 1}`
-  const { text, values } = sql`SELECT count(*) FROM (${counted})`
-  const count = Number(context.repository.database.rows(text, values)[0]?.[0])
-  return count > COUNTED ? undefined : count
+  const sources = listSources(context, scope, query)
+  if (!isDecidedByIndex(scope) || sources.some(({ isCheap }) => !isCheap)) return undefined
+  let count = 0
+  for (const { versions } of sources) {
+    count += countUpTo(context.repository.database, versions, COUNTED + 1 - count)
+    if (count > COUNTED) return undefined
+  }
+  return count
 }
 
 /**
@@ -72,47 +71,69 @@ function hasQuery(filter: AccessFilter): boolean {
   return filter !== 'everything' && filter.some(({ query }) => query !== undefined)
 }
 
-/** The versions that are within the access as far as the index decides. */
-function selectVersions(
-  { repository, versionAccess }: HistoryContext,
-  scope: HistoryScope,
-  query: HistoryQuery,
-  columns: Sql,
-): Sql {
-  const { names } = repository
-  const parts = scope.parts.map(({ type, filter }) => {
-    const tid = names.typeId(type)
-    const start = selectStart(names, type, filter, scope.rid)
-    return sql`SELECT ${columns} FROM version v JOIN resource r ON r.rid = v.rid WHERE ${all([
-      start ? sql`${start} AND +v.tid = ${tid}` : sql`v.tid = ${tid}`,
-      ...(filter === 'everything'
-        ? []
-        : buildVersionConditions(repository, type, groupConstraints(filter), versionAccess)),
-      ...(query.since === undefined ? [] : [sql`v.updated >= ${query.since}`]),
-      ...(query.at === undefined ? [] : [buildTimeCondition(query.at)]),
-    ])}`
-  })
-  return join(parts, ' UNION ALL ')
+interface Source {
+  /** The versions of a type that are within the access as far as the index decides, as a subquery. */
+  readonly versions: Sql
+  /** Whether an index finds them without reading others. */
+  readonly isCheap: boolean
 }
 
-function selectStart(
-  names: Names,
+/** The versions of each type, or of all types for a caller who may see all. */
+function listSources(
+  context: HistoryContext,
+  { parts, rid }: HistoryScope,
+  query: HistoryQuery,
+): readonly Source[] {
+  const isFew = createProbe(context.repository.database)
+  const conditions = all([
+    ...(rid === undefined ? [] : [sql`v.rid = ${rid}`]),
+    ...(query.since === undefined ? [] : [buildSinceCondition(query.since, isFew)]),
+    ...(query.at === undefined ? [] : [buildTimeCondition(query.at)]),
+  ])
+  if (parts.every(({ filter }) => filter === 'everything') && (parts.length > 1 || rid !== undefined))
+    return [{ versions: sql`SELECT v.seq FROM version v WHERE ${conditions}`, isCheap: true }]
+  return parts.map(({ type, filter }) => {
+    const tid = context.repository.names.typeId(type)
+    if (filter === 'everything')
+      return {
+        versions: sql`SELECT v.seq FROM version v WHERE v.tid = ${tid} AND ${conditions}`,
+        isCheap: true,
+      }
+    const few = rid === undefined ? findFew(context, type, filter, isFew) : undefined
+    const start = few && sql`v.rid IN (${few})`
+    const isCheap = start !== undefined || rid !== undefined
+    // The plus keeps SQLite from starting with all versions of the type.
+    const ofType = sql`${name(isCheap ? '+' : '')}v.tid = ${tid}`
+    const within = buildVersionConditions(context, type, groupConstraints(filter))
+    const versions = sql`SELECT v.seq FROM version v CROSS JOIN resource r ON r.rid = v.rid
+      WHERE ${all([...(start ? [start] : []), ofType, conditions, within])}`
+    return { versions, isCheap }
+  })
+}
+
+/** The few resources of a type of which some version may be within the access. Queries hold for current versions only. */
+function findFew(
+  { repository }: HistoryContext,
   type: string,
-  filter: AccessFilter,
-  rid: number | undefined,
+  filter: Exclude<AccessFilter, 'everything'>,
+  isFew: SearchScope['isFew'],
 ): Sql | undefined {
-  if (rid !== undefined) return sql`v.rid = ${rid}`
-  const members = selectCompartment(names, type, filter)
-  return members && sql`v.rid IN (${members})`
+  const subjects = filter.map(({ query: _, ...subject }) => subject)
+  const candidates = findCandidates({ ...repository, isFew }, type, subjects)
+  return candidates && isFew(candidates) ? candidates : undefined
+}
+
+function buildSinceCondition(since: number, isFew: SearchScope['isFew']): Sql {
+  const newer = sql`SELECT n.seq FROM version n WHERE n.updated >= ${since}`
+  return isFew(newer) ? sql`v.seq IN (${newer})` : sql`v.updated >= ${since}`
 }
 
 /** The access of the version and, if the setting says so, of the current version, whose content is in `resource`. */
 function buildVersionConditions(
-  repository: Repository,
+  { repository, versionAccess }: HistoryContext,
   type: string,
   groups: readonly ConstraintGroup[],
-  versionAccess: VersionAccess,
-): readonly Sql[] {
+): Sql {
   const within = (row: 'v' | 'r', hasIndex: Sql) =>
     any(
       groups.map(group =>
@@ -124,7 +145,7 @@ function buildVersionConditions(
     )
   const own = within('v', name('(v.content IS NULL AND r.deleted = 0)'))
   const current = sql`(v.content IS NULL OR ${within('r', name('(r.deleted = 0)'))})`
-  return versionAccess === 'current' ? [own, current] : [own]
+  return versionAccess === 'current' ? sql`${own} AND ${current}` : own
 }
 
 /** `_at`: the versions that were current at some time in the range. */

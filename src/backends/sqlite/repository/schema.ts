@@ -82,8 +82,17 @@ const CONTAINED_PATIENT = `CREATE TABLE contained_patient (
 
 const AUDIT_OUTBOX = `CREATE TABLE audit_outbox (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;`
 
+/** Each index begins with the columns that a search compares and goes on in the order of its pages. */
+const PLAN_INDEXES = `
+CREATE INDEX compartment_rid ON compartment (rid, version);
+DROP INDEX date_low;
+CREATE INDEX date_low ON date (nid, low, rid);
+CREATE INDEX date_high ON date (nid, high, rid);
+CREATE INDEX version_updated ON version (updated);
+UPDATE OR REPLACE date SET low = high, high = low WHERE low > high;`
+
 /** The migrations in order: edition 1, 2, … A released one never changes: add a new one. */
-export const MIGRATIONS: readonly string[] = [TABLES, CONTAINED_PATIENT, AUDIT_OUTBOX]
+export const MIGRATIONS: readonly string[] = [TABLES, CONTAINED_PATIENT, AUDIT_OUTBOX, PLAN_INDEXES]
 
 /** The tables of search values. Each row begins with `rid` and `nid`. */
 export const VALUE_TABLES = ['token', 'reference', 'string', 'date', 'quantity', 'uri'] as const

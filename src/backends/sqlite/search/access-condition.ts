@@ -1,6 +1,7 @@
-import { parseSearch } from '../../../fhir/index.ts'
+import { parseSearch, type ResourceReference } from '../../../fhir/index.ts'
 import {
   type AccessFilter,
+  type Constraint,
   type ConstraintGroup,
   groupConstraints,
   type Panel,
@@ -8,8 +9,9 @@ import {
 } from '../../../smart/index.ts'
 import type { Names } from '../repository/names.ts'
 import type { Repository } from '../repository/repository.ts'
-import { buildOwnCondition } from './own-condition.ts'
-import { all, any, join, list, name, type Sql, sql } from './sql.ts'
+import { buildOwnCondition, canSelect, selectByEntries } from './own-condition.ts'
+import type { SearchScope } from './search-scope.ts'
+import { all, any, FALSE, join, list, name, type Sql, sql } from './sql.ts'
 
 type AccessContext = Pick<Repository, 'names' | 'baseUrl'>
 
@@ -35,7 +37,51 @@ export function selectCompartment(names: Names, type: string, filter: AccessFilt
   if (filter === 'everything' || !filter.every(constraint => constraint.patient !== undefined))
     return undefined
   const patients = [...new Set(filter.flatMap(constraint => constraint.patient ?? []))]
-  return sql`SELECT c.rid FROM compartment c WHERE c.patient IN (${list(patients)}) AND c.tid = ${names.typeId(type)}`
+  return selectOfPatients(names, type, patients)
+}
+
+/** The resources among which are all that are within an access filter; undefined if they are many, or no index finds them. */
+export function findCandidates(
+  context: AccessContext & Pick<SearchScope, 'isFew'>,
+  type: string,
+  filter: Exclude<AccessFilter, 'everything'>,
+): Sql | undefined {
+  const { names, isFew } = context
+  const compartment = selectCompartment(names, type, filter)
+  if (compartment) return compartment
+  const panels = new Set(filter.flatMap(({ panel }) => panel ?? []))
+  const isLarge = (panel: Panel) => !isFew(selectPanelPatients(names, panel), FEW_PATIENTS)
+  if (filter.length > MOST_PARTS || panels.values().some(isLarge)) return undefined
+  const parts = filter.map(constraint => selectByConstraint(context, type, constraint))
+  const found = parts.flatMap(part => part ?? [])
+  return found.length === parts.length ? join(found, ' UNION ALL ') : undefined
+}
+
+// SQLite accepts 500 parts of a compound.
+const MOST_PARTS = 50
+const FEW_PATIENTS = 200
+
+function selectByConstraint(
+  { names, baseUrl }: AccessContext,
+  type: string,
+  { patient, panel, id, query = [] }: Constraint,
+): Sql | undefined {
+  const tid = names.typeId(type)
+  if (id !== undefined) return sql`SELECT o.rid FROM resource o WHERE o.tid = ${tid} AND o.id = ${id}`
+  if (patient !== undefined) return selectOfPatients(names, type, [patient])
+  if (panel)
+    return sql`SELECT c.rid FROM (${selectPanelPatients(names, panel)}) q
+      CROSS JOIN compartment c ON c.patient = q.id AND c.tid = ${tid}`
+  const clauses = query.map(([parameter, value]) => parseSearch(type, parameter, value, baseUrl))
+  const lead = clauses.filter(clause => clause.kind !== 'error').find(canSelect)
+  return lead && selectByEntries(names, type, lead)
+}
+
+/** The resources in the compartments of patients, in any version. */
+export function selectOfPatients(names: Names, type: string, patients: readonly string[]): Sql {
+  // SQLite reads the whole table for an empty list.
+  const ids = list(patients.length === 0 ? [null] : patients)
+  return sql`SELECT c.rid FROM compartment c WHERE c.patient IN (${ids}) AND c.tid = ${names.typeId(type)}`
 }
 
 /**
@@ -51,10 +97,10 @@ export function buildSubjectCondition(
 ): Sql {
   const { exclusive, patient, panel, id } = subject
   // An exclusive constraint is one of writes, which are checked by their content and not by a query.
-  if (exclusive) return name('0')
+  if (exclusive) return FALSE
   const parts: Sql[] = []
   if (patient !== undefined) parts.push(buildCompartmentCondition(names, type, patient, row))
-  if (panel) parts.push(buildPanelCondition(names, type, panel, row))
+  if (panel) parts.push(buildPanelCondition(names, panel, row))
   if (patient !== undefined || panel) parts.push(containsNoOther(names, subject, row))
   if (id !== undefined) parts.push(sql`${name(resourceRow)}.id = ${id}`)
   return all(parts)
@@ -65,10 +111,10 @@ function buildCompartmentCondition(names: Names, type: string, patient: string, 
   return sql`EXISTS (SELECT 1 FROM compartment c WHERE c.patient = ${patient} AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
 }
 
-function buildPanelCondition(names: Names, type: string, panel: Panel, row: string): Sql {
-  const [tid, at] = [names.typeId(type), name(row)]
-  return sql`EXISTS (SELECT 1 FROM (${selectPanelPatients(names, panel)}) q CROSS JOIN compartment c
-    ON c.patient = q.id AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
+function buildPanelCondition(names: Names, panel: Panel, row: string): Sql {
+  const at = name(row)
+  return sql`EXISTS (SELECT 1 FROM compartment c
+    WHERE c.rid = ${at}.rid AND c.version = ${at}.version AND ${buildMemberCondition(names, panel, name('c.patient'))})`
 }
 
 /** Whether no contained resource is about a patient outside the constraint, as `satisfies` checks it. */
@@ -76,7 +122,7 @@ function containsNoOther(names: Names, { patient, panel }: ConstraintGroup['subj
   const at = name(row)
   const others = [
     ...(patient === undefined ? [] : [sql`h.patient <> ${patient}`]),
-    ...(panel ? [sql`h.patient NOT IN (${selectPanelPatients(names, panel)})`] : []),
+    ...(panel ? [sql`NOT ${buildMemberCondition(names, panel, name('h.patient'))}`] : []),
   ]
   return sql`NOT EXISTS (SELECT 1 FROM contained_patient h
     WHERE h.rid = ${at}.rid AND h.version = ${at}.version AND ${any(others)})`
@@ -105,7 +151,7 @@ function buildGranularCondition(
 ): Sql {
   const clause = parseSearch(type, parameter, value, baseUrl)
   // A parameter that cannot be evaluated on the resource alone grants nothing.
-  if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return name('0')
+  if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return FALSE
   return buildOwnCondition(names, type, clause, row)
 }
 
@@ -113,47 +159,87 @@ function buildGranularCondition(
 export function createMembership({ database, names }: Repository): PanelMembership {
   return {
     includes(panel, patient) {
-      const { text, values } =
-        sql`SELECT 1 FROM (${selectPanelPatients(names, panel)}) WHERE id = ${patient} LIMIT 1`
-      return database.rows(text, values).length > 0
+      const { text, values } = sql`SELECT ${buildMemberCondition(names, panel, sql`${patient}`)}`
+      return database.rows(text, values)[0]?.[0] === 1
     },
   }
 }
 
-/** The ids of the patients on a panel, as a subquery with one column `id`. */
-function selectPanelPatients(names: Names, panel: Panel): Sql {
+/** Whether a patient is on a panel. The entries of the index are those of current resources. */
+function buildMemberCondition(names: Names, panel: Panel, patient: Sql): Sql {
   const { patients, organizations, careTeams, member } = panel
-  const parts = [sql`SELECT value AS id FROM json_each(${JSON.stringify([...patients])})`]
-  if (organizations.length > 0) parts.push(selectManagedPatients(names, organizations))
-  if (careTeams.length > 0)
-    parts.push(
-      selectTeamPatients(names, sql`t.id IN (SELECT value FROM json_each(${JSON.stringify(careTeams)}))`),
-    )
-  if (member) {
-    const nid = names.parameterId('CareTeam', 'participant')
-    parts.push(
-      selectTeamPatients(
-        names,
-        sql`EXISTS (SELECT 1 FROM reference m WHERE m.rid = t.rid AND m.nid = ${nid} AND m.id = ${member.id} AND m.type = ${member.type})`,
-      ),
-    )
-  }
-  return join(parts, ' UNION ALL ')
+  return sql`(${any([
+    ...(patients.size > 0 ? [sql`${patient} IN (${selectValues([...patients])})`] : []),
+    ...(organizations.length > 0 ? [buildManagedCondition(names, organizations, patient)] : []),
+    ...(careTeams.length > 0
+      ? [buildTeamCondition(names, sql`t.id IN (${selectValues(careTeams)})`, patient)]
+      : []),
+    ...(member ? [buildTeamCondition(names, buildParticipantCondition(names, member), patient)] : []),
+  ])})`
+}
+
+function selectValues(values: readonly string[]): Sql {
+  return sql`SELECT value AS id FROM json_each(${JSON.stringify(values)})`
+}
+
+function buildManagedCondition(names: Names, organizations: readonly string[], patient: Sql): Sql {
+  const [tid, nid] = [names.typeId('Patient'), names.parameterId('Patient', 'organization')]
+  // The plus keeps SQLite from searching the index for each organization in turn.
+  return sql`EXISTS (SELECT 1 FROM resource p CROSS JOIN reference e ON e.rid = p.rid AND e.nid = ${nid}
+    AND +e.id IN (${selectValues(organizations)}) AND e.type = 'Organization' WHERE p.tid = ${tid} AND p.id = ${patient})`
+}
+
+/** Only active care teams give access: not proposed, suspended, ended or mistaken ones. */
+function buildTeamCondition(names: Names, condition: Sql, patient: Sql): Sql {
+  const nid = names.parameterId('CareTeam', 'patient')
+  return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource t ON t.rid = e.rid
+    WHERE e.nid = ${nid} AND e.id = ${patient} AND e.type = 'Patient' AND ${condition} AND ${buildActiveCondition(names)})`
+}
+
+function buildParticipantCondition(names: Names, { type, id }: ResourceReference): Sql {
+  const nid = names.parameterId('CareTeam', 'participant')
+  return sql`EXISTS (SELECT 1 FROM reference m WHERE m.rid = t.rid AND m.nid = ${nid} AND m.id = ${id} AND m.type = ${type})`
+}
+
+function buildActiveCondition(names: Names): Sql {
+  const nid = names.parameterId('CareTeam', 'status')
+  return sql`EXISTS (SELECT 1 FROM token s WHERE s.rid = t.rid AND s.nid = ${nid} AND s.code = 'active')`
+}
+
+/** The ids of the patients on a panel, as a subquery with one column. */
+function selectPanelPatients(names: Names, { patients, organizations, careTeams, member }: Panel): Sql {
+  const team = names.typeId('CareTeam')
+  return join(
+    [
+      selectValues([...patients]),
+      ...(organizations.length > 0 ? [selectManagedPatients(names, organizations)] : []),
+      ...(careTeams.length > 0
+        ? [
+            selectTeamPatients(
+              names,
+              sql`resource t WHERE t.tid = ${team} AND t.id IN (${selectValues(careTeams)})`,
+            ),
+          ]
+        : []),
+      ...(member ? [selectTeamPatients(names, selectTeamsOf(names, member))] : []),
+    ],
+    ' UNION ALL ',
+  )
 }
 
 function selectManagedPatients(names: Names, organizations: readonly string[]): Sql {
   const nid = names.parameterId('Patient', 'organization')
-  return sql`SELECT p.id AS id FROM reference e CROSS JOIN resource p ON p.rid = e.rid AND p.deleted = 0
-    WHERE e.nid = ${nid} AND e.id IN (SELECT value FROM json_each(${JSON.stringify(organizations)})) AND e.type = 'Organization'`
+  return sql`SELECT p.id FROM reference e CROSS JOIN resource p ON p.rid = e.rid
+    WHERE e.nid = ${nid} AND e.id IN (${selectValues(organizations)}) AND e.type = 'Organization'`
 }
 
-/** Only active care teams give access: not proposed, suspended, ended or mistaken ones. */
-function selectTeamPatients(names: Names, condition: Sql): Sql {
-  const [patient, status] = [
-    names.parameterId('CareTeam', 'patient'),
-    names.parameterId('CareTeam', 'status'),
-  ]
-  return sql`SELECT e.id AS id FROM resource t CROSS JOIN reference e ON e.rid = t.rid AND e.nid = ${patient} AND e.type = 'Patient'
-    WHERE t.tid = ${names.typeId('CareTeam')} AND t.deleted = 0 AND ${condition}
-    AND EXISTS (SELECT 1 FROM token s WHERE s.rid = t.rid AND s.nid = ${status} AND s.code = 'active')`
+function selectTeamsOf(names: Names, { type, id }: ResourceReference): Sql {
+  const nid = names.parameterId('CareTeam', 'participant')
+  return sql`reference t WHERE t.nid = ${nid} AND t.id = ${id} AND t.type = ${type}`
+}
+
+function selectTeamPatients(names: Names, teams: Sql): Sql {
+  const nid = names.parameterId('CareTeam', 'patient')
+  return sql`SELECT e.id FROM (SELECT t.rid FROM ${teams} AND ${buildActiveCondition(names)}) f
+    CROSS JOIN reference e ON e.rid = f.rid AND e.nid = ${nid} AND e.type = 'Patient'`
 }

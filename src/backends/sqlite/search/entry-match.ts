@@ -43,7 +43,7 @@ export function buildEntryMatch(clause: EntryClause, among: 'all' | 'few' = 'all
     case 'date':
       return {
         table: name('date'),
-        where: any(clause.values.map(value => buildComparison(value, 'e.low', 'e.high'))),
+        where: any(clause.values.map(matchDate)),
       }
     case 'number':
       return {
@@ -106,6 +106,20 @@ function matchReference(value: ReferenceValue): Sql {
   return value.types
     ? sql`e.id = ${value.id} AND e.type IN (${list(value.types)})`
     : sql`e.id = ${value.id} AND e.type <> ''`
+}
+
+/** The first condition follows from the second one, because `low` is never after `high`: it lets SQLite use an index. */
+function matchDate(value: Comparison): Sql {
+  const comparison = buildComparison(value, 'e.low', 'e.high')
+  switch (value.prefix) {
+    case 'eq':
+    case 'le':
+      return sql`e.low <= ${value.high} AND ${comparison}`
+    case 'ge':
+      return sql`e.high >= ${value.low} AND ${comparison}`
+    default:
+      return comparison
+  }
 }
 
 function matchQuantity(value: QuantityValue): Sql {

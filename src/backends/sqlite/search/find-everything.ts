@@ -17,6 +17,7 @@ import type { Repository } from '../repository/repository.ts'
 import { findPage } from './find-page.ts'
 import { findReferenced } from './includes.ts'
 import { parseCriteria } from './parse-criteria.ts'
+import type { Steps } from './steps.ts'
 
 /** `$everything` is a search: it has the same access filter and the same paging. */
 export function findEverything(
@@ -24,19 +25,19 @@ export function findEverything(
   request: FhirRequest<Operation>,
   of: EverythingTarget,
   after: readonly SqlValue[] | undefined,
-): SearchPage | Failure {
+): Steps<SearchPage | Failure> {
   return of.type === 'Patient'
     ? findOfPatient(repository, request, of, after)
     : findOfEncounter(repository, request, of)
 }
 
 /** The patient's compartment and, on the last page, the resources that it refers to. */
-function findOfPatient(
+function* findOfPatient(
   repository: Repository,
   request: FhirRequest<Operation>,
   { id, types }: EverythingTarget,
   after: readonly SqlValue[] | undefined,
-): SearchPage | Failure {
+): Steps<SearchPage | Failure> {
   const { params } = request.interaction
   const criteria = params.map(([name, value]) =>
     name === '_since' ? (['_lastUpdated', `ge${value}`] as const) : ([name, value] as const),
@@ -47,7 +48,7 @@ function findOfPatient(
   const all = parseCriteria(repository, { ...request, interaction: { ...compartment, params: whole } })
   if (isFailure(all)) return all
   const search = { ...request, interaction: { ...compartment, params: criteria } }
-  return findPage(repository, search, after, {
+  return yield* findPage(repository, search, after, {
     used: params,
     include: (scope, { next }) => (next ? [] : findReferenced(scope, all, request.access, types)),
   })
@@ -58,7 +59,7 @@ function findOfEncounter(
   repository: Repository,
   request: FhirRequest<Operation>,
   { id, types: named }: EverythingTarget,
-): SearchPage | Failure {
+): Steps<SearchPage | Failure> {
   const types = named.length > 0 ? named : resourceTypes
   const includes = types.flatMap(
     (type): Params => [

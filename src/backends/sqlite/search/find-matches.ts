@@ -14,17 +14,18 @@ import { SqliteVersion, toEntry } from '../stored-version.ts'
 import { parseBounded, parseCriteria } from './parse-criteria.ts'
 import { runQuery } from './run-query.ts'
 import { createSearchScope } from './search-scope.ts'
+import { finish, type Steps } from './steps.ts'
 
 /** All matches of a search of one type. */
-export function collectMatches(
+export function* collectMatches(
   repository: Repository,
   request: FhirRequest<Search>,
   { matches, characters }: CollectLimit,
-): readonly SearchEntry[] | 'too-many' | Failure {
+): Steps<readonly SearchEntry[] | 'too-many' | Failure> {
   const query = parseCriteria(repository, request)
   if (isFailure(query)) return query
   const scope = createSearchScope(repository, request.access, 's')
-  const { hits, next } = runQuery(scope, { ...query, count: matches }, undefined, characters)
+  const { hits, next } = yield* runQuery(scope, { ...query, count: matches }, undefined, characters)
   return next ? 'too-many' : hits.map(hit => toEntry(repository.database, hit))
 }
 
@@ -39,7 +40,7 @@ export function findMatch(
   const query = parseBounded([type], params, repository.baseUrl, false)
   if (isFailure(query)) return query
   const scope = createSearchScope(repository, access, 's')
-  const { hits, next } = runQuery(scope, { ...query, sort: [], count: 1 }, undefined)
+  const { hits, next } = finish(runQuery(scope, { ...query, sort: [], count: 1 }, undefined))
   if (next) return fail({ problem: 'multiple-matches', type })
   const [hit] = hits
   const stored = hit && repository.find(type, hit.id)
@@ -57,6 +58,6 @@ export function findDocuments(
   const query = parseQuery(['DocumentReference'], named, baseUrl, false)
   if (isFailure(query)) return []
   const scope = createSearchScope(repository, access, 'r')
-  const { hits } = runQuery(scope, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined)
+  const { hits } = finish(runQuery(scope, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined))
   return hits.map(hit => toEntry(database, hit))
 }

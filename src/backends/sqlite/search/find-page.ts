@@ -11,8 +11,9 @@ import type { Repository } from '../repository/repository.ts'
 import { toEntry } from '../stored-version.ts'
 import { findIncludes } from './includes.ts'
 import { findCareRange, findUsed, parseCriteria } from './parse-criteria.ts'
-import { countQuery, type FoundRows, type Hit, isCountable, runQuery } from './run-query.ts'
+import { countCheaply, countQuery, type FoundRows, type Hit, runQuery } from './run-query.ts'
 import { createSearchScope, type SearchScope } from './search-scope.ts'
+import type { Steps } from './steps.ts'
 
 /** The highest total that is counted without being requested. */
 const COUNTED = 5_000
@@ -28,12 +29,12 @@ interface PageOptions {
 }
 
 /** The page of a search that begins after a row. */
-export function findPage(
+export function* findPage(
   repository: Repository,
   request: FhirRequest<Search>,
   after: readonly SqlValue[] | undefined,
   options: PageOptions = {},
-): SearchPage | Failure {
+): Steps<SearchPage | Failure> {
   const { interaction, access } = request
   const care = findCareRange(interaction)
   if (care && isFailure(care)) return care
@@ -43,8 +44,8 @@ export function findPage(
   const scope = { ...createSearchScope(repository, access, 's'), compartment, care }
   const page = { used: options.used ?? findUsed(interaction, query), shape: query.shape }
   if (query.shape.summary === 'count' || query.count === 0)
-    return { ...page, matches: [], includes: [], total: countQuery(scope, query), cursors: NONE }
-  const found = runQuery(scope, query, after)
+    return { ...page, matches: [], includes: [], total: yield* countQuery(scope, query), cursors: NONE }
+  const found = yield* runQuery(scope, query, after)
   const included = options.include
     ? options.include(scope, found)
     : findIncludes(scope, access, query.includes, found.hits)
@@ -55,7 +56,7 @@ export function findPage(
     ...page,
     matches: hits.map(hit => toEntry(scope.database, hit)),
     includes: included.filter(isInCare).map(hit => toEntry(scope.database, hit)),
-    total: findTotal(scope, query, { ...found, hits }, after === undefined),
+    total: yield* findTotal(scope, query, { ...found, hits }, after === undefined),
     cursors: found.next ? new Map([['next', found.next]]) : NONE,
   }
 }
@@ -63,9 +64,14 @@ export function findPage(
 const NONE: SearchPage['cursors'] = new Map()
 
 /** The total is given where it was requested, is known already, or is cheap to count. */
-function findTotal(scope: SearchScope, query: Query, found: FoundRows, isFirst: boolean): number | undefined {
+function* findTotal(
+  scope: SearchScope,
+  query: Query,
+  found: FoundRows,
+  isFirst: boolean,
+): Steps<number | undefined> {
   if (query.total === 'none') return undefined
   if (isFirst && !found.next) return found.hits.length
-  if (query.total === 'accurate') return countQuery(scope, query)
-  return isCountable(scope, query) ? countQuery(scope, query, COUNTED) : undefined
+  if (query.total === 'accurate') return yield* countQuery(scope, query)
+  return countCheaply(scope, query, COUNTED)
 }

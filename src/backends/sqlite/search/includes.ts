@@ -61,7 +61,7 @@ export function findReferenced(
   const readable = withReadAccess(scope, access)
   const rids = findReferences(scope, matching)
     .filter(([type]) => types.length === 0 || types.includes(type))
-    .flatMap(([type, ids]) => findAccessible(readable, type, buildIdCondition(ids)))
+    .flatMap(([type, ids]) => findAccessible(readable, type, selectByIds(scope, type, ids)))
     .filter(rid => !known.has(rid))
   if (rids.length > limits.INCLUDED_RESOURCES) return TOO_MANY_REFERENCED
   const hits: Hit[] = []
@@ -87,9 +87,9 @@ function withReadAccess(scope: SearchScope, access: Access): SearchScope {
 function findTargets(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]): readonly number[] {
   const sources = from.filter(hit => hit.type === rule.source).map(hit => hit.rid)
   if (sources.length === 0) return []
-  return findReferences(scope, sources, sql`AND e.nid IN (${listParameters(scope, rule)})`)
+  return findReferences(scope, sources, sql`AND +e.nid IN (${listParameters(scope, rule)})`)
     .filter(([type]) => rule.target === undefined || rule.target === type)
-    .flatMap(([type, ids]) => findAccessible(scope, type, buildIdCondition(ids)))
+    .flatMap(([type, ids]) => findAccessible(scope, type, selectByIds(scope, type, ids)))
 }
 
 function findSources(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]): readonly number[] {
@@ -99,7 +99,7 @@ function findSources(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]
     const ids = JSON.stringify(targets.map(hit => hit.id))
     const referring = sql`SELECT e.rid FROM reference e WHERE e.nid IN (${listParameters(scope, rule)})
       AND e.id IN (SELECT value FROM json_each(${ids})) AND e.type = ${type}`
-    for (const rid of findAccessible(scope, rule.source, sql`r.rid IN (${referring})`)) rids.push(rid)
+    for (const rid of findAccessible(scope, rule.source, referring)) rids.push(rid)
   }
   return rids
 }
@@ -125,15 +125,17 @@ function findReferences(
   return [...ids]
 }
 
-function buildIdCondition(ids: readonly string[]): Sql {
-  return sql`r.id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+function selectByIds({ names }: SearchScope, type: string, ids: readonly string[]): Sql {
+  return sql`SELECT o.rid FROM json_each(${JSON.stringify(ids)}) j CROSS JOIN resource o
+    ON o.tid = ${names.typeId(type)} AND o.id = j.value`
 }
 
-/** The `rid`s of the current resources of a type that meet a condition and are within the access. */
-function findAccessible(scope: SearchScope, type: string, condition: Sql): readonly number[] {
+/** The `rid`s of the current resources among some that are within the access. */
+function findAccessible(scope: SearchScope, type: string, rids: Sql): readonly number[] {
   const filter = scope.filter(type)
   const within = filter === 'everything' ? name('1') : buildAccessCondition(scope, type, filter, 'r')
-  const { text, values } = sql`SELECT r.rid FROM resource r
-    WHERE r.tid = ${scope.names.typeId(type)} AND ${condition} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${limits.INCLUDED_RESOURCES + 1}`
+  // The plus keeps SQLite from starting with all resources of the type.
+  const { text, values } = sql`SELECT r.rid FROM resource r WHERE r.rid IN (${rids})
+    AND +r.tid = ${scope.names.typeId(type)} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${limits.INCLUDED_RESOURCES + 1}`
   return scope.database.rows(text, values).map(([rid]) => Number(rid))
 }

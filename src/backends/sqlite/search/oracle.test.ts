@@ -24,6 +24,7 @@ import type { Repository } from '../repository/repository.ts'
 import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
 import { runQuery } from './run-query.ts'
 import { createSearchScope } from './search-scope.ts'
+import { finish } from './steps.ts'
 
 /**
  * SQL finds exactly the resources that `matches` accepts one by one within the access filter. The test searches
@@ -190,7 +191,8 @@ function idsThroughAll(type: string, pairs: readonly Pair[]): readonly string[] 
 function search(type: string, pairs: readonly Pair[], isFew: () => boolean): readonly string[] {
   const query = parseQuery([type], [...pairs, ['_count', '1000']], BASE, false)
   assert(!isFailure(query))
-  const { hits } = runQuery({ ...createSearchScope(repository, access, 's'), isFew }, query, undefined)
+  const scope = { ...createSearchScope(repository, access, 's'), isFew, step: 7 }
+  const { hits } = finish(runQuery(scope, query, undefined))
   return hits.map(hit => hit.id).toSorted()
 }
 
@@ -319,7 +321,7 @@ describe('a search by long and unusual texts', () => {
   function found(pairs: readonly Pair[], filterFor: Access): readonly string[] {
     const query = parseQuery(['ValueSet'], [...pairs, ['_count', '1000']], BASE, false)
     assert(!isFailure(query))
-    const { hits } = runQuery(createSearchScope(own, filterFor, 's'), query, undefined)
+    const { hits } = finish(runQuery(createSearchScope(own, filterFor, 's'), query, undefined))
     return hits.map(hit => hit.id).toSorted()
   }
 

@@ -1,4 +1,5 @@
 import {
+  type Comparison,
   type DateClause,
   findSearchParameter,
   type MissingClause,
@@ -8,7 +9,7 @@ import {
 } from '../../../fhir/index.ts'
 import type { Names } from '../repository/names.ts'
 import { buildComparison, buildEntryMatch, type EntryClause } from './entry-match.ts'
-import { any, list, name, type Sql, sql } from './sql.ts'
+import { any, FALSE, list, name, type Sql, sql } from './sql.ts'
 
 /** The clauses that depend on one resource alone. */
 export type OwnClause = Exclude<SearchClause, { kind: 'chain' | 'has' }>
@@ -19,10 +20,17 @@ export function buildOwnCondition(names: Names, type: string, clause: OwnClause,
   return buildColumnCondition(clause, row) ?? buildEntryCondition(names, type, clause, row)
 }
 
-/** The `rid`s of the resources for which a clause holds, as a subquery. Deleted resources may be among them. */
+/** Whether the index finds the resources for which a clause holds. */
+export function canSelect(clause: SearchClause): clause is EntryClause {
+  const { kind } = clause
+  return kind !== 'missing' && kind !== 'chain' && kind !== 'has' && !(kind === 'token' && clause.negated)
+}
+
+/** The `rid`s of the current resources for which a clause holds, as a subquery. */
 export function selectByEntries(names: Names, type: string, clause: EntryClause): Sql {
   const column = buildColumnCondition(clause, 'o')
-  if (column) return sql`SELECT o.rid FROM resource o WHERE o.tid = ${names.typeId(type)} AND ${column}`
+  if (column)
+    return sql`SELECT o.rid FROM resource o WHERE o.tid = ${names.typeId(type)} AND o.deleted = 0 AND ${column}`
   const { table, where } = buildEntryMatch(clause)
   return sql`SELECT e.rid FROM ${table} e WHERE e.nid = ${names.parameterId(type, clause.parameter)} AND ${where}`
 }
@@ -31,7 +39,8 @@ function buildEntryCondition(names: Names, type: string, clause: EntryClause, ro
   const { table, where } = buildEntryMatch(clause, 'few')
   const nid = names.parameterId(type, clause.parameter)
   const not = name(clause.kind === 'token' && clause.negated ? 'NOT ' : '')
-  return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND ${where})`
+  // The plus keeps SQLite from reading the values of all resources.
+  return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${name(row)}.rid AND +e.nid = ${nid} AND ${where})`
 }
 
 /** `_id` and `_lastUpdated` are columns of the resource. */
@@ -47,19 +56,31 @@ function buildIdCondition(clause: TokenClause, row: string): Sql {
 }
 
 function buildUpdatedCondition(clause: DateClause, row: string): Sql {
-  return any(clause.values.map(value => buildComparison(value, `${row}.updated`, `${row}.updated`)))
+  return any(clause.values.map(value => compareTime(value, `${row}.updated`)))
+}
+
+/** Compares a time as `buildComparison` compares a range, without `OR`, so that SQLite uses the index. */
+function compareTime(value: Comparison, column: string): Sql {
+  switch (value.prefix) {
+    case 'ge':
+      return sql`${name(column)} >= ${value.low}`
+    case 'le':
+      return sql`${name(column)} <= ${value.high}`
+    default:
+      return buildComparison(value, column, column)
+  }
 }
 
 /** `:missing`: a parameter without an entry is missing. */
 function buildMissingCondition(names: Names, type: string, clause: MissingClause, row: string): Sql {
   // Every stored resource has an id and a time.
   if (clause.parameter === '_id' || clause.parameter === '_lastUpdated')
-    return name(clause.missing ? '0' : '1')
+    return clause.missing ? FALSE : name('1')
   const table = findTable(type, clause.parameter)
-  if (table === undefined) return name('0')
+  if (table === undefined) return FALSE
   const nid = names.parameterId(type, clause.parameter)
   const not = name(clause.missing ? 'NOT ' : '')
-  return sql`${not}EXISTS (SELECT 1 FROM ${name(table)} e WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid})`
+  return sql`${not}EXISTS (SELECT 1 FROM ${name(table)} e WHERE e.rid = ${name(row)}.rid AND +e.nid = ${nid})`
 }
 
 const TABLES = {

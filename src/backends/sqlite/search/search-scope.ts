@@ -13,14 +13,17 @@ export interface SearchScope {
   /** The caller's access to a type. It also limits the resources that a chain passes through (ROUTE-4). */
   readonly filter: (type: string) => AccessFilter
   /** Whether a subquery returns so few rows that a search is fastest when it starts there. */
-  readonly isFew: (rids: Sql) => boolean
+  readonly isFew: (rows: Sql, most?: number) => boolean
+  /** How many rows of an index one step of a long search reads. */
+  readonly step: number
   /** Only the compartment of this patient (`Patient/1/Condition`). */
   readonly compartment?: string | undefined
   /** Only resources whose dates of care overlap this range. */
   readonly care?: DateRange | undefined
 }
 
-const FEW = 3000
+const FEW = 1000
+const STEP = 2000
 
 export function createSearchScope(
   { names, baseUrl, database }: Repository,
@@ -32,9 +35,23 @@ export function createSearchScope(
     names,
     baseUrl,
     filter: type => access.filterFor(type, permission),
-    isFew(rids) {
-      const { text, values } = sql`SELECT count(*) FROM (SELECT 1 FROM (${rids}) LIMIT ${FEW + 1})`
-      return Number(database.rows(text, values)[0]?.[0]) <= FEW
-    },
+    isFew: createProbe(database),
+    step: STEP,
   }
+}
+
+/** Counts the rows of subqueries, each once, and no further than necessary. */
+export function createProbe(database: Database): SearchScope['isFew'] {
+  const known = new Map<string, boolean>()
+  return (rows, most = FEW) => {
+    const key = JSON.stringify([rows, most])
+    const isFew = known.get(key) ?? countUpTo(database, rows, most + 1) <= most
+    known.set(key, isFew)
+    return isFew
+  }
+}
+
+export function countUpTo(database: Database, rows: Sql, most: number): number {
+  const { text, values } = sql`SELECT count(*) FROM (SELECT 1 FROM (${rows}) LIMIT ${most})`
+  return Number(database.rows(text, values)[0]?.[0])
 }

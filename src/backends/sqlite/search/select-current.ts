@@ -1,14 +1,20 @@
 import type { ChainClause, HasClause, SearchClause } from '../../../fhir/index.ts'
-import { buildAccessCondition, selectCompartment } from './access-condition.ts'
-import { buildOwnCondition, selectByEntries } from './own-condition.ts'
+import {
+  buildAccessCondition,
+  findCandidates,
+  selectCompartment,
+  selectOfPatients,
+} from './access-condition.ts'
+import type { EntryClause } from './entry-match.ts'
+import { buildOwnCondition, canSelect, selectByEntries } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
 import { all, any, join, name, type Sql, sql } from './sql.ts'
 
 /**
- * Selects the current resources of a type that are within the caller's access and for which all clauses hold. The most
- * selective clause starts the search, and the others are evaluated on the resources that it finds. Where no clause is
- * selective, the search scans the type: it soon has a page. `compartment` limits the result, but not the resources that
- * a chain passes through.
+ * Selects the current resources of a type that are within the caller's access and for which all clauses hold. It starts
+ * with the few resources of the most selective clause or of the access filter, and evaluates the rest on them. Where
+ * nothing is selective, the caller reads the type in steps: it soon has a page. `compartment` limits the result, but not
+ * the resources that a chain passes through.
  */
 export function selectCurrent(
   scope: SearchScope,
@@ -18,35 +24,77 @@ export function selectCurrent(
   row: string,
   compartment?: string,
 ): Sql {
-  const { names } = scope
-  const inside = compartment === undefined ? undefined : [{ patient: compartment }]
-  const lead = findLead(scope, type, clauses)
-  const start = lead
-    ? selectRids(scope, type, lead)
-    : selectCompartment(names, type, inside ?? scope.filter(type))
-  const tid = names.typeId(type)
-  return sql`SELECT ${columns} FROM resource ${name(row)} WHERE ${all([
-    // The plus keeps SQLite from starting with all resources of the type.
-    start
-      ? sql`${name(row)}.rid IN (${start}) AND +${name(row)}.tid = ${tid}`
-      : sql`${name(row)}.tid = ${tid}`,
-    buildCurrentCondition(scope, type, lead ? clauses.filter(clause => clause !== lead) : clauses, row),
-    ...(inside ? [buildAccessCondition(scope, type, inside, row)] : []),
-  ])}`
+  const start = findStart(scope, type, clauses, compartment)
+  const [r, tid] = [name(row), scope.names.typeId(type)]
+  const others = clauses.filter(clause => clause !== start?.clause)
+  const condition = buildCurrentCondition(scope, type, others, row, compartment)
+  return start
+    ? // The plus keeps SQLite from starting with all resources of the type.
+      sql`SELECT ${columns} FROM resource ${r} WHERE ${r}.rid IN (${start.rids}) AND +${r}.tid = ${tid} AND ${condition}`
+    : sql`SELECT ${columns} FROM resource ${r} INDEXED BY resource_live WHERE ${r}.tid = ${tid} AND ${condition}`
+}
+
+/** The resources that a search starts with. */
+export interface Start {
+  readonly rids: Sql
+  /** The clause that holds for all of them. */
+  readonly clause?: LeadingClause
+}
+
+/** The few resources among which are all that a search finds; undefined if there are many. */
+export function findStart(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+  compartment?: string,
+): Start | undefined {
+  const leading = clauses.filter(canLead).toSorted((a, b) => rank(a) - rank(b))
+  const toStart = (clause: LeadingClause): Start => ({ rids: selectRids(scope, type, clause), clause })
+  const [first] = leading
+  if (first && rank(first) <= SURELY_FEW) return toStart(first)
+  const access = findAccessStart(scope, type, compartment)
+  if (access) return access
+  const clause = leading.find(it => startsWithFew(scope, it) && scope.isFew(selectRids(scope, type, it)))
+  return clause && toStart(clause)
+}
+
+/** Whether a chain begins with few resources; otherwise it leads to many. */
+function startsWithFew(scope: SearchScope, clause: LeadingClause): boolean {
+  switch (clause.kind) {
+    case 'chain':
+      return clause.targets.every(target => findStart(scope, target.type, [target.clause]) !== undefined)
+    case 'has':
+      return findStart(scope, clause.type, [clause.clause]) !== undefined
+    default:
+      return true
+  }
+}
+
+function findAccessStart(scope: SearchScope, type: string, compartment?: string): Start | undefined {
+  if (compartment !== undefined) return { rids: selectOfPatients(scope.names, type, [compartment]) }
+  const filter = scope.filter(type)
+  if (filter === 'everything') return undefined
+  const isOfOnePatient = filter.length === 1 && filter[0]?.patient !== undefined
+  const rids = findCandidates(scope, type, filter)
+  return rids && (isOfOnePatient || scope.isFew(rids)) ? { rids } : undefined
 }
 
 /** Whether the resource in the row is current and within the caller's access, and all clauses hold for it. */
-function buildCurrentCondition(
+export function buildCurrentCondition(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
   row: string,
+  compartment?: string,
 ): Sql {
   const filter = scope.filter(type)
   return all([
     sql`${name(row)}.deleted = 0`,
     ...clauses.map(clause => buildCondition(scope, type, clause, row)),
     ...(filter === 'everything' ? [] : [buildAccessCondition(scope, type, filter, row)]),
+    ...(compartment === undefined
+      ? []
+      : [buildAccessCondition(scope, type, [{ patient: compartment }], row)]),
   ])
 }
 
@@ -91,9 +139,9 @@ function buildHasCondition(scope: SearchScope, type: string, has: HasClause, row
 }
 
 /** The clauses that can start a search: the index finds the resources for which they hold. */
-type LeadingClause = Exclude<SearchClause, { kind: 'missing' }>
+type LeadingClause = EntryClause | ChainClause | HasClause
 
-/** The `rid`s of the resources for which a clause holds, as a subquery. Deleted resources may be among them. */
+/** The `rid`s of the resources for which a clause holds, as a subquery. */
 function selectRids(scope: SearchScope, type: string, clause: LeadingClause): Sql {
   switch (clause.kind) {
     case 'chain':
@@ -134,29 +182,11 @@ function selectReferred(scope: SearchScope, type: string, has: HasClause): Sql {
 export function isBounded(scope: SearchScope, type: string, clauses: readonly SearchClause[]): boolean {
   const filter = scope.filter(type)
   if (filter !== 'everything') return selectCompartment(scope.names, type, filter) !== undefined
-  return clauses.length === 0 || findLead(scope, type, clauses) !== undefined
-}
-
-// A search is run and counted, and both need the leading clause.
-const leads = new WeakMap<readonly SearchClause[], { readonly lead: LeadingClause | undefined }>()
-
-function findLead(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): LeadingClause | undefined {
-  const known = leads.get(clauses)
-  if (known) return known.lead
-  const lead = clauses
-    .filter(canLead)
-    .toSorted((a, b) => rank(a) - rank(b))
-    .find(clause => rank(clause) <= SURELY_FEW || scope.isFew(selectRids(scope, type, clause)))
-  leads.set(clauses, { lead })
-  return lead
+  return clauses.length === 0 || findStart(scope, type, clauses) !== undefined
 }
 
 function canLead(clause: SearchClause): clause is LeadingClause {
-  return clause.kind !== 'missing' && !(clause.kind === 'token' && clause.negated)
+  return clause.kind === 'chain' || clause.kind === 'has' || canSelect(clause)
 }
 
 const SURELY_FEW = 1

@@ -39,6 +39,9 @@ export function list(values: readonly SqlValue[]): Sql {
   return { text: values.map(() => '?').join(', '), values }
 }
 
+/** False. A value: a constant makes SQLite drop all other conditions, and with them the use of a partial index. */
+export const FALSE: Sql = { text: '?', values: [0] }
+
 /** True if there are no parts. */
 export function all(parts: readonly Sql[]): Sql {
   return parts.length === 0 ? name('1') : join(parts, ' AND ')
@@ -47,7 +50,7 @@ export function all(parts: readonly Sql[]): Sql {
 /** False if there are no parts. Nested by halves: SQLite accepts expressions up to 1,000 deep. */
 export function any(parts: readonly Sql[]): Sql {
   const [only] = parts
-  if (!only) return name('0')
+  if (!only) return FALSE
   if (parts.length === 1) return only
   const half = Math.ceil(parts.length / 2)
   return sql`((${any(parts.slice(0, half))}) OR (${any(parts.slice(half))}))`

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import type { Resource } from '../../../fhir/index.ts'
+import { openRepository } from '../index.ts'
+import { BASE, type Fhir, guardOf, observation, patient, startFhir } from '../testing/fhir.ts'
+import { CALLERS, COUNTS, choosePatient, READS } from '../testing/query-shapes.ts'
+
+const PATIENTS = 420
+const OBSERVATIONS = 2_100
+
+const to = (reference: string) => ({ reference })
+
+/** Patient 0 and a few others are of `few`, most others of `many`. */
+function* listResources(): Generator<Resource> {
+  for (const id of ['few', 'many']) yield { resourceType: 'Organization', id, name: id }
+  for (let at = 0; at < PATIENTS; at++) {
+    const panel = at % 60 === 0 ? 'few' : 'many'
+    yield patient(`p${at}`, {
+      name: [{ family: at % 2 === 0 ? 'Smith' : `Jones${at}` }],
+      managingOrganization: to(`Organization/${panel}`),
+    })
+    yield {
+      ...{ resourceType: 'CareTeam', id: `t${at}`, status: 'active', subject: to(`Patient/p${at}`) },
+      participant: [{ member: to(`Practitioner/${panel}`) }],
+    }
+  }
+  const category = [{ coding: [{ code: 'vital-signs' }] }]
+  for (let at = 0; at < OBSERVATIONS; at++) {
+    const effectiveDateTime = `20${10 + (at % 15)}-01-01`
+    yield observation(`o${at}`, `p${at % PATIENTS}`, { category, effectiveDateTime })
+  }
+}
+
+const TRANSACTION = {
+  resourceType: 'Bundle',
+  type: 'transaction',
+  entry: [
+    {
+      resource: { resourceType: 'CareTeam', status: 'active', subject: to('Patient/PATIENT') },
+      request: { method: 'POST', url: 'CareTeam', ifNoneExist: 'patient=PATIENT' },
+    },
+    {
+      resource: observation('', 'PATIENT', { id: undefined }),
+      request: { method: 'PUT', url: 'Observation?patient=PATIENT&date=2001' },
+    },
+  ],
+}
+
+describe('the query plans of all access filters and requests', () => {
+  const statements = new Map<string, string>()
+  const { prepare } = DatabaseSync.prototype
+  const folder = mkdtempSync(join(tmpdir(), 'plans-'))
+  const dataFile = join(folder, 'fhir.db')
+  let fhir: Fhir
+  let request = ''
+  let database: DatabaseSync
+
+  before(async () => {
+    const repository = openRepository({ file: dataFile, baseUrl: BASE })
+    assert.deepEqual(repository.load(listResources()).refused, [])
+    repository.close()
+    database = new DatabaseSync(dataFile)
+    fhir = await startFhir({ dataFile, guard: guardOf(CALLERS) })
+    DatabaseSync.prototype.prepare = function (text, options) {
+      if (!statements.has(text)) statements.set(text, request)
+      return prepare.call(this, text, options)
+    }
+    for (const caller of Object.keys(CALLERS)) await sendAll(caller)
+  })
+
+  after(async () => {
+    DatabaseSync.prototype.prepare = prepare
+    await fhir.close()
+    database.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  async function sendAll(caller: string): Promise<void> {
+    const ofCaller = (text: string) => text.replaceAll('PATIENT', choosePatient(caller))
+    for (const path of [...READS, ...COUNTS]) {
+      request = `${caller}: ${path}`
+      const { status, text } = await fhir.as(caller)(`GET ${ofCaller(path)}`)
+      assert.equal(status, 200, `${request} ${text}`)
+    }
+    request = `${caller}: a transaction`
+    const { status, text } = await fhir.as(caller)('POST ', ofCaller(JSON.stringify(TRANSACTION)))
+    assert.ok(status === 200 || status === 403, `${request} ${text}`)
+  }
+
+  function explain(text: string): readonly string[] {
+    const rows = prepare.call(database, `EXPLAIN QUERY PLAN ${text}`).all()
+    // The size of `name` does not depend on the data.
+    return rows.map(({ detail }) => String(detail)).filter(detail => !/^\w+ name /.test(detail))
+  }
+
+  function explainAll(): ReadonlyMap<string, readonly string[]> {
+    const texts = [...statements.keys()].filter(text => /^(SELECT|UPDATE|DELETE)/.test(text))
+    return new Map(texts.map(text => [text, explain(text)]))
+  }
+
+  it('read a table, or all resources of a type, only in their order and until the page is full', () => {
+    const plans = explainAll()
+    assert.ok(plans.size > 100, `${plans.size} statements`)
+    for (const [text, plan] of plans) {
+      if (!plan.some(isUnbounded)) continue
+      assert.match(text, /LIMIT (\?|1)/, describeUse(text, plan))
+      assert.doesNotMatch(plan.join('\n'), /TEMP B-TREE FOR ORDER BY/, describeUse(text, plan))
+    }
+  })
+
+  /** Whether a line of a plan reads a large table, or a type or parameter, as a whole. */
+  function isUnbounded(line: string): boolean {
+    return (
+      /^SCAN (?!json|CONSTANT|[jqf]\b|\()/.test(line) ||
+      (/\((tid|nid)=\?\)/.test(line) && !/ EXISTS /.test(line))
+    )
+  }
+
+  it('do not depend on statistics', () => {
+    const before = explainAll()
+    database.exec('ANALYZE')
+    const reopened = new DatabaseSync(dataFile)
+    database.close()
+    database = reopened
+    for (const [text, plan] of explainAll())
+      assert.deepEqual(plan.toSorted(), before.get(text)?.toSorted(), describeUse(text, plan))
+  })
+
+  function describeUse(text: string, plan: readonly string[]): string {
+    return `${statements.get(text)}\n${text}\n${plan.join('\n')}`
+  }
+})
