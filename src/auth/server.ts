@@ -69,6 +69,7 @@ const FOR_CLIENTS: ReadonlySet<string> = new Set([
   paths.userinfo,
   paths.register,
   paths.launchContexts,
+  paths.backchannelLogout,
 ])
 
 // The login cookie alone authorizes nothing here: two endpoints show a page first, the others use no cookie.

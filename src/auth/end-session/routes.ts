@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Html, html, renderPage } from '../../web/index.ts'
-import { auditEvent } from '../audit.ts'
 import { checkLengths } from '../authorize/checks.ts'
 import { sendRefusal } from '../authorize/respond.ts'
 import { type Client, findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { verifyOwnJwt } from '../keys/key-ring.ts'
-import { clearLoginCookie, endLogin, findLastLogin, type Login } from '../login/login.ts'
+import { findLastLogin, type Login } from '../login/login.ts'
+import { logOut } from '../logout/log-out.ts'
 import { describeLogout } from '../logout/routes.ts'
 import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
@@ -25,7 +25,7 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
     const login = await findLastLogin(context, request)
     if (!login || login.clinician.id === logout.subject)
-      return endSession(context, request, reply, logout, login)
+      return logOut(context, request, reply, login, logout.returnTo)
     const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
     return reply.sendPage(renderEndSessionPage(login, logout, listFields(parameters)), { formTargets })
   }
@@ -45,26 +45,8 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
   app.post(paths.endSessionConfirmed, async (request, reply) => {
     const logout = await readLogoutRequest(context, readParameters(request.body))
     if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
-    return endSession(context, request, reply, logout, await findLastLogin(context, request))
+    return logOut(context, request, reply, await findLastLogin(context, request), logout.returnTo)
   })
-}
-
-async function endSession(
-  context: AuthContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { returnTo }: LogoutRequest,
-  login: Login | undefined,
-): Promise<FastifyReply> {
-  if (login) {
-    const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
-    await context.store.db.transaction().execute(async trx => {
-      await endLogin(trx, login.idHash, context.clock())
-      await auditEvent(context, request, event, trx)
-    })
-  }
-  clearLoginCookie(context, reply)
-  return reply.redirect(returnTo ?? `${paths.login}?signed-out=1`, 302)
 }
 
 /** The parameters for the next page, without the ID token, which must not be in a URL of this server. */

@@ -120,6 +120,20 @@ function toIdTokenCell(idHash: string) {
   return { table: 'login', column: 'id_token_sealed', row: idHash } as const
 }
 
+/** Finds the id_token with which a login began, for the logout at its provider. */
+export async function findIdToken(
+  { store, sealer }: Pick<AuthContext, 'store' | 'sealer'>,
+  { idHash }: Pick<Login, 'idHash'>,
+): Promise<string | undefined> {
+  const row = await store.db
+    .selectFrom('login')
+    .select('id_token_sealed')
+    .where('id_hash', '=', idHash)
+    .executeTakeFirst()
+  const sealed = row?.id_token_sealed ?? undefined
+  return sealed === undefined ? undefined : sealer.tryOpen(sealed, toIdTokenCell(idHash))
+}
+
 /**
  * Ends every login of a clinician, and all grants or only those without `offline_access`.
  */
@@ -143,6 +157,29 @@ const isOnline = sql<boolean>`' ' || scope || ' ' not like '% offline_access %'`
 
 async function moveGrants(trx: Kysely<Schema>, from: string, to: string): Promise<void> {
   await trx.updateTable('grant').set({ login_id_hash: to }).where('login_id_hash', '=', from).execute()
+}
+
+/** Ends the logins of a provider's user, or of one session at the provider, and returns their clinicians. */
+export async function endProviderLogins(
+  trx: Transaction<Schema>,
+  { issuer, subject, sid }: { readonly issuer: string; readonly subject?: string; readonly sid?: string },
+  now: number,
+): Promise<readonly Pick<Clinician, 'id' | 'fhirUserId'>[]> {
+  const rows = await trx
+    .selectFrom('login')
+    .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
+    .select(['id_hash', 'clinician.id', 'fhir_user_id'])
+    .where('issuer', '=', issuer)
+    .$if(subject !== undefined, query => query.where('subject', '=', subject ?? ''))
+    .$if(sid !== undefined, query =>
+      query.where(({ or, eb }) =>
+        // The id_token of the user may have had no `sid`.
+        or([eb('sid', '=', sid ?? ''), ...(subject === undefined ? [] : [eb('sid', 'is', null)])]),
+      ),
+    )
+    .execute()
+  for (const row of rows) await endLogin(trx, row.id_hash, now)
+  return rows.map(row => ({ id: row.id, fhirUserId: row.fhir_user_id }))
 }
 
 /** Ends a login and its grants without `offline_access`. */

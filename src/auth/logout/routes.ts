@@ -1,12 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { type Html, html, renderPage } from '../../web/index.ts'
-import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
-import { clearLoginCookie, endLogin, findLastLogin, requireLogin } from '../login/login.ts'
+import { findLastLogin, requireLogin } from '../login/login.ts'
+import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
+import { findReturnUrl, logOut } from './log-out.ts'
 
-/** `GET /logout` shows a button, `POST /logout` ends the login and its grants. */
+/**
+ * `GET /logout` shows a button, `POST /logout` ends the login and its grants. An identity provider redirects to
+ * `GET /login/logged-out`.
+ */
 export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.logout,
@@ -17,17 +21,12 @@ export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): voi
   )
 
   app.post(paths.logout, async (request, reply) => {
-    const login = await findLastLogin(context, request)
-    if (login) {
-      const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
-      await context.store.db.transaction().execute(async trx => {
-        await endLogin(trx, login.idHash, context.clock())
-        await auditEvent(context, request, event, trx)
-      })
-    }
-    clearLoginCookie(context, reply)
-    return reply.redirect(`${paths.login}?signed-out=1`, 302)
+    return logOut(context, request, reply, await findLastLogin(context, request))
   })
+
+  app.get(paths.loggedOut, (request, reply) =>
+    reply.redirect(findReturnUrl(context, readParameters(request.query).get('state') ?? ''), 302),
+  )
 }
 
 function renderQuestion() {

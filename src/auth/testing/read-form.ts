@@ -1,7 +1,8 @@
 /** Reads the fields that a browser would send for a page's form: hidden ones and checked checkboxes. */
-export function readForm(page: string): URLSearchParams {
+export function readForm(page: string, method: 'post' | 'get' = 'post'): URLSearchParams {
   const form = new URLSearchParams()
-  const markup = /<form[^>]* method="post"[\s\S]*?<\/form>/.exec(page.slice(page.indexOf('<main')))?.[0] ?? ''
+  const pattern = new RegExp(`<form[^>]* method="${method}"[\\s\\S]*?</form>`)
+  const markup = pattern.exec(page.slice(page.indexOf('<main')))?.[0] ?? ''
   for (const [tag] of markup.matchAll(/<input [^>]*>/g)) {
     const attribute = (name: string) => new RegExp(` ?${name}="([^"]*)"`).exec(tag)?.[1]
     const type = attribute('type')

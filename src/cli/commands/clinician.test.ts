@@ -51,6 +51,7 @@ eachDatabase((_, __, create) => {
           display_name: 'Dr. Ada Byron',
           fhir_user_id: 'practitioner-7',
           disabled: false,
+          admin: false,
         },
       )
     })

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSettings } from '../../config/index.ts'
+import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import {
   type Arguments,
   type Command,
@@ -189,4 +189,46 @@ async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<
   })
   io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} clinician ${username}\n`)
   return 0
+}
+
+export const clinicianLink: Command = {
+  usage: `
+Usage: npm run -s sallyport -- clinician link --username <name> --issuer <issuer> --subject <subject>
+
+The user of the identity provider then signs in as this clinician, with the clinician's own Practitioner. A user has one
+link: a new one replaces it.
+
+Options:
+  --username <name>    the clinician
+  --issuer <issuer>    the issuer (iss) of the provider; ldap:<id> for a directory
+  --subject <subject>  the subject (sub) of the user; entryUUID or objectGUID for a directory`,
+  options: { username: { type: 'string' }, issuer: { type: 'string' }, subject: { type: 'string' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const username = getRequired(args, 'username')
+    const link = { issuer: getRequired(args, 'issuer'), subject: getRequired(args, 'subject') }
+    await administer(io, `clinician link ${username}`, async trx => {
+      const found = await trx
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', username)
+        .executeTakeFirst()
+      if (!found) throw new CommandFailure(`Cannot link clinician: there is no clinician ${username}`)
+      const linked = { clinician_id: found.id, provisioned: false, created_at: Date.now() }
+      await trx
+        .insertInto('clinician_link')
+        .values({ ...link, ...linked })
+        .onConflict(conflict => conflict.columns(['issuer', 'subject']).doUpdateSet(linked))
+        .execute()
+    })
+    io.stdout.write(`Linked clinician ${username} to ${link.subject} of ${link.issuer}\n`)
+    noteUnknownIssuer(link.issuer, io)
+    return 0
+  },
+}
+
+function noteUnknownIssuer(issuer: string, { env, cwd, stderr }: Io): void {
+  const { providers } = readSettings(env, cwd).login
+  if (!providers.some(provider => getProviderIssuer(provider) === issuer))
+    stderr.write(`Note: no sign-in provider of the settings has the issuer ${issuer}\n`)
 }

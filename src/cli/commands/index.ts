@@ -30,6 +30,14 @@ const commands = {
     summary: 'Enable a disabled clinician',
     load: async () => (await import('./clinician.ts')).clinicianEnable,
   },
+  'clinician link': {
+    summary: "Link a clinician to a user of the hospital's identity provider",
+    load: async () => (await import('./clinician.ts')).clinicianLink,
+  },
+  'login explain': {
+    summary: 'Show who would be signed in with the claims of an identity provider, or why not',
+    load: async () => (await import('./login.ts')).loginExplain,
+  },
   'client add': {
     summary: 'Register an app',
     load: async () => (await import('./client-registration.ts')).clientAdd,

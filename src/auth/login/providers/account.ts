@@ -22,6 +22,17 @@ export interface Account {
   readonly admin: boolean
 }
 
+/** The attributes that never change for an entry of a directory: OpenLDAP and others (RFC 4530), Active Directory. */
+const ENTRY_IDS = ['entryUUID', 'objectGUID'] as const
+
+/** The subject of a user: `sub`, or the id of a directory entry. */
+export function findSubject({ kind }: LoginProvider, claims: Claims): string | undefined {
+  const names = kind === 'oidc' ? ['sub'] : ENTRY_IDS
+  return names.map(name => claims[name]).find(value => typeof value === 'string' && value !== '') as
+    | string
+    | undefined
+}
+
 /** What accounts are found with; `login explain` has no more. */
 export type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch'>
 

@@ -38,8 +38,6 @@ const ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'PS256', 'ES256', 'E
 export interface ProviderClient {
   /** Discovers the provider on first use. Undefined while the provider is unreachable. */
   discover(): Promise<Configuration | undefined>
-  /** The metadata if the provider was discovered before. Never waits. */
-  peekMetadata(): ServerMetadata | undefined
   /** The claims of a token that a key of the provider signed. An unknown `kid` causes a new fetch of the keys. */
   verify(token: string): Promise<Claims | 'invalid' | 'unreachable'>
 }
@@ -86,7 +84,6 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
 
   return {
     discover: async () => configurations.get(provider.id),
-    peekMetadata: () => configurations.peek(provider.id)?.value?.serverMetadata(),
     async verify(token) {
       const jwt = decodeJwt(token)
       if (!jwt) return 'invalid'

@@ -9,6 +9,7 @@ import { readParameters } from '../../parameters.ts'
 import { paths } from '../../paths.ts'
 import { completeLogin, describeLaunch } from '../complete.ts'
 import { findAccount, storeAccount } from './account.ts'
+import { addBackchannelLogoutRoute } from './logout-token.ts'
 import { finishSignIn, type ProviderUser, prepareSignIn } from './oidc-sign-in.ts'
 import { storePendingSignIn, takePendingSignIn } from './pending-sign-in.ts'
 import { SignInRefusal } from './refusal.ts'
@@ -16,6 +17,7 @@ import { SignInRefusal } from './refusal.ts'
 /** `GET /login/providers/<id>` redirects to a provider, which redirects back to `GET /login/callback`. */
 export function addProviderRoutes(app: FastifyInstance, context: AuthContext): void {
   if (context.providers.all.length === 0) return
+  addBackchannelLogoutRoute(app, context)
 
   app.get(`${paths.loginProviders}/:id`, NO_HEAD_ROUTE, async (request, reply) => {
     const provider = context.providers.find(readParameters(request.params).get('id') ?? '')

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { ensureSecret, getProviderIssuer, type LoginProvider } from '../../config/index.ts'
+import { isRecord } from '../../fhir/index.ts'
+import { openSealer } from '../../store/index.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  getOptional,
+  getRequired,
+  type Io,
+} from '../command.ts'
+import { loadSettings, openConfiguredStore } from '../with-store.ts'
+
+export const loginExplain: Command = {
+  usage: `
+Usage: npm run -s sallyport -- login explain --claims <file> [--provider <id>]
+
+Decides as a sign-in does, without signing anyone in: groups, links, mapping, and the Practitioner on the FHIR server, which must
+run. The claims are not verified.
+
+Options:
+  --claims <file>   JSON object with the claims of an id_token and of the user info, or with the attributes of a directory entry
+  --provider <id>   the sign-in provider (default: the provider whose issuer is iss)
+
+Exit code: 0 if the user would be signed in, otherwise 1.`,
+  options: { claims: { type: 'string' }, provider: { type: 'string' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const settings = loadSettings(io)
+    const claims = readClaims(args, io)
+    const provider = findProvider(args, settings.login.providers, claims)
+    const store = await openConfiguredStore(settings)
+    try {
+      const { explainSignIn, findSubject } = await import('../../auth/index.ts')
+      const subject = findSubject(provider, claims)
+      if (subject === undefined) throw new CommandFailure('Cannot explain: the claims have no sub')
+      const sealer = await openSealer(store, ensureSecret(settings))
+      const { allowed, rows } = await explainSignIn({ settings, store, sealer }, provider, subject, claims)
+      for (const [label, value] of rows) io.stdout.write(`${label}: ${value}\n`)
+      return allowed ? 0 : 1
+    } finally {
+      await store.close()
+    }
+  },
+}
+
+function readClaims(args: Arguments, io: Io): Readonly<Record<string, unknown>> {
+  const file = getRequired(args, 'claims')
+  const claims = parseFile(file, io)
+  if (!isRecord(claims)) throw new CommandFailure(`Cannot use ${file}: expected a JSON object`)
+  return claims
+}
+
+function parseFile(file: string, { cwd }: Io): unknown {
+  try {
+    return JSON.parse(readFileSync(resolve(cwd, file), 'utf8'))
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it cannot be read'
+    throw new CommandFailure(`Cannot use ${file}: ${reason}`)
+  }
+}
+
+function findProvider(
+  args: Arguments,
+  providers: readonly LoginProvider[],
+  { iss }: Readonly<Record<string, unknown>>,
+): LoginProvider {
+  const id = getOptional(args, 'provider')
+  const found = providers.find(provider =>
+    id === undefined ? getProviderIssuer(provider) === iss : provider.id === id,
+  )
+  if (found) return found
+  throw new CommandFailure(
+    id === undefined
+      ? 'Cannot explain: no sign-in provider has the issuer of the claims; name one with --provider'
+      : `Cannot explain: there is no sign-in provider ${id}`,
+  )
+}
