@@ -8,6 +8,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readForm } from '../src/auth/testing/read-form.ts'
@@ -22,6 +23,9 @@ const ROUNDS = 5
 const CALLBACK = 'https://bench.example/callback'
 const SCOPE = 'launch/patient openid fhirUser offline_access patient/Patient.rs patient/Observation.rs'
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts')
+const { scripts } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8'))
+/** The environment and the flags of `npm start`. */
+const [, variable = '', value = '', flags = ''] = /^(\w+)=(\S+) exec node (.*) src/.exec(scripts.start) ?? []
 
 interface Usage {
   readonly cpu: number
@@ -30,13 +34,13 @@ interface Usage {
 }
 
 const place = await newPlace({ SMART_SAMPLE_PATIENTS: '60' })
-const env = { ...place.env, PATH: process.env.PATH, HOME: place.folder }
+const env = { ...place.env, PATH: process.env.PATH, HOME: place.folder, [variable]: value }
 const app = ['--id', 'bench', '--public', '--redirect-uri', CALLBACK, '--scope', SCOPE]
 await once(fork(MAIN, ['client', 'add', ...app], { env, silent: true }), 'exit')
 const servers = fork(MAIN, ['start'], {
   env,
   stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  execArgv: ['--import', join(import.meta.dirname, 'launch/report-usage.ts')],
+  execArgv: [...flags.split(' '), '--import', join(import.meta.dirname, 'launch/report-usage.ts')],
 })
 await waitUntilReady(`${place.authUrl}/readyz`, servers)
 

@@ -17,6 +17,8 @@ export const LIMITS = {
   keySetFetchesOfStrangers: 16,
   /** Cached key sets. */
   keySetsKept: 1_000,
+  /** Results of granting requested scopes. */
+  grantedScopesKept: 200,
   /** Tokens of the portal that are reused; further clinicians get new ones. */
   portalTokensKept: 1_000,
   /** Concurrent password comparisons; each occupies a processor for about 50 ms. */

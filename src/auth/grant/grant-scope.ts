@@ -1,3 +1,4 @@
+import { LruMap } from '../../cache/index.ts'
 import {
   findScopeListFault,
   MOST_SCOPES,
@@ -7,6 +8,7 @@ import {
   type Scope,
   type ScopeContext,
 } from '../../smart/index.ts'
+import { LIMITS } from '../limits.ts'
 import { Refusal } from '../refusal.ts'
 import { type AllowedScopes, indexAllowedScopes, keepPermissions, toCanonical } from './narrow.ts'
 
@@ -42,8 +44,20 @@ export const plainScopes: readonly string[] = [...PLAIN.keys()]
  * scopes, and `patient/` scopes without a patient. Empty if nothing is left.
  */
 export function grantScope(requested: string, terms: ScopeTerms): string {
-  const allowed = indexAllowedScopes(parseScopes(terms.allowed))
-  return grantEach(requested, scope => grantOne(scope, allowed, terms))
+  return rememberScope(['user', requested, terms], () => {
+    const allowed = indexAllowedScopes(parseScopes(terms.allowed))
+    return grantEach(requested, scope => grantOne(scope, allowed, terms))
+  })
+}
+
+const remembered = new LruMap<string>(LIMITS.grantedScopesKept)
+
+/** An app requests the same scopes again and again. The result must depend only on the parts of the key. */
+export function rememberScope(key: readonly unknown[], compute: () => string): string {
+  const text = JSON.stringify(key)
+  const scope = remembered.get(text) ?? compute()
+  remembered.set(text, scope)
+  return scope
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Claims } from '../../jwt/index.ts'
 import { parseScopes, type ResourceScope } from '../../smart/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import { checkGrantedScope, checkRequestedScope, grantEach } from '../grant/grant-scope.ts'
+import { checkGrantedScope, checkRequestedScope, grantEach, rememberScope } from '../grant/grant-scope.ts'
 import { indexAllowedScopes, keepPermissions, toCanonical } from '../grant/narrow.ts'
 import { Refusal } from '../refusal.ts'
 import { makeClientTokenPrefix } from '../revoke/revocation.ts'
@@ -42,13 +42,16 @@ export async function grantClientCredentials(
 
 /** Grants the `system/` scopes that the client is registered for, if the server supports them. */
 function grantSystemScope(requested: string, allowed: string, fhir: AuthSettings['fhir']): string {
-  const limits = indexAllowedScopes(parseScopes(allowed))
-  return grantEach(requested, scope => {
-    if (scope.kind === 'plain')
-      return EXTENSION_SCOPES.has(scope.text) && limits.covers(scope) ? [scope.text] : []
-    if (scope.context !== 'system' || !fhir.scopeContexts.includes('system')) return []
-    const known = toCanonical(scope)
-    return known ? limits.narrow(known).flatMap(part => dropLoneSearch(part, fhir.searchPermission)) : []
+  const { scopeContexts, searchPermission } = fhir
+  return rememberScope(['system', requested, allowed, scopeContexts, searchPermission], () => {
+    const limits = indexAllowedScopes(parseScopes(allowed))
+    return grantEach(requested, scope => {
+      if (scope.kind === 'plain')
+        return EXTENSION_SCOPES.has(scope.text) && limits.covers(scope) ? [scope.text] : []
+      if (scope.context !== 'system' || !scopeContexts.includes('system')) return []
+      const known = toCanonical(scope)
+      return known ? limits.narrow(known).flatMap(part => dropLoneSearch(part, searchPermission)) : []
+    })
   })
 }
 

@@ -158,6 +158,8 @@ async function ask(sessionRequest: SessionRequest, session: Session, url: string
     timeoutMs: context.timeoutMs,
     headers: {
       accept: 'application/fhir+json',
+      // Compression costs both servers more than the transfer between them.
+      'accept-encoding': 'identity',
       authorization: `Bearer ${tokens.accessToken}`,
       'x-request-id': requestId,
     },
