@@ -239,7 +239,12 @@ describe('the portal with several apps', () => {
     await page.getByLabel('The EHR shows it').check()
     await page.getByLabel('More records in context').fill('Patient/x')
     await page.getByRole('button', { name: /^Launch/ }).click()
-    await page.getByRole('heading', { level: 1, name: 'Invalid options' }).waitFor()
+    await page
+      .getByText('Patient has its own member and may be in fhirContext only with a role other than launch')
+      .waitFor()
+    assert.equal(await page.getByLabel('More records in context').inputValue(), 'Patient/x')
+    assert.ok(await page.getByLabel('The EHR shows it').isChecked())
+    await inspectOnEveryScreen(page, 'portal-fault')
     assert.deepEqual(
       faults.filter(fault => !fault.includes('status of 400')),
       [],

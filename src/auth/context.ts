@@ -1,5 +1,6 @@
 import type { Auditor } from '../audit/index.ts'
 import type { Settings } from '../config/index.ts'
+import type { EnforcementPolicy } from '../smart/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
@@ -38,7 +39,7 @@ export type AuthSettings = Pick<
   readonly fhir: Pick<
     Settings['fhir'],
     'searchPermission' | 'scopeContexts' | 'upstreamUrl' | 'samplePatients'
-  >
+  > & { readonly upstream: Pick<Settings['fhir']['upstream'], 'timeoutSeconds'> }
 }
 
 /** The dependencies of every endpoint. */
@@ -55,6 +56,8 @@ export interface AuthContext {
   readonly providers: Providers
   /** Milliseconds since 1970. */
   readonly clock: () => number
+  /** Which patients a clinician may see (`smart.fhir.policy-file`). */
+  readonly userFilter?: EnforcementPolicy['userFilter']
   /** For requests to the FHIR server. */
   readonly fetch: typeof globalThis.fetch
 }

@@ -5,8 +5,15 @@ import { LONGEST_SCOPE_LIST } from '../smart/index.ts'
  * The limits of scopes are in `src/smart/scope.ts`.
  */
 export const LIMITS = {
-  /** Apps that the portal lists. Others can be launched by their client id. */
-  appsListed: 100,
+  /** Apps that the portal lists at once. A search finds the others. */
+  appsListed: 8,
+  /** Recent patients and recent apps that the portal lists first. */
+  recentListed: 5,
+  /** Encounters of a patient that the portal lists at once, and in all. */
+  encountersListed: 20,
+  encountersRead: 500,
+  /** Characters of the position of a later page of patients. */
+  positionCharacters: 8_000,
   /** Characters and words of a patient search, in the portal and in the picker. */
   searchCharacters: 200,
   searchWords: 20,

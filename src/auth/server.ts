@@ -48,6 +48,8 @@ export interface AuthServerOptions {
   readonly settings: AuthSettings
   readonly store: Store
   readonly sealer: Sealer
+  /** Which patients a clinician may see; by default all. */
+  readonly userFilter?: AuthContext['userFilter']
   /** By default nothing is recorded. */
   readonly audit?: Auditor
   readonly clock?: () => number
@@ -106,6 +108,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
         options.logger?.warn({ provider, err: error }, 'Cannot reach the sign-in provider'),
     }),
     audit: options.audit ?? noAudit,
+    userFilter: options.userFilter,
   }
   const app = await createServer(makeServerOptions(options, context))
   app.addHook('onClose', () => outgoing.close())

@@ -74,6 +74,44 @@ describe('createLinks', () => {
   })
 })
 
+describe('the links of consecutive pages', () => {
+  const pages = createPages(createSealer('secret'), '_page', 'a test')
+  const open = (params: Params, next: number | undefined) => {
+    const resumed = resumePage({ pages }, makeRequest(params), '/Condition')
+    assert(!isFailure(resumed))
+    const cursors: Cursors = new Map(next === undefined ? [] : [['next', { next }]])
+    const context = { baseUrl: 'http://fhir.test', pages }
+    const links = createLinks(context, resumed.request, '/Condition', [], cursors, resumed.trail)
+    const follow = (relation: string): Params => {
+      const url = links.find(it => it.relation === relation)?.url ?? ''
+      return [...new URL(url, 'http://fhir.test').searchParams]
+    }
+    return { cursor: resumed.cursor, follow }
+  }
+
+  it('lead to the page before, also where the backend finds only the next one', () => {
+    const first = open(page.params, 1)
+    assert.deepEqual(first.follow('previous'), [])
+    const second = open(first.follow('next'), 2)
+    const third = open(second.follow('next'), undefined)
+    assert.deepEqual(third.cursor, { next: 2 })
+    const secondAgain = open(third.follow('previous'), 2)
+    assert.deepEqual(secondAgain.cursor, { next: 1 })
+    assert.deepEqual(open(secondAgain.follow('next'), undefined).cursor, { next: 2 })
+    assert.equal(open(secondAgain.follow('previous'), 1).cursor, undefined)
+  })
+
+  it('do not grow without end', () => {
+    let params = page.params
+    const lengths: number[] = []
+    for (let at = 1; at < 30; at++) {
+      params = open(params, at).follow('next')
+      lengths.push(params[0]?.[1].length ?? 0)
+    }
+    assert.ok((lengths.at(-1) ?? 0) <= (lengths[11] ?? 0) + 20)
+  })
+})
+
 describe('resumePage', () => {
   it('continues the first request, and checks the access again', () => {
     const resumed = resume(PAGE)

@@ -13,7 +13,10 @@ interface Page {
   readonly path: string
   /** As first requested; decided again with every page. */
   readonly params: Params
-  readonly cursor: Cursor
+  /** Null for the first page. */
+  readonly cursor: Cursor | null
+  /** The pages before this one. */
+  readonly before?: Trail
   /** The fingerprint of the grant that received the link. */
   readonly grant: string
 }
@@ -47,6 +50,12 @@ export type Relation = 'next' | 'previous' | 'first' | 'last'
 
 export type Cursors = ReadonlyMap<Relation, Cursor>
 
+/** Positions of pages in the order in which they were opened. The first page has none. */
+export type Trail = readonly (Cursor | null)[]
+
+// A link carries the pages before it, so that a backend that only finds the next page has a previous one too.
+const TRAIL_PAGES = 10
+
 /** The links to this page as requested, and to other pages, which only the same grant can open. */
 export function createLinks(
   { baseUrl, pages }: { readonly baseUrl: string; readonly pages: Pages },
@@ -54,15 +63,20 @@ export function createLinks(
   path: string,
   used: Params,
   cursors: Cursors,
+  /** The pages before this one, and this one. */
+  trail: Trail = [],
 ): readonly Link[] {
   const links: Link[] = [{ relation: 'self', url: buildUrl(baseUrl + path, used) }]
   const { params } = interaction
   const grant = grantFingerprint(authenticated.grant)
+  const add = (relation: Relation, cursor: Cursor | null, before: Trail) => {
+    const page = { path, params, cursor, grant, ...(before.length > 0 && { before }) }
+    links.push({ relation, url: `${baseUrl}${path}?${pages.parameter}=${pages.seal(page)}` })
+  }
   for (const [relation, cursor] of cursors)
-    links.push({
-      relation,
-      url: `${baseUrl}${path}?${pages.parameter}=${pages.seal({ path, params, cursor, grant })}`,
-    })
+    add(relation, cursor, relation === 'next' ? trail.slice(-TRAIL_PAGES) : [])
+  const previous = cursors.has('previous') ? undefined : trail.at(-2)
+  if (previous !== undefined) add('previous', previous, trail.slice(0, -2))
   return links
 }
 
@@ -72,6 +86,8 @@ export type Paged = Extract<Interaction, { readonly params: Params }>
 interface Resumed<I extends Paged> {
   readonly request: FhirRequest<I>
   readonly cursor: Cursor | undefined
+  /** The pages before this one, and this one. */
+  readonly trail: Trail
 }
 
 /** Opens the page of a link, for the grant that received the link. The search or history is decided again. */
@@ -81,7 +97,7 @@ export function resumePage<I extends Paged>(
   path: string,
 ): Resumed<I> | Failure {
   const link = request.interaction.params.find(([name]) => name === pages.parameter)
-  if (!link) return { request, cursor: undefined }
+  if (!link) return { request, cursor: undefined, trail: [null] }
   const page = pages.open(link[1])
   const params = page && readPageParams(request.interaction, pages.parameter, page.params)
   if (!params || page.path !== path)
@@ -94,5 +110,9 @@ export function resumePage<I extends Paged>(
   const interaction: I = { ...request.interaction, params }
   const decision = request.authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
-  return { request: { ...request, interaction, access: decision.access }, cursor: page.cursor }
+  return {
+    request: { ...request, interaction, access: decision.access },
+    cursor: page.cursor ?? undefined,
+    trail: [...(page.before ?? []), page.cursor],
+  }
 }

@@ -81,6 +81,7 @@ const SHAPE: Shape = {
     admin: 'required',
   },
   login_failure: { username_address_hash: 'required', at: 'required' },
+  recent_use: { clinician_id: 'required', kind: 'required', item_id: 'required', used_at: 'required' },
   launch_token: {
     token_hash: 'required',
     patient_id: 'required',

@@ -26,6 +26,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0010-launches-of-networks.ts': '46079f161658ef5d8b22c9b8d41790fdc7e4dfcf2690c522f1debc40a8f2e000',
   '0011-audit-search-and-sweep.ts': 'd86a7508dddb52cc44273190fd26acfa856c1469fd6f662694dee05ce5b60a1f',
   '0015-sessions-of-a-browser.ts': '68440539f68791a81bc05ae7a3f18211d4e191f9388be0f8c634c230ec3dcc75',
+  '0016-recent-use.ts': '5c8a18cc23607f685e6a901a948c6c36c8dd27d3134c78cd8e3bd9fce8e4ead9',
 }
 
 describe('released migrations', () => {

@@ -13,6 +13,7 @@ export interface Schema {
   pending_sign_in: PendingSignInTable
   login: LoginTable
   login_failure: LoginFailureTable
+  recent_use: RecentUseTable
   launch_token: LaunchTokenTable
   authorization_request: AuthorizationRequestTable
   grant: GrantTable
@@ -134,6 +135,14 @@ interface LoginFailureTable {
 }
 
 /** LAUNCH-5. */
+/** What a clinician opened last, for the lists of the portal. */
+interface RecentUseTable {
+  clinician_id: string
+  kind: 'patient' | 'app'
+  item_id: string
+  used_at: Instant
+}
+
 interface LaunchTokenTable {
   token_hash: string
   patient_id: string

@@ -50,11 +50,11 @@ export function renderField(options: {
   readonly name: string
   readonly label: string
   readonly type?: 'text' | 'password' | 'search'
-  readonly value?: string
+  readonly value?: string | undefined
   readonly autocomplete?: string
   readonly required?: boolean
   readonly autofocus?: boolean
-  readonly error?: string
+  readonly error?: string | undefined
 }): Html {
   const {
     name,

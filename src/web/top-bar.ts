@@ -38,7 +38,7 @@ export function renderTopBar(bar: Bar, sampleData: boolean): Html {
     case 'portal':
       return renderHeader(
         'wrap',
-        html`${renderLogo('/portal', 'Sallyport: patients')}${env}${renderLinks(bar.links ?? [])}${renderSignOut(bar.who)}`,
+        html`${renderLogo('/portal', 'Sallyport: patients')}${env}${renderMenu(bar.links ?? [], bar.who)}`,
       )
     case 'flow':
       return renderHeader(
@@ -55,6 +55,12 @@ export function renderTopBar(bar: Bar, sampleData: boolean): Html {
 
 function renderHeader(wrap: string, content: Html): Html {
   return html`<header class="topbar"><div class="${wrap}">${content}</div></header>`
+}
+
+/** One line of links; a menu behind a button where they do not fit. */
+function renderMenu(links: readonly BarLink[], who: string | undefined): Html | undefined {
+  if (links.length === 0 && who === undefined) return undefined
+  return html`<button class="btn btn--text topbar__open" popovertarget="menu">Menu</button><div class="topbar__menu" id="menu" popover>${renderLinks(links)}${renderSignOut(who)}</div>`
 }
 
 function renderLinks(all: readonly BarLink[]): Html | undefined {

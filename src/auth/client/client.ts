@@ -1,6 +1,5 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
-import { LIMITS } from '../limits.ts'
 
 /** A registered app. */
 export interface Client {
@@ -38,17 +37,27 @@ const selectClient = prepareQuery((db, { id }: { id: string }) =>
   db.selectFrom('client').selectAll().where('client_id', '=', id),
 )
 
-/** The apps that the portal lists, by name, unverified ones last, up to a limit. */
-export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<readonly Client[]> {
+/** Clients with a launch URL, by name, unverified ones last: those with these ids, or whose names contain a text. */
+export async function findLaunchableClients(
+  { db }: Pick<Store, 'db'>,
+  { ids, text, limit }: { readonly ids?: readonly string[]; readonly text?: string; readonly limit: number },
+): Promise<readonly Client[]> {
   const rows = await db
     .selectFrom('client')
     .selectAll()
     .where('launch_url', 'is not', null)
+    .$if(ids !== undefined, query => query.where('client_id', 'in', ids ?? []))
+    .$if(text !== undefined, query => query.where(containsText(text ?? '')))
     .orderBy('approved', 'desc')
     .orderBy('name')
-    .limit(LIMITS.appsListed)
+    .limit(limit)
     .execute()
   return rows.map(toClient)
+}
+
+function containsText(text: string) {
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  return sql<boolean>`lower(name) like ${pattern} escape '\\'`
 }
 
 function toClient(row: Selectable<Schema['client']>): Client {

@@ -183,18 +183,37 @@ describe('further options of POST /portal/launch', () => {
     assert.deepEqual(await contextOf(empty), defaults)
   })
 
-  for (const [what, form] of [
-    ['a banner that is neither', { needPatientBanner: 'maybe' }],
-    ['a reference that is none', { fhirContext: 'ImagingStudy' }],
-    ['JSON that is broken', { fhirContext: '[{' }],
-    ['an intent without end', { intent: 'x'.repeat(201) }],
+  for (const [what, form, fault] of [
+    ['a banner that is neither', { needPatientBanner: 'maybe' }, 'needPatientBanner must be true or false.'],
+    [
+      'a reference that is none',
+      { fhirContext: 'ImagingStudy' },
+      'A reference of fhirContext must be relative',
+    ],
+    ['JSON that is broken', { fhirContext: '[{' }, 'fhirContext must be an array'],
+    ['an intent without end', { intent: 'x'.repeat(201) }, 'The intent is longer than 200 characters.'],
   ] as const) {
-    it(`are refused with ${what}`, async () => {
-      const response = await browser.post('/portal/launch', { patientId: 'juniper', ...form })
-      assert.equal(response.statusCode, 400)
-      assert.match(response.body, /Invalid options/)
+    it(`mark the field and lose nothing with ${what}`, async () => {
+      const entered = { tenant: 'north', encounterId: 'enc-2', search: 'Juniper', ...form }
+      const { statusCode, body } = await browser.post('/portal/launch', { patientId: 'juniper', ...entered })
+      assert.equal(statusCode, 400)
+      assert.match(body, /<details class="more" open><summary>More options/)
+      assert.ok(body.includes(`class="field__error" id="${Object.keys(form)[0]}-error">${fault}`))
+      assert.match(body, /name="tenant"[^>]* value="north"/)
+      assert.match(body, /name="encounterId" value="enc-2" checked/)
+      assert.match(body, /name="search" type="search"[^>]* value="Juniper"/)
+      for (const value of Object.values(form)) assert.ok(value === 'maybe' || body.includes(value))
     })
   }
+
+  it('need a choice of the encounter where the form asks for one', async () => {
+    const form = { patientId: 'juniper', step: 'encounter' }
+    const { statusCode, body } = await browser.post('/portal/launch', form)
+    assert.equal(statusCode, 400)
+    assert.match(body, /No encounter chosen\.<\/b> Choose an encounter, or “No encounter”\./)
+    assert.doesNotMatch(body, /name="encounterId"[^>]* checked/)
+    assert.equal((await browser.post('/portal/launch', { ...form, encounterId: '' })).statusCode, 302)
+  })
 })
 
 describe('smart_style_url', () => {

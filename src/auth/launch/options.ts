@@ -9,18 +9,36 @@ export interface LaunchOptions {
   readonly extraContext: ExtraContext
 }
 
+export type OptionField = 'needPatientBanner' | 'intent' | 'tenant' | 'fhirContext'
+
+/** The fault of a launch form, and its field. */
+export interface FormFault {
+  readonly field: OptionField | 'encounterId'
+  readonly text: string
+}
+
+export const NO_CHOICE: FormFault = {
+  field: 'encounterId',
+  text: 'Choose an encounter, or “No encounter”.',
+}
+
+/** The encounter of a form. Empty for "No encounter", which is not the same as no choice. */
+export function readEncounterChoice(body: unknown): string | undefined {
+  return isRecord(body) && typeof body.encounterId === 'string' ? body.encounterId : undefined
+}
+
 /** Reads the options of a form, or returns the fault. */
-export function readOptions(form: Parameters): LaunchOptions | string {
+export function readOptions(form: Parameters): LaunchOptions | FormFault {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
-    return 'needPatientBanner must be true or false'
+    return { field: 'needPatientBanner', text: 'needPatientBanner must be true or false.' }
   const [intent, tenant] = [form.get('intent')?.trim() || undefined, form.get('tenant')?.trim() || undefined]
   if (intent !== undefined && !isShortText(intent))
-    return `The intent is longer than ${LIMITS.contextTextCharacters} characters`
+    return { field: 'intent', text: `The intent is ${TOO_LONG}` }
   if (tenant !== undefined && !isShortText(tenant))
-    return `The tenant is longer than ${LIMITS.contextTextCharacters} characters`
+    return { field: 'tenant', text: `The tenant is ${TOO_LONG}` }
   const fhirContext = readFhirContext(readItems(form.get('fhirContext') ?? ''))
-  if (typeof fhirContext === 'string') return fhirContext
+  if (typeof fhirContext === 'string') return { field: 'fhirContext', text: `${capitalize(fhirContext)}.` }
   return {
     needPatientBanner: banner === undefined ? undefined : banner === 'true',
     extraContext: {
@@ -29,6 +47,12 @@ export function readOptions(form: Parameters): LaunchOptions | string {
       ...(fhirContext.length === 0 ? {} : { fhirContext }),
     },
   }
+}
+
+const TOO_LONG = `longer than ${LIMITS.contextTextCharacters} characters.`
+
+function capitalize(text: string): string {
+  return text.startsWith('fhirContext') ? text : text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** One reference per line, or the JSON array itself, for roles, canonicals and identifiers. */

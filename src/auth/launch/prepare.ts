@@ -9,7 +9,7 @@ import type { FhirReader } from '../portal/fhir-reader.ts'
 import type { Unavailable } from '../portal/patients.ts'
 import { toEncounter } from '../portal/picked.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
-import type { LaunchOptions } from './options.ts'
+import type { FormFault, LaunchOptions } from './options.ts'
 
 export interface LaunchRequest {
   readonly patientId: string | undefined
@@ -17,15 +17,15 @@ export interface LaunchRequest {
   /** The app, if it is not the default one. */
   readonly clientId: string | undefined
   readonly repeated: boolean
-  /** The options, or their fault as a string. */
-  readonly options: LaunchOptions | string
+  /** The options, or the fault of the form. */
+  readonly options: LaunchOptions | FormFault
 }
 
 export type LaunchProblem =
   | { readonly kind: 'unreadable' }
   | { readonly kind: 'no-patient' }
   | { readonly kind: 'unknown-app' }
-  | { readonly kind: 'bad-options'; readonly fault: string }
+  | { readonly kind: 'bad-options'; readonly fault: FormFault }
   | SubjectProblem
 
 export type SubjectProblem =
@@ -67,7 +67,7 @@ export async function prepareLaunch(
 ): Promise<ReadyLaunch | LaunchProblem> {
   if (repeated) return { kind: 'unreadable' }
   if (patientId === undefined) return { kind: 'no-patient' }
-  if (typeof options === 'string') return { kind: 'bad-options', fault: options }
+  if ('field' in options) return { kind: 'bad-options', fault: options }
   const app = await findApp(context, clientId)
   if (!app) return { kind: 'unknown-app' }
   const problem = await checkSubject(context, read, { patientId, encounterId })

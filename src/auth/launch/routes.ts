@@ -10,8 +10,10 @@ import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
+import { recordRecent } from '../portal/recent-use.ts'
+import { sendPortal } from '../portal/send-portal.ts'
 import { sendUnavailable } from '../portal/unavailable.ts'
-import { readOptions } from './options.ts'
+import { type FormFault, NO_CHOICE, readEncounterChoice, readOptions } from './options.ts'
 import {
   issueLaunch,
   type LaunchProblem,
@@ -25,15 +27,24 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
   app.post(
     paths.portalLaunch,
     requireLogin(context, async (request, reply, login) => {
-      const read = await createFhirReader(context, login.clinician)
-      const result = await prepareLaunch(context, login.clinician, read, readLaunchRequest(request.body))
-      const event = { ...describeEvent(result), clinician: login.clinician }
+      const { clinician } = login
+      const read = await createFhirReader(context, clinician)
+      const result = await prepareLaunch(context, clinician, read, readLaunchRequest(request.body))
+      const event = { ...describeEvent(result), clinician }
       if (result.kind === 'ready') {
-        const record = (trx: Transaction<Schema>) => auditEvent(context, request, event, trx)
+        const { patientId, clientId } = result.launch
+        const now = context.clock()
+        const record = async (trx: Transaction<Schema>) => {
+          await recordRecent(trx, clinician.id, { kind: 'patient', id: patientId, now })
+          await recordRecent(trx, clinician.id, { kind: 'app', id: clientId, now })
+          await auditEvent(context, request, event, trx)
+        }
         return reply.redirect((await issueLaunch(context, result, record)).url, 302)
       }
       await auditEvent(context, request, event)
-      return sendProblem(request, reply, context, login, result)
+      return result.kind === 'bad-options'
+        ? sendFormAgain(request, reply, context, login, result.fault)
+        : sendProblem(request, reply, context, login, result)
     }),
   )
 }
@@ -49,14 +60,38 @@ function describeEvent(result: ReadyLaunch | LaunchProblem) {
   return { kind: 'launch', status: 302, patient: patientId, client: clientId, launch: id } as const
 }
 
+/** Shows the portal again, with all that was entered and the field at fault marked. */
+function sendFormAgain(
+  { body }: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  login: Login,
+  fault: FormFault,
+): Promise<FastifyReply> {
+  const form = readParameters(body)
+  return sendPortal(
+    reply,
+    context,
+    login,
+    {
+      search: form.get('search'),
+      page: form.get('page'),
+      patient: form.get('patientId'),
+      client: form.get('clientId'),
+    },
+    { form, encounterId: readEncounterChoice(body), fault },
+  )
+}
+
 function readLaunchRequest(body: unknown): LaunchRequest {
   const form = readParameters(body)
+  const isChosen = form.get('step') !== 'encounter' || readEncounterChoice(body) !== undefined
   return {
     patientId: form.get('patientId'),
     encounterId: form.get('encounterId'),
     clientId: form.get('clientId'),
     repeated: form.unreadable.size > 0,
-    options: readOptions(form),
+    options: isChosen ? readOptions(form) : NO_CHOICE,
   }
 }
 
@@ -65,7 +100,7 @@ function sendProblem(
   reply: FastifyReply,
   context: AuthContext,
   login: Login,
-  problem: LaunchProblem,
+  problem: Exclude<LaunchProblem, { kind: 'bad-options' }>,
 ): FastifyReply {
   if (problem.kind === 'unavailable')
     return sendUnavailable(reply, context, {
@@ -78,10 +113,7 @@ function sendProblem(
   const page = renderErrorPage({
     kind: 'refused',
     title,
-    text: [
-      problem.kind === 'bad-options' ? `${text} ${problem.fault}.` : text,
-      'No record was opened. Launch the app again from the patient list.',
-    ],
+    text: [text, 'No record was opened. Launch the app again from the patient list.'],
     code: String(status),
     reference: request.id,
     now: context.clock(),

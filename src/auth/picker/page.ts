@@ -12,8 +12,15 @@ import type { Client } from '../client/client.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
-import { describeList, renderFacts, renderNoPatients, renderSearchForm } from '../portal/list.ts'
-import type { PatientList } from '../portal/patients.ts'
+import {
+  describeList,
+  renderFacts,
+  renderGroups,
+  renderNoPatients,
+  renderPager,
+  renderSearchForm,
+} from '../portal/list.ts'
+import { listPeople, type PatientList } from '../portal/patients.ts'
 import type { Picked } from '../portal/picked.ts'
 import { renderEncounterChoice } from '../portal/picked-panel.ts'
 
@@ -28,11 +35,17 @@ export interface PickerOptions {
   readonly now: number
 }
 
+interface PatientsView {
+  readonly list: PatientList
+  readonly search: string | undefined
+  readonly isFirst: boolean
+  readonly again: boolean
+}
+
 /** The patients of the portal with radio buttons. None is preselected. */
-export function renderPatientPage(
-  options: PickerOptions,
-  { list, search, again }: { list: PatientList; search: string | undefined; again: boolean },
-): Html {
+export function renderPatientPage(options: PickerOptions, view: PatientsView): Html {
+  const { list, search, again } = view
+  const people = listPeople(list)
   const { client, pendingId } = options
   const all = buildPickUrl(pendingId)
   const hidden = html`<input type="hidden" name="interaction" value="${pendingId}">`
@@ -42,31 +55,33 @@ export function renderPatientPage(
     html`<div class="stack stack--tight">
 ${renderSearchForm(paths.pick, search, hidden)}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
-${hasAlike(list.patients) && renderWarning('Some patients in this list have similar names.', 'Check the birth date and the MRN before you continue.')}
-${renderPickForm(options, list.patients.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, list, search))}
+${hasAlike(people) && renderWarning('Some patients in this list have similar names.', 'Check the birth date and the MRN before you continue.')}
+${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view))}
 </div>`,
   )
 }
 
-export function renderEncounterPage(options: PickerOptions, picked: Picked): Html {
+export function renderEncounterPage(options: PickerOptions, picked: Picked, fault: string | undefined): Html {
   const { client, pendingId, now } = options
+  const all = buildPickUrl(pendingId, { patient: picked.person.id, encounters: 'all' })
   return renderShell(
     options,
     `Choose an encounter for ${client.name}`,
     html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${renderIcon('back')}Another patient</a></p>
-<section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}${renderAlikeWarning(picked.alike)}
+<section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}
 <div class="card__body">${renderPickForm(
       options,
-      html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${renderEncounterChoice(picked.encounters)}`,
+      html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${renderEncounterChoice(picked.encounters, { all, fault })}`,
     )}</div></section>`,
   )
 }
 
-export function buildPickUrl(pendingId: string, patient?: string): string {
-  const query = new URLSearchParams({
-    interaction: pendingId,
-    ...(patient === undefined ? {} : { patient }),
-  })
+export function buildPickUrl(
+  pendingId: string,
+  more: Readonly<Partial<Record<'search' | 'page' | 'patient' | 'encounters', string | undefined>>> = {},
+): string {
+  const query = new URLSearchParams({ interaction: pendingId })
+  for (const [name, value] of Object.entries(more)) if (value !== undefined) query.set(name, value)
   return `${paths.pick}?${query}`
 }
 
@@ -91,29 +106,27 @@ ${body}`,
 }
 
 function renderPickForm({ pendingId, login }: PickerOptions, choice: Html): Html {
-  return html`<form id="pick" method="post" action="${paths.pick}">
+  return html`<form id="pick" method="post" action="${paths.pick}" novalidate>
 <input type="hidden" name="interaction" value="${pendingId}">
 <input type="hidden" name="clinician" value="${login.clinician.id}">
 ${choice}</form>`
 }
 
-function renderRadios(
-  { now, pendingId }: PickerOptions,
-  list: PatientList,
-  search: string | undefined,
-): Html {
-  const { patients } = list
+function renderRadios({ now, pendingId }: PickerOptions, { list, search, isFirst }: PatientsView): Html {
+  const people = listPeople(list)
+  const build = (page?: string) => buildPickUrl(pendingId, { search, page })
   return html`<fieldset><legend class="sr">${describeList(list, search)}</legend>
 <div class="card plistbox plist--pick">
 <div class="plist__head" aria-hidden="true"><span></span><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
-<ol class="plist">${patients.map(person => renderRadio(person, now, patients))}</ol>
+${renderGroups(list, person => renderRadio(person, now, people))}
 <p class="plist__note">${describeList(list, search)} ${search !== undefined && html`<a href="${buildPickUrl(pendingId)}">Show all</a>`}</p>
+${renderPager(list, { first: isFirst, build })}
 </div></fieldset>`
 }
 
 function renderRadio(person: Person, now: number, all: readonly Person[]): Html {
   const alike = all.some(other => isAlike(person, other))
-  return html`<li><label class="prow" data-patient-id="${person.id}"><input type="radio" name="patientId" value="${person.id}" required>
+  return html`<li><label class="prow" data-patient-id="${person.id}"><input type="radio" name="patientId" value="${person.id}">
 ${renderFacts(person, { now, alike })}</label></li>
 `
 }

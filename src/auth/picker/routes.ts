@@ -5,14 +5,17 @@ import { type PendingAuthorization, storePickedContext } from '../authorize/pend
 import { proceed, refuseRequest } from '../authorize/proceed.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
+import { NO_CHOICE, readEncounterChoice } from '../launch/options.ts'
 import { checkSubject } from '../launch/prepare.ts'
 import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
-import { findPatients, findSearchFault, type Unavailable } from '../portal/patients.ts'
+import { findSearchFault } from '../portal/patient-queries.ts'
+import { findPatients, listPeople, type Unavailable } from '../portal/patients.ts'
 import { readPicked } from '../portal/picked.ts'
+import { findRecent, recordRecent } from '../portal/recent-use.ts'
 import { sendUnavailable } from '../portal/unavailable.ts'
 import { Refusal } from '../refusal.ts'
 import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
@@ -33,8 +36,8 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
     if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
     const patient = query.get('patient')
     return patient !== undefined && waiting.state.picker === 'encounter'
-      ? showEncounters(reply, context, waiting, patient)
-      : showPatients(reply, context, waiting, { search })
+      ? showEncounters(reply, context, waiting, patient, { all: query.get('encounters') === 'all' })
+      : showPatients(reply, context, waiting, { search, page: query.get('page') })
   })
 
   app.post(paths.pick, async (request, reply) => {
@@ -65,26 +68,45 @@ async function pick(
   const problem = await checkSubject(context, read, { patientId, encounterId })
   if (problem?.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, problem)
   if (problem) return sendUnknown(request, reply, context, pending)
-  if (picker === 'encounter' && encounterId === undefined && form.get('step') !== 'encounter')
-    return reply.redirect(buildPickUrl(pending.id, patientId), 303)
+  if (picker === 'encounter' && encounterId === undefined) {
+    if (form.get('step') !== 'encounter')
+      return reply.redirect(buildPickUrl(pending.id, { patient: patientId }), 303)
+    if (readEncounterChoice(request.body) === undefined)
+      return showEncounters(reply, context, waiting, patientId, { fault: NO_CHOICE.text })
+  }
   const picked = {
     clinicianId: login.clinician.id,
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
   }
+  await recordRecent(context.store.db, login.clinician.id, {
+    kind: 'patient',
+    id: patientId,
+    now: context.clock(),
+  })
   return proceed(reply, context, await storePickedContext(context.store, pending, picked))
+}
+
+interface PatientsView {
+  readonly search?: string | undefined
+  /** The position of a later page. */
+  readonly page?: string | undefined
+  /** Whether no patient was selected before. */
+  readonly again?: boolean
 }
 
 async function showPatients(
   reply: FastifyReply,
   context: AuthContext,
   waiting: Waiting,
-  { search, again = false }: { readonly search?: string | undefined; readonly again?: boolean },
+  { search, page: position, again = false }: PatientsView,
 ): Promise<FastifyReply> {
   const read = await createFhirReader(context, waiting.login.clinician)
-  const list = await findPatients(read, search)
+  const recent = await findRecent(context.store.db, waiting.login.clinician.id, 'patient')
+  const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
-  const page = renderPatientPage(makeOptions(context, waiting, list.patients), { list, search, again })
+  const options = makeOptions(context, waiting, listPeople(list))
+  const page = renderPatientPage(options, { list, search, isFirst: position === undefined, again })
   return reply.sendPage(page, {
     status: again ? 400 : 200,
     formTargets: [waiting.pending.request.redirectUri],
@@ -96,13 +118,18 @@ async function showEncounters(
   context: AuthContext,
   waiting: Waiting,
   patient: string,
+  { all = false, fault }: { readonly all?: boolean; readonly fault?: string },
 ): Promise<FastifyReply> {
   const read = await createFhirReader(context, waiting.login.clinician)
-  const picked = await readPicked(read, patient, context.settings.fhirBaseUrl)
+  const { fhirBaseUrl } = context.settings
+  const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
   if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)
   if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
-  const page = renderEncounterPage(makeOptions(context, waiting, [picked.person]), picked)
-  return reply.sendPage(page, { formTargets: [waiting.pending.request.redirectUri] })
+  const page = renderEncounterPage(makeOptions(context, waiting, [picked.person]), picked, fault)
+  return reply.sendPage(page, {
+    status: fault === undefined ? 200 : 400,
+    formTargets: [waiting.pending.request.redirectUri],
+  })
 }
 
 function makeOptions(

@@ -1,6 +1,8 @@
 import { type Html, html, renderAlert, renderBadge } from '../../web/index.ts'
 import { type Client, findClient, findLaunchableClients } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
+import { LIMITS } from '../limits.ts'
+import { findRecent } from './recent-use.ts'
 
 /** An app that the portal can launch. */
 export interface App {
@@ -10,11 +12,37 @@ export interface App {
   readonly isDefault: boolean
 }
 
-/** The apps that the portal lists, the default one first. */
-export async function findApps(context: AuthContext): Promise<readonly App[]> {
-  const [first, listed] = await Promise.all([findApp(context), findLaunchableClients(context.store)])
-  const others = listed.filter(client => client.id !== context.settings.defaultClientId)
-  return [...(first ? [first] : []), ...others.flatMap(client => toApp(context, client) ?? [])]
+/** The apps that the portal lists. */
+export interface AppList {
+  readonly apps: readonly App[]
+  /** Whether there are more, which a search finds. */
+  readonly hasMore: boolean
+}
+
+/** The apps whose names contain a text; without one the default app, those that the clinician used last, and the first ones. */
+export async function findApps(
+  context: AuthContext,
+  clinicianId: string,
+  text: string | undefined,
+): Promise<AppList> {
+  const { store } = context
+  const limit = LIMITS.appsListed + 1
+  if (text !== undefined) return toAppList(context, await findLaunchableClients(store, { text, limit }))
+  const recent = await findRecent(store.db, clinicianId, 'app')
+  const [first, used, listed] = await Promise.all([
+    findApp(context),
+    findLaunchableClients(store, { ids: recent, limit }),
+    findLaunchableClients(store, { limit }),
+  ])
+  const clients = [...(first ? [first.client] : []), ...used.filter(({ approved }) => approved), ...listed]
+  return toAppList(context, clients)
+}
+
+function toAppList(context: AuthContext, clients: readonly Client[]): AppList {
+  const apps = [...new Map(clients.map(client => [client.id, client])).values()].flatMap(
+    client => toApp(context, client) ?? [],
+  )
+  return { apps: apps.slice(0, LIMITS.appsListed), hasMore: apps.length > LIMITS.appsListed }
 }
 
 /** The app with this client id, or the default one, if it can be launched. */

@@ -15,11 +15,12 @@ import {
 } from '../../web/index.ts'
 import { LIMITS } from '../limits.ts'
 import { paths } from '../paths.ts'
-import type { PatientList } from './patients.ts'
+import { listPeople, type PatientList } from './patients.ts'
 
 export interface ListOptions {
   readonly list: PatientList
   readonly search: string | undefined
+  readonly page: string | undefined
   readonly pickedId: string | undefined
   readonly now: number
 }
@@ -28,42 +29,52 @@ export function renderList(options: ListOptions): Html {
   const { list, search } = options
   return html`<div class="portal__find">
 ${renderSearchForm(paths.portal, search)}
-<div class="card plistbox">${list.patients.length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
+<div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
 </div>`
 }
 
 export function renderSearchForm(action: string, search: string | undefined, hidden?: Html): Html {
   return html`<form class="field" role="search" action="${action}">${hidden}
-<label class="field__label" for="search">Find a patient by name or MRN</label>
+<label class="field__label" for="search">Find a patient by name or MRN, or by birth date</label>
 <div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
 </form>`
 }
 
-function renderRows({ list, search, pickedId, now }: ListOptions): Html {
-  const { patients } = list
-  return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
-<ol class="plist" aria-label="Patients">${patients.map(person =>
-    renderRow(person, {
-      search,
-      now,
-      current: person.id === pickedId,
-      alike: patients.some(other => isAlike(person, other)),
-    }),
-  )}</ol>
-<p class="plist__note">${describeList(list, search)}</p>`
-}
-
-interface RowOptions {
-  readonly search: string | undefined
-  readonly now: number
-  readonly current: boolean
-  readonly alike: boolean
-}
-
-function renderRow(person: Person, { search, now, current, alike }: RowOptions): Html {
-  return html`<li><a class="prow" data-patient-id="${person.id}" href="${buildPortalUrl({ search, patient: person.id })}"${current && html` aria-current="true"`}>
-${renderFacts(person, { now, alike })}</a></li>
+function renderRows({ list, search, page, pickedId, now }: ListOptions): Html {
+  const people = listPeople(list)
+  const renderRow = (person: Person) =>
+    html`<li><a class="prow" data-patient-id="${person.id}" href="${buildPortalUrl({ search, page, patient: person.id })}"${person.id === pickedId && html` aria-current="true"`}>
+${renderFacts(person, { now, alike: people.some(other => isAlike(person, other)) })}</a></li>
 `
+  return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
+${renderGroups(list, renderRow)}
+<p class="plist__note">${describeList(list, search)}</p>
+${renderPager(list, { first: page === undefined, build: position => buildPortalUrl({ search, page: position }) })}`
+}
+
+/** The recent patients under their own heading, then the others. */
+export function renderGroups({ recent, patients }: PatientList, renderRow: (person: Person) => Html): Html {
+  const others = html`<ol class="plist" aria-label="Patients">${patients.map(renderRow)}</ol>`
+  return recent.length === 0
+    ? others
+    : html`<h2 class="plist__group">Recent</h2><ol class="plist" aria-label="Recent patients">${recent.map(renderRow)}</ol>
+${patients.length > 0 && html`<h2 class="plist__group">By family name</h2>${others}`}`
+}
+
+/** Links to the pages before and after. A server that has no previous page leads back to the first one. */
+export function renderPager(
+  { next, previous }: PatientList,
+  { first, build }: { readonly first: boolean; readonly build: (position?: string) => string },
+): Html | undefined {
+  if (first && next === undefined) return undefined
+  const back =
+    previous === undefined
+      ? { href: build(), text: 'First page' }
+      : { href: build(previous), text: 'Previous' }
+  return html`<nav class="pager" aria-label="Pages of patients">${!first && html`<a class="btn btn--quiet btn--small" href="${back.href}" rel="prev">${back.text}</a>`}${
+    next !== undefined &&
+    html`<a class="btn btn--quiet btn--small push" href="${build(next)}" rel="next">Next</a>`
+  }</nav>`
 }
 
 /** A longer record number, such as a UUID, gets its own line. */
@@ -93,17 +104,20 @@ export function renderNoPatients(search: string | undefined, all: string): Html 
     })
   return renderEmptyState({
     title: `No patient matches “${search}”`,
-    text: 'Check the spelling, or type only the beginning of the name. Type an MRN in full.',
+    text: 'Check the spelling, or type only the beginning of a name, a birth date such as 14-Mar-1958, or an MRN.',
     action: { href: all, text: 'Show the first 20 patients' },
   })
 }
 
-/** The FHIR server decides which patients come first, so the list may have gaps. */
-export function describeList({ patients, total, hasMore }: PatientList, search: string | undefined): string {
-  const shown = patients.length
-  const people = hasMore && total !== undefined ? `${shown} of ${total} patients` : countPatients(shown)
+/** A list that the server did not sort, or that has no next page, is not all there is. */
+export function describeList(list: PatientList, search: string | undefined): string {
+  const { total, hasMore, isSorted, next, previous } = list
+  const shown = listPeople(list).length
+  const isPart = (hasMore || previous !== undefined) && total !== undefined && total > shown
+  const people = isPart ? `${shown} of ${total} patients` : countPatients(shown)
   const matching = search === undefined ? '' : ` ${people === '1 patient' ? 'matches' : 'match'} “${search}”`
-  if (!hasMore) return search === undefined ? `${people}, by family name.` : `${people}${matching}.`
+  const order = isSorted && search === undefined ? ', by family name' : ''
+  if (!hasMore || next !== undefined) return `${people}${matching}${order}.`
   const others = search === undefined ? 'Search' : 'Type more of the name'
   return `${people}${matching}. ${others} to find the others.`
 }
@@ -114,12 +128,15 @@ function countPatients(count: number): string {
 
 export function buildPortalUrl(parts: {
   readonly search: string | undefined
-  readonly patient?: string
-  readonly client?: string
+  readonly page?: string | undefined
+  readonly patient?: string | undefined
+  readonly client?: string | undefined
+  readonly encounters?: 'all' | undefined
 }): string {
   const query = new URLSearchParams()
-  if (parts.search !== undefined) query.set('search', parts.search)
-  if (parts.patient !== undefined) query.set('patient', parts.patient)
-  if (parts.client !== undefined) query.set('client', parts.client)
+  for (const name of ['search', 'page', 'patient', 'client', 'encounters'] as const) {
+    const value = parts[name]
+    if (value !== undefined) query.set(name, value)
+  }
   return query.size === 0 ? paths.portal : `${paths.portal}?${query}`
 }

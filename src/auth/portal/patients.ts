@@ -1,112 +1,167 @@
 import type { Resource } from '../../fhir/index.ts'
 import { type Person, readPerson } from '../../web/index.ts'
-import { LIMITS } from '../limits.ts'
-import { type FhirReader, isResource } from './fhir-reader.ts'
+import { type FhirReader, type FhirReadResult, isResource } from './fhir-reader.ts'
+import {
+  buildNumberQuery,
+  buildPartOfNumberQuery,
+  buildPatientQueries,
+  completeNumber,
+  isNumber,
+} from './patient-queries.ts'
 
 export const PATIENTS_LISTED = 20
 
+export interface PatientQuery {
+  readonly search: string | undefined
+  /** The position of a later page, from the list before. */
+  readonly page: string | undefined
+  /** The ids of the patients that this clinician opened last. */
+  readonly recent: readonly string[]
+}
+
 export interface PatientList {
   readonly kind: 'list'
-  /** By family name. */
+  /** The patients that this clinician opened last, on the first page without a search. */
+  readonly recent: readonly Person[]
+  /** The other patients, by family name. */
   readonly patients: readonly Person[]
   /** Undefined if the server does not return it. */
   readonly total: number | undefined
   /** Whether the server has more patients. */
   readonly hasMore: boolean
+  /** Whether the server sorted them: then the list has no gaps. */
+  readonly isSorted: boolean
+  /** The positions of the pages before and after this one. */
+  readonly next?: string
+  readonly previous?: string
 }
 
 export interface Unavailable {
   readonly kind: 'unavailable'
   readonly reason: string
+  readonly status?: number
 }
 
-/** Returns the reason why a search is too long. */
-export function findSearchFault(search: string | undefined): string | undefined {
-  if (search === undefined) return undefined
-  const { searchCharacters, searchWords } = LIMITS
-  return search.length > searchCharacters || splitWords(search).length > searchWords
-    ? `A search for patients has at most ${searchCharacters} characters and ${searchWords} words.`
-    : undefined
-}
-
-function splitWords(search: string): readonly string[] {
-  return search.split(/[\s,]+/).filter(word => word !== '')
-}
-
-/** Finds the first patients, or those whose name or number matches. */
+/** Finds a page of all patients, or of those whose name, birth date or number matches. */
 export async function findPatients(
   read: FhirReader,
-  search: string | undefined,
+  query: PatientQuery,
 ): Promise<PatientList | Unavailable> {
-  if (search === undefined) return toPatientList(await read(`Patient?_count=${PATIENTS_LISTED}`))
-  const words = splitWords(search)
-  // A server compares each part of a name separately, so "Alba Juniper" is searched as "Alba" and "Juniper", even if the
-  // whole text matches: the words in another order may match a patient with a similar name.
-  const [whole, more] = await Promise.all([
-    findByName(read, [search]),
-    words.length < 2 ? findByNumber(read, search) : findByName(read, words),
+  const { search, page } = query
+  const later = page === undefined ? undefined : await read.page(page, 'Patient')
+  // A position that the server no longer knows leads to the first page.
+  if (later?.kind === 'found') return toPatientList(later, true)
+  if (search === undefined) return findFirst(read, query.recent)
+  const found = await findAny(read, buildPatientQueries(search))
+  if (found.kind === 'unavailable' || countListed(found) > 0 || !isNumber(search)) return found
+  const partial = await findByPartOfNumber(read, search)
+  return partial.kind === 'list' ? partial : found
+}
+
+/** Only the embedded server searches for a part of an MRN. Elsewhere digits are completed to an MRN like others. */
+async function findByPartOfNumber(read: FhirReader, part: string): Promise<PatientList | Unavailable> {
+  const partial = await findSorted(read, buildPartOfNumberQuery(part))
+  if (partial.kind === 'list' && countListed(partial) > 0) return partial
+  const examples = await findSorted(read, '')
+  const example =
+    examples.kind === 'list' ? examples.patients.find(({ mrn }) => mrn !== undefined) : undefined
+  const whole = completeNumber(part, example?.mrn)
+  return whole === undefined ? partial : findSorted(read, buildNumberQuery(whole))
+}
+
+/** The first page: recent patients, then the first ones by family name. */
+async function findFirst(read: FhirReader, recent: readonly string[]): Promise<PatientList | Unavailable> {
+  const [opened, list] = await Promise.all([
+    findByIds(read, recent),
+    findSorted(read, '', PATIENTS_LISTED - recent.length),
   ])
-  if (whole.kind === 'unavailable' || more === undefined) return whole
-  return more.kind === 'unavailable' ? more : mergeLists(whole, more)
+  if (list.kind === 'unavailable') return list
+  return { ...list, recent: opened, patients: list.patients.filter(({ id }) => !recent.includes(id)) }
 }
 
-/** Searches the exact MRN or another identifier, which not every server supports. Text without a digit is a name. */
-async function findByNumber(read: FhirReader, text: string): Promise<PatientList | undefined> {
-  if (!/\d/.test(text)) return undefined
-  const identifier = encodeURIComponent(escapeValue(text))
-  const found = toPatientList(await read(`Patient?identifier=${identifier}&_count=${PATIENTS_LISTED}`))
-  return found.kind === 'unavailable' ? undefined : found
+async function findByIds(read: FhirReader, ids: readonly string[]): Promise<readonly Person[]> {
+  if (ids.length === 0) return []
+  const response = await read(`Patient?_id=${ids.join(',')}&_count=${ids.length}`)
+  const found = response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
+  return ids.flatMap(id => found.find(person => person.id === id) ?? [])
 }
 
-/** Merges two lists. The total is unknown if both have more. */
+/** Finds the patients that any of the queries finds. A server need not support all of them. */
+async function findAny(read: FhirReader, queries: readonly string[]): Promise<PatientList | Unavailable> {
+  const responses = await Promise.all(queries.map(query => findSorted(read, query)))
+  const outage = responses.find(it => it.kind === 'unavailable' && it.status !== 400)
+  const lists = responses.filter(it => it.kind === 'list')
+  const [first, ...others] = lists.filter(list => countListed(list) > 0)
+  if (outage) return outage
+  return first ? others.reduce(mergeLists, first) : (lists[0] ?? responses[0] ?? EMPTY)
+}
+
+const EMPTY: PatientList = {
+  kind: 'list',
+  recent: [],
+  patients: [],
+  total: undefined,
+  hasMore: false,
+  isSorted: true,
+}
+
+/** Merges two lists, which have no common next page. The total is unknown if one has more. */
 function mergeLists(one: PatientList, other: PatientList): PatientList {
-  if (one.patients.length === 0) return other
   const known = new Set(one.patients.map(({ id }) => id))
   const added = other.patients.filter(({ id }) => !known.has(id))
   if (added.length === 0 && !other.hasMore) return one
   const patients = [...one.patients, ...added].toSorted(compareFamilyNames)
   const hasMore = one.hasMore || other.hasMore || patients.length > PATIENTS_LISTED
-  return { kind: 'list', patients: patients.slice(0, PATIENTS_LISTED), total: undefined, hasMore }
+  return { ...EMPTY, patients: patients.slice(0, PATIENTS_LISTED), hasMore }
 }
 
 /** Sorted by family name, if the server supports it (FHIR R4, 3.1.1.5.1). */
-async function findByName(read: FhirReader, names: readonly string[]): Promise<PatientList | Unavailable> {
-  const query = names.map(name => `name=${encodeURIComponent(escapeValue(name))}`).join('&')
-  const path = `Patient?${query}&_count=${PATIENTS_LISTED}`
+async function findSorted(
+  read: FhirReader,
+  query: string,
+  count = PATIENTS_LISTED,
+): Promise<PatientList | Unavailable> {
+  const path = `Patient?${query}${query === '' ? '' : '&'}_count=${count}`
   const sorted = await read(`${path}&_sort=family`)
-  return toPatientList(sorted.kind === 'unavailable' && sorted.status === 400 ? await read(path) : sorted)
+  return isBadRequest(sorted) ? toPatientList(await read(path), false) : toPatientList(sorted, true)
 }
 
-// FHIR R4, 3.1.1.3.2: separators are escaped.
-function escapeValue(text: string): string {
-  return text.replace(/[\\,|$]/g, '\\$&')
+function isBadRequest(response: FhirReadResult): boolean {
+  return response.kind === 'unavailable' && response.status === 400
 }
 
-function toPatientList(response: Awaited<ReturnType<FhirReader>>): PatientList | Unavailable {
+function toPatientList(response: FhirReadResult, isSorted: boolean): PatientList | Unavailable {
   switch (response.kind) {
     case 'unavailable':
       return response
     case 'absent':
-      return { kind: 'list', patients: [], total: undefined, hasMore: false }
+      return EMPTY
     case 'found': {
-      const patients = listResources(response.resource, 'Patient').slice(0, PATIENTS_LISTED).map(readPerson)
-      const total = typeof response.resource.total === 'number' ? response.resource.total : undefined
+      const { resource, next, previous } = response
+      const patients = listResources(resource, 'Patient').slice(0, PATIENTS_LISTED).map(readPerson)
+      const total = typeof resource.total === 'number' ? resource.total : undefined
       return {
         kind: 'list',
+        recent: [],
         patients: patients.toSorted(compareFamilyNames),
         total,
-        hasMore: total === undefined ? hasNextPage(response.resource) : total > patients.length,
+        hasMore:
+          next !== undefined || (previous === undefined && total !== undefined && total > patients.length),
+        isSorted,
+        ...(next === undefined ? {} : { next }),
+        ...(previous === undefined ? {} : { previous }),
       }
     }
   }
 }
 
-function hasNextPage({ link }: Resource): boolean {
-  return Array.isArray(link) && link.some((each: unknown) => isResourceLink(each) && each.relation === 'next')
+/** The patients on a page. */
+export function listPeople({ recent, patients }: PatientList): readonly Person[] {
+  return [...recent, ...patients]
 }
 
-function isResourceLink(value: unknown): value is { readonly relation: unknown } {
-  return typeof value === 'object' && value !== null && 'relation' in value
+function countListed(list: PatientList): number {
+  return listPeople(list).length
 }
 
 export function listResources(bundle: Resource, type: string): readonly Resource[] {

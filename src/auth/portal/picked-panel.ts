@@ -2,6 +2,7 @@ import {
   formatEncounterTime,
   type Html,
   html,
+  renderAlert,
   renderAlikeWarning,
   renderBadge,
   renderEmptyState,
@@ -11,11 +12,14 @@ import {
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
+import type { FormFault, OptionField } from '../launch/options.ts'
+import { LIMITS } from '../limits.ts'
+import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import type { App } from './apps.ts'
+import type { App, AppList } from './apps.ts'
 import { renderAppIdentity, renderListedApp, renderUnverifiedBadge, renderUnverifiedWarning } from './apps.ts'
 import { buildPortalUrl } from './list.ts'
-import type { Encounter, Picked } from './picked.ts'
+import type { Encounter, Encounters, Picked } from './picked.ts'
 
 export function renderNonePicked(): Html {
   return html`<section class="card portal__picked portal__picked--none" aria-labelledby="picked">${renderEmptyState(
@@ -27,32 +31,52 @@ export function renderNonePicked(): Html {
   )}</section>`
 }
 
-export function renderPatientNotFound(search: string | undefined): Html {
+export function renderPatientNotFound(view: ListView): Html {
   return html`<section class="card portal__picked" aria-labelledby="picked">${renderEmptyState({
     id: 'picked',
     title: 'Patient not found',
     text: 'The record was removed, or you do not have access to it. Select another patient.',
-    action: { href: buildPortalUrl({ search }), text: 'All patients' },
+    action: { href: buildPortalUrl(view), text: 'All patients' },
   })}</section>`
+}
+
+/** The list beside the selected patient. */
+export interface ListView {
+  readonly search: string | undefined
+  readonly page: string | undefined
 }
 
 export interface PickedOptions {
   readonly picked: Picked
-  readonly apps: readonly App[]
+  readonly apps: AppList
   /** The app that the button launches; undefined if there is none. */
   readonly chosen: App | undefined
-  readonly search: string | undefined
+  /** The text by which apps were searched. */
+  readonly appSearch: string | undefined
+  readonly view: ListView
   readonly now: number
+  /** A launch form with a fault, which is shown again. */
+  readonly failed?: FailedLaunch | undefined
+}
+
+/** A launch form as it was sent, and the field at fault. */
+export interface FailedLaunch {
+  readonly form: Parameters
+  /** Empty if "No encounter" was chosen, undefined if nothing was. */
+  readonly encounterId: string | undefined
+  readonly fault: FormFault
 }
 
 /** The patient banner, patients with similar names, and the launch form. */
-export function renderPicked({ picked, apps, chosen, search, now }: PickedOptions): Html {
+export function renderPicked(options: PickedOptions): Html {
+  const { picked, chosen, view, now, failed } = options
   return html`<div>
-<p class="portal__back"><a href="${buildPortalUrl({ search })}">${renderIcon('back')}All patients</a></p>
+<p class="portal__back"><a href="${buildPortalUrl(view)}">${renderIcon('back')}All patients</a></p>
 <section class="card card--clip portal__picked" aria-labelledby="picked">
-${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
+${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: failed === undefined })}
 ${renderAlikeWarning(picked.alike)}
-<div class="card__body">${chosen ? renderLaunchForm(picked, { apps, chosen, search }) : renderNoApp()}</div>
+<div class="card__body">${chosen ? renderLaunchForm({ ...options, chosen }) : renderNoApp()}</div>
+${chosen && hasChoice(options) && renderAppChoice({ ...options, chosen })}
 </section>
 </div>`
 }
@@ -61,65 +85,108 @@ function renderNoApp(): Html {
   return html`<p>There is no app to launch yet. Ask your administrator to register one with a launch URL.</p>`
 }
 
-interface AppChoice {
-  readonly apps: readonly App[]
-  readonly chosen: App
-  readonly search: string | undefined
+type LaunchFormOptions = PickedOptions & { readonly chosen: App }
+
+function renderLaunchForm(options: LaunchFormOptions): Html {
+  const { picked, chosen, view, failed } = options
+  const { client, isDefault } = chosen
+  const { person, encounters } = picked
+  const all = buildPortalUrl({ ...view, patient: person.id, client: chosen.client.id, encounters: 'all' })
+  return html`<form class="launch" method="post" action="${paths.portalLaunch}" novalidate>
+${renderHidden({ patientId: person.id, ...view, ...(isDefault ? {} : { clientId: client.id }), step: 'encounter' })}
+${renderUnverifiedWarning(client)}
+${renderEncounterChoice(encounters, { all, chosen: failed?.encounterId, fault: failed?.fault.field === 'encounterId' ? failed.fault.text : undefined })}
+${renderMoreOptions(failed)}
+<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}</p></div>
+</form>`
 }
 
-function renderLaunchForm({ person, encounters }: Picked, choice: AppChoice): Html {
-  const { client, isDefault } = choice.chosen
-  return html`<form class="launch" method="post" action="${paths.portalLaunch}">
-<input type="hidden" name="patientId" value="${person.id}">
-${!isDefault && html`<input type="hidden" name="clientId" value="${client.id}">`}
-${choice.apps.length > 1 && renderAppChoice(choice, person.id)}
-${renderUnverifiedWarning(client)}
-${renderEncounterChoice(encounters)}
-${renderMoreOptions()}
-<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}</p></div>
-</form>`
+function hasChoice({ apps: { apps, hasMore }, appSearch }: PickedOptions): boolean {
+  return apps.length > 1 || hasMore || appSearch !== undefined
+}
+
+function renderHidden(values: Readonly<Record<string, string | undefined>>): readonly Html[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : html`<input type="hidden" name="${name}" value="${value}">`,
+  )
 }
 
 /** The number of encounters that are shown at first, so that the launch button stays on the first screen. */
 const IN_SIGHT = 4
 
+interface EncounterChoice {
+  /** The URL of the page with all encounters. */
+  readonly all: string
+  /** The choice in a form that is shown again: empty for "No encounter". */
+  readonly chosen?: string | undefined
+  readonly fault?: string | undefined
+}
+
 /**
  * Preselects the only encounter in progress. CSS shows the earlier ones when their link is followed, one of them has the
- * focus or is chosen. Unlike a closed `details`, this keeps all input and lets the browser validate every radio button.
+ * focus or is chosen. Unlike a closed `details`, this keeps all input.
  */
-export function renderEncounterChoice(encounters: readonly Encounter[]): Html {
-  const running = encounters.filter(encounter => encounter.inProgress)
-  const chosen = running.length === 1 ? running[0]?.id : encounters.length === 0 ? '' : undefined
-  const row = (one: Encounter) => renderChoice(one, one.id === chosen)
-  const earlier = encounters.slice(IN_SIGHT)
-  return html`<fieldset><legend class="legend">Encounter</legend><div class="stack stack--tight">
-<div class="choices">${encounters.slice(0, IN_SIGHT).map(row)}
-${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(row)}</div>`}
-<label class="choice"><input type="radio" name="encounterId" value="" required${chosen === '' && html` checked`}><span class="choice__main">No encounter</span><span class="choice__meta">The app opens with the patient only</span></label></div>
-${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a></p>`}
+export function renderEncounterChoice(
+  { listed, found, total = found }: Encounters,
+  { all, chosen, fault }: EncounterChoice,
+): Html {
+  const running = listed.filter(encounter => encounter.inProgress)
+  const usual = running.length === 1 ? running[0]?.id : listed.length === 0 ? '' : undefined
+  const checked = chosen ?? (fault === undefined ? usual : undefined)
+  const row = (one: Encounter) => renderChoice(one, one.id === checked)
+  const earlier = listed.slice(IN_SIGHT)
+  return html`<fieldset${fault !== undefined && html` aria-describedby="encounter-error"`}><legend class="legend">Encounter</legend><div class="stack stack--tight">
+${fault !== undefined && html`<div id="encounter-error">${renderAlert('No encounter chosen.', fault, 'bad')}</div>`}
+<div class="choices">${listed.slice(0, IN_SIGHT).map(row)}
+${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(row)}${total > listed.length && renderRest(listed.length, total, all)}</div>`}
+<label class="choice"><input type="radio" name="encounterId" value=""${checked === '' && html` checked`}><span class="choice__main">No encounter</span><span class="choice__meta">The app opens with the patient only</span></label></div>
+${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>`}
 </div></fieldset>`
 }
 
+/** The rest of the encounters are read on demand, up to a limit. */
+function renderRest(shown: number, total: number, all: string): Html {
+  return html`<p class="choices__rest">${shown} of ${total} encounters. <a href="${all}#earlier">Show more</a></p>`
+}
+
 function renderChoice({ id, title, status, inProgress, start, end, who }: Encounter, checked: boolean): Html {
-  return html`<label class="choice"><input type="radio" name="encounterId" value="${id}" required${checked && html` checked`}>
+  return html`<label class="choice"><input type="radio" name="encounterId" value="${id}"${checked && html` checked`}>
 <span class="choice__main">${title}</span>${renderBadge(status, inProgress ? 'accent' : undefined)}
 <span class="choice__meta">${inProgress && 'Started '}${formatEncounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
 `
 }
 
 // Links, because the content security policy lets the form lead to the chosen app only. The default app is preselected.
-function renderAppChoice({ apps, chosen, search }: AppChoice, patient: string): Html {
-  return html`<nav aria-labelledby="apps"><p class="legend" id="apps">App</p><div class="choices">${apps.map(
+function renderAppChoice({
+  apps: { apps, hasMore },
+  chosen,
+  appSearch,
+  view,
+  picked,
+}: LaunchFormOptions): Html {
+  const patient = picked.person.id
+  return html`<div class="card__body stack stack--tight"><nav aria-labelledby="apps"><p class="legend" id="apps">App</p><div class="choices">${apps.map(
     ({ client }) => {
       const isChosen = client.id === chosen.client.id
-      const href = buildPortalUrl({ search, patient, client: client.id })
-      return html`<a class="choice choice--link" href="${href}"${isChosen && html` aria-current="true"`}>
+      return html`<a class="choice choice--link" href="${buildPortalUrl({ ...view, patient, client: client.id })}"${isChosen && html` aria-current="true"`}>
 <span class="choice__main">${isChosen ? renderAppIdentity(client) : renderListedApp(client)}</span>${hasNamesake(client, apps) && html`<span class="choice__meta">Client id <code>${client.id}</code></span>`}
 ${client.description !== undefined && html`<span class="choice__meta">${client.description}</span>`}</a>
 `
     },
-  )}</div></nav>`
+  )}</div></nav>
+${apps.length === 0 && html`<p class="muted">No app matches “${appSearch}”.</p>`}
+${(hasMore || appSearch !== undefined) && renderAppSearch(appSearch, { ...view, patient })}</div>`
+}
+
+function renderAppSearch(
+  appSearch: string | undefined,
+  kept: Readonly<Record<string, string | undefined>>,
+): Html {
+  return html`<form class="field" role="search" aria-label="Apps" action="${paths.portal}">${renderHidden(kept)}
+<label class="field__label" for="app">Find another app by name</label>
+<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="app" name="app" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${appSearch}"></div><button class="btn btn--quiet">Search</button></div>
+</form>`
 }
 
 // Shows the client id only if two apps have the same name.
@@ -127,17 +194,38 @@ function hasNamesake({ id, name }: Client, apps: readonly App[]): boolean {
   return apps.some(({ client }) => client.id !== id && client.name === name)
 }
 
+const BANNER_CHOICES = [
+  ['', 'Default'],
+  ['true', 'The app shows it'],
+  ['false', 'The EHR shows it'],
+] as const
+
 /** The rest of SMART's launch context. */
-function renderMoreOptions(): Html {
-  return html`<details class="more"><summary>More options</summary><div class="stack stack--tight launch__more">
-<fieldset><legend class="legend">Patient banner</legend><div class="choices">
-<label class="choice"><input type="radio" name="needPatientBanner" value="" checked><span class="choice__main">Default</span></label>
-<label class="choice"><input type="radio" name="needPatientBanner" value="true"><span class="choice__main">The app shows it</span></label>
-<label class="choice"><input type="radio" name="needPatientBanner" value="false"><span class="choice__main">The EHR shows it</span></label>
-</div></fieldset>
-${renderField({ name: 'intent', label: 'Intent' })}
-${renderField({ name: 'tenant', label: 'Tenant' })}
-<div class="field"><label class="field__label" for="fhirContext">More records in context</label><textarea class="input" id="fhirContext" name="fhirContext" rows="3" spellcheck="false" aria-describedby="fhirContext-hint"></textarea>
-<p class="field__hint" id="fhirContext-hint">One reference per line, such as <code>ImagingStudy/123</code>, or the JSON array of <code>fhirContext</code>.</p></div>
+function renderMoreOptions(failed: FailedLaunch | undefined): Html {
+  const value = (name: OptionField) => failed?.form.get(name)
+  const fault = (name: OptionField) => (failed?.fault.field === name ? failed.fault.text : undefined)
+  const field = (name: OptionField, label: string) =>
+    renderField({ name, label, value: value(name), error: fault(name), autofocus: fault(name) !== undefined })
+  const isOpen = failed !== undefined && failed.fault.field !== 'encounterId'
+  return html`<details class="more"${isOpen && html` open`}><summary>More options</summary><div class="stack stack--tight launch__more">
+<fieldset><legend class="legend">Patient banner</legend><div class="choices">${BANNER_CHOICES.map(
+    ([choice, text]) =>
+      html`<label class="choice"><input type="radio" name="needPatientBanner" value="${choice}"${(value('needPatientBanner') ?? '') === choice && html` checked`}><span class="choice__main">${text}</span></label>
+`,
+  )}</div>${renderFault('needPatientBanner', fault('needPatientBanner'))}</fieldset>
+${field('intent', 'Intent')}
+${field('tenant', 'Tenant')}
+${renderContextField(value('fhirContext'), fault('fhirContext'))}
 </div></details>`
+}
+
+function renderContextField(value: string | undefined, error: string | undefined): Html {
+  const isWrong = error !== undefined
+  return html`<div class="field"><label class="field__label" for="fhirContext">More records in context</label><textarea class="input" id="fhirContext" name="fhirContext" rows="3" spellcheck="false" aria-describedby="fhirContext-hint${isWrong && ' fhirContext-error'}"${isWrong && html` aria-invalid="true" autofocus`}>${value}</textarea>
+${renderFault('fhirContext', error)}
+<p class="field__hint" id="fhirContext-hint">One reference per line, such as <code>ImagingStudy/123</code>, or the JSON array of <code>fhirContext</code>.</p></div>`
+}
+
+function renderFault(field: OptionField, text: string | undefined): Html | undefined {
+  return text === undefined ? undefined : html`<p class="field__error" id="${field}-error">${text}</p>`
 }

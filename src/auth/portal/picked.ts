@@ -6,6 +6,7 @@ import {
   type Person,
   readPerson,
 } from '../../web/index.ts'
+import { LIMITS } from '../limits.ts'
 import type { FhirReader } from './fhir-reader.ts'
 import { listResources, type Unavailable } from './patients.ts'
 
@@ -13,45 +14,79 @@ import { listResources, type Unavailable } from './patients.ts'
 export interface Picked {
   readonly kind: 'found'
   readonly person: Person
-  readonly encounters: readonly Encounter[]
+  readonly encounters: Encounters
   /** Patients with similar names. */
   readonly alike: readonly Person[]
 }
 
-const ENCOUNTERS_LISTED = 20
-const NAMESAKES_LOOKED_AT = 50
+/** Encounters of a patient: those in progress, then the newest. */
+export interface Encounters {
+  readonly listed: readonly Encounter[]
+  /** Those that were read. */
+  readonly found: number
+  /** Undefined if the server does not return it. */
+  readonly total: number | undefined
+}
+
+const NAMESAKES_READ = 50
+
+interface PickedOptions {
+  readonly fhirBaseUrl: string
+  /** All encounters, up to a limit, instead of the first ones. */
+  readonly allEncounters?: boolean
+}
 
 /** Reads the patient, their encounters, and the patients with the same family name, who may not be in the list. */
 export async function readPicked(
   read: FhirReader,
   id: string,
-  fhirBaseUrl: string,
+  options: PickedOptions,
 ): Promise<Picked | Unavailable | { readonly kind: 'absent' }> {
   if (!isId(id)) return { kind: 'absent' }
-  const [patient, bundle] = await Promise.all([
-    read(`Patient/${id}`),
-    read(`Encounter?patient=${id}&_sort=-date&_count=${ENCOUNTERS_LISTED}`),
-  ])
+  const [patient, encounters] = await Promise.all([read(`Patient/${id}`), readEncounters(read, id, options)])
   if (patient.kind !== 'found') return patient
-  if (bundle.kind === 'unavailable') return bundle
+  if ('kind' in encounters) return encounters
   const person = readPerson(patient.resource)
-  const encounters = bundle.kind === 'absent' ? [] : listResources(bundle.resource, 'Encounter')
+  return { kind: 'found', person, encounters, alike: await findNamesakes(read, person) }
+}
+
+/** A server sorts periods by start or by end, so more are read than listed, and those in progress in any case. */
+async function readEncounters(
+  read: FhirReader,
+  patient: string,
+  { fhirBaseUrl, allEncounters = false }: PickedOptions,
+): Promise<Encounters | Unavailable> {
+  const { encountersListed, encountersRead } = LIMITS
+  const [running, newest] = await Promise.all([
+    read(`Encounter?patient=${patient}&status=in-progress&_count=${encountersListed}`),
+    read(`Encounter?patient=${patient}&_sort=-date&_total=accurate&_count=${encountersRead}`),
+  ])
+  if (running.kind === 'unavailable') return running
+  if (newest.kind === 'unavailable') return newest
+  const bundles = [running, newest].flatMap(it => (it.kind === 'found' ? [it.resource] : []))
+  const all = bundles
+    .flatMap(bundle => listResources(bundle, 'Encounter'))
+    .map(resource => toEncounter(resource, fhirBaseUrl))
+    .filter(encounter => encounter.patientId === patient)
+  const found = [...new Map(all.map(encounter => [encounter.id, encounter])).values()].toSorted(
+    compareUrgency,
+  )
+  const total = newest.kind === 'found' ? newest.resource.total : 0
   return {
-    kind: 'found',
-    person,
-    encounters: encounters
-      .map(resource => toEncounter(resource, fhirBaseUrl))
-      .filter(encounter => encounter.patientId === person.id)
-      .toSorted(compareUrgency),
-    alike: findAlike(person, await findNamesakes(read, person)),
+    listed: allEncounters ? found : found.slice(0, encountersListed),
+    found: found.length,
+    total: typeof total === 'number' ? Math.max(total, found.length) : undefined,
   }
 }
 
-async function findNamesakes(read: FhirReader, { name }: Person): Promise<readonly Person[]> {
-  if (name.family === undefined) return []
-  const family = encodeURIComponent(name.family.replace(/[\\,|$]/g, '\\$&'))
-  const response = await read(`Patient?family=${family}&_count=${NAMESAKES_LOOKED_AT}`)
-  return response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
+/** Finds the patients whose names are similar: the same family name, and a similar given name. */
+export async function findNamesakes(read: FhirReader, person: Person): Promise<readonly Person[]> {
+  const { family } = person.name
+  if (family === undefined) return []
+  const value = encodeURIComponent(family.replace(/[\\,|$]/g, '\\$&'))
+  const response = await read(`Patient?family=${value}&_count=${NAMESAKES_READ}`)
+  const others = response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
+  return findAlike(person, others)
 }
 
 /** An encounter in the portal. */
@@ -73,9 +108,14 @@ export function toEncounter(resource: Resource, fhirBaseUrl: string): Encounter 
   }
 }
 
-/** In progress first, then the newest. */
-export function compareUrgency(a: Encounter, b: Encounter): number {
-  return Number(b.inProgress) - Number(a.inProgress) || (b.start ?? '').localeCompare(a.start ?? '')
+/** In progress first, then the newest by start. Those without a start come last. */
+function compareUrgency(a: Encounter, b: Encounter): number {
+  return Number(b.inProgress) - Number(a.inProgress) || toInstant(b) - toInstant(a)
+}
+
+function toInstant({ start }: Encounter): number {
+  const instant = Date.parse(start ?? '')
+  return Number.isNaN(instant) ? 0 : instant
 }
 
 function findParticipant(participants: unknown): string | undefined {

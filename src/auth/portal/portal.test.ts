@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
+import { createUserFilter, parsePolicy } from '../../smart/index.ts'
 import { readForm } from '../testing/read-form.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -29,6 +30,11 @@ const RESOURCES = [
   makeEncounter('enc-other', 'juniper2', 'in-progress'),
 ]
 
+function findLink(body: string, relation: 'next' | 'prev'): string {
+  const [, href = ''] = new RegExp(`href="([^"]*)" rel="${relation}"`).exec(body) ?? []
+  return href.replaceAll('&amp;', '&')
+}
+
 function idsIn(body: string): readonly string[] {
   return [...body.matchAll(/data-patient-id="([^"]*)"/g)].map(match => match[1] ?? '')
 }
@@ -52,7 +58,7 @@ describe('GET /portal', () => {
     auth.fhir.requests.length = 0
     await browser.get('/portal')
     const [asked] = auth.fhir.requests
-    assert.equal(asked?.url.href, 'http://localhost:8080/fhir/Patient?_count=20')
+    assert.equal(asked?.url.href, 'http://localhost:8080/fhir/Patient?_count=20&_sort=family')
     const keys = createLocalJWKSet((await browser.get('/oauth2/jwks')).json())
     const { payload } = await jwtVerify(asked?.authorization?.slice('Bearer '.length) ?? '', keys, {
       issuer: 'http://localhost:9000',
@@ -84,9 +90,81 @@ describe('GET /portal', () => {
     const browser = await many.logIn()
     const page = await browser.get('/portal')
     assert.equal(idsIn(page.body).length, 20)
-    assert.match(page.body, /20 of 30 patients\. Search to find the others\./)
+    assert.match(page.body, /20 of 30 patients, by family name\./)
     const found = await browser.get('/portal?search=family')
-    assert.match(found.body, /20 of 30 patients match “family”\. Type more of the name to find the others\./)
+    assert.match(found.body, /20 of 30 patients match “family”\./)
+    // A server that does not sort may leave out patients at the beginning.
+    many.fhir.refuse('_sort')
+    many.fhir.refuseLinks()
+    const unsorted = await browser.get('/portal')
+    assert.match(unsorted.body, /20 of 30 patients\. Search to find the others\./)
+  })
+
+  it('pages through the patients by family name, forwards and back', async () => {
+    const many = await TestAuthServer.open(await open(), { resources: crowd })
+    const browser = await many.logIn()
+    const first = await browser.get('/portal')
+    assert.deepEqual([idsIn(first.body)[0], idsIn(first.body).at(-1)], ['p29', 'p10'])
+    assert.doesNotMatch(first.body, /rel="prev"/)
+    const second = await browser.get(findLink(first.body, 'next'))
+    assert.deepEqual(idsIn(second.body), ['p9', 'p8', 'p7', 'p6', 'p5', 'p4', 'p3', 'p2', 'p1', 'p0'])
+    assert.match(second.body, /10 of 30 patients, by family name\./)
+    assert.doesNotMatch(second.body, /rel="next"/)
+    assert.deepEqual(idsIn((await browser.get(findLink(second.body, 'prev'))).body), idsIn(first.body))
+    // A selected patient keeps its page.
+    const [row = ''] = /href="[^"]*patient=p9"/.exec(second.body) ?? []
+    assert.match(row, /page=Patient%3F/)
+  })
+
+  it('reads no other URL than a page of patients', async () => {
+    for (const page of [
+      'Encounter?_count=1',
+      '../metadata',
+      'Patient/juniper',
+      'Patient?x#y',
+      `Patient?${'x'.repeat(8000)}`,
+    ]) {
+      auth.fhir.requests.length = 0
+      const { body } = await browser.get(`/portal?page=${encodeURIComponent(page)}`)
+      assert.equal(idsIn(body).length, 5, page)
+      assert.deepEqual(
+        auth.fhir.requests.map(({ url }) => url.search),
+        ['?_count=20&_sort=family'],
+        page,
+      )
+    }
+  })
+
+  it('lists the patients and apps that the clinician opened last first', async () => {
+    const resources = [...RESOURCES, ...crowd]
+    const other = await TestAuthServer.open(await open(), { resources })
+    for (let at = 0; at < 12; at++)
+      await other.addClient({ client_id: `app-${at}`, name: `App ${String(at).padStart(2, '0')}` })
+    const clinician = await other.logIn()
+    for (const patientId of ['limestone', 'p3', 'p1', 'limestone']) {
+      other.time.now += 1000
+      await other.launch(clinician, { patientId, clientId: 'app-11' })
+    }
+    const { body } = await clinician.get('/portal?patient=p1')
+    assert.deepEqual(idsIn(body).slice(0, 4), ['limestone', 'p1', 'p3', 'evil'])
+    assert.equal(idsIn(body).length, 20)
+    assert.match(body, /Recent<[\s\S]*By family name</)
+    const apps = [...body.matchAll(/choice--link" href="[^"]*client=([^"]*)"/g)].map(match => match[1])
+    assert.deepEqual(apps.slice(0, 3), ['sallyport-app', 'app-11', 'app-0'])
+    assert.equal(apps.length, 8)
+    const found = await clinician.get('/portal?patient=p1&app=pp%2009')
+    assert.match(found.body, /choice--link" href="[^"]*client=app-9"/)
+    assert.match(found.body, /Launch Demo app/)
+    const nobody = await (await other.logIn()).get('/portal?search=family')
+    assert.doesNotMatch(nobody.body, />Recent</)
+  })
+
+  it('calls the list "My patients" where a policy limits the clinician', async () => {
+    const policy = parsePolicy({ rules: [{ clinicians: 'all', patients: ['juniper'] }] })
+    assert.ok('rules' in policy)
+    const other = await TestAuthServer.open(await open(), { userFilter: createUserFilter(policy) })
+    assert.match((await (await other.logIn()).get('/portal')).body, /<h1>My patients<\/h1>/)
+    assert.match((await browser.get('/portal')).body, /<h1>Patients<\/h1>/)
   })
 
   it('marks patients with similar names and patients who died', async () => {
@@ -139,8 +217,8 @@ describe('GET /portal', () => {
   describe('with a selected patient', () => {
     it('shows the banner, and the encounters with the one in progress first and selected', async () => {
       const { body } = await browser.get('/portal?search=juniper&patient=juniper')
-      assert.match(body, /<h2 class="patient__name" id="picked">/)
-      const values = [...body.matchAll(/name="encounterId" value="([^"]*)" required( checked)?/g)]
+      assert.match(body, /<h2 class="patient__name" id="picked" tabindex="-1" autofocus>/)
+      const values = [...body.matchAll(/name="encounterId" value="([^"]*)"( checked)?/g)]
       assert.deepEqual(
         values.map(([, id, checked]) => `${id}${checked ?? ''}`),
         ['enc-now checked', 'enc-new', 'enc-old', ''],
@@ -175,7 +253,7 @@ describe('GET /portal', () => {
       const { body } = await (await other.logIn()).get('/portal?patient=x')
       assert.doesNotMatch(body, /name="encounterId"[^>]* checked/)
       const none = await browser.get('/portal?patient=limestone')
-      assert.match(none.body, /name="encounterId" value="" required checked/)
+      assert.match(none.body, /name="encounterId" value="" checked/)
     })
 
     it('shows earlier encounters on the same page after one click', async () => {
@@ -193,6 +271,34 @@ describe('GET /portal', () => {
       const [, earlier = ''] = /id="earlier">([\s\S]*?)<\/div>/.exec(body) ?? []
       assert.deepEqual(ids(earlier), ['v2', 'v1', 'v0'])
       assert.match(body, /href="#earlier">Show 3 earlier encounters</)
+    })
+
+    it('lists the newest by start, counts all, and leads to the rest', async () => {
+      const visits = Array.from({ length: 120 }, (_, at) =>
+        makeEncounter(`v${at}`, 'x', 'finished', {
+          period: {
+            start: new Date(Date.UTC(2020, 0, 1 + at)).toISOString(),
+            ...(at % 2 ? {} : { end: '2026-01-01' }),
+          },
+        }),
+      )
+      const running = makeEncounter('now', 'x', 'in-progress', { period: { start: '2019-01-01' } })
+      const other = await TestAuthServer.open(await open(), {
+        resources: [patient('x', 'X', 'Y'), ...visits, running],
+      })
+      const clinician = await other.logIn()
+      const ids = (text: string) =>
+        [...text.matchAll(/name="encounterId" value="([^"]+)"/g)].map(match => match[1])
+      const { body } = await clinician.get('/portal?patient=x')
+      assert.deepEqual(ids(body).slice(0, 3), ['now', 'v119', 'v118'])
+      assert.match(body, /Show 16 earlier encounters<\/a> of 117/)
+      assert.match(
+        body,
+        /20 of 121 encounters\. <a href="\/portal\?patient=x&amp;client=sallyport-app&amp;encounters=all#earlier">/,
+      )
+      const all = await clinician.get('/portal?patient=x&encounters=all')
+      assert.equal(ids(all.body).length, 121)
+      assert.doesNotMatch(all.body, /of 121 encounters/)
     })
 
     it('allows the form to redirect to the launch and redirect URIs of the app', async () => {

@@ -38,7 +38,7 @@ describe('GET /portal with a search', () => {
     assert.doesNotMatch(page.body, /<script>/)
     assert.ok(page.body.includes('value="a&amp;b=c|d,e\\f$&lt;script&gt;&quot;&#39;#%é"'))
     assert.match(page.body, /No patient matches “a&amp;b/)
-    assert.match(page.body, /type only the beginning of the name/)
+    assert.match(page.body, /type only the beginning of a name/)
     assert.match(page.body, /Show the first 20 patients/)
   })
 
@@ -96,8 +96,43 @@ describe('GET /portal with a search', () => {
     assert.deepEqual(idsIn((await browser.get('/portal?search=seven7')).body), ['seven'])
     auth.fhir.requests.length = 0
     await browser.get('/portal?search=a%7C1')
-    assert.equal(auth.fhir.requests[1]?.url.searchParams.get('identifier'), 'a\\|1')
-    assert.match((await browser.get('/portal')).body, /Find a patient by name or MRN</)
+    assert.equal(auth.fhir.requests[0]?.url.searchParams.get('identifier'), 'a\\|1')
+    assert.match((await browser.get('/portal')).body, /Find a patient by name or MRN, or by birth date</)
+  })
+
+  it('finds a patient by part of an MRN', async () => {
+    for (const part of ['4127', 'syn-0041'])
+      assert.deepEqual(idsIn((await browser.get(`/portal?search=${part}`)).body), ['juniper'], part)
+    // Another server: the digits are completed to a number like those of other patients.
+    auth.fhir.refuse('identifier:contains')
+    assert.deepEqual(idsIn((await browser.get('/portal?search=4127')).body), ['juniper'])
+    assert.match((await browser.get('/portal?search=4128')).body, /No patient matches “4128”/)
+    auth.fhir.refuse(undefined)
+  })
+
+  it('finds patients by birth date in the usual notations, alone and with a name', async () => {
+    const birthDate = '1990-04-03'
+    const resources = [
+      ...RESOURCES,
+      patient('april', 'Alder', 'Kim', { birthDate }),
+      patient('other', 'Ashlar', 'Kim', { birthDate }),
+    ]
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    const find = async (text: string) =>
+      idsIn((await other.get(`/portal?search=${encodeURIComponent(text)}`)).body)
+    for (const text of [
+      '1990-04-03',
+      '03-Apr-1990',
+      '3 April 1990',
+      'April 3, 1990',
+      '3.4.1990',
+      '04/03/1990',
+      '19900403',
+      'Apr 1990',
+    ])
+      assert.deepEqual(await find(text), ['april', 'other'], text)
+    for (const text of ['alder 3-Apr-1990', '03.04.1990 kim alder'])
+      assert.deepEqual(await find(text), ['april'], text)
   })
 
   it('searches by name if the server does not support MRN searches', async () => {

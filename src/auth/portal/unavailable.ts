@@ -11,7 +11,15 @@ export interface OutageWatch {
   since(): number | undefined
 }
 
-export function createOutageWatch(): OutageWatch {
+const watches = new WeakMap<AuthContext, OutageWatch>()
+
+export function findOutageWatch(context: AuthContext): OutageWatch {
+  const watch = watches.get(context) ?? createOutageWatch()
+  watches.set(context, watch)
+  return watch
+}
+
+function createOutageWatch(): OutageWatch {
   let since: number | undefined
   return {
     observe: (isReachable, now) => {

@@ -37,5 +37,6 @@ export const testSettings: AuthSettings = {
     scopeContexts: ['patient', 'user', 'system'],
     upstreamUrl: undefined,
     samplePatients: 60,
+    upstream: { timeoutSeconds: 10 },
   },
 }

@@ -8,7 +8,7 @@ import type { Resource } from '../../fhir/index.ts'
 import { createRandomToken, createSealer, type Schema, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import { storeOrigins } from '../client/origins.ts'
-import type { AuthSettings } from '../context.ts'
+import type { AuthContext, AuthSettings } from '../context.ts'
 import { initialize } from '../initialize.ts'
 import { keepFirstSigningKey } from '../keys/signing-key.ts'
 import { createAuthServer } from '../server.ts'
@@ -29,6 +29,7 @@ export interface TestAuthServerOptions {
   readonly resources?: readonly Resource[]
   readonly logger?: Logger
   readonly audit?: Auditor
+  readonly userFilter?: AuthContext['userFilter']
   /** The cost of a password hash; by default one that a test can wait for. */
   readonly passwordCost?: number
 }
@@ -79,6 +80,7 @@ export class TestAuthServer {
       passwordCost: options.passwordCost ?? QUICK_COST,
       ...(options.logger ? { logger: options.logger } : {}),
       ...(options.audit ? { audit: options.audit } : {}),
+      userFilter: options.userFilter,
     })
     return new TestAuthServer(app, store, settings, fhir, time)
   }

@@ -8,6 +8,8 @@ export interface TestFhirServer {
   fail(how: number | 'no-response' | 'not-json' | undefined): void
   /** Makes it respond to this parameter with 400 from now on. */
   refuse(parameter: string | undefined): void
+  /** Makes it leave out the links to other pages from now on. */
+  refuseLinks(): void
 }
 
 /** Creates a FHIR server with the interactions that the portal uses: reads, and searches by name, family, identifier and patient. */
@@ -15,10 +17,14 @@ export function createTestFhirServer(baseUrl: string, resources: readonly Resour
   const requests: { url: URL; authorization: string | null }[] = []
   let failing: number | 'no-response' | 'not-json' | undefined
   let refused: string | undefined
+  let hasLinks = true
   return {
     requests,
     refuse: parameter => {
       refused = parameter
+    },
+    refuseLinks: () => {
+      hasLinks = false
     },
     fail: how => {
       failing = how
@@ -30,22 +36,48 @@ export function createTestFhirServer(baseUrl: string, resources: readonly Resour
       if (failing === 'not-json') return new Response('<html>', { status: 200 })
       if (failing !== undefined) return Response.json({}, { status: failing })
       if (refused !== undefined && url.searchParams.has(refused)) return Response.json({}, { status: 400 })
-      return respond(url, baseUrl, resources)
+      return respond(url, baseUrl, resources, hasLinks)
     },
   }
 }
 
-function respond(url: URL, baseUrl: string, resources: readonly Resource[]): Response {
+function respond(url: URL, baseUrl: string, resources: readonly Resource[], hasLinks: boolean): Response {
   const [type, id] = url.pathname.slice(new URL(baseUrl).pathname.length + 1).split('/')
   const all = resources.filter(one => one.resourceType === type)
   if (id !== undefined) {
     const one = all.find(resource => resource.id === id)
     return one ? Response.json(one) : Response.json({ resourceType: 'OperationOutcome' }, { status: 404 })
   }
-  const found = all.filter(one => matches(one, url.searchParams))
+  const matching = all.filter(one => matches(one, url.searchParams))
+  const found = url.searchParams.has('_sort') ? matching.toSorted(compareKeys) : matching
   const count = Number(url.searchParams.get('_count') ?? 10)
-  const entry = found.slice(0, count).map(resource => ({ resource }))
-  return Response.json({ resourceType: 'Bundle', type: 'searchset', total: found.length, entry })
+  const start = Number(url.searchParams.get('_offset') ?? 0)
+  const entry = found.slice(start, start + count).map(resource => ({ resource }))
+  const link = hasLinks
+    ? [
+        ...(start + count < found.length ? [toLink(url, 'next', start + count)] : []),
+        ...(start > 0 ? [toLink(url, 'previous', Math.max(0, start - count))] : []),
+      ]
+    : []
+  return Response.json({ resourceType: 'Bundle', type: 'searchset', total: found.length, link, entry })
+}
+
+function toLink(url: URL, relation: string, offset: number) {
+  const other = new URL(url)
+  other.searchParams.set('_offset', String(offset))
+  return { relation, url: other.href }
+}
+
+/** By family name, or the end of the period, as some servers do: without one it is the latest. */
+function compareKeys(a: Resource, b: Resource): number {
+  return readKey(a).localeCompare(readKey(b))
+}
+
+function readKey({ name, period }: Resource): string {
+  const [, family = '\u{10ffff}'] = /"family":"([^"]*)"/.exec(JSON.stringify(name ?? '')) ?? []
+  if (period === undefined) return family.toLowerCase()
+  const [, end = '9999'] = /"end":"([^"]*)"/.exec(JSON.stringify(period)) ?? []
+  return String(9_999_999_999_999 - Date.parse(end))
 }
 
 function matches(resource: Resource, query: URLSearchParams): boolean {
@@ -54,7 +86,19 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
   const makePatient = query.get('patient')
   // A search by `system|value` is compared by its value.
   const identifier = query.get('identifier')?.replace(/^.*[^\\]\|/, '') ?? null
+  const part = query.get('identifier:contains')
   return (
+    (query
+      .get('_id')
+      ?.split(',')
+      .includes(resource.id ?? '') ??
+      true) &&
+    (query.get('status') ?? resource.status) === resource.status &&
+    String(resource.birthDate).startsWith(query.get('birthdate') ?? '') &&
+    (part === null ||
+      JSON.stringify(resource.identifier ?? '')
+        .toLowerCase()
+        .includes(part.toLowerCase())) &&
     (identifier === null || JSON.stringify(resource.identifier ?? '').includes(`"${identifier}"`)) &&
     names.every(name => text.includes(`"${name.toLowerCase()}`)) &&
     (makePatient === null || JSON.stringify(resource.subject).includes(`Patient/${makePatient}"`))

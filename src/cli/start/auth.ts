@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Keeping, Parts } from './parts.ts'
 import { createReportingFetch } from './relay-configuration.ts'
+import { readUserFilter } from './trusted-issuers.ts'
 
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
@@ -30,6 +31,7 @@ export async function openAuth(
     settings,
     ...keeping,
     logger,
+    userFilter: readUserFilter(settings),
     fetch: createReportingFetch(fetch, logger),
     ...(tls && { tls }),
   })

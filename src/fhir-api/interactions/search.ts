@@ -2,7 +2,7 @@ import { type Params, shapeResponse } from '../../fhir/index.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { isFailure } from '../failure.ts'
-import { createLinks, type Paged, type Pages, resumePage } from '../paging.ts'
+import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import type { SearchEntry, SearchPage } from '../stored-version.ts'
@@ -13,11 +13,11 @@ export const search: Handler<Search['kind']> = async (context, first) => {
   const path = getPath(first.interaction)
   const resumed = resumePage(context, first, path)
   if (isFailure(resumed)) return resumed
-  const { request, cursor } = resumed
+  const { request, cursor, trail } = resumed
   const passed = session.passThrough && (await session.passThrough(request, cursor))
   if (passed) return passed
   const page = await session.search(request, cursor)
-  return isFailure(page) ? page : respondWithPage(context, request, path, page)
+  return isFailure(page) ? page : respondWithPage(context, request, path, page, trail)
 }
 
 /** The searchset of a page. */
@@ -26,6 +26,7 @@ export function respondWithPage(
   request: FhirRequest<Paged>,
   path: string,
   { matches, includes, used, shape, total, cursors }: SearchPage,
+  trail?: Trail,
 ): FhirResponse {
   const entries: string[] = []
   const add = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') =>
@@ -38,7 +39,7 @@ export function respondWithPage(
     )
   for (const entry of matches) add(entry, 'match')
   for (const entry of includes) add(entry, 'include')
-  const links = createLinks(context, request, path, used, cursors)
+  const links = createLinks(context, request, path, used, cursors, trail)
   return {
     status: 200,
     body: bundleJson({ type: 'searchset', total, links, entries }),

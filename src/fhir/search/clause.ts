@@ -9,6 +9,7 @@ export type Prefix = 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le' | 'sa' | 'eb' | 'ap
 export type SearchClause =
   | TokenClause
   | TextClause
+  | PartClause
   | StringClause
   | ReferenceClause
   | IdentifierClause
@@ -38,6 +39,13 @@ export interface TokenValue {
 /** `:text` on a token: its text starts with one of these (normalised). */
 export interface TextClause {
   readonly kind: 'text'
+  readonly parameter: string
+  readonly values: readonly string[]
+}
+
+/** `identifier:contains`, an extension of R4: the identifier's value contains one of these (ASCII letters in lower case). */
+export interface PartClause {
+  readonly kind: 'part'
   readonly parameter: string
   readonly values: readonly string[]
 }

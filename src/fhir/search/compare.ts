@@ -8,6 +8,7 @@ import type {
   UriClause,
 } from './clause.ts'
 import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
+import { lowerAscii } from './normalise.ts'
 
 /** Comparisons of one value of a search with one index entry of a resource. */
 export interface Comparisons {
@@ -35,6 +36,7 @@ export function holds(clause: SearchClause, entries: readonly IndexEntry[]): boo
     case 'token':
       return clause.negated !== entries.some(it => meets(clause, it))
     case 'text':
+    case 'part':
     case 'string':
     case 'reference':
     case 'identifier':
@@ -55,6 +57,8 @@ export function meets(clause: EntryClause, entry: IndexEntry, by: Comparisons = 
       return entry.kind === 'token' && clause.values.some(it => by.token(it, entry))
     case 'text':
       return entry.kind === 'token' && clause.values.some(it => entry.text?.startsWith(it) === true)
+    case 'part':
+      return entry.kind === 'token' && clause.values.some(it => lowerAscii(entry.code ?? '').includes(it))
     case 'string':
       return entry.kind === 'string' && clause.values.some(it => by.string(clause.match, it, entry))
     case 'reference':

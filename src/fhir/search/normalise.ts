@@ -30,6 +30,11 @@ function cutToSearched(text: string): string {
     : text
 }
 
+/** In lower case as SQLite's `lower` writes it. */
+export function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]+/g, letters => letters.toLowerCase())
+}
+
 /** Most texts; ten times as fast. */
 const plain = /^[ -~]*$/
 

@@ -3,7 +3,7 @@ import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
 import { parseReference } from '../reference.ts'
 import type { SearchParameter } from '../resource.ts'
 import type { ReferenceValue, SearchClause, SearchError } from './clause.ts'
-import { normalise } from './normalise.ts'
+import { lowerAscii, normalise } from './normalise.ts'
 import { parseDate, parseNumber, parseQuantity, parseToken, split, unescapeValue } from './parse-values.ts'
 
 interface RawParameter {
@@ -84,6 +84,8 @@ function parseTokens(raw: RawParameter): SearchClause | SearchError {
       return parseEach(raw, parseToken, values => ({ kind: 'token', parameter, negated: true, values }))
     case 'text':
       return parseNormals(raw, values => ({ kind: 'text', parameter, values }))
+    case 'contains':
+      return parameter === 'identifier' ? parseParts(raw) : createUnsupported(raw)
     default:
       return createUnsupported(raw)
   }
@@ -106,6 +108,15 @@ function parseStrings(raw: RawParameter): SearchClause | SearchError {
     default:
       return createUnsupported(raw)
   }
+}
+
+function parseParts(raw: RawParameter): SearchClause | SearchError {
+  const parse = (text: string) => lowerAscii(unescapeValue(text).trim()) || undefined
+  const parameter = raw.parameter.code
+  return (
+    createTooLong(raw, SEARCHED_CHARACTERS) ??
+    parseEach(raw, parse, values => ({ kind: 'part', parameter, values }))
+  )
 }
 
 /** For searches by prefix or substring. */

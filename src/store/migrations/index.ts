@@ -11,6 +11,7 @@ import { limitsOfStrangers } from './0009-limits-of-strangers.ts'
 import { launchesOfNetworks } from './0010-launches-of-networks.ts'
 import { auditSearchAndSweep } from './0011-audit-search-and-sweep.ts'
 import { sessionsOfABrowser } from './0015-sessions-of-a-browser.ts'
+import { recentUse } from './0016-recent-use.ts'
 import { loginProviders } from './0018-login-providers.ts'
 
 /** Every migration, in the order in which it is applied. */
@@ -27,5 +28,6 @@ export const migrations: readonly Migration[] = [
   launchesOfNetworks,
   auditSearchAndSweep,
   sessionsOfABrowser,
+  recentUse,
   loginProviders,
 ]

@@ -69,9 +69,15 @@ function getFormatter(timeZone: string): Intl.DateTimeFormat {
   const numeric = 'numeric'
   const date = { year: numeric, month: numeric, day: numeric } as const
   const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const
-  const formatter = new Intl.DateTimeFormat('en-GB', { timeZone, ...date, ...time })
+  const formatter = new Intl.DateTimeFormat('en-GB', { timeZone, ...date, ...time, timeZoneName: 'short' })
   formatters.set(timeZone, formatter)
   return formatter
+}
+
+/** The short name of the zone at a moment: `UTC`, `CET`, `GMT-5`. */
+export function formatZone(ms: number, zone = getLocalZone()): string {
+  const parts = getFormatter(zone).formatToParts(ms)
+  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? zone
 }
 
 function splitMoment(ms: number, zone: string): DateParts {

@@ -91,6 +91,8 @@ export interface BannerOptions {
   readonly heading: 'h1' | 'h2' | 'p'
   /** The id of the heading, for `aria-labelledby`. */
   readonly id?: string
+  /** Whether the focus goes to the patient's name when the page opens. */
+  readonly focused?: boolean
   /** Further facts at the end, such as allergies. */
   readonly more?: readonly (readonly [label: string, value: Html])[]
   /** Whether the banner has the width of the page and stays visible, as in the app. */
@@ -99,7 +101,7 @@ export interface BannerOptions {
 
 /** Renders the patient banner: name, born (age), sex, MRN. */
 export function renderPatientBanner(person: Person, options: BannerOptions): Html {
-  const { now, id, more = [], sticky = false } = options
+  const { now, id, more = [], sticky = false, focused = false } = options
   const died = formatDeath(person)
   const name = html`${renderName(person.name, { withTitle: true })}${
     died !== undefined && html` <span class="patient__died">${died}</span>`
@@ -107,14 +109,19 @@ export function renderPatientBanner(person: Person, options: BannerOptions): Htm
   const facts = [...listFacts(person, now), ...more].map(
     ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
   )
-  const inside = html`${renderHeading(options.heading, id, name)}<dl class="facts">${facts}</dl>`
+  const inside = html`${renderHeading(options.heading, id, focused, name)}<dl class="facts">${facts}</dl>`
   return sticky
     ? html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in">${inside}</div></section>`
     : html`<div class="patient"><div class="patient__in">${inside}</div></div>`
 }
 
-function renderHeading(level: BannerOptions['heading'], id: string | undefined, name: Html): Html {
-  const named = id !== undefined && html` id="${id}"`
+function renderHeading(
+  level: BannerOptions['heading'],
+  id: string | undefined,
+  focused: boolean,
+  name: Html,
+): Html {
+  const named = html`${id !== undefined && html` id="${id}"`}${focused && html` tabindex="-1" autofocus`}`
   switch (level) {
     case 'h1':
       return html`<h1 class="patient__name"${named}>${name}</h1>`

@@ -28,6 +28,11 @@ export function buildEntryMatch(clause: EntryClause, among: 'all' | 'few' = 'all
         table: name('token'),
         where: any(clause.values.map(text => matchPrefix('e.text', text))),
       }
+    case 'part':
+      return {
+        table: name('token'),
+        where: any(clause.values.map(text => sql`instr(lower(e.code), ${text}) > 0`)),
+      }
     case 'string':
       return {
         table: name('string'),

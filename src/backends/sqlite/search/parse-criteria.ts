@@ -59,6 +59,8 @@ function countValues(clause: SearchClause): number {
       return 1 + countValues(clause.clause)
     case 'missing':
       return 1
+    case 'part':
+      return clause.values.length * SCAN_WEIGHT
     case 'string':
       return clause.values.length * (clause.match === 'contains' ? SCAN_WEIGHT : 1)
     case 'uri':

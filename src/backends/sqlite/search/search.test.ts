@@ -45,6 +45,20 @@ describe('search', () => {
     }
   })
 
+  it('finds identifiers by a part of their values, without regard to case', async () => {
+    await fhir('PUT Patient/numbered', {
+      resourceType: 'Patient',
+      id: 'numbered',
+      identifier: [{ system: 'urn:mrn', value: 'SYN-77004127' }],
+    })
+    for (const part of ['7700412', 'syn-77', '4127', 'other,004127'])
+      assert.deepEqual(idsOf(await fhir(`GET Patient?identifier:contains=${part}`)), ['numbered'], part)
+    assert.deepEqual(idsOf(await fhir('GET Patient?identifier:contains=78')), [])
+    const refused = await fhir('GET Condition?code:contains=1')
+    assert.equal(refused.status, 400)
+    await fhir('DELETE Patient/numbered')
+  })
+
   it('refuses unknown parameters and invalid values', async () => {
     for (const [query, issue] of Object.entries({
       'Patient?nothing=1': '400 not-supported: Unknown search parameter nothing of Patient',

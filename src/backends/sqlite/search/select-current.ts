@@ -206,6 +206,7 @@ function rank(clause: LeadingClause): number {
       return 3
     case 'uri':
       return 4
+    case 'part':
     case 'string':
       return 5
     case 'text':

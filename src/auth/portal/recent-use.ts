@@ -1,0 +1,45 @@
+import type { Kysely } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { LIMITS } from '../limits.ts'
+
+type Kind = Schema['recent_use']['kind']
+
+/** The patients or apps that a clinician opened last, the latest first. */
+export async function findRecent(
+  db: Kysely<Schema>,
+  clinicianId: string,
+  kind: Kind,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('recent_use')
+    .select('item_id')
+    .where('clinician_id', '=', clinicianId)
+    .where('kind', '=', kind)
+    .orderBy('used_at', 'desc')
+    .orderBy('item_id')
+    .limit(LIMITS.recentListed)
+    .execute()
+  return rows.map(row => row.item_id)
+}
+
+/** Records that a clinician opened a patient or an app. Older entries than those that are listed are deleted. */
+export async function recordRecent(
+  db: Kysely<Schema>,
+  clinicianId: string,
+  { kind, id, now }: { readonly kind: Kind; readonly id: string; readonly now: number },
+): Promise<void> {
+  await db
+    .insertInto('recent_use')
+    .values({ clinician_id: clinicianId, kind, item_id: id, used_at: now })
+    .onConflict(conflict =>
+      conflict.columns(['clinician_id', 'kind', 'item_id']).doUpdateSet({ used_at: now }),
+    )
+    .execute()
+  const kept = await findRecent(db, clinicianId, kind)
+  await db
+    .deleteFrom('recent_use')
+    .where('clinician_id', '=', clinicianId)
+    .where('kind', '=', kind)
+    .where('item_id', 'not in', kept)
+    .execute()
+}
