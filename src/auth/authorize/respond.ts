@@ -94,7 +94,7 @@ function renderRefusalPage(reply: FastifyReply, { clock }: AuthContext, refusal:
 /** The request has been completed or has expired, and its client is no longer known. */
 export function sendExpired(reply: FastifyReply, { clock }: AuthContext): FastifyReply {
   const page = renderErrorPage({
-    kind: 'refused',
+    kind: 'ended',
     title: 'This sign-in has ended',
     text: [
       'It was already completed, or it took longer than 10 minutes. No record was opened.',

@@ -3,6 +3,7 @@ import {
   type Html,
   html,
   type Person,
+  renderAlikeWarning,
   renderDate,
   renderPage,
   renderPatientBanner,
@@ -28,7 +29,7 @@ export interface ConsentPageOptions {
   readonly redirectUri: string
   readonly sampleData: boolean
   /** `person` is undefined if the record cannot be read now. */
-  readonly patient: { readonly id: string; readonly person: Person | undefined } | undefined
+  readonly patient: ConsentPatient | undefined
   readonly encounterId: string | undefined
   readonly searchPermission: 'r' | 's'
   readonly accessTokenTtlSeconds: number
@@ -36,6 +37,13 @@ export interface ConsentPageOptions {
   readonly picked: boolean
   readonly isChecked: IsChecked
   readonly now: number
+}
+
+interface ConsentPatient {
+  readonly id: string
+  readonly person: Person | undefined
+  /** Patients with similar names. */
+  readonly alike: readonly Person[]
 }
 
 /** Shows the app, the requested access and its end. Refusing is as easy as allowing. */
@@ -61,12 +69,12 @@ ${renderPatient(options)}
 
 function renderPatient({ patient, now }: ConsentPageOptions): Html | undefined {
   if (!patient) return undefined
-  const { person, id } = patient
+  const { person, id, alike } = patient
   return html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${
     person
       ? renderPatientBanner(person, { now, heading: 'p' })
       : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name temporarily unavailable</p><dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl></div></div>`
-  }</section>`
+  }${renderAlikeWarning(alike)}</section>`
 }
 
 function renderForm(options: ConsentPageOptions): Html {

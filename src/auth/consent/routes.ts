@@ -17,6 +17,7 @@ import { paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
+import { findNamesakes } from '../portal/picked.ts'
 import { Refusal } from '../refusal.ts'
 import { renderConsentPage } from './page.ts'
 import type { IsChecked } from './rows.ts'
@@ -104,7 +105,9 @@ async function findPatient(
   if (id === undefined) return undefined
   const read = await createFhirReader(context, clinician)
   const response = await read(`Patient/${id}`)
-  return { id, person: response.kind === 'found' ? readPerson(response.resource) : undefined }
+  if (response.kind !== 'found') return { id, person: undefined, alike: [] }
+  const person = readPerson(response.resource)
+  return { id, person, alike: await findNamesakes(read, person) }
 }
 
 function computeGrantable({ settings }: AuthContext, { request, client, launch }: AuthorizationState) {

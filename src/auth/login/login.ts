@@ -215,6 +215,10 @@ export async function findLastLogin(
   return id === undefined ? undefined : findLogin(store, id, clock())
 }
 
+export function hasLoginCookie({ settings }: AuthContext, request: FastifyRequest): boolean {
+  return request.cookies[makeLoginCookie(settings.issuerUrl).name] !== undefined
+}
+
 function isIdle({ lastUsedAt }: Login, idleSeconds: number, now: number): boolean {
   return idleSeconds > 0 && now - lastUsedAt >= idleSeconds * 1000
 }

@@ -21,6 +21,8 @@ export interface LoginPageOptions {
   readonly problem?: string
   /** Whether the user has just signed out. */
   readonly signedOut?: boolean
+  /** Whether the login of this browser has ended by itself. */
+  readonly expired?: boolean
   /** Shown on loopback with sample patients. */
   readonly testLogin?: { readonly username: string; readonly password: string } | undefined
 }
@@ -46,12 +48,13 @@ function renderCover(): Html {
 }
 
 function renderSignIn(options: LoginPageOptions): Html {
-  const { form, others, app, problem, signedOut, testLogin } = options
+  const { form, others, app, problem, signedOut, expired, testLogin } = options
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">${describeAccount(form)}</p>
 ${problem !== undefined && renderAlert(problem, '', 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
+${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue.')}
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${form !== undefined && renderForm(options, form)}
 ${others.length > 0 && renderOthers(options)}

@@ -12,7 +12,7 @@ import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { type AttemptResult, tryLogin } from './attempt.ts'
 import { type AuthenticatedUser, completeLogin, describeLaunch } from './complete.ts'
-import { findCurrentLogin } from './login.ts'
+import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from './login.ts'
 import { type LoginPageOptions, renderLoginPage } from './page.ts'
 
 /** The documented default password on loopback. */
@@ -49,7 +49,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
   const readTestLogin = createTestLoginReader(context)
 
   async function sendForm(reply: FastifyReply, form: LoginForm): Promise<FastifyReply> {
-    const { pending, username, problem, signedOut, status } = form
+    const { pending, username, problem, signedOut, expired, status } = form
     const client = pending && (await findClient(context.store, pending.request.clientId))
     const options: LoginPageOptions = {
       app: client,
@@ -59,6 +59,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
       ...chooseForm(context, form.directory),
       ...(problem === undefined ? {} : { problem }),
       ...(signedOut === undefined ? {} : { signedOut }),
+      ...(expired === undefined ? {} : { expired }),
     }
     // The form's redirects lead to the client, and the content security policy applies to all of them.
     const formTargets = pending ? [pending.request.redirectUri] : []
@@ -68,9 +69,12 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
   app.get(paths.login, async (request, reply) => {
     const query = readParameters(request.query)
     // Only if it is true: anyone can make a link.
-    const signedOut = query.get('signed-out') === '1' && !(await findCurrentLogin(context, request))
-    const directory = findDirectory(context, query)
-    return sendForm(reply, { directory, pending: await findPendingAuthorization(context, query), signedOut })
+    const isSignedIn = (await findCurrentLogin(context, request)) !== undefined
+    const signedOut = query.get('signed-out') === '1' && !isSignedIn
+    const expired = !isSignedIn && hasLoginCookie(context, request)
+    if (expired) clearLoginCookie(context, reply)
+    const pending = await findPendingAuthorization(context, query)
+    return sendForm(reply, { directory: findDirectory(context, query), pending, signedOut, expired })
   })
 
   app.post(paths.login, async (request, reply) => {
@@ -103,6 +107,7 @@ interface LoginForm {
   readonly status?: 401 | 403 | 429
   readonly problem?: string
   readonly signedOut?: boolean
+  readonly expired?: boolean
 }
 
 /** The form takes passwords of the named directory, of the clinician table, or of the first directory. */
