@@ -31,7 +31,7 @@ export async function findApps(
   const recent = await findRecent(store.db, clinicianId, 'app')
   const [first, used, listed] = await Promise.all([
     findApp(context),
-    findLaunchableClients(store, { ids: recent, limit }),
+    recent.length === 0 ? [] : findLaunchableClients(store, { ids: recent, limit }),
     findLaunchableClients(store, { limit }),
   ])
   const clients = [...(first ? [first.client] : []), ...used.filter(({ approved }) => approved), ...listed]

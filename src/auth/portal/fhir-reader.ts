@@ -38,7 +38,10 @@ export async function createPractitionerReader(context: ReaderContext): Promise<
   return createReader(context, await issuePractitionerToken(context))
 }
 
-function createReader({ settings, fetch }: Pick<AuthContext, 'settings' | 'fetch'>, token: string): FhirReader {
+function createReader(
+  { settings, fetch }: Pick<AuthContext, 'settings' | 'fetch'>,
+  token: string,
+): FhirReader {
   const { fhirBaseUrl, fhir } = settings
   const authorization = `Bearer ${token}`
   const seconds = fhir.upstream.timeoutSeconds + OWN_SECONDS
