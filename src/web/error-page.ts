@@ -62,7 +62,7 @@ function listFacts({
     ['Error', html`<code>${code}</code>`],
     ...(reason === undefined ? [] : [['Reason', reason] as const]),
     ...facts,
-    ['Time', html`${renderDate(now)} ${formatTime(now, { seconds: true })}`],
+    ['Time', html`${renderDate(now)} ${formatTime(now, { seconds: true, withZone: true })}`],
     ['Reference', html`<code>${reference}</code>`],
   ]
 }

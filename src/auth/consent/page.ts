@@ -141,7 +141,7 @@ function renderOfflineRow({
   accessTokenTtlSeconds,
   isChecked,
 }: ConsentPageOptions): Html {
-  const latest = formatTime(login.createdAt + LIFETIME.login)
+  const latest = formatTime(login.createdAt + LIFETIME.login, { withZone: true })
   const minutes = Math.ceil(accessTokenTtlSeconds / 60)
   const otherwise = hasScope(scope, 'online_access')
     ? `its access ends when you sign out, and at ${latest} at the latest.`

@@ -95,5 +95,7 @@ function describePatients(patients: AppAccess['patients']): string {
 }
 
 function renderTime(when: number, now: number): Html {
-  return formatDate(when) === formatDate(now) ? html`Today ${formatTime(when)}` : renderDate(when)
+  return formatDate(when) === formatDate(now)
+    ? html`Today ${formatTime(when, { withZone: true })}`
+    : renderDate(when)
 }

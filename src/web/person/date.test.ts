@@ -68,7 +68,7 @@ describe('renderDateTime', () => {
   it('includes the time only if it is known', () => {
     assert.equal(
       renderDateTime('2026-11-13T12:04:00Z', 'UTC').markup,
-      '<time datetime="2026-11-13">13-Nov-2026</time> 12:04',
+      '<time datetime="2026-11-13">13-Nov-2026</time> 12:04 UTC',
     )
     assert.equal(renderDateTime('2026-11-13', 'UTC').markup, '<time datetime="2026-11-13">13-Nov-2026</time>')
   })

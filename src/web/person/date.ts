@@ -75,7 +75,7 @@ function getFormatter(timeZone: string): Intl.DateTimeFormat {
 }
 
 /** The short name of the zone at a moment: `UTC`, `CET`, `GMT-5`. */
-export function formatZone(ms: number, zone = getLocalZone()): string {
+function formatZone(ms: number, zone: string): string {
   const parts = getFormatter(zone).formatToParts(ms)
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? zone
 }
@@ -125,19 +125,25 @@ function formatMachine({ year, month, day }: PartialDate): string {
     .join('-')
 }
 
+interface TimeOptions {
+  readonly seconds?: boolean
+  /** Names the zone too: `14:04 UTC`. */
+  readonly withZone?: boolean
+  readonly zone?: string
+}
+
 /** Formats the time of day in the zone: `14:04` or `14:04:52`. Returns an empty string if the value has none. */
-export function formatTime(
-  when: When | undefined,
-  { seconds = false, zone = getLocalZone() }: { readonly seconds?: boolean; readonly zone?: string } = {},
-): string {
+export function formatTime(when: When | undefined, options: TimeOptions = {}): string {
+  const { seconds = false, withZone = false, zone = getLocalZone() } = options
   const moment = parseMoment(when)
   if (moment === undefined) return ''
   const { hour, minute, second } = splitMoment(moment, zone)
-  return `${padTwo(hour)}:${padTwo(minute)}${seconds ? `:${padTwo(second)}` : ''}`
+  const time = `${padTwo(hour)}:${padTwo(minute)}${seconds ? `:${padTwo(second)}` : ''}`
+  return withZone ? `${time} ${formatZone(moment, zone)}` : time
 }
 
-/** Renders `13-Nov-2026 14:04`, or only the date if the value has no time. */
+/** Renders `13-Nov-2026 14:04 UTC`, or only the date if the value has no time. */
 export function renderDateTime(when: When | undefined, zone = getLocalZone()): Html {
-  const time = formatTime(when, { zone })
+  const time = formatTime(when, { zone, withZone: true })
   return time === '' ? renderDate(when, zone) : html`${renderDate(when, zone)} ${time}`
 }
