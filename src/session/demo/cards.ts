@@ -8,7 +8,6 @@ import {
   NOT_RECORDED,
   renderDate,
   renderDateTime,
-  renderMark,
   renderValue,
 } from '../../web/index.ts'
 import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
@@ -29,11 +28,11 @@ ${content}
 
 /** Replaces records that could not be loaded. It never reads as if there were none. */
 function renderGap(what: string, failure: Failure): Html {
-  return html`<div class="card__body"><p><b>${describeFailure(failure)}.</b> <span class="muted">${adviseOn(what, failure)}</span></p></div>`
+  return html`<div class="card__body card__body--tight"><p><b>${describeFailure(failure)}.</b> <span class="muted">${adviseOn(what, failure)}</span></p></div>`
 }
 
-function renderEmptyList(title: string, text: string): Html {
-  return html`<div class="empty">${renderMark('empty__art')}<h3>${title}</h3><p>${text}</p></div>`
+function renderEmptyList(event: string, advice = ''): Html {
+  return html`<div class="card__body card__body--tight"><p><b>${event}.</b> <span class="muted">${advice}</span></p></div>`
 }
 
 export function describeFailure(failure: Failure): string {
@@ -73,7 +72,7 @@ export function renderConditionsCard(result: Result<Static<typeof conditionsRow.
   if (entry.length === 0)
     return renderCard(
       CONDITIONS_CARD,
-      renderEmptyList('No active condition recorded', 'The record shared with this app contains none.'),
+      renderEmptyList('No active condition recorded'),
     )
   const rows = entry.map(({ resource }) => renderConditionRow(resource))
   return renderCard(
@@ -127,7 +126,7 @@ export function renderMedicinesCard(result: Result<Static<typeof medicationsRow.
       MEDICINES_CARD,
       renderEmptyList(
         'No active prescription recorded',
-        'The patient may take medicines bought or prescribed elsewhere.',
+        'The patient may take medicines from elsewhere.',
       ),
     )
   const note = `${formatCount(entry.length, total)} active ${total === 1 ? 'prescription' : 'prescriptions'}`
@@ -178,7 +177,7 @@ export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>
   if (latest === undefined)
     return renderCard(
       PRESSURE_CARD,
-      renderEmptyList('No blood pressure recorded', 'The record shared with this app contains none.'),
+      renderEmptyList('No blood pressure recorded'),
     )
   return renderCard(
     { ...PRESSURE_CARD, note },

@@ -67,7 +67,7 @@ function renderList({ settings }: AppContext, open: readonly OpenSession[]): Htm
       sampleData: isSampleData(settings),
     },
     html`<div class="pagehead"><div><h1>Open sessions</h1><p class="pagehead__lead">Each session shows one patient, and stays open until it ends or you end it.</p></div></div>
-<div class="stack"><section class="card card--clip" aria-label="Open sessions"><table class="table table--stack" role="table"><caption class="sr">Open sessions in this browser</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Patient</th><th role="columnheader" scope="col">Opened</th><th role="columnheader" scope="col">Ends</th><th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead><tbody role="rowgroup">
+<div class="stack"><section class="card card--clip" aria-label="Open sessions"><table class="table table--stack sessions" role="table"><caption class="sr">Open sessions in this browser</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Patient</th><th role="columnheader" scope="col">Opened</th><th role="columnheader" scope="col">Ends</th><th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead><tbody role="rowgroup">
 ${open.map(one => renderSession(one, open))}</tbody></table></section>
 <p class="actions"><a class="btn btn--quiet" href="/launch">Choose another patient</a></p></div>`,
   )

@@ -111,7 +111,7 @@ function renderSimilarNames(
 /** The FHIR base URL and its state, for the footer. */
 function renderFhirBase({ fhirBaseUrl }: Session, record: DemoRecord): Html {
   const failed = Object.values(record).some(part => part && !part.ok && isOutage(part.failure))
-  return html`<span>FHIR base <code>${fhirBaseUrl}</code> ${
+  return html`<span>FHIR base <code>${fhirBaseUrl}</code>&ensp;${
     failed ? renderBadge('Not responding', 'bad') : renderBadge('Responding', 'ok')
   }</span>`
 }
@@ -170,7 +170,7 @@ ${session.encounterId !== null && html`<details class="more"><summary>Encounter 
 
 function renderEncounter(encounter: DemoRecord['encounter']): Html {
   if (!encounter)
-    return html`None chosen<span class="sub">The app was launched for the whole record, not for one encounter.</span>`
+    return html`None chosen<span class="sub">Launched for the whole record</span>`
   if (!encounter.ok)
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
   const { title, kind, status, inProgress } = encounter.value
