@@ -178,6 +178,12 @@ describe('two patients side by side', () => {
     assert.deepEqual(statuses, [409, 200])
   })
 
+  it('warn of a similar name even if only one of them is open', async () => {
+    await stack.store.db.deleteFrom('app_session').execute()
+    const { page } = await enter()
+    await page.getByText('Another patient has a similar name.').waitFor()
+  })
+
   it('end one by one, and a tab of the ended one shows neither', async () => {
     const [alba, alban] = await enterBoth()
     await alba.getByRole('button', { name: 'End session' }).click()

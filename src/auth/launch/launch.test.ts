@@ -5,6 +5,7 @@ import { before, describe, it } from 'node:test'
 import { styleJson } from '../style/smart-style.ts'
 import { readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
+import { patient } from '../testing/test-fhir-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { buildLaunchUrl } from './prepare.ts'
 
@@ -45,6 +46,31 @@ describe('POST /portal/launch', () => {
       .where('client_id', '=', 'helio')
       .executeTakeFirst()
     assert.ok(row)
+  })
+
+  it('tells a first-party app, and no other, that another patient has a similar name', async () => {
+    const names = [
+      ['juniper', 'Juniper', 'Alba'],
+      ['alban', 'Juniper', 'Alban'],
+      ['ashlar', 'Ashlar', 'Tobias'],
+    ] as const
+    const resources = names.map(([id, family, given]) => patient(id, family, given))
+    const other = await TestAuthServer.open(await open(), { resources })
+    const clinician = await other.logIn()
+    const helio = { client_id: 'helio', launch_url: 'https://helio.example/launch', first_party: false }
+    await other.addClient(helio)
+    for (const form of [
+      { patientId: 'juniper' },
+      { patientId: 'juniper', clientId: 'helio' },
+      { patientId: 'ashlar' },
+    ])
+      assert.equal((await clinician.post('/portal/launch', form)).statusCode, 302)
+    const launches = await other.store.db.selectFrom('launch_token').selectAll().execute()
+    const told = launches.filter(({ context }) => context?.includes('"similar_name":true'))
+    assert.deepEqual(
+      told.map(({ client_id, patient_id }) => [client_id, patient_id]),
+      [['sallyport-app', 'juniper']],
+    )
   })
 
   const refused: readonly (readonly [string, Record<string, string> | string, number])[] = [

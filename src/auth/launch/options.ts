@@ -75,6 +75,8 @@ export interface ExtraContext {
   readonly intent?: string
   readonly tenant?: string
   readonly fhirContext?: readonly FhirContextItem[]
+  /** An extension for first-party apps: another patient has a similar name. It says nothing about that patient. */
+  readonly similar_name?: true
 }
 
 /** Another resource in context. It has a `reference`, a `canonical` or an `identifier`. */

@@ -7,7 +7,7 @@ import type { AuthContext } from '../context.ts'
 import { findApp } from '../portal/apps.ts'
 import type { FhirReader } from '../portal/fhir-reader.ts'
 import type { Unavailable } from '../portal/patients.ts'
-import { toEncounter } from '../portal/picked.ts'
+import { hasNamesake, toEncounter } from '../portal/picked.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
 import type { FormFault, LaunchOptions } from './options.ts'
 
@@ -77,7 +77,10 @@ export async function prepareLaunch(
     patientId,
     encounterId,
     needPatientBanner: options.needPatientBanner ?? defaultNeedPatientBanner,
-    extraContext: options.extraContext,
+    extraContext: {
+      ...options.extraContext,
+      ...(app.client.firstParty && (await hasNamesake(read, patientId)) && { similar_name: true as const }),
+    },
     clientId: app.client.id,
     clinicianUsername: clinician.username,
     fhirBaseUrl,

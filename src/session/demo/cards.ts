@@ -69,11 +69,7 @@ const CONDITIONS_CARD = { id: 'h-conditions', title: 'Conditions' } as const
 export function renderConditionsCard(result: Result<Static<typeof conditionsRow.body>>): Html {
   if (!result.ok) return renderCard(CONDITIONS_CARD, renderGap('conditions', result.failure))
   const { entry, total } = result.value
-  if (entry.length === 0)
-    return renderCard(
-      CONDITIONS_CARD,
-      renderEmptyList('No active condition recorded'),
-    )
+  if (entry.length === 0) return renderCard(CONDITIONS_CARD, renderEmptyList('No active condition recorded'))
   const rows = entry.map(({ resource }) => renderConditionRow(resource))
   return renderCard(
     { ...CONDITIONS_CARD, note: `${formatCount(entry.length, total)} active, newest first`, clip: true },
@@ -124,10 +120,7 @@ export function renderMedicinesCard(result: Result<Static<typeof medicationsRow.
   if (entry.length === 0)
     return renderCard(
       MEDICINES_CARD,
-      renderEmptyList(
-        'No active prescription recorded',
-        'The patient may take medicines from elsewhere.',
-      ),
+      renderEmptyList('No active prescription recorded', 'The patient may take medicines from elsewhere.'),
     )
   const note = `${formatCount(entry.length, total)} active ${total === 1 ? 'prescription' : 'prescriptions'}`
   return renderCard(
@@ -174,11 +167,7 @@ export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>
   const all = findReadings(result.value.entry.map(({ resource }) => resource))
   const { readings, note } = selectRecentReadings(all, now)
   const [latest] = readings
-  if (latest === undefined)
-    return renderCard(
-      PRESSURE_CARD,
-      renderEmptyList('No blood pressure recorded'),
-    )
+  if (latest === undefined) return renderCard(PRESSURE_CARD, renderEmptyList('No blood pressure recorded'))
   return renderCard(
     { ...PRESSURE_CARD, note },
     html`<div class="card__body card__body--tight">

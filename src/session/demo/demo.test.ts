@@ -352,6 +352,29 @@ describe('the demo app page', () => {
     assert.match(response.body, /href="http:\/\/localhost:9000\/portal"/)
   })
 
+  it('warns of a similar name if the auth server says so', async () => {
+    assert.doesNotMatch(await page(), /similar name/i)
+    for (const similar_name of [true, 'true']) {
+      setup.ehr.script.token = { similar_name }
+      browser = await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+      assert.equal((await page()).includes('Another patient has a similar name.'), similar_name === true)
+    }
+  })
+
+  it('links to the portal, and names the FHIR base and its state in the footer', async () => {
+    const responding = await page()
+    assert.match(responding, /<nav[^>]*>.*href="http:\/\/localhost:9000\/portal">Patients</)
+    const footer = (body: string) => body.slice(body.indexOf('<footer')).replace(/<[^>]+>|&ensp;/g, ' ')
+    assert.match(footer(responding), new RegExp(`FHIR base +${setup.ehr.fhirBaseUrl} .*Responding`))
+    setup.ehr.script.fhir = (url, reply) =>
+      url.pathname.endsWith('/Condition')
+        ? reply.code(503).send()
+        : url.pathname.includes('/Patient/')
+          ? PATIENT
+          : bundle([])
+    assert.match(footer(await page()), /Not responding/)
+  })
+
   it('says when the session has ended', async () => {
     setup.clock.advance(1800)
     const response = await browser.get(browser.page)

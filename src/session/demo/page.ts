@@ -169,8 +169,7 @@ ${session.encounterId !== null && html`<details class="more"><summary>Encounter 
 }
 
 function renderEncounter(encounter: DemoRecord['encounter']): Html {
-  if (!encounter)
-    return html`None chosen<span class="sub">Launched for the whole record</span>`
+  if (!encounter) return html`None chosen<span class="sub">Launched for the whole record</span>`
   if (!encounter.ok)
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
   const { title, kind, status, inProgress } = encounter.value
