@@ -7,7 +7,7 @@ import type { SampleOrder } from './sample-patients.ts'
 const { dataFile, baseUrl, count, now } = workerData as SampleOrder
 const repository = openRepository({ file: dataFile, baseUrl })
 try {
-  repository.load(samplePatients({ count, now }))
+  repository.loadInBatches(JSON.stringify({ count, now }), samplePatients({ count, now }))
 } finally {
   repository.close()
 }

@@ -12,23 +12,27 @@ export interface SampleOrder {
 
 /**
  * Loads the sample patients on the first start of the embedded server (FHIR-12), in a separate thread while this one loads
- * the rest of the program, and in one transaction: an interrupted start leaves no partial data.
+ * the rest of the program. A start after an interrupted one generates the same patients again and loads the rest.
  */
 export async function loadSamplePatients(order: SampleOrder, closing: Closing, tell: Tell): Promise<void> {
   if (order.count === 0) return
-  if (existsSync(order.dataFile) && !(await isEmpty(order))) return
-  tell(`Making ${order.count} sample patient${order.count === 1 ? '' : 's'}…`)
-  const worker = new Worker(new URL('./sample-patients-worker.ts', import.meta.url), { workerData: order })
+  const workerData = existsSync(order.dataFile) ? await findOpenOrder(order) : order
+  if (!workerData) return
+  tell(`Making ${workerData.count} sample patient${workerData.count === 1 ? '' : 's'}…`)
+  const worker = new Worker(new URL('./sample-patients-worker.ts', import.meta.url), { workerData })
   closing.add(() => worker.terminate())
   // Rejects if the thread fails: `once` listens for its errors.
   await once(worker, 'exit')
 }
 
-async function isEmpty({ dataFile, baseUrl }: SampleOrder): Promise<boolean> {
+/** The order that an earlier start did not complete, or this one if there are no resources. */
+async function findOpenOrder(order: SampleOrder): Promise<SampleOrder | undefined> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const repository = openRepository({ file: dataFile, baseUrl })
+  const repository = openRepository({ file: order.dataFile, baseUrl: order.baseUrl })
   try {
-    return repository.count() === 0
+    const interrupted = repository.findInterruptedLoad()
+    if (interrupted !== undefined) return { ...order, ...JSON.parse(interrupted) }
+    return repository.count() === 0 ? order : undefined
   } finally {
     repository.close()
   }

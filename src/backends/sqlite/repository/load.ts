@@ -33,6 +33,28 @@ export function load(repository: Repository, resources: Iterable<unknown>): Load
   return { ...counts, refused }
 }
 
+// Larger transactions gain little, and SQLite keeps a whole one in its write-ahead log.
+const BATCH = 1_000
+
+/** Loads resources in transactions of a bounded size. Until the last one is written, `name` is stored. */
+export function loadInBatches(repository: Repository, name: string, resources: Iterable<unknown>): void {
+  const { database } = repository
+  database.rows(`INSERT OR REPLACE INTO setting VALUES ('load', ?)`, [name])
+  const batch: unknown[] = []
+  for (const resource of resources) {
+    batch.push(resource)
+    if (batch.length === BATCH) load(repository, batch.splice(0))
+  }
+  load(repository, batch)
+  database.exec(`DELETE FROM setting WHERE name = 'load'`)
+}
+
+/** The name of the load that was interrupted, if any. */
+export function findInterruptedLoad({ database }: Repository): string | undefined {
+  const [row] = database.rows(`SELECT value FROM setting WHERE name = 'load'`, [])
+  return row && String(row[0])
+}
+
 function check(candidate: unknown): { resource: ExactResource } | Omit<RefusedResource, 'index'> {
   const { resourceType, id } = (
     typeof candidate === 'object' && candidate ? candidate : {}

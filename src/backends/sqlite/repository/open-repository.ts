@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { fail, limits, toPlain } from '../../../fhir/index.ts'
 import { type Database, openDatabase } from './database.ts'
 import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writer.ts'
-import { load } from './load.ts'
+import { findInterruptedLoad, load, loadInBatches } from './load.ts'
 import { type Names, openNames } from './names.ts'
 import {
   formatContent,
@@ -146,6 +146,8 @@ export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: Re
     newId: () => randomUUIDv7(),
     transaction: database.transaction,
     load: resources => load(repository, resources),
+    loadInBatches: (name, resources) => loadInBatches(repository, name, resources),
+    findInterruptedLoad: () => findInterruptedLoad(repository),
     count: () => Number(database.rows('SELECT count(*) FROM resource WHERE deleted = 0', [])[0]?.[0]),
     close: () => database.close(),
   }

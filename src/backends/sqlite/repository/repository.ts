@@ -36,6 +36,12 @@ export interface Repository {
   transaction: Database['transaction']
   /** Writes many resources in one transaction, each under its own id. Unchanged content writes no version. */
   load(resources: Iterable<unknown>): LoadReport
+  /**
+   * Writes many resources in several transactions. If it is interrupted, `findInterruptedLoad` returns its name until the
+   * same load is repeated.
+   */
+  loadInBatches(name: string, resources: Iterable<unknown>): void
+  findInterruptedLoad(): string | undefined
   /** The number of current resources. */
   count(): number
   close(): void

@@ -42,7 +42,7 @@ export function* findRows(scope: SearchScope, search: TypeSearch): Steps<readonl
 }
 
 function acceptMany(scope: SearchScope): SearchScope {
-  return { ...scope, isFew: rows => scope.isFew(rows, MANY) }
+  return { ...scope, isFew: (rows, most = MANY) => scope.isFew(rows, most) }
 }
 
 function* walkRows(scope: SearchScope, search: TypeSearch): Steps<readonly Row[]> {

@@ -20,7 +20,7 @@ function* listResources(): Generator<Resource> {
   for (let at = 0; at < PATIENTS; at++) {
     const panel = at % 60 === 0 ? 'few' : 'many'
     yield patient(`p${at}`, {
-      name: [{ family: at % 2 === 0 ? 'Smith' : `Jones${at}` }],
+      name: [{ family: at % 2 === 0 ? 'Smithson' : `Jones${at}` }],
       managingOrganization: to(`Organization/${panel}`),
     })
     yield {

@@ -50,7 +50,7 @@ export const CALLERS: Readonly<Record<string, Access>> = {
 /** Requests that every caller may send, with the caller's patient in place of PATIENT. */
 export const READS: readonly string[] = [
   'Patient/PATIENT',
-  'Patient?name=smith&_sort=family&_count=5',
+  'Patient?name=smithson&_sort=family&_count=5',
   'Patient?_sort=family,given&_count=5',
   'Patient?_sort=-_lastUpdated&_count=5',
   'Patient?_id=PATIENT',
