@@ -12,7 +12,9 @@ export interface Namespace {
   guard(guard: Authenticator): Authenticator
 }
 
-const TYPES: ReadonlySet<string> = new Set(resourceTypes)
+// These are parts of canonical URLs, which stay as they are.
+const CANONICAL = ['CodeSystem', 'StructureDefinition']
+const TYPES: ReadonlySet<string> = new Set(resourceTypes.filter(it => !CANONICAL.includes(it)))
 const LOCAL = /\b([A-Z][A-Za-z]+)\/([A-Za-z0-9][A-Za-z0-9.-]{0,63})/g
 // A search by a bare id.
 const BARE =
