@@ -12,6 +12,8 @@ export const LIMITS = {
   /** Encounters of a patient that the portal lists at once, and in all. */
   encountersListed: 20,
   encountersRead: 500,
+  /** Patients of apps with access whose names are read. */
+  patientsNamed: 100,
   /** Characters of the position of a later page of patients. */
   positionCharacters: 8_000,
   /** Characters and words of a patient search, in the portal and in the picker. */

@@ -15,6 +15,8 @@ export const paths = {
   launchContexts: '/launch-contexts',
   manage: '/manage',
   manageRemove: '/manage/remove',
+  accountPassword: '/account/password',
+  accountSignIns: '/account/sign-ins',
   activity: '/activity',
   authorize: '/oauth2/authorize',
   /** An authorization request continues here after the login page. */

@@ -3,6 +3,7 @@ import { type Auditor, noAudit } from '../audit/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
+import { addAccountRoutes } from './account/routes.ts'
 import { addActivityRoutes } from './activity/routes.ts'
 import { findPendingAuthorization, storePendingAuthorization } from './authorize/pending-authorization.ts'
 import { proceed } from './authorize/proceed.ts'
@@ -124,6 +125,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLaunchRoutes(app, context)
   addLaunchContextRoutes(app, context)
   addManageRoutes(app, context)
+  addAccountRoutes(app, context)
   addActivityRoutes(app, context)
   addAuthorizeRoutes(app, context)
   addPickerRoutes(app, context)

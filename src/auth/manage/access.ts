@@ -10,8 +10,8 @@ export interface AppAccess {
   readonly client: Client
   /** The scopes of all grants. */
   readonly scope: string
-  /** The number of patients; `every` with `user/` scopes. */
-  readonly patients: number | 'every'
+  /** The ids of the patients; `every` with `user/` scopes. */
+  readonly patients: readonly string[] | 'every'
   readonly lastUsedAt: number
   /** Undefined: until the clinician removes it. */
   readonly endsAt: number | undefined
@@ -96,7 +96,7 @@ function summarizeAccess(
     scope,
     patients: coversEveryPatient(scope)
       ? 'every'
-      : new Set(grants.flatMap(grant => grant.patient_id ?? [])).size,
+      : [...new Set(grants.flatMap(grant => grant.patient_id ?? []))],
     lastUsedAt: Math.max(...grants.map(grant => grant.last_used_at)),
     endsAt: ends.length < grants.length ? undefined : Math.max(...ends),
   }

@@ -45,7 +45,10 @@ eachDatabase((_name, open) => {
       assert.doesNotMatch(body, /logo\.png/)
       assert.match(body, /<tbody[\s\S]*Helio &lt;Trends&gt;[\s\S]*helio\.example/)
       assert.match(body, /Reads conditions and measurements; adds measurements/)
-      assert.match(body, /1 patient</)
+      assert.match(
+        body,
+        /1 patient<span class="sr">[\s\S]*<span class="family">Juniper<\/span>, Alba<span class="sub">Born /,
+      )
       assert.match(body, /Last used" class="nowrap">Today \d\d:\d\d/)
       assert.match(body, /Until you remove it<\/span>[\s\S]*Works while you are away/)
       assert.match(body, /One of them keeps access while you are away/)

@@ -3,10 +3,12 @@ import {
   formatTime,
   type Html,
   html,
+  type Person,
   renderAlert,
   renderBadge,
   renderDate,
   renderEmptyState,
+  renderName,
   renderPage,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
@@ -23,9 +25,16 @@ export interface ManageOptions {
   readonly now: number
 }
 
+interface ManageView {
+  readonly access: readonly AppAccess[]
+  /** The patients whose names could be read, by id. */
+  readonly names: ReadonlyMap<string, Person>
+  readonly removed: Client | undefined
+}
+
 export function renderManagePage(
   { login, sampleData, now }: ManageOptions,
-  { access, removed }: { access: readonly AppAccess[]; removed: Client | undefined },
+  { access, names, removed }: ManageView,
 ): Html {
   const offline = access.filter(({ endsAt }) => endsAt === undefined).length
   return renderPage(
@@ -33,7 +42,7 @@ export function renderManagePage(
     html`<div class="pagehead"><div><h1>Apps with access</h1>
 <p class="pagehead__lead">Apps that use patient records on your behalf.${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
-${access.length === 0 ? renderEmpty() : renderTable(access, now)}
+${access.length === 0 ? renderEmpty() : renderTable(access, names, now)}
 <p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`,
   )
 }
@@ -65,20 +74,24 @@ function renderEmpty(): Html {
   })}</div>`
 }
 
-function renderTable(access: readonly AppAccess[], now: number): Html {
+function renderTable(access: readonly AppAccess[], names: ManageView['names'], now: number): Html {
   const heads = ['App', 'Permissions', 'Records', 'Last used', 'Access ends']
   return html`<div class="card card--clip"><table class="table table--top table--stack apps" role="table">
 <caption class="sr">Apps with access, last used first</caption>
 <thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}<th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead>
-<tbody role="rowgroup">${access.map(one => renderRow(one, now))}</tbody>
+<tbody role="rowgroup">${access.map(one => renderRow(one, names, now))}</tbody>
 </table></div>`
 }
 
-function renderRow({ client, scope, patients, lastUsedAt, endsAt }: AppAccess, now: number): Html {
+function renderRow(
+  { client, scope, patients, lastUsedAt, endsAt }: AppAccess,
+  names: ManageView['names'],
+  now: number,
+): Html {
   return html`<tr role="row">
 <th role="rowheader" scope="row">${renderListedApp(client)}</th>
 <td role="cell" data-label="Permissions">${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${scope}</p></details></td>
-<td role="cell" data-label="Records" class="nowrap">${describePatients(patients)}</td>
+<td role="cell" data-label="Records">${renderPatients(client, patients, names)}</td>
 <td role="cell" data-label="Last used" class="nowrap">${renderTime(lastUsedAt, now)}</td>
 <td role="cell" data-label="Access ends">${
     endsAt === undefined
@@ -89,9 +102,19 @@ function renderRow({ client, scope, patients, lastUsedAt, endsAt }: AppAccess, n
 </tr>`
 }
 
-function describePatients(patients: AppAccess['patients']): string {
-  if (patients === 'every') return 'All you may see'
-  return patients === 1 ? '1 patient' : patients === 0 ? 'None' : `${patients} patients`
+function renderPatients(client: Client, patients: AppAccess['patients'], names: ManageView['names']): Html {
+  if (patients === 'every') return html`All you may see`
+  if (patients.length === 0) return html`None`
+  const count = patients.length === 1 ? '1 patient' : `${patients.length} patients`
+  return html`<details class="more"><summary>${count}<span class="sr"> of ${client.name}</span></summary><ul>${patients.map(
+    id => html`<li>${renderPatient(id, names.get(id))}</li>`,
+  )}</ul></details>`
+}
+
+function renderPatient(id: string, person: Person | undefined): Html {
+  return person
+    ? html`${renderName(person.name)}<span class="sub">Born ${renderDate(person.born)}</span>`
+    : html`FHIR id ${id}`
 }
 
 function renderTime(when: number, now: number): Html {

@@ -1,14 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Person } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
+import { LIMITS } from '../limits.ts'
 import type { Login } from '../login/login.ts'
 import { requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
+import { createFhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
-import { findAccess, removeAccess } from './access.ts'
+import { findByIds } from '../portal/patients.ts'
+import { type AppAccess, findAccess, removeAccess } from './access.ts'
 import { type ManageOptions, renderManagePage, renderRemovePage } from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
@@ -27,7 +31,8 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
       // Only if it is true: the app may have access again when the URL is reloaded.
       const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
       const removed = isGone ? await findClient(context.store, name) : undefined
-      return reply.sendPage(renderManagePage(makeOptions(context, login), { access, removed }))
+      const names = await findPeople(context, login, access)
+      return reply.sendPage(renderManagePage(makeOptions(context, login), { access, names, removed }))
     }),
   )
 
@@ -53,6 +58,20 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
       )
     }),
   )
+}
+
+/** The patients of all apps, as far as the FHIR server returns them. */
+async function findPeople(
+  context: AuthContext,
+  { clinician }: Login,
+  access: readonly AppAccess[],
+): Promise<ReadonlyMap<string, Person>> {
+  const ids = [...new Set(access.flatMap(({ patients }) => (patients === 'every' ? [] : patients)))]
+  const people = await findByIds(
+    await createFhirReader(context, clinician),
+    ids.slice(0, LIMITS.patientsNamed),
+  )
+  return new Map(people.map(person => [person.id, person]))
 }
 
 async function removeRecorded(

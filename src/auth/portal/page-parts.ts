@@ -3,7 +3,7 @@ import type { AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 
-export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'activity'): Bar {
+export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'activity' | 'account'): Bar {
   return {
     kind: 'portal',
     who: login.clinician.displayName,
@@ -13,6 +13,7 @@ export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'a
       ...(login.mayViewActivity
         ? [{ href: paths.activity, text: 'Activity', current: current === 'activity' }]
         : []),
+      { href: paths.accountSignIns, text: 'Account', current: current === 'account' },
     ],
   }
 }

@@ -79,7 +79,8 @@ async function findFirst(read: FhirReader, recent: readonly string[]): Promise<P
   return { ...list, recent: opened, patients: list.patients.filter(({ id }) => !recent.includes(id)) }
 }
 
-async function findByIds(read: FhirReader, ids: readonly string[]): Promise<readonly Person[]> {
+/** The patients with these ids that the clinician may see, in this order. */
+export async function findByIds(read: FhirReader, ids: readonly string[]): Promise<readonly Person[]> {
   if (ids.length === 0) return []
   const response = await read(`Patient?_id=${ids.join(',')}&_count=${ids.length}`)
   const found = response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
+
+const NEW = 'correct horse'
+
+describe('/account', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    auth = await TestAuthServer.open(await open())
+    browser = await auth.logIn()
+  })
+
+  it('needs a login', async () => {
+    for (const path of ['/account/password', '/account/sign-ins'])
+      assert.equal((await auth.openBrowser().get(path)).headers.location, '/login', path)
+  })
+
+  it('refuses a password change with a fault, and marks its field', async () => {
+    for (const [form, status, fault] of [
+      [
+        { current: 'wrong', next: NEW, again: NEW },
+        401,
+        /id="current-error">The current password is incorrect/,
+      ],
+      [{ current: 'sallyport', next: 'short', again: 'short' }, 400, /id="next-error">Use at least 8/],
+      [
+        { current: 'sallyport', next: 'é'.repeat(40), again: '' },
+        400,
+        /id="next-error">Use at most 72 bytes/,
+      ],
+      [{ current: 'sallyport', next: 'sallyport', again: 'sallyport' }, 400, /id="next-error">Use another/],
+      [
+        { current: 'sallyport', next: NEW, again: 'other one' },
+        400,
+        /id="again-error">The two entries differ/,
+      ],
+    ] as const) {
+      const response = await browser.post('/account/password', form)
+      assert.equal(response.statusCode, status)
+      assert.match(response.body, fault)
+      assert.ok(!response.body.includes(`value="${form.next}"`), 'no password is shown again')
+    }
+  })
+
+  it('limits guesses of the current password like those at the login', async () => {
+    const other = await TestAuthServer.open(await open())
+    const guesser = await other.logIn()
+    const form = { current: 'wrong', next: NEW, again: NEW }
+    for (let at = 0; at < 10; at++)
+      assert.equal((await guesser.post('/account/password', form)).statusCode, 401)
+    const refused = await guesser.post('/account/password', { ...form, current: 'sallyport' })
+    assert.equal(refused.statusCode, 429)
+    assert.ok(Number(refused.headers['retry-after']) > 0)
+  })
+
+  it('lists the sign-ins, and ends one or all others', async () => {
+    const [second, third] = [await auth.logIn(), await auth.logIn()]
+    await auth.addClinician('colleague')
+    const colleague = await auth.logIn('colleague')
+    const { body } = await browser.get('/account/sign-ins')
+    assert.equal(body.match(/<tr role="row">/g)?.length, 4)
+    assert.equal(body.match(/This browser/g)?.length, 1)
+    assert.match(body, /13-Nov-2026<\/time> \d\d:\d\d \S+/)
+    const signIns = [...body.matchAll(/name="signIn" value="([^"]*)"/g)].map(match => match[1] ?? '')
+    assert.equal(signIns.length, 2)
+    const ended = await browser.post('/account/sign-ins', { signIn: signIns[0] ?? '' })
+    assert.equal(ended.statusCode, 303)
+    const isSignedIn = async (it: TestBrowser) => (await it.get('/portal')).statusCode === 200
+    assert.equal([await isSignedIn(second), await isSignedIn(third)].filter(Boolean).length, 1)
+    await browser.post('/account/sign-ins', {})
+    assert.deepEqual(await Promise.all([browser, second, third, colleague].map(isSignedIn)), [
+      true,
+      false,
+      false,
+      true,
+    ])
+    await colleague.post('/account/sign-ins', { signIn: signIns[0] ?? '' })
+    assert.equal(await isSignedIn(browser), true)
+  })
+
+  it('changes the password, and ends the other sign-ins', async () => {
+    const other = await auth.logIn()
+    const changed = await browser.post('/account/password', { current: 'sallyport', next: NEW, again: NEW })
+    assert.equal(changed.headers.location, '/account/password?changed=1')
+    assert.match((await browser.get(changed.headers.location)).body, /Password changed\./)
+    assert.equal((await other.get('/portal')).headers.location, '/login')
+    assert.equal((await auth.openBrowser().login('clinician', 'sallyport')).statusCode, 401)
+    assert.equal((await auth.openBrowser().login('clinician', NEW)).headers.location, '/portal')
+  })
+})

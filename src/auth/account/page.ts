@@ -1,0 +1,71 @@
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderBadge,
+  renderDateTime,
+  renderField,
+  renderPage,
+} from '../../web/index.ts'
+import type { Login } from '../login/login.ts'
+import { paths } from '../paths.ts'
+import { makeSignedInBar } from '../portal/page-parts.ts'
+import type { PasswordFault, PasswordForm } from './password-form.ts'
+import type { SignIn } from './sign-ins.ts'
+
+export function renderPasswordPage(
+  login: Login,
+  { fault, isChanged = false }: { readonly fault?: PasswordFault; readonly isChanged?: boolean },
+): Html {
+  const field = (name: keyof PasswordForm, label: string, autocomplete: string) => {
+    const error = fault?.field === name ? fault.text : undefined
+    const autofocus = error !== undefined
+    return renderField({ name, label, type: 'password', autocomplete, required: true, error, autofocus })
+  }
+  return renderPage(
+    { title: 'Change password', bar: makeSignedInBar(login, 'account'), width: 'flow' },
+    html`<div class="pagehead"><div><h1>Change password</h1>
+<p class="pagehead__lead">Your sign-ins in other browsers end. ${renderOther(paths.accountSignIns, 'Sign-ins')}</p></div></div>
+${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on.', 'ok')}</div>`}
+<form class="card card__body stack" method="post" action="${paths.accountPassword}">
+<input type="hidden" name="username" value="${login.clinician.username}" autocomplete="username">
+${field('current', 'Current password', 'current-password')}
+${field('next', 'New password', 'new-password')}
+${field('again', 'New password again', 'new-password')}
+<div class="actions"><button class="btn">Change password</button></div>
+</form>`,
+  )
+}
+
+function renderOther(href: string, text: string): Html {
+  return html`<a href="${href}">${text}</a>`
+}
+
+export function renderSignInsPage(login: Login, signIns: readonly SignIn[]): Html {
+  const heads = ['Signed in', 'Last used', 'Ends at the latest']
+  return renderPage(
+    { title: 'Sign-ins', bar: makeSignedInBar(login, 'account') },
+    html`<div class="pagehead"><div><h1>Sign-ins</h1>
+<p class="pagehead__lead">Browsers in which you are signed in. ${renderOther(paths.accountPassword, 'Change password')}</p></div>
+${signIns.length > 1 && html`<form method="post" action="${paths.accountSignIns}"><button class="btn btn--danger">End all others</button></form>`}</div>
+<div class="card card--clip"><table class="table table--stack" role="table">
+<caption class="sr">Sign-ins, this browser first</caption>
+<thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}<th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead>
+<tbody role="rowgroup">${signIns.map(renderSignIn)}</tbody>
+</table></div>`,
+  )
+}
+
+function renderSignIn({ id, isCurrent, createdAt, lastUsedAt, endsAt }: SignIn): Html {
+  return html`<tr role="row">
+<th role="rowheader" scope="row">${renderDateTime(createdAt)}</th>
+<td role="cell" data-label="Last used">${renderDateTime(lastUsedAt)}</td>
+<td role="cell" data-label="Ends">${renderDateTime(endsAt)}</td>
+<td role="cell">${
+    isCurrent
+      ? renderBadge('This browser', 'accent')
+      : html`<form method="post" action="${paths.accountSignIns}"><input type="hidden" name="signIn" value="${id}"><button class="btn btn--danger btn--small">End</button></form>`
+  }</td>
+</tr>
+`
+}

@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { auditEvent } from '../audit.ts'
+import { hashPassword } from '../clinician/password.ts'
+import type { AuthContext } from '../context.ts'
+import { tryLogin } from '../login/attempt.ts'
+import { endLogin, type Login, requireLogin } from '../login/login.ts'
+import { readParameters } from '../parameters.ts'
+import { paths } from '../paths.ts'
+import { renderPasswordPage, renderSignInsPage } from './page.ts'
+import { findPasswordFault, type PasswordFault, readPasswordForm } from './password-form.ts'
+import { findSignIns } from './sign-ins.ts'
+
+/** `/account`: users change their password, and end their sign-ins in other browsers. */
+export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.accountPassword,
+    requireLogin(context, async (request, reply, login) =>
+      reply.sendPage(
+        renderPasswordPage(login, { isChanged: readParameters(request.query).get('changed') === '1' }),
+      ),
+    ),
+  )
+
+  app.post(
+    paths.accountPassword,
+    requireLogin(context, async (request, reply, login) => changePassword(context, request, reply, login)),
+  )
+
+  app.get(
+    paths.accountSignIns,
+    requireLogin(context, async (_request, reply, login) =>
+      reply.sendPage(renderSignInsPage(login, await findSignIns(context, login))),
+    ),
+  )
+
+  app.post(
+    paths.accountSignIns,
+    requireLogin(context, async (request, reply, login) => {
+      const named = readParameters(request.body).get('signIn')
+      const others = (await findSignIns(context, login)).filter(({ isCurrent }) => !isCurrent)
+      await endSignIns(
+        context,
+        request,
+        login,
+        others.filter(({ id }) => named === undefined || id === named).map(({ id }) => id),
+      )
+      return reply.redirect(paths.accountSignIns, 303)
+    }),
+  )
+}
+
+async function changePassword(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Login,
+): Promise<FastifyReply> {
+  const form = readPasswordForm(readParameters(request.body))
+  const refuse = (fault: PasswordFault, status = 400) =>
+    reply.sendPage(renderPasswordPage(login, { fault }), { status })
+  const fault = findPasswordFault(form)
+  if (fault) return refuse(fault)
+  const { clinician } = login
+  const attempt = { username: clinician.username, password: form.current, address: request.ip }
+  const result = await tryLogin(context, attempt, async ({ keep }) => {
+    const event = { kind: 'admin', allowed: false, status: 401, clinician, reason: WRONG.text } as const
+    await context.store.db.transaction().execute(async trx => {
+      await keep?.(trx)
+      await auditEvent(context, request, event, trx)
+    })
+  })
+  if (result.kind === 'too-many') {
+    reply.header('retry-after', String(result.retryAfterSeconds))
+    return refuse(TOO_MANY, 429)
+  }
+  if (result.kind === 'wrong') return refuse(WRONG, 401)
+  const hash = await hashPassword(form.next)
+  const others = (await findSignIns(context, login)).filter(({ isCurrent }) => !isCurrent)
+  await context.store.db.transaction().execute(async trx => {
+    await trx.updateTable('clinician').set({ password_hash: hash }).where('id', '=', clinician.id).execute()
+    for (const { id } of others) await endLogin(trx, id, context.clock())
+    const event = { kind: 'admin', status: 303, clinician, reason: 'Password changed' } as const
+    await auditEvent(context, request, event, trx)
+  })
+  return reply.redirect(`${paths.accountPassword}?changed=1`, 303)
+}
+
+const WRONG: PasswordFault = { field: 'current', text: 'The current password is incorrect.' }
+const TOO_MANY: PasswordFault = { field: 'current', text: 'Too many attempts. Wait a moment and try again.' }
+
+async function endSignIns(
+  context: AuthContext,
+  request: FastifyRequest,
+  { clinician }: Login,
+  ids: readonly string[],
+): Promise<void> {
+  const event = { kind: 'logout', status: 303, clinician } as const
+  await context.store.db.transaction().execute(async (trx: Transaction<Schema>) => {
+    for (const id of ids) {
+      await endLogin(trx, id, context.clock())
+      await auditEvent(context, request, event, trx)
+    }
+  })
+}
