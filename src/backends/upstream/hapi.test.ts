@@ -484,6 +484,14 @@ describe('a gateway in front of a server that interprets searches differently', 
     assert.deepEqual([reply.status, idsOf(reply)], [200, ['new']])
   })
 
+  it('a search over one named type is sent as a search of that type', async () => {
+    for (const caller of ['all', 'ann', 'several']) {
+      const reply = await fhir.as(caller)('GET ?_type=Observation&patient._id=ann&_sort=date')
+      assert.deepEqual([reply.status, idsOf(reply)], [200, ['old', 'new']], `${caller} ${reply.text}`)
+      assert.match(reply.body.link?.[0]?.url ?? '', /\?_type=Observation&/)
+    }
+  })
+
   it('the patient of the token is sent once', async () => {
     await ann('GET Observation?patient=ann')
     const names = upstream.seen.at(-1)?.params.map(([name]) => name)

@@ -1,6 +1,7 @@
 import {
   couldMatch,
   formatExact,
+  isResourceType,
   type Params,
   parseSearch,
   type Query,
@@ -32,16 +33,18 @@ import { chooseCacheControl, planSearch, type SearchPlan } from './plan.ts'
 /** A page of a search whose response has to be inspected. */
 export async function findPage(
   context: GatewayContext,
-  request: FhirRequest<Search>,
+  original: FhirRequest<Search>,
   cursor: PageCursor | undefined,
 ): Promise<SearchPage | Failure> {
-  if (seesAll(request.access)) return searchOverTypes(context, request, cursor?.link)
+  const request = { ...original, interaction: toTypeSearch(original.interaction) }
+  const { params } = original.interaction
+  if (seesAll(request.access)) return searchOverTypes(context, request, params, cursor?.link)
   const resolved = await resolveChains(context, request)
   if (resolved !== 'nothing' && isFailure(resolved)) return resolved
   const plan = await planSearch(context, resolved === 'nothing' ? request : resolved)
   if (isFailure(plan)) return plan
   const { query } = plan
-  const used = listUsedParams(query, request)
+  const used = listUsedParams(query, original)
   const toPage = (page: UpstreamPage, total: number | undefined) =>
     toSearchPage(page, used, query.shape, total)
   if (resolved === 'nothing' || !plan.request) return toPage(NONE, 0)
@@ -66,6 +69,16 @@ export async function findPage(
   if (isFailure(page)) return page
   const total = await computeTotal(context, request, query, page)
   return typeof total === 'object' ? total : toPage(page, total)
+}
+
+/** A search over one type (`?_type=Condition`) as a search of that type: some servers have no others. */
+function toTypeSearch(interaction: Search): Search {
+  const { kind, params, posted } = interaction
+  const [type, ...others] = params.filter(([name]) => name === '_type').map(([, value]) => value)
+  if (kind !== 'search-system' || type === undefined || others.length > 0 || !isResourceType(type))
+    return interaction
+  const rest = params.filter(([name]) => name !== '_type')
+  return { kind: 'search-type', type, params: rest, ...(posted && { posted }) }
 }
 
 const NONE: UpstreamPage = {
@@ -146,6 +159,7 @@ function listUsedParams(query: Query, { interaction }: FhirRequest<Search>): Que
 async function searchOverTypes(
   context: GatewayContext,
   request: FhirRequest<Search>,
+  used: Params,
   link: string | undefined,
 ): Promise<SearchPage | Failure> {
   const { params, posted } = request.interaction
@@ -164,7 +178,7 @@ async function searchOverTypes(
   })
   if (isFailure(page)) return page
   const total = page.isWhole ? page.matches.length : undefined
-  return toSearchPage(page, dropFormat(params), WHOLE, total)
+  return toSearchPage(page, dropFormat(used), WHOLE, total)
 }
 
 function mayMatch(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
