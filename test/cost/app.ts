@@ -55,6 +55,9 @@ export const REFUSED: RefusedCases = {
 export const ANSWERED: Cases = {
   'parameters of the session API': onApp(`/api/conditions?${repeat(2_000, at => `a${at}=b`).join('&')}`),
   'cookies of the session API': onApp('/api/session', { cookie: repeat(1_400, at => `a${at}=b`).join('; ') }),
+  'session cookies of the session API': onApp('/api/session', {
+    cookie: repeat(600, at => `sallyport-session-${at}=b`).join('; '),
+  }),
   'characters of a query in a session': inSession(`/api/conditions?${LONG_QUERY}`),
   'parameters of a query in a session': inSession(`/api/vitals?${repeat(2_000, at => `a${at}=b`).join('&')}`),
   'digits of _count in a session': inSession(`/api/conditions?_count=${'9'.repeat(12_000)}`),

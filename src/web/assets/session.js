@@ -51,6 +51,11 @@ if (root && countdown) {
     if (left <= 0) reload()
   }
 
+  // Keeps the rest of the text, such as the time zone.
+  function replaceTime(node, instant) {
+    if (node) node.textContent = node.textContent.replace(/\d\d:\d\d/, time.format(instant))
+  }
+
   function learn(session) {
     const end = Date.parse(session.expiresAt)
     if (end !== endsAt) {
@@ -59,9 +64,8 @@ if (root && countdown) {
       endsAt = end
       const shown = countdown.querySelector('time')
       shown.dateTime = session.expiresAt
-      shown.textContent = time.format(end)
-      const inCard = document.querySelector('#session-ends')
-      if (inCard?.lastChild) inCard.lastChild.textContent = ` ${time.format(end)}`
+      replaceTime(shown, end)
+      replaceTime(document.querySelector('#session-ends')?.lastChild, end)
     }
     endsHere = Date.now() + session.secondsRemaining * 1000
     show()
