@@ -82,7 +82,7 @@ export function renderFramePage(
 <h1>${inFrame ? 'Sign in to open the record' : 'Open the record in a new tab'}</h1>
 <p>${
       inFrame
-        ? 'You sign in in a window of its own. Then the record opens here.'
+        ? 'You sign in in a separate window. Then the record opens here.'
         : 'Your browser keeps no cookies for this part of the page, so the record cannot open here.'
     }</p>
 <div class="actions"><a class="btn" id="open-window" href="/launch?${new URLSearchParams({ ...pickParameters(parameters) }).toString()}" target="_blank"${
@@ -96,7 +96,7 @@ export function renderFramePage(
 export function renderReturnPage({ settings }: AppContext): Html {
   return renderPage(
     {
-      title: 'Signed in',
+      title: 'Continue in the other window',
       site: 'Demo app',
       bar: { kind: 'app' },
       width: 'flow',
@@ -104,9 +104,9 @@ export function renderReturnPage({ settings }: AppContext): Html {
       scripts: ['frame.js'],
     },
     html`<div class="stop" id="return-to-frame">${renderMark('stop__art')}<div class="stop__body">
-<h1>You are signed in</h1>
-<p>The record opens in the window from which you came. You can close this one.</p>
-<p>If the record does not open there, launch the app again from the patient list.</p>
+<h1>Continue in the other window</h1>
+<p>The launch continues in the window from which you came. You can close this one.</p>
+<p>If no record opens there, launch the app again from the patient list.</p>
 </div></div>`,
   )
 }

@@ -222,7 +222,7 @@ describe('GET /launch in a frame', () => {
     const callback = `${back.pathname}${back.search}`
     const inWindow = await setup.app.inject({ method: 'GET', url: callback })
     assert.equal(inWindow.statusCode, 200)
-    assert.match(inWindow.body, /You are signed in/)
+    assert.match(inWindow.body, /Continue in the other window/)
     assert.equal(inWindow.headers['set-cookie'], undefined)
     assert.equal(setup.ehr.tokenForms.length, 0)
     assert.match(String((await browser.get(callback, IN_FRAME)).headers.location), /^\/s\//)
