@@ -31,20 +31,18 @@ export type AttemptResult =
  * A success changes nothing yet: the caller stores it together with its audit record.
  */
 export async function tryLogin(
-  { store, settings, clock, checkPassword }: LoginContext,
+  context: LoginContext,
   { username, password, address }: Attempt,
   record: (refused: RefusedAttempt) => Promise<void>,
 ): Promise<AttemptResult> {
+  const { store, checkPassword } = context
   const network = findNetwork(address)
-  const makeLimit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
-  const ofUsername = createFailureCounter(store, makeLimit(settings.loginFailureLimit), [username, network])
-  const ofNetwork = createFailureCounter(store, makeLimit(settings.loginFailureLimitPerAddress), [network])
-  const computeWait = async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock()))
+  const limit = createAttemptLimit(context, { username, address })
   const refuse = async (refused: RefusedAttempt) => {
     await record(refused)
     return refused
   }
-  const before = await computeWait()
+  const before = await limit.wait()
   if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before })
   const clinician = await findByUsername(store, username)
   const attempt = {
@@ -54,27 +52,43 @@ export async function tryLogin(
   }
   return checkPassword<AttemptResult>(attempt, async result => {
     if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })
-    const wait = await computeWait()
+    const wait = await limit.wait()
     if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait })
     if (result.kind === 'right' && clinician)
       return {
         kind: 'right',
         clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
         async keep(trx) {
-          await ofUsername.clear(trx)
+          await limit.clear(trx)
           if (result.newHash !== undefined) await replaceHash(trx, clinician, result.newHash)
         },
       }
-    const keep: Keep = async trx => {
-      await ofUsername.add(trx, clock())
-      await ofNetwork.add(trx, clock())
-    }
     return refuse(
       result.kind === 'wrong' && result.queueIsFull
-        ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep }
-        : { kind: 'wrong', keep },
+        ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep: limit.add }
+        : { kind: 'wrong', keep: limit.add },
     )
   })
+}
+
+/** The limits of failed attempts: for a username from a network, and for the network. */
+export function createAttemptLimit(
+  { store, settings, clock }: Pick<AuthContext, 'store' | 'settings' | 'clock'>,
+  { username, address }: Pick<Attempt, 'username' | 'address'>,
+) {
+  const network = findNetwork(address)
+  const makeLimit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
+  const ofUsername = createFailureCounter(store, makeLimit(settings.loginFailureLimit), [username, network])
+  const ofNetwork = createFailureCounter(store, makeLimit(settings.loginFailureLimitPerAddress), [network])
+  return {
+    /** Seconds until the next attempt is allowed. */
+    wait: async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock())),
+    async add(trx: Kysely<Schema>): Promise<void> {
+      await ofUsername.add(trx, clock())
+      await ofNetwork.add(trx, clock())
+    },
+    clear: (trx: Kysely<Schema>) => ofUsername.clear(trx),
+  }
 }
 
 type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPassword'>

@@ -14,6 +14,7 @@ import { type AttemptResult, tryLogin } from './attempt.ts'
 import { type AuthenticatedUser, completeLogin, describeLaunch } from './complete.ts'
 import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from './login.ts'
 import { type LoginPageOptions, renderLoginPage } from './page.ts'
+import { logInAtDirectory } from './providers/directory-login.ts'
 
 /** The documented default password on loopback. */
 const SHOWN_PASSWORD = 'sallyport'
@@ -66,6 +67,26 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     return reply.sendPage(renderLoginPage(options), { status: status ?? 200, formTargets })
   }
 
+  async function handleDirectory(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    directory: LdapProvider,
+    pending: PendingAuthorization | undefined,
+    form: Parameters,
+  ): Promise<FastifyReply> {
+    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
+    const attempt = { username, password, address: request.ip }
+    const result = await logInAtDirectory(context, request, reply, directory, pending, attempt)
+    if (typeof result !== 'string') return result
+    const { loginFailureWindowSeconds: retryAfterSeconds } = context.settings
+    return result === 'wrong'
+      ? sendForm(reply, { pending, directory, username, status: 401, problem: WRONG })
+      : sendForm(reply.header('retry-after', String(retryAfterSeconds)), {
+          ...{ pending, directory, username, status: 429 },
+          problem: describeWait({ retryAfterSeconds }),
+        })
+  }
+
   app.get(paths.login, async (request, reply) => {
     const query = readParameters(request.query)
     // Only if it is true: anyone can make a link.
@@ -80,6 +101,8 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
   app.post(paths.login, async (request, reply) => {
     const form = readParameters(request.body)
     const pending = await findPendingAuthorization(context, form)
+    const directory = findDirectory(context, form)
+    if (directory) return handleDirectory(request, reply, directory, pending, form)
     if (!context.settings.login.passwords)
       return sendForm(reply, { pending, status: 403, problem: NO_PASSWORDS })
     const username = form.get('username') ?? ''
@@ -141,7 +164,7 @@ function chooseForm(
 const NO_PASSWORDS = 'Sign-in with a password is switched off.'
 const WRONG = 'The username or password is incorrect. Check both and try again.'
 
-function describeWait({ retryAfterSeconds }: Extract<AttemptResult, { kind: 'too-many' }>): string {
+function describeWait({ retryAfterSeconds }: { readonly retryAfterSeconds: number }): string {
   if (retryAfterSeconds < 60) return 'Too many attempts. Wait a moment and try again.'
   const minutes = Math.ceil(retryAfterSeconds / 60)
   return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`

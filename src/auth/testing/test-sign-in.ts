@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { HOSPITAL_CLIENT, type Hospital } from '../../../test/support/hospital.ts'
-import type { OidcProvider } from '../../config/index.ts'
+import type { LoginProvider, OidcProvider } from '../../config/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { TestAuthServer, type TestAuthServerOptions } from './test-auth-server.ts'
@@ -31,7 +31,7 @@ export const PRACTITIONERS: readonly Resource[] = ['byron', 'lovelace'].map(id =
 /** An auth server that has these providers and real time. */
 export async function openSignInServer(
   store: Store,
-  providers: readonly OidcProvider[],
+  providers: readonly LoginProvider[],
   options: TestAuthServerOptions = {},
 ): Promise<TestAuthServer> {
   const settings = { login: { passwords: true, providers }, ...options.settings }

@@ -16,7 +16,6 @@ import { SignInRefusal } from './refusal.ts'
 
 /** `GET /login/providers/<id>` redirects to a provider, which redirects back to `GET /login/callback`. */
 export function addProviderRoutes(app: FastifyInstance, context: AuthContext): void {
-  if (context.providers.all.length === 0) return
   addBackchannelLogoutRoute(app, context)
 
   app.get(`${paths.loginProviders}/:id`, NO_HEAD_ROUTE, async (request, reply) => {

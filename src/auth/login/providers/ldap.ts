@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises'
+import type { Client, Entry } from 'ldapts'
+import type { LdapProvider } from '../../../config/index.ts'
+import type { Claims } from '../../../jwt/index.ts'
+
+const TIMEOUT_MS = 5_000
+
+/** Attributes that are not text. */
+const BINARY = ['objectGUID']
+
+/**
+ * Checks a username and password at a directory, and returns the attributes of the user as claims, with the names of the
+ * groups as `groups`. The password is never compared here: the directory decides by a bind.
+ */
+export async function authenticateAtDirectory(
+  provider: LdapProvider,
+  username: string,
+  password: string,
+): Promise<Claims | 'wrong'> {
+  // RFC 4513, 5.1.2: a bind with an empty password succeeds without authentication.
+  if (username === '' || password === '') return 'wrong'
+  return withClient(provider, async directory => {
+    await bindService(provider, directory)
+    const entry = await findUser(provider, directory, username)
+    const isRight = await withClient(provider, client =>
+      tryBind(client, entry?.dn ?? UNKNOWN(provider), password),
+    )
+    if (!entry || !isRight) return 'wrong'
+    return { ...toClaims(entry), groups: await listGroups(provider, directory, entry.dn, username) }
+  })
+}
+
+/** An unknown user takes as long as a wrong password. */
+const UNKNOWN = ({ baseDn }: LdapProvider) => `cn=unknown user of sallyport,${baseDn}`
+
+async function withClient<T>(provider: LdapProvider, use: (client: Client) => Promise<T>): Promise<T> {
+  const { Client } = await import('ldapts')
+  const ca = provider.tlsCa === undefined ? undefined : await readFile(provider.tlsCa)
+  const client = new Client({
+    ...{ url: provider.url, timeout: TIMEOUT_MS, connectTimeout: TIMEOUT_MS },
+    ...(provider.url.startsWith('ldaps:') && { tlsOptions: { minVersion: 'TLSv1.2', ...(ca && { ca }) } }),
+  })
+  try {
+    return await use(client)
+  } finally {
+    await client.unbind().catch(() => undefined)
+  }
+}
+
+async function bindService({ bindDn, bindPasswordFile }: LdapProvider, client: Client): Promise<void> {
+  if (bindDn === undefined || bindPasswordFile === undefined) return
+  await client.bind(bindDn, (await readFile(bindPasswordFile, 'utf8')).trim())
+}
+
+async function tryBind(client: Client, dn: string, password: string): Promise<boolean> {
+  const { InvalidCredentialsError, NoSuchObjectError } = await import('ldapts')
+  try {
+    await client.bind(dn, password)
+    return true
+  } catch (error) {
+    if (error instanceof InvalidCredentialsError || error instanceof NoSuchObjectError) return false
+    throw error
+  }
+}
+
+/** Undefined if the filter finds no user or several. */
+async function findUser(
+  { baseDn, userFilter }: LdapProvider,
+  client: Client,
+  username: string,
+): Promise<Entry | undefined> {
+  const { SizeLimitExceededError } = await import('ldapts')
+  try {
+    const { searchEntries } = await client.search(baseDn, {
+      ...{ scope: 'sub', filter: fill(userFilter, { username }), sizeLimit: 2 },
+      ...{ attributes: ['*', 'entryUUID', 'memberOf', ...BINARY], explicitBufferAttributes: BINARY },
+    })
+    return searchEntries.length === 1 ? searchEntries[0] : undefined
+  } catch (error) {
+    if (error instanceof SizeLimitExceededError) return undefined
+    throw error
+  }
+}
+
+/** The common names of the groups that the filter finds. */
+async function listGroups(
+  { baseDn, groupFilter }: LdapProvider,
+  client: Client,
+  dn: string,
+  username: string,
+): Promise<readonly string[]> {
+  if (groupFilter === undefined) return []
+  const filter = fill(groupFilter, { dn, username })
+  const { searchEntries } = await client.search(baseDn, { scope: 'sub', filter, attributes: ['cn'] })
+  return searchEntries.flatMap(({ cn = [] }) => cn).map(String)
+}
+
+function fill(filter: string, values: Readonly<Record<string, string>>): string {
+  return filter.replace(/\{(\w+)\}/g, (placeholder, name) => {
+    const value = values[name]
+    return value === undefined ? placeholder : escapeFilter(value)
+  })
+}
+
+/** RFC 4515, 3. */
+function escapeFilter(value: string): string {
+  return value.replace(
+    /[\\*()\0]/g,
+    character => `\\${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  )
+}
+
+/** An attribute with one value is a text, one with several a list. */
+function toClaims({ dn, ...attributes }: Entry): Claims {
+  const toText = (value: string | Buffer) => (typeof value === 'string' ? value : value.toString('hex'))
+  const entries = Object.entries(attributes).map(([name, value]) => {
+    const values = (Array.isArray(value) ? value : [value]).map(toText)
+    return [name, values.length === 1 ? values[0] : values] as const
+  })
+  return { ...Object.fromEntries(entries), dn }
+}

@@ -1,0 +1,48 @@
+import ldapjs from 'ldapjs'
+
+const { createServer, InvalidCredentialsError, NoSuchObjectError } = ldapjs
+
+export interface DirectoryEntry {
+  readonly dn: string
+  readonly password?: string
+  readonly attributes: Readonly<Record<string, string | readonly string[]>>
+}
+
+export const SERVICE = { dn: 'cn=service,dc=ehr,dc=example', password: 'service password' } as const
+
+/** An LDAP server of this process. Only the service account may search. */
+export async function startDirectory(entries: readonly DirectoryEntry[]) {
+  const server = createServer()
+  const all = [...entries, { ...SERVICE, attributes: {} }]
+  const binds: string[] = []
+  server.bind('dc=ehr,dc=example', (request, response, next) => {
+    const dn = normalize(request.dn.toString())
+    binds.push(dn)
+    const entry = all.find(one => normalize(one.dn) === dn)
+    if (!entry) return next(new NoSuchObjectError())
+    // As real servers do: an empty password is an anonymous bind.
+    if (request.credentials !== '' && request.credentials !== entry.password)
+      return next(new InvalidCredentialsError())
+    response.end()
+    return next()
+  })
+  server.search('dc=ehr,dc=example', (request, response, next) => {
+    if (normalize(request.connection.ldap.bindDN.toString()) !== normalize(SERVICE.dn))
+      return next(new NoSuchObjectError())
+    for (const { dn, attributes } of entries)
+      if (request.filter.matches(attributes)) response.send({ dn, attributes })
+    response.end()
+    return next()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `ldap://127.0.0.1:${server.port}`,
+    /** The names that bound, in order. */
+    binds,
+    close: () => new Promise<void>(resolve => server.close(() => resolve())),
+  }
+}
+
+function normalize(dn: string): string {
+  return dn.toLowerCase().replace(/\s*([,=])\s*/g, '$1')
+}
