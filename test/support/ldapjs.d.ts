@@ -33,5 +33,5 @@ declare module 'ldapjs' {
     readonly InvalidCredentialsError: new () => Error
     readonly NoSuchObjectError: new () => Error
   }
-  export default ldapjs
+  export = ldapjs
 }
