@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { SentContent } from '../audit/index.ts'
 import type { NativeContent, Resource } from '../fhir/index.ts'
 
 /** The version that a response describes. */
@@ -22,7 +23,7 @@ export interface FhirResponse {
   /** The content of the Binary in `body`, which is sent instead of the resource. */
   readonly content?: NativeContent | undefined
   /** For the audit trail: the resources in `body`, so that it is not parsed again. */
-  readonly contents?: readonly { parse(): Resource }[] | undefined
+  readonly contents?: readonly SentContent[] | undefined
   /** For the audit trail: the resource as it was before a write. */
   readonly before?: Resource | undefined
   /** For the audit trail: the resource that was deleted (`Condition/1`). */

@@ -1,3 +1,4 @@
+import { LruMap } from '../../cache/index.ts'
 import {
   findCompartmentPatients,
   type Interaction,
@@ -31,6 +32,33 @@ function findPatientsInText(text: string, lookup: PatientLookup): readonly strin
   } catch {
     return [OTHERS]
   }
+}
+
+/** A resource as it was sent last, with its patients. Apps read the same few resources over and over. */
+interface SentResource {
+  readonly text: string
+  readonly patients: readonly string[]
+}
+
+const LONGEST_REMEMBERED = 4096
+const sent = new LruMap<SentResource>(2000)
+
+/** Does not parse a text that was sent last at this place. */
+function findPatientsAgain(
+  place: string,
+  text: string,
+  parse: () => unknown,
+  lookup: PatientLookup,
+): readonly string[] {
+  const key = `${lookup.fhirBaseUrl}/${place}`
+  const known = sent.get(key)
+  if (known?.text === text) return known.patients
+  const value = parse()
+  const patients = findPatientsIn(value, lookup)
+  // The patients of a subset depend on stored data.
+  if (text.length <= LONGEST_REMEMBERED && isRecord(value) && !isSubset(value as Resource))
+    sent.set(key, { text, patients })
+  return patients
 }
 
 function findPatientsIn(value: unknown, lookup: PatientLookup): readonly string[] {
@@ -87,6 +115,14 @@ function isSubset({ meta }: Resource): boolean {
   return Array.isArray(tags) && tags.some(tag => isRecord(tag) && tag.code === 'SUBSETTED')
 }
 
+/** A resource of a response. */
+export interface SentContent {
+  readonly type: string
+  readonly id: string
+  readonly text: string
+  parse(): unknown
+}
+
 /** A request to a FHIR server, or an entry of a Bundle, with its decision and its response. */
 export interface AuditedRequest {
   readonly at: number
@@ -104,7 +140,7 @@ export interface AuditedRequest {
   /** The JSON response: its resources show which patients it concerns. */
   readonly body?: string | undefined
   /** The resources in `body`, if the server has them: then `body` is not parsed. */
-  readonly contents?: readonly { parse(): Resource }[] | undefined
+  readonly contents?: readonly SentContent[] | undefined
   readonly resource?: unknown
   readonly requestBody?: unknown
   /** The version that was written, or the resource that was deleted: `Condition/1/_history/2`. */
@@ -180,7 +216,8 @@ function findCarriedPatients(
   { body, contents, resource }: AuditedRequest,
   lookup: PatientLookup,
 ): readonly string[] {
-  if (contents) return contents.flatMap(it => findPatientsIn(it.parse(), lookup))
+  if (contents)
+    return contents.flatMap(it => findPatientsAgain(`${it.type}/${it.id}`, it.text, () => it.parse(), lookup))
   return body === undefined ? findPatientsIn(resource, lookup) : findPatientsInText(body, lookup)
 }
 

@@ -52,6 +52,30 @@ describe('createRecords', () => {
     assert.deepEqual([whole.patient, whole.patients], [undefined, undefined])
   })
 
+  it('parses a resource again only if its text has changed', () => {
+    let parsed = 0
+    const read = (patient: string) => {
+      const text = JSON.stringify(condition(patient))
+      const parse = () => {
+        parsed++
+        return JSON.parse(text)
+      }
+      const [record] = createRecords(
+        finish({
+          status: 200,
+          by: 'system/*.cruds',
+          interaction: { kind: 'read', type: 'Condition', id: 'sent', params: [] },
+          responseBody: text,
+          contents: [{ type: 'Condition', id: 'sent', text, parse }],
+        }),
+        BASE,
+      )
+      return record.patient
+    }
+    assert.deepEqual([read('juniper'), read('juniper'), parsed], ['juniper', 'juniper', 1])
+    assert.deepEqual([read('ashlar'), read('juniper'), parsed], ['ashlar', 'juniper', 3])
+  })
+
   it('records the entry that a transaction was refused for as refused, and only that one', () => {
     const problem = { problem: 'entry-failed', entry: 1, cause: { problem: 'outside-access' } }
     const [whole, ...entries] = createRecords(finish({ status: 403, problem }), BASE)

@@ -46,5 +46,6 @@ function show(
   const version = { etag: found.etag, lastModified: found.lastModified }
   if (isUnchanged(toCurrentVersion(found), preconditions)) return { status: 304, version }
   if (preferences.content) return { status: 200, version, body: text, content: readContent(text) }
-  return { status: 200, version, body: params.length === 0 ? text : shapeResponse(text, findShape(params)) }
+  const body = params.length === 0 ? text : shapeResponse(text, findShape(params))
+  return { status: 200, version, body, contents: [{ type, id, text, parse: () => found.parse() }] }
 }
