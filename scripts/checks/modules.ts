@@ -23,7 +23,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   web: { imports: ['fhir', 'store'] },
   store: { imports: [] },
   config: { imports: ['smart', 'store'] },
-  audit: { imports: [...DOMAIN, 'store'] },
+  audit: { imports: [...DOMAIN, 'cache', 'store'] },
   'fhir-api': { imports: [...DOMAIN, 'web', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
   interceptor: { imports: [...DOMAIN, 'cache', 'jwt'] },

@@ -88,5 +88,4 @@ export async function fillTrail({ db, dialect }: Store, size: number): Promise<v
       'Practitioner/u' || ${text(`i * 104729 % ${size / 50}`)}, 'user/*.rs', 'l' || ${text(`i / 50 % ${size / 50}`)},
       'r' || ${text('i')}, '10.0.0.1'
     from number where ${groups} > 0`.execute(db)
-  if (dialect === 'postgres') await sql`vacuum analyze audit_event`.execute(db)
 }
