@@ -60,7 +60,11 @@ function makeCodeForm(code: string): Form {
 }
 
 /** Authorization codes as the authorization endpoint stores them, each with its own grant. */
-async function createCodes({ store, time }: TestAuthServer, count: number): Promise<readonly string[]> {
+export async function createCodes(
+  { store, time }: Pick<TestAuthServer, 'store' | 'time'>,
+  count: number,
+  { patient, redirectUri } = { patient: 'juniper', redirectUri: REDIRECT_URI },
+): Promise<readonly string[]> {
   const codes = Array.from({ length: count }, createRandomToken)
   const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
   await store.db.transaction().execute(async trx => {
@@ -69,7 +73,7 @@ async function createCodes({ store, time }: TestAuthServer, count: number): Prom
         .insertInto('grant')
         .values({
           ...{ id: sha256(code), client_id: 'sallyport-app', clinician_id: id, scope: SCOPE },
-          ...{ login_id_hash: null, patient_id: 'juniper', encounter_id: null, need_patient_banner: true },
+          ...{ login_id_hash: null, patient_id: patient, encounter_id: null, need_patient_banner: true },
           ...{ context: null, revoked_at: null },
           ...{ auth_time: time.now, created_at: time.now, last_used_at: time.now },
         })
@@ -77,7 +81,7 @@ async function createCodes({ store, time }: TestAuthServer, count: number): Prom
       await trx
         .insertInto('authorization_code')
         .values({
-          ...{ code_hash: sha256(code), grant_id: sha256(code), redirect_uri: REDIRECT_URI },
+          ...{ code_hash: sha256(code), grant_id: sha256(code), redirect_uri: redirectUri },
           ...{ code_challenge: computeChallenge(VERIFIER), nonce: 'n', used_at: null },
           expires_at: time.now + 60_000,
         })

@@ -92,7 +92,7 @@ export async function retryWhileBusy<T>(act: () => T): Promise<T> {
       if (!isBusy(error)) throw error
       if (performance.now() > end)
         throw new DatabaseUnavailable('Cannot write to database: another process holds it', { cause: error })
-      await pause(10)
+      await pause(1)
     }
   }
 }
