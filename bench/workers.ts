@@ -21,7 +21,7 @@ import { createCodes } from './auth/own.ts'
 
 const GOAL = 1.7
 /** Of each worker, as is the number of requests: two workers serve twice as many clients. */
-const CONNECTIONS = 32
+const CONNECTIONS = 64
 const ROUNDS = 5
 const WARM_ROUNDS = 4
 const KINDS = {
@@ -69,7 +69,7 @@ async function startUpstream(): Promise<string> {
 
 async function startStack(workers: number, upstreamUrl?: string): Promise<Stack> {
   const place = await newPlace({
-    ...{ SMART_WORKERS: String(workers), SMART_APP_AUTH_METHOD: 'none', SMART_LOG_LEVEL: 'error', SMART_AUDIT: process.env.AUDIT ?? 'true' },
+    ...{ SMART_WORKERS: String(workers), SMART_APP_AUTH_METHOD: 'none', SMART_LOG_LEVEL: 'error' },
     ...(upstreamUrl !== undefined && { SMART_FHIR_UPSTREAM_URL: upstreamUrl }),
   })
   const started = startProcess(['start'], place)

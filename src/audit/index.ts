@@ -12,7 +12,7 @@ export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-au
 export type { SentContent } from './fhir/find-patients.ts'
 export type { FinishedRequest } from './fhir/finished.ts'
 export { formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
-export { doLater, type Later } from './group-commit.ts'
+export { doLater, groupCommit, type Later } from './group-commit.ts'
 export {
   type AuditKind,
   type AuditRecord,

@@ -1,3 +1,4 @@
+import type { Schema } from '../../store/index.ts'
 import type { CheckResult, Metrics, ReportSubject } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { Parts, ServerName } from './parts.ts'
@@ -11,6 +12,18 @@ export interface WorkerInput extends Pick<Parts, 'names' | 'settings' | 'files'>
 export interface ReportRequest {
   readonly server: ServerName
   readonly subject: ReportSubject
+}
+
+/** Rows for the database file, which the supervisor writes for all workers. */
+export interface AppendRequest {
+  readonly table: keyof Schema
+  readonly rows: readonly object[]
+}
+
+/** Resolves when the rows are on disk. An error across processes would lose its class. */
+export interface AppendResult {
+  /** Why the database is unavailable. */
+  readonly outage?: string
 }
 
 export type Report = Metrics | readonly CheckResult[]
@@ -32,6 +45,7 @@ export interface SupervisorMethods {
   /** Resolves when all earlier holders of these keys have released them. Returns the number of the hold. */
   take(keys: readonly string[]): Promise<number>
   release(hold: number): Promise<void>
+  append(request: AppendRequest): Promise<AppendResult>
 }
 
 /** One end of the connection between the supervisor and a worker. */

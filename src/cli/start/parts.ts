@@ -45,6 +45,8 @@ export interface Parts {
   readonly logger: Logger
   /** Serialises conditional writes of all workers. */
   readonly serialise?: Serialise
+  /** Makes a worker write to the store together with the others. */
+  readonly shareStore?: (store: Store) => Store
 }
 
 /** Prints a line for the user. */
@@ -56,9 +58,12 @@ export interface Keeping {
   readonly audit: Auditor
 }
 
-export async function openKeeping({ settings, logger }: Parts, closing: Closing): Promise<Keeping> {
+export async function openKeeping(
+  { settings, logger, shareStore = it => it }: Parts,
+  closing: Closing,
+): Promise<Keeping> {
   const secret = ensureSecret(settings)
-  const store = await openConfiguredStore(settings)
+  const store = shareStore(await openConfiguredStore(settings))
   closing.add(() => store.close())
   return {
     store,

@@ -2,10 +2,12 @@ import cluster from 'node:cluster'
 import { join } from 'node:path'
 import { createSerialise } from '../../cache/index.ts'
 import type { Settings } from '../../config/index.ts'
+import type { Store } from '../../store/index.ts'
 import { readProcessMetrics } from '../../web/index.ts'
 import type { Report, ReportRequest } from './channel.ts'
 import { Closing, type Parts, type Tell } from './parts.ts'
 import { prepare } from './prepare.ts'
+import { createSharedAppend } from './shared-append.ts'
 import type { Running } from './start-servers.ts'
 import { forkWorker } from './worker-process.ts'
 import { openSlot, type WorkerSlot } from './worker-slot.ts'
@@ -15,8 +17,8 @@ export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
   const closing = new Closing()
   try {
     const { keeping, auth, fhir } = prepare(parts, tell, closing)
-    const [prepared] = await Promise.all([auth, fhir, keeping])
-    const slots = openSlots(parts)
+    const [{ store }, prepared] = await Promise.all([keeping, auth, fhir])
+    const slots = openSlots(parts, store)
     closing.add(() => Promise.all(slots.map(slot => slot.stop())))
     const [testLogin] = await Promise.all([prepared?.testLogin, ...slots.map(slot => slot.start())])
     const drain = () => {
@@ -29,16 +31,16 @@ export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
   }
 }
 
-function openSlots({ names, settings, files, logger }: Parts): readonly WorkerSlot[] {
+function openSlots({ names, settings, files, logger }: Parts, store: Store): readonly WorkerSlot[] {
   // Round robin is the default: a shared socket gives most connections to the busiest process.
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: join(import.meta.dirname, '../main.ts'), args: [], serialization: 'advanced' })
-  const serialise = createSerialise()
+  const shared = { serialise: createSerialise(), append: createSharedAppend(store) }
   const gather = (request: ReportRequest) => gatherReports(slots, request)
   const input = { names, settings: shareLimits(settings), files }
   const slots: readonly WorkerSlot[] = Array.from({ length: settings.workers }, (_, at) => {
     const number = at + 1
-    return openSlot(number, () => forkWorker({ input: { ...input, number }, gather, serialise }), logger)
+    return openSlot(number, () => forkWorker({ input: { ...input, number }, gather, ...shared }), logger)
   })
   return slots
 }

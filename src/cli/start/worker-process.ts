@@ -26,9 +26,8 @@ export interface WorkerProcess {
   readonly ended: Promise<string>
 }
 
-export interface WorkerOptions {
+export interface WorkerOptions extends Pick<SupervisorMethods, 'gather' | 'append'> {
   readonly input: WorkerInput
-  readonly gather: SupervisorMethods['gather']
   /** Shared by all workers. */
   readonly serialise: Serialise
 }
@@ -39,11 +38,16 @@ export const REPORT_MS = 1_200
 const STOP_MS = 9_000
 const UNREF = { ref: false }
 
-export function forkWorker({ input, gather, serialise }: WorkerOptions): WorkerProcess {
+export function forkWorker({ input, gather, append, serialise }: WorkerOptions): WorkerProcess {
   const worker = cluster.fork()
   const closeAssigned = trackAssigned(worker.process)
   const { take, release, releaseAll } = createHolds(serialise)
-  const { call, end } = openChannel<SupervisorMethods, WorkerMethods>(worker, { gather, take, release })
+  const { call, end } = openChannel<SupervisorMethods, WorkerMethods>(worker, {
+    gather,
+    append,
+    take,
+    release,
+  })
   const { promise: ended, resolve } = Promise.withResolvers<string>()
   let isListening = false
   // A message to a process that has just ended fails. Its exit event follows.

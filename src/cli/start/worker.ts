@@ -9,6 +9,7 @@ import {
   type WorkerMethods,
 } from './channel.ts'
 import { Closing, endAtUnexpected, openKeeping, type Parts, type ServerName } from './parts.ts'
+import { shareAppend } from './shared-append.ts'
 import { type Serving, serve } from './start-servers.ts'
 
 /** Runs the servers in this process as the supervisor requests. */
@@ -34,7 +35,10 @@ async function startServing(
 ): Promise<Serving> {
   const logger = createLogger({ level: input.settings.logLevel }).child({ worker: number })
   endAtUnexpected(logger)
-  const parts: Parts = { ...input, logger, serialise: createSharedSerialise(channel) }
+  const parts: Parts = {
+    ...{ ...input, logger, serialise: createSharedSerialise(channel) },
+    shareStore: store => shareAppend(store, channel),
+  }
   const closing = new Closing()
   const keeping = openKeeping(parts, closing)
   const serving = await serve(parts, { keeping, auth: undefined, fhir: undefined }, closing)
