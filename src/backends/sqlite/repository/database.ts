@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { MIGRATIONS } from './schema.ts'
-import { openTransactions, type Transactions } from './transactions.ts'
+import { BUSY_MS, openTransactions, type Transactions } from './transactions.ts'
 
 export type SqlValue = SQLInputValue
 
@@ -41,7 +41,7 @@ export function openDatabase(file: string): Database {
 function openFile(file: string): DatabaseSync {
   try {
     const sqlite = new DatabaseSync(file)
-    sqlite.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    sqlite.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`)
     sqlite.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF')
     migrate(sqlite)
     return sqlite

@@ -25,6 +25,21 @@ afterEach(() => {
 const add = (text: string) => database.rows('INSERT INTO note VALUES (?)', [text])
 const notesIn = (where: Database) => where.rows('SELECT text FROM note ORDER BY 1', []).flat()
 
+describe('a file that another process writes to', () => {
+  it('does not block this process, and is written when it is free', async () => {
+    other.exec('BEGIN IMMEDIATE')
+    const turns: string[] = []
+    const group = database.group(() => turns.push('group'))
+    const plan = database.plan(async () => turns.push('plan'))
+    await new Promise(resolve => setImmediate(resolve))
+    turns.push('free')
+    other.exec('COMMIT')
+    await Promise.all([group, plan])
+    assert.equal(turns[0], 'free')
+    assert.deepEqual(turns.slice(1).sort(), ['group', 'plan'])
+  })
+})
+
 describe('transaction', () => {
   it('is rolled back by an error or a rejected result, even inside another transaction', () => {
     database.transaction(() => {

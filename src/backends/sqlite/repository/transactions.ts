@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
 import { DatabaseUnavailable } from '../../../store/index.ts'
 
 export interface Transactions {
@@ -34,6 +35,11 @@ export interface Transactions {
    */
   flush(failuresBefore: number): void | Promise<void>
 }
+
+/** How long a statement, or a group, waits for another process. */
+export const BUSY_MS = 5000
+const RETRY_MS = 1
+const SQLITE_BUSY = 5
 
 interface Group {
   readonly durable: Promise<void>
@@ -87,8 +93,32 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     }
   }
 
-  function openGroup(): Group {
-    begin.run()
+  /** Undefined if another process is writing: `begin` must not wait, because it would block this process. */
+  function tryOpenGroup(): Group | undefined {
+    sqlite.exec('PRAGMA busy_timeout = 0')
+    try {
+      begin.run()
+    } catch (error) {
+      if (isBusy(error)) return undefined
+      throw error
+    } finally {
+      sqlite.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+    }
+    group = createGroup()
+    return group
+  }
+
+  async function openGroup(): Promise<Group> {
+    const end = performance.now() + BUSY_MS
+    while (performance.now() < end) {
+      await pause(RETRY_MS)
+      const opened = group ?? tryOpenGroup()
+      if (opened) return opened
+    }
+    throw new DatabaseUnavailable('Cannot write: another process holds the file')
+  }
+
+  function createGroup(): Group {
     depth = 1
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     // Every caller that awaits it handles the rejection; without one it is not an error.
@@ -143,16 +173,14 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
       return group?.durable
     },
     async group(work) {
-      group ??= openGroup()
-      const { durable } = group
+      const { durable } = group ?? tryOpenGroup() ?? (await openGroup())
       const result = runInGroup(work)
       await durable
       return result
     },
     plan(work) {
-      const run = () => {
-        group ??= openGroup()
-        planned = group
+      const run = async () => {
+        planned = group ?? tryOpenGroup() ?? (await openGroup())
         return work()
       }
       const plan = lastPlan.then(run)
@@ -165,6 +193,10 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     },
     pending: () => group?.durable,
   }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === SQLITE_BUSY
 }
 
 interface Savepoint {
