@@ -6,6 +6,7 @@ import {
   fullAccess,
   hasCompartment,
   namesPatients,
+  satisfies,
 } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
@@ -33,7 +34,7 @@ export async function checkReferences(
   request: FhirRequest,
   { filter, resource, before, known }: NewReferences,
 ): Promise<Failure | undefined> {
-  const patients = listPatientConstraints(filter)
+  const patients = listPatientConstraints(filter, resource, context.baseUrl)
   if (!patients) return undefined
   const stored = new Set(before ? listReferences(before, context.baseUrl) : [])
   const named = listReferences(resource, context.baseUrl).filter(it => !stored.has(it) && !known.has(it))
@@ -50,14 +51,18 @@ export async function checkReferences(
   return undefined
 }
 
-/** The patients of a filter as constraints; undefined if it is not limited to patients. */
-function listPatientConstraints(filter: AccessFilter): readonly Constraint[] | undefined {
+/** The patients of a filter as constraints; undefined if it allows the content whatever its patients are. */
+function listPatientConstraints(
+  filter: AccessFilter,
+  resource: Resource,
+  baseUrl: string,
+): readonly Constraint[] | undefined {
   if (filter === 'everything') return undefined
-  const constraints = filter.map(({ panel, patient, refersTo }): Constraint | undefined => {
-    const id = patient ?? refersTo
-    return panel ? { panel } : id === undefined ? undefined : { patient: id }
-  })
-  return constraints.every(it => it !== undefined) ? constraints : undefined
+  const isOpen = ({ panel, patient, refersTo }: Constraint) => !panel && (patient ?? refersTo) === undefined
+  if (filter.some(it => isOpen(it) && satisfies(resource, [it], baseUrl))) return undefined
+  return filter
+    .filter(it => !isOpen(it))
+    .map(({ panel, patient, refersTo }) => (panel ? { panel } : { patient: patient ?? refersTo ?? '' }))
 }
 
 /** The resources among these (`Type/id`) that exist within an access. */
