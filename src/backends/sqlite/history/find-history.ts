@@ -78,21 +78,43 @@ function readPage(
 ): VersionPage | Failure {
   if (scope.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
   const most = isDecidedByIndex(scope) ? query.count : query.count + VERSIONS_CHECKED
-  const seqs = findVersions(context, scope, query, after, most + 1)
   const versions: Version[] = []
-  let [shown, leftOut, last] = [0, 0, 0]
-  for (const { version, seq, isVisible } of readVersions(context, scope, seqs.slice(0, most))) {
-    const size = version.content.length
-    if (isVisible) shown += size
-    else leftOut += size
-    if (leftOut > limits.PAGE_CHARACTERS) return TOO_MANY_LEFT_OUT
-    const isFull = versions.length === query.count || (shown > limits.PAGE_CHARACTERS && versions.length > 0)
-    if (isVisible && isFull) return { versions, next: [last] }
-    if (isVisible) versions.push(version)
-    last = seq
+  let [shown, leftOut, last, read] = [0, 0, 0, 0]
+  for (const seqs of listCandidates(context, scope, query, after, most + 1))
+    for (const { version, seq, isVisible } of readVersions(context, scope, seqs)) {
+      if (read++ === most)
+        return versions.length < query.count ? TOO_MANY_LEFT_OUT : { versions, next: [last] }
+      const size = version.content.length
+      if (isVisible) shown += size
+      else leftOut += size
+      if (leftOut > limits.PAGE_CHARACTERS) return TOO_MANY_LEFT_OUT
+      const isFull =
+        versions.length === query.count || (shown > limits.PAGE_CHARACTERS && versions.length > 0)
+      if (isVisible && isFull) return { versions, next: [last] }
+      if (isVisible) versions.push(version)
+      last = seq
+    }
+  return { versions, next: undefined }
+}
+
+/** The versions that may be in the access: first as many as a page has, and then more, up to the limit. */
+function* listCandidates(
+  context: HistoryContext,
+  scope: HistoryScope,
+  query: HistoryQuery,
+  after: readonly SqlValue[] | undefined,
+  limit: number,
+): Generator<readonly number[]> {
+  let [start, size, listed] = [after, query.count + 1, 0]
+  while (listed < limit) {
+    const requested = Math.min(size, limit - listed)
+    const seqs = findVersions(context, scope, query, start, requested)
+    yield seqs
+    if (seqs.length < requested) return
+    listed += requested
+    size *= 4
+    start = seqs.slice(-1)
   }
-  if (seqs.length <= most) return { versions, next: undefined }
-  return versions.length < query.count ? TOO_MANY_LEFT_OUT : { versions, next: [last] }
 }
 
 const TOO_MANY_LEFT_OUT = fail({

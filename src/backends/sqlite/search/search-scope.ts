@@ -22,7 +22,7 @@ export interface SearchScope {
   readonly care?: DateRange | undefined
 }
 
-const FEW = 1000
+const FEW = 2000
 const STEP = 2000
 
 export function createSearchScope(

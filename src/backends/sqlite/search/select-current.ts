@@ -58,13 +58,16 @@ export function findStart(
   return clause && toStart(clause)
 }
 
+const FEW_LINKS = 500
+
 /** Whether a chain begins with few resources; otherwise it leads to many. */
 function startsWithFew(scope: SearchScope, clause: LeadingClause): boolean {
+  const few: SearchScope = { ...scope, isFew: (rows, most = FEW_LINKS) => scope.isFew(rows, most) }
   switch (clause.kind) {
     case 'chain':
-      return clause.targets.every(target => findStart(scope, target.type, [target.clause]) !== undefined)
+      return clause.targets.every(target => findStart(few, target.type, [target.clause]) !== undefined)
     case 'has':
-      return findStart(scope, clause.type, [clause.clause]) !== undefined
+      return findStart(few, clause.type, [clause.clause]) !== undefined
     default:
       return true
   }
