@@ -239,8 +239,7 @@ describe('the app in a frame', () => {
   })
 
   /** The URL to which the portal sends the browser for a launch. */
-  async function prepareLaunch(page: Page): Promise<string> {
-    await signIn(page, framed)
+  async function prepareLaunch({ page }: WatchedPage): Promise<string> {
     const form = { patientId: 'patient-1' }
     const url = `${framed.settings.issuerUrl}/portal/launch`
     return (await page.request.post(url, { form, maxRedirects: 0 })).headers().location ?? ''
@@ -251,12 +250,23 @@ describe('the app in a frame', () => {
     return page.frameLocator('iframe')
   }
 
+  let clinician: Promise<WatchedPage> | undefined
+  /** One browser of a clinician who is signed in to the portal. */
+  function useClinician(): Promise<WatchedPage> {
+    clinician ??= open().then(async watched => {
+      await signIn(watched.page, framed)
+      return watched
+    })
+    return clinician
+  }
+
   const shows = (inside: FrameLocator | Page, name: string) =>
     inside.getByRole('heading', { level: 1, name }).waitFor()
 
   it('opens without a click on the site of the auth server', async () => {
-    const { page, context } = await open()
-    const frame = await openFrame(page, 'localhost', await prepareLaunch(page))
+    const watched = await useClinician()
+    const { page, context } = watched
+    const frame = await openFrame(page, 'localhost', await prepareLaunch(watched))
     await shows(frame, 'Juniper, Alba')
     const cookies = (await context.cookies()).filter(({ name }) => name.startsWith('sallyport-session-'))
     assert.deepEqual(
@@ -268,8 +278,9 @@ describe('the app in a frame', () => {
   })
 
   it('signs in in a window on another site, and opens in the frame', async () => {
-    const { page, context } = await open()
-    const frame = await openFrame(page, 'ehr.test', await prepareLaunch(page))
+    const watched = await useClinician()
+    const { page, context } = watched
+    const frame = await openFrame(page, 'ehr.test', await prepareLaunch(watched))
     await shows(frame, 'Sign in to open the record')
     await screenshot(page, 'frame-sign-in')
     const opening = context.waitForEvent('page')
@@ -283,9 +294,11 @@ describe('the app in a frame', () => {
   })
 
   it('opens in a new tab if the browser keeps no cookies in the frame', async () => {
-    const { page, context } = await open()
+    const watched = await useClinician()
+    const { page, context } = watched
+    await context.clearCookies({ name: 'sallyport-app-frame' })
     // The redirect of the first request, without the cookie that came with it.
-    const frame = await openFrame(page, 'ehr.test', `${await prepareLaunch(page)}&frame=1`)
+    const frame = await openFrame(page, 'ehr.test', `${await prepareLaunch(watched)}&frame=1`)
     await shows(frame, 'Open the record in a new tab')
     const opening = context.waitForEvent('page')
     await frame.getByRole('link', { name: 'Open in a new tab' }).click()
@@ -293,7 +306,7 @@ describe('the app in a frame', () => {
   })
 
   it('is not shown by a page of any other origin', async () => {
-    const { page } = await open()
+    const { page } = await useClinician()
     const frame = await openFrame(page, 'evil.test', framed.settings.appUrl)
     await page.waitForTimeout(200)
     assert.equal(await frame.getByRole('heading', { level: 1 }).count(), 0)
