@@ -51,6 +51,7 @@ const FILTERS: Readonly<Record<string, RecordFilter>> = {
   'an app': { client: 'app2' },
   'a launch': { launch: 'launch5' },
   'an app, a kind and a time': { client: 'app1', events: [{ kind: 'token' }], since: 1000 },
+  'a patient alone and a launch': { onlyPatients: ['ada', 'p9'], launch: 'launch5' },
   'a patient and an outcome': { patients: ['bea'], outcomes: ['4', '8'] },
 }
 
@@ -102,6 +103,20 @@ eachDatabase((_, open) => {
       assert.deepEqual([first.records, first.next?.at], [[], 1025])
       const second = await findPage(store, { ...filter, after: { at: 1001, id: 0 }, limit: 5 })
       assert.equal(second.next, undefined)
+    })
+
+    it('end where the last row of the permitted patients was read, although another index has fewer', async () => {
+      const other = await open()
+      const rows = [
+        ...Array.from({ length: 2001 }, (_, at) => ({ at: 10 + at, patient: 'ada' })),
+        ...Array.from({ length: 5 }, (_, at) => ({ at, patient: 'bea', launch: 'rare' })),
+      ]
+      await other.append(
+        'audit_event',
+        rows.map(row => toRow({ ...createRecord(100), ...row, patients: undefined })),
+      )
+      const { next } = await findPage(other, { onlyPatients: ['ada'], launch: 'rare', limit: 5 })
+      assert.equal(next?.at, 11)
     })
 
     it('have no patients left after they are deleted', async () => {

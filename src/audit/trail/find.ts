@@ -93,10 +93,14 @@ interface Plan {
   readonly rest: readonly RawBuilder<boolean>[]
 }
 
-/** The term with the fewest rows in an index drives the search; its rows are compared with the other terms. */
+/**
+ * The term that limits access, or that has the fewest rows in an index, drives the search. Its rows are compared with
+ * the other terms.
+ */
 async function plan(store: Store, filter: FindBounds & RecordFilter): Promise<Plan> {
   const terms = listTerms(filter)
-  const indexed = terms.filter(({ ranges }) => ranges)
+  const access = terms.find(({ limitsAccess }) => limitsAccess)
+  const indexed = access ? [access] : terms.filter(({ ranges }) => ranges)
   const sizes =
     indexed.length < 2 ? [0] : await Promise.all(indexed.map(term => countRows(store, term, filter)))
   const best = indexed[sizes.indexOf(Math.min(...sizes))]

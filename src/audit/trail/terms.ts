@@ -42,6 +42,8 @@ export interface Term {
   readonly ranges?: readonly Range[]
   /** The ranges also have other rows. */
   readonly hasOthers?: true
+  /** The caller may see these rows only, so that the position of no other row may be revealed. */
+  readonly limitsAccess?: true
 }
 
 export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
@@ -51,7 +53,7 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
   return [
     ...(ids ? [equals('id', ids)] : []),
     ...(launch === undefined ? [] : [equals('launch_id', [launch])]),
-    ...(onlyPatients ? [equals('patient_id', onlyPatients)] : []),
+    ...(onlyPatients ? [{ ...equals('patient_id', onlyPatients), limitsAccess: true } as const] : []),
     ...(patients ? [concerns(patients)] : []),
     ...(users ? [equals('fhir_user', users)] : []),
     ...(client === undefined ? [] : [equals('client_id', [client])]),
