@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../audit/index.ts'
 import type { Schema } from '../store/index.ts'
-import type { Clinician } from './clinician/clinician.ts'
+import { type Clinician, formatFhirUser } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
 import { findGrantForAudit } from './grant/find-grant-for-audit.ts'
 import { readParameters } from './parameters.ts'
@@ -43,15 +43,11 @@ function makeRecord({ clock }: AuthContext, request: FastifyRequest, event: Even
     at: clock(),
     server: 'auth',
     allowed: true,
-    ...(clinician && { subject: clinician.id, fhirUser: formatPractitioner(clinician) }),
+    ...(clinician && { subject: clinician.id, fhirUser: formatFhirUser(clinician.fhirUserId) }),
     ...details,
     requestId: request.id,
     address: request.ip,
   }
-}
-
-function formatPractitioner({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string {
-  return `Practitioner/${fhirUserId.replace(/^Practitioner\//, '')}`
 }
 
 /** Describes a refusal with the text that the client gets. */

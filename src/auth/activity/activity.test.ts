@@ -117,12 +117,12 @@ describe('mayViewActivity', () => {
   const settings = (onLoopback: boolean, activityClinicians?: readonly string[]) =>
     ({ onLoopback, audit: { activityClinicians } }) as unknown as Parameters<typeof mayViewActivity>[0]
   it('allows every clinician on loopback by default', () => {
-    assert.equal(mayViewActivity(settings(true), 'ada'), true)
-    assert.equal(mayViewActivity(settings(true, ['bea']), 'ada'), false)
+    assert.equal(mayViewActivity(settings(true), { username: 'ada', fhirUserId: 'p' }), true)
+    assert.equal(mayViewActivity(settings(true, ['bea']), { username: 'ada', fhirUserId: 'p' }), false)
   })
   it('allows only the named clinicians off loopback', () => {
-    assert.equal(mayViewActivity(settings(false), 'ada'), false)
-    assert.equal(mayViewActivity(settings(false, ['ada']), 'ada'), true)
+    assert.equal(mayViewActivity(settings(false), { username: 'ada', fhirUserId: 'p' }), false)
+    assert.equal(mayViewActivity(settings(false, ['ada']), { username: 'ada', fhirUserId: 'p' }), true)
   })
 })
 

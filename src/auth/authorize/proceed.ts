@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
 import { isRegisteredRedirectUri } from '../client/urls.ts'
+import { findOwnPatient } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
 import type { Login } from '../login/login.ts'
@@ -11,7 +12,7 @@ import { Refusal } from '../refusal.ts'
 import { issueCode } from './issue-code.ts'
 import { choosePicker, resolveLaunchContext } from './launch-context.ts'
 import { type AuthorizationState, chooseNextStep } from './next-step.ts'
-import { storePendingAuthorization } from './pending-authorization.ts'
+import { storePendingAuthorization, storePickedContext } from './pending-authorization.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { redirectToClient, sendRefusal } from './respond.ts'
 
@@ -35,8 +36,12 @@ export async function proceed(
   switch (step.kind) {
     case 'login':
       return sendToPage(reply, context, progress, state, paths.login)
-    case 'pick':
-      return sendToPage(reply, context, progress, state, paths.pick)
+    case 'pick': {
+      const own = state.picker === 'patient' && state.login && findOwnPatient(state.login.clinician)
+      return own
+        ? proceed(reply, context, await pickOwn(context, progress, state.login.clinician.id, own))
+        : sendToPage(reply, context, progress, state, paths.pick)
+    }
     case 'consent':
       return sendToPage(reply, context, progress, state, paths.consent)
     case 'refuse':
@@ -64,12 +69,26 @@ export async function proceed(
   }
 }
 
+/** A patient who signs in opens their own record, without a picker (PATIENTS-2). */
+async function pickOwn(
+  { store }: AuthContext,
+  progress: RequestInProgress,
+  clinicianId: string,
+  patientId: string,
+): Promise<RequestInProgress> {
+  const { id, request } = progress
+  const picked = { clinicianId, patientId }
+  if (id === undefined) return { ...progress, request: { ...request, picked } }
+  return { ...progress, ...(await storePickedContext(store, { id, request }, picked)) }
+}
+
 /**
  * Whether an error may be redirected to the client: always to an approved client, otherwise only after its user has made
  * a decision on a page that names the client (RFC 9700, 4.11.2). A login is not such a decision.
  */
-function mayRedirectError({ client, request, consented }: AuthorizationState): boolean {
-  return client.approved || consented || request.picked !== undefined
+function mayRedirectError({ client, request, consented, login }: AuthorizationState): boolean {
+  const hasPicked = request.picked !== undefined && !(login && findOwnPatient(login.clinician))
+  return client.approved || consented || hasPicked
 }
 
 /** Ends a request without a code, and redirects the error to the client. */

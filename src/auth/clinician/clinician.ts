@@ -6,7 +6,7 @@ export interface Clinician {
   readonly id: string
   readonly username: string
   readonly displayName: string
-  /** The id of the clinician's Practitioner. */
+  /** The id of the clinician's Practitioner, or `Patient/<id>` for a patient who signs in. */
   readonly fhirUserId: string
 }
 
@@ -16,10 +16,19 @@ export function toClinician(
   return { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
 }
 
-/** The absolute URL of the clinician's Practitioner. The column has the bare id or `Practitioner/<id>`. */
+/** The absolute URL of the user's own resource. */
 export function buildFhirUser(fhirUserId: string, fhirBaseUrl: string): string {
-  const id = fhirUserId.replace(/^Practitioner\//, '')
-  return `${fhirBaseUrl}/Practitioner/${id}`
+  return `${fhirBaseUrl}/${formatFhirUser(fhirUserId)}`
+}
+
+/** The reference to the user's own resource. The column has it, or the bare id of a Practitioner. */
+export function formatFhirUser(fhirUserId: string): string {
+  return /^(?:Practitioner|Patient)\//.test(fhirUserId) ? fhirUserId : `Practitioner/${fhirUserId}`
+}
+
+/** The patient that a user is; undefined for a clinician. */
+export function findOwnPatient({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string | undefined {
+  return fhirUserId.startsWith('Patient/') ? fhirUserId.slice('Patient/'.length) : undefined
 }
 
 /** The test clinician of the first start. */

@@ -9,6 +9,7 @@ import {
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
+import { findOwnPatient } from '../clinician/clinician.ts'
 import { hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
@@ -118,7 +119,7 @@ function renderIdentityRow(scope: string, { clinician }: Login): Html | undefine
   const isShared = hasScope(scope, 'fhirUser') || hasScope(scope, 'profile')
   if (isShared)
     return renderFixedRow(
-      'Your name and staff identity',
+      findOwnPatient(clinician) === undefined ? 'Your name and staff identity' : 'Your name and identity',
       'Always shared',
       `Tells the app who is using it: ${clinician.displayName}.`,
     )

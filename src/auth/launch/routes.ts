@@ -5,7 +5,7 @@ import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
-import { requireLogin } from '../login/login.ts'
+import { requireClinician } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
@@ -26,7 +26,7 @@ import {
 export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(
     paths.portalLaunch,
-    requireLogin(context, async (request, reply, login) => {
+    requireClinician(context, async (request, reply, login) => {
       const { clinician } = login
       const read = await createFhirReader(context, clinician)
       const result = await prepareLaunch(context, clinician, read, readLaunchRequest(request.body))

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
-import { type Clinician, toClinician } from '../clinician/clinician.ts'
+import { type Clinician, findOwnPatient, toClinician } from '../clinician/clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { paths } from '../paths.ts'
@@ -203,7 +203,7 @@ export async function findCurrentLogin(
   const login = await findLastLogin(context, request)
   if (!login || isIdle(login, settings.loginIdleSeconds, clock())) return undefined
   if (isNavigation(request)) await recordLoginUse(store, login, clock())
-  return { ...login, mayViewActivity: mayViewActivity(settings, login.clinician.username) }
+  return { ...login, mayViewActivity: mayViewActivity(settings, login.clinician) }
 }
 
 /** Like `findCurrentLogin`, but also finds an idle login, which can be ended or replaced. */
@@ -239,6 +239,18 @@ export function requireLogin(
   }
 }
 
+/** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own pages (PATIENTS-3). */
+export function requireClinician(
+  context: AuthContext,
+  handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  return requireLogin(context, async (request, reply, login) =>
+    findOwnPatient(login.clinician) === undefined
+      ? handle(request, reply, login)
+      : reply.redirect(paths.manage, request.method === 'GET' ? 302 : 303),
+  )
+}
+
 /** A session cookie; the login itself ends after 8 hours. */
 export function setLoginCookie({ settings }: AuthContext, reply: FastifyReply, id: string): void {
   const { name, attributes } = makeLoginCookie(settings.issuerUrl)
@@ -256,6 +268,10 @@ function makeLoginCookie(issuerUrl: string) {
 }
 
 /** The clinicians in the setting may view the activity page; by default everyone on loopback. */
-export function mayViewActivity({ audit, onLoopback }: AuthSettings, username: string): boolean {
-  return audit.activityClinicians?.includes(username) ?? onLoopback
+export function mayViewActivity(
+  { audit, onLoopback }: AuthSettings,
+  clinician: Pick<Clinician, 'username' | 'fhirUserId'>,
+): boolean {
+  if (findOwnPatient(clinician) !== undefined) return false
+  return audit.activityClinicians?.includes(clinician.username) ?? onLoopback
 }

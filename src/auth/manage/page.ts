@@ -12,6 +12,7 @@ import {
   renderPage,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
+import { findOwnPatient } from '../clinician/clinician.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
@@ -42,7 +43,7 @@ export function renderManagePage(
     html`<div class="pagehead"><div><h1>Apps with access</h1>
 <p class="pagehead__lead">Apps that use patient records on your behalf.${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
-${access.length === 0 ? renderEmpty() : renderTable(access, names, now)}
+${access.length === 0 ? renderEmpty(login) : renderTable(access, names, now)}
 <p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`,
   )
 }
@@ -66,11 +67,12 @@ function describeCount(offline: number): string {
   return offline === 1 ? 'One of them keeps' : `${offline} of them keep`
 }
 
-function renderEmpty(): Html {
+function renderEmpty({ clinician }: Login): Html {
+  const isClinician = findOwnPatient(clinician) === undefined
   return html`<div class="card">${renderEmptyState({
     title: 'No app has access',
     text: 'An app appears here after you launch it or allow it to use a record.',
-    action: { href: paths.portal, text: 'Go to patients' },
+    ...(isClinician && { action: { href: paths.portal, text: 'Go to patients' } }),
   })}</div>`
 }
 

@@ -1,4 +1,5 @@
 import type { Bar, Person } from '../../web/index.ts'
+import { findOwnPatient } from '../clinician/clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
@@ -8,7 +9,9 @@ export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'a
     kind: 'portal',
     who: login.clinician.displayName,
     links: [
-      { href: paths.portal, text: 'Patients', current: current === 'portal' },
+      ...(findOwnPatient(login.clinician) === undefined
+        ? [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]
+        : []),
       { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
       ...(login.mayViewActivity
         ? [{ href: paths.activity, text: 'Activity', current: current === 'activity' }]

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { AuthContext } from '../context.ts'
-import { requireLogin } from '../login/login.ts'
+import { requireClinician } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { findSearchFault } from './patient-queries.ts'
@@ -10,7 +10,7 @@ import { sendPortal } from './send-portal.ts'
 export function addPortalRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.portal,
-    requireLogin(context, async (request, reply, login) => {
+    requireClinician(context, async (request, reply, login) => {
       const query = readParameters(request.query)
       const [search, text] = [query.get('search')?.trim() || undefined, query.get('app')?.trim() || undefined]
       const fault = findSearchFault(search) ?? findSearchFault(text)

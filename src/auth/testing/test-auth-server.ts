@@ -102,7 +102,7 @@ export class TestAuthServer {
         username,
         password_hash: QUICK_HASH,
         display_name: `Dr. ${username}`,
-        fhir_user_id: `practitioner-of-${username}`,
+        fhir_user_id: more.fhir_user_id ?? `practitioner-of-${username}`,
         ...(more.disabled === undefined ? {} : { disabled: true }),
       })
       .execute()

@@ -123,6 +123,22 @@ eachDatabase((_, __, create) => {
     })
   })
 
+  describe('sallyport account add', () => {
+    it('adds a patient, whose name is the username by default', async () => {
+      const { run, rows } = await setUp()
+      const add = ['account', 'add', '--username', 'alba', '--patient']
+      const { exitCode, stdout, stderr } = await run([...add, 'Patient/patient-1'], 'correct horse\n')
+      assert.equal(exitCode, 0, stderr)
+      const [row] = await rows()
+      assert.equal(stdout, `Added account alba with id ${row?.id}\n`)
+      assert.deepEqual([row?.fhir_user_id, row?.display_name], ['Patient/patient-1', 'alba'])
+      assert.match((await run(['clinician', 'list'])).stdout, /alba +alba +Patient\/patient-1/)
+      const wrong = await run([...add, 'Practitioner/1'], 'correct horse\n')
+      assert.equal(wrong.exitCode, 2)
+      assert.match(wrong.stderr, /Cannot use --patient: expected the id of a Patient/)
+    })
+  })
+
   describe('sallyport clinician list', () => {
     it('lists clinicians without hashes', async () => {
       const { run } = await setUp()

@@ -37,51 +37,67 @@ Options:
   positionals: { min: 0, max: 0 },
   async run(args, io) {
     const row = {
-      username: usernameOf(getRequired(args, 'username')),
+      username: readUsername(getRequired(args, 'username')),
       display_name: getRequired(args, 'display-name'),
       fhir_user_id: practitionerIdOf(
         getRequired(args, 'fhir-user'),
         readSettings(io.env, io.cwd).fhirBaseUrl,
       ),
     }
-    const password = await readNewPassword(io)
-    const { hashPassword } = await import('../../auth/index.ts')
-    const password_hash = await hashPassword(password)
-    const added = await administer(io, `clinician add ${row.username}`, async trx => {
-      const inserted = await trx
-        .insertInto('clinician')
-        .values({ ...row, password_hash })
-        .onConflict(conflict => conflict.column('username').doNothing())
-        .returning('id')
-        .executeTakeFirst()
-      if (!inserted) throw new CommandFailure(`Cannot add clinician ${row.username}: the username is taken`)
-      return inserted
-    })
-    io.stdout.write(`Added clinician ${row.username} with id ${added.id}\n`)
-    warnIfShort(password, io)
-    await noteAbsent(row.fhir_user_id, io)
-    return 0
+    return addAccount(io, 'clinician', row)
   },
 }
 
-/** Warns if the embedded FHIR server has no such Practitioner: apps could not read their user. */
-async function noteAbsent(id: string, { env, cwd, stderr }: Io): Promise<void> {
+interface Account {
+  readonly username: string
+  readonly display_name: string
+  /** The bare id of a Practitioner, or `Patient/<id>`. */
+  readonly fhir_user_id: string
+}
+
+/** Adds a clinician, or the account of a patient. */
+export async function addAccount(io: Io, kind: 'clinician' | 'account', row: Account): Promise<ExitCode> {
+  const password = await readNewPassword(io)
+  const { hashPassword } = await import('../../auth/index.ts')
+  const password_hash = await hashPassword(password)
+  const added = await administer(io, `${kind} add ${row.username}`, async trx => {
+    const inserted = await trx
+      .insertInto('clinician')
+      .values({ ...row, password_hash })
+      .onConflict(conflict => conflict.column('username').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (!inserted) throw new CommandFailure(`Cannot add ${kind} ${row.username}: the username is taken`)
+    return inserted
+  })
+  io.stdout.write(`Added ${kind} ${row.username} with id ${added.id}\n`)
+  warnIfShort(password, io)
+  await noteAbsent(formatUser(row.fhir_user_id), io)
+  return 0
+}
+
+function formatUser(fhirUserId: string): string {
+  return fhirUserId.includes('/') ? fhirUserId : `Practitioner/${fhirUserId}`
+}
+
+/** Warns if the embedded FHIR server does not have the user's resource: apps could not read their user. */
+async function noteAbsent(user: string, { env, cwd, stderr }: Io): Promise<void> {
   const settings = readSettings(env, cwd)
   const file = join(settings.dataDir, 'fhir.db')
   if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return
   const { openRepository } = await import('../../backends/sqlite/index.ts')
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
-    const found = repository.find('Practitioner', id)
+    const [type = '', id = ''] = user.split('/')
+    const found = repository.find(type, id)
     repository.close()
-    if (found?.deleted !== false)
-      stderr.write(`Note: the FHIR server has no Practitioner/${id}; create or import it\n`)
+    if (found?.deleted !== false) stderr.write(`Note: the FHIR server has no ${user}; create or import it\n`)
   } catch {
     // The clinician is added anyway; `start` reports problems with the data.
   }
 }
 
-function usernameOf(text: string): string {
+export function readUsername(text: string): string {
   if (/^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)) return text
   throw failMisuse(
     'Cannot use --username: expected at most 100 characters without leading or trailing spaces',
@@ -107,7 +123,7 @@ Usage: npm run -s sallyport -- clinician list`,
     const lines = rows.map(row => [
       row.username,
       row.display_name,
-      `Practitioner/${row.fhir_user_id.replace(/^Practitioner\//, '')}`,
+      formatUser(row.fhir_user_id),
       row.disabled ? 'disabled' : 'active',
       row.id,
     ])

@@ -10,6 +10,10 @@ const commands = {
     summary: 'Print the settings in effect, with secrets masked',
     load: async () => (await import('./settings.ts')).settings,
   },
+  'account add': {
+    summary: 'Add a patient who signs in to apps',
+    load: async () => (await import('./account.ts')).accountAdd,
+  },
   'clinician add': {
     summary: 'Add a clinician',
     load: async () => (await import('./clinician.ts')).clinicianAdd,
