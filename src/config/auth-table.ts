@@ -53,6 +53,15 @@ export const authTable = {
     secret: true,
     of: settings => settings.seedClinicianPassword,
   }),
+  lab: defineOpen({
+    name: 'smart.server.lab',
+    env: 'SMART_LAB',
+    type: types.flag,
+    otherwise: '`true` on loopback, otherwise `false`',
+    about:
+      'Lets developers get launches and tokens without a login, for tests of apps. Never turn it on where there are real patients.',
+    of: settings => settings.lab,
+  }),
   loginIdleSeconds: defineOpen({
     name: 'smart.server.login-idle-seconds',
     env: 'SMART_LOGIN_IDLE_SECONDS',

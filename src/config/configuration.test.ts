@@ -76,6 +76,7 @@ describe('readSettings', () => {
         },
       },
       loginIdleSeconds: 0,
+      lab: true,
       openMetrics: false,
       logLevel: 'warn',
       privateJwksHosts: [],

@@ -52,6 +52,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     loginFailureLimitPerAddress: values.loginFailureLimitPerAddress,
     loginIdleSeconds: values.loginIdleSeconds ?? (onLoopback ? 0 : 1800),
     login: deriveLogin(values, absolute),
+    lab: values.lab ?? onLoopback,
     openMetrics: values.openMetrics,
     logLevel: values.logLevel,
     privateJwksHosts: values.privateJwksHosts ?? [],

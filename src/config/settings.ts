@@ -54,6 +54,8 @@ export interface Settings {
       readonly provision: boolean
     }
   }
+  /** Developers may get launches and tokens without a login. */
+  readonly lab: boolean
   readonly openMetrics: boolean
   readonly logLevel: LogLevel
   readonly privateJwksHosts: readonly string[]

@@ -60,6 +60,16 @@ describe('start problems and warnings', () => {
     assert.deepEqual(readConfiguration({}, folder).startWarnings, [])
   })
 
+  it('turns the lab on by default on loopback only, and warns about it off loopback', () => {
+    const read = (env: Environment) => readConfiguration(env, folder)
+    const isOn = (env: Environment) => read(env).settings.lab
+    assert.deepEqual([isOn({}), isOn({ SMART_LAB: 'false' })], [true, false])
+    assert.deepEqual([isOn(deployed), isOn({ SMART_BIND: '0.0.0.0' })], [false, false])
+    const lab = { ...deployed, SMART_TRUST_PROXY: 'loopback', SMART_LAB: 'true' }
+    assert.equal(isOn(lab), true)
+    assert.match(read(lab).startWarnings.join('\n'), /^SMART_LAB=true: everyone .* can see every patient$/)
+  })
+
   it('refuses an unencrypted upstream on the network, but not on loopback', () => {
     const upstream = (url: string) => problems({ ...deployed, SMART_FHIR_UPSTREAM_URL: url })
     assert.equal(upstream('http://hapi.ehr.example/fhir').length, 1)

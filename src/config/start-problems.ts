@@ -97,15 +97,17 @@ export function findStartProblems(
   ]
 }
 
+export function findStartWarnings(settings: Settings): readonly string[] {
+  return settings.onLoopback ? [] : [...findPlainHttp(settings), ...findLab(settings)]
+}
+
+function findLab({ lab }: Settings): readonly string[] {
+  return lab ? ['SMART_LAB=true: everyone who reaches the auth server can see every patient'] : []
+}
+
 /** https URLs require TLS. It is certain only if this process or a configured proxy terminates it. */
-export function findStartWarnings({
-  onLoopback,
-  tlsCert,
-  trustProxy,
-  allowHttp,
-  bind,
-}: Settings): readonly string[] {
-  if (onLoopback || allowHttp || tlsCert !== undefined || trustProxy !== undefined) return []
+function findPlainHttp({ tlsCert, trustProxy, allowHttp, bind }: Settings): readonly string[] {
+  if (allowHttp || tlsCert !== undefined || trustProxy !== undefined) return []
   return [
     `Serving plain http on ${bind.join(', ')}: set SMART_TLS_CERT and SMART_TLS_KEY, or set SMART_TRUST_PROXY to the proxy that terminates https`,
   ]
