@@ -46,6 +46,7 @@ describe('listEffectiveSettings', () => {
       SMART_TLS_CERT: '/cert',
       SMART_TLS_KEY: '/key',
       SMART_ALLOW_HTTP: 'true',
+      SMART_LAB: 'false',
       SMART_OPEN_METRICS: 'true',
       SMART_LOG_LEVEL: 'debug',
       SMART_OPEN_REGISTRATION: 'false',
