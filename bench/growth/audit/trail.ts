@@ -54,7 +54,7 @@ export function openTrail(store: Store): DataSet {
   const requests: Readonly<Record<string, Request>> = {
     ...Object.fromEntries(QUERIES.map(query => [query, { send: () => search(query) }])),
     // The small data set has fewer failures than a page reads at most.
-    [FAILURES]: { send: () => search(FAILURES), limit: 6 },
+    [FAILURES]: { send: () => search(FAILURES), limit: 12 },
     'a sweep of no old record': {
       send: async () => assert.equal(await sweepAudit(store, DAYS + 1, END), 0),
     },
