@@ -4,8 +4,10 @@ import type { Grant } from './grants.ts'
 const INPUT = Buffer.alloc(700, 'x')
 const CALLS = 300
 
-/** The cryptography of each request in microseconds: two RS256 signatures (access token, ID token), or one and the
- * verification of an assertion. One core can do no more. */
+/**
+ * The cryptography of each request in microseconds: two RS256 signatures (access token, ID token), or one and the
+ * verification of an assertion. One core can do no more.
+ */
 export function measureCryptography(): Readonly<Record<Grant, number>> {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' })

@@ -18,15 +18,13 @@ interface Dependencies {
 
 /** Reuses a token for half of its lifetime, because a signature costs as much as a page. */
 export function createPortalTokens(dependencies: Dependencies): GetPortalToken {
-  const issued = new LruMap<{ readonly token: Promise<string>; readonly reusedUntil: number }>(
-    LIMITS.portalTokensKept,
-  )
+  const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
   return async clinician => {
     const key = await dependencies.keys.getSigningKey()
     const name = JSON.stringify([key.publicJwk.kid, clinician.id, clinician.fhirUserId])
     const known = issued.get(name)
     if (known && dependencies.clock() < known.reusedUntil) return known.token
-    const token = signToken(dependencies, key, {
+    const token = await signToken(dependencies, key, {
       sub: clinician.id,
       scope: 'user/Patient.rs user/Encounter.rs',
       fhirUser: buildFhirUser(clinician.fhirUserId, dependencies.settings.fhirBaseUrl),

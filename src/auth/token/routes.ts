@@ -62,11 +62,11 @@ async function handleTokenRequest(
   const key = await context.keys.getSigningKey()
   const issued = await context.store.db.transaction().execute(async trx => {
     const client = await consumeProof(trx, verified)
-    const issued = client instanceof Refusal ? client : await issueTokens(context, { trx, client, form })
+    const tokens = client instanceof Refusal ? client : await issueTokens(context, { trx, client, form })
     const known =
-      issued instanceof Refusal
-        ? issued.withKnown({ clientId: verified.client.id, isAuthenticated: isVouchedFor(verified.client) })
-        : issued
+      tokens instanceof Refusal
+        ? tokens.withKnown({ clientId: verified.client.id, isAuthenticated: isVouchedFor(verified.client) })
+        : tokens
     await auditTokens(context, request, known, trx)
     return known
   })
