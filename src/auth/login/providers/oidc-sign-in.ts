@@ -32,7 +32,7 @@ export async function prepareSignIn(
   provider: OidcProvider,
   interaction: { readonly id: string; readonly request: AuthorizationRequest } | undefined,
 ): Promise<PreparedSignIn | SignInRefusal> {
-  const configuration = await context.providers.getClient(provider).discover()
+  const configuration = await context.providers.getClient(provider).reach()
   if (!configuration) return new SignInRefusal('unreachable')
   const wishes = readWishes(provider, interaction?.request)
   const pending = {

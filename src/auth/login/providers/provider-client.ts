@@ -28,7 +28,10 @@ import {
 import { CLOCK_TOLERANCE_SECONDS } from '../../lifetimes.ts'
 
 const TIMEOUT_SECONDS = 5
+/** How long metadata and keys are used without a new fetch. */
 const METADATA_FRESH_MS = 10 * 60_000
+/** How long a provider counts as reachable after a response. */
+const REACHABLE_MS = 10_000
 /** No second attempt within this time, so that an unreachable provider costs little. */
 const PAUSE_MS = 5_000
 const LONGEST_RESPONSE = 512 * 1024
@@ -36,10 +39,18 @@ const ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'PS256', 'ES256', 'E
 
 /** `openid-client` for one provider, and the provider's keys. */
 export interface ProviderClient {
-  /** Discovers the provider on first use. Undefined while the provider is unreachable. */
+  /** Discovers the provider on first use. Undefined if that failed. */
   discover(): Promise<Configuration | undefined>
+  /** Like `discover`, but undefined during an outage: a user who is redirected then sees an error of the browser. */
+  reach(): Promise<Configuration | undefined>
   /** The claims of a token that a key of the provider signed. An unknown `kid` causes a new fetch of the keys. */
   verify(token: string): Promise<Claims | 'invalid' | 'unreachable'>
+}
+
+interface Discovery {
+  /** From the last successful discovery. */
+  readonly configuration: Configuration | undefined
+  readonly isReachable: boolean
 }
 
 export interface ProviderClientOptions {
@@ -52,14 +63,16 @@ export interface ProviderClientOptions {
 /** Everything is fetched lazily and cached: the start of the server does not depend on the provider. */
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
   const { provider, clock, onFailure } = options
-  const configurations = createCachedFetch<Configuration | undefined>({
+  const discoveries = createCachedFetch<Discovery>({
     clock,
     async fetch(_key, previous) {
       try {
-        return { value: await discoverProvider(options), freshForMs: METADATA_FRESH_MS }
+        const configuration = await discoverProvider(options)
+        return { value: { configuration, isReachable: true }, freshForMs: REACHABLE_MS }
       } catch (error) {
         onFailure(provider.id, error)
-        return { value: previous?.value, freshForMs: PAUSE_MS }
+        const configuration = previous?.value.configuration
+        return { value: { configuration, isReachable: false }, freshForMs: PAUSE_MS }
       }
     },
   })
@@ -82,12 +95,24 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return isKnown || isRecent ? keys : keySets.refresh(url)
   }
 
+  async function discover(): Promise<Configuration | undefined> {
+    const known = discoveries.peek(provider.id)
+    const isFresh = known !== undefined && clock() - known.fetchedAt < METADATA_FRESH_MS
+    const { configuration } =
+      isFresh && known.value.configuration ? known.value : await discoveries.get(provider.id)
+    return configuration
+  }
+
   return {
-    discover: async () => configurations.get(provider.id),
+    discover,
+    async reach() {
+      const { configuration, isReachable } = await discoveries.get(provider.id)
+      return isReachable ? configuration : undefined
+    },
     async verify(token) {
       const jwt = decodeJwt(token)
       if (!jwt) return 'invalid'
-      const { jwks_uri: url } = (await configurations.get(provider.id))?.serverMetadata() ?? {}
+      const { jwks_uri: url } = (await discover())?.serverMetadata() ?? {}
       const keys = url === undefined ? undefined : await findKeys(url, jwt.header.kid)
       if (!keys) return 'unreachable'
       const key = keys.find(({ kid }) => kid === jwt.header.kid)

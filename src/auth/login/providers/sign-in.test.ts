@@ -321,7 +321,11 @@ describe('a sign-in that fails', () => {
     const callback = await hospital.authorize(await startSignIn(browser), 'user-1')
     hospital.outage = true
     assert.equal(describeSignIn(await browser.get(callback)), '503 unreachable')
+    auth.time.now += 10_000
+    const start = await browser.get('/login/providers/hospital')
+    assert.equal(describeSignIn(start), '503 unreachable', 'the browser is not redirected to a dead server')
     hospital.outage = false
+    auth.time.now += 5_000
     assert.equal(describeSignIn(await signIn(browser, hospital, 'user-1')), '302 /portal')
   })
 
