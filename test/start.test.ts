@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { sallyport } from './support/command-line.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
@@ -224,6 +224,35 @@ describe('sallyport start', () => {
       ),
     )
     other.close()
+  })
+
+  it('is ready for a script when it prints its URLs, and removes an ephemeral folder at the end', async () => {
+    const here = await place({ SMART_LOG_LEVEL: 'info', SMART_SAMPLE_PATIENTS: '0' })
+    const started = start({ ...here, env: { ...here.env, TMPDIR: here.folder } }, ['--ephemeral', '--ready'])
+    await started.printed(/\n/)
+    const { auth, fhir, app, ...others } = JSON.parse(started.stdout())
+    assert.deepEqual(others, {})
+    for (const url of [auth, new URL(fhir).origin, app]) {
+      assert.ok(![here.authUrl, new URL(here.fhirUrl).origin, here.appUrl].includes(url))
+      assert.equal(await status(`${url}/readyz`), 200)
+    }
+    const [, settingsFile = ''] = /SMART_CONFIG=(.*)/.exec(started.stderr()) ?? []
+    const listed = await sallyport(['client', 'list'], { env: { SMART_CONFIG: settingsFile } })
+    assert.match(listed.stdout, /^sallyport-app /m)
+    assert.deepEqual(
+      readdirSync(here.folder).map(name => join(here.folder, name)),
+      [dirname(settingsFile)],
+    )
+    started.child.kill('SIGINT')
+    assert.deepEqual(await started.ended(), { exitCode: 0, signal: null })
+    assert.equal(started.stdout().split('\n').length, 2)
+    assert.deepEqual(readdirSync(here.folder), [])
+  })
+
+  it('prints nothing for a script that it cannot serve', async () => {
+    const here = await place({ SMART_BIND: '192.0.2.1' })
+    const started = start(here, ['auth', '--ready'])
+    assert.deepEqual([(await started.ended()).exitCode, started.stdout()], [1, ''])
   })
 
   it('names an unusable data folder', async () => {

@@ -13,6 +13,7 @@ export {
   type LoginProvider,
   type OidcProvider,
 } from './login-providers.ts'
+export { formatSettingsFile, overrideSettings, type SettingTexts } from './override-settings.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'
 export type { LogLevel } from './setting-types.ts'

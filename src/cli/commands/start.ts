@@ -2,12 +2,12 @@ import { setTimeout } from 'node:timers/promises'
 import type { Configuration, Settings } from '../../config/index.ts'
 import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { createLogger, version } from '../../web/index.ts'
-import type { Command } from '../command.ts'
-import { formatColumns } from '../command.ts'
+import { type Command, formatColumns, type Io, isSet } from '../command.ts'
 import type { TestLogin } from '../start/auth.ts'
+import { makeEphemeral } from '../start/ephemeral.ts'
 import { readFiles } from '../start/files.ts'
 import { chooseServers, endAtUnexpected, type ServerName } from '../start/parts.ts'
-import { startServers } from '../start/start-servers.ts'
+import { type Running, startServers } from '../start/start-servers.ts'
 import { startWorkers } from '../start/supervisor.ts'
 
 interface SignalSource {
@@ -42,47 +42,88 @@ const ARRIVING_MS = 100
 
 export const start: Command = {
   usage: `
-Usage: npm start [-- auth|fhir|app …]
+Usage: npm start [-- [auth|fhir|app …] [--ephemeral] [--ready]]
 
 Without names, starts the auth server, the FHIR server and the app server, with an embedded database and sample patients.
 With names, starts only those servers, as on separate hosts. The servers call each other over HTTP. They run in one process, or
 in as many as SMART_WORKERS sets.
 On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0.
 
+  --ephemeral  keep all data in a temporary folder, which is removed at the end, and use free ports. Other commands use
+               the same data with SMART_CONFIG=<file>, which is printed
+  --ready      for scripts: print one JSON line on standard output when the servers can process requests, for example
+               {"auth":"http://localhost:9000","fhir":"http://localhost:8080/fhir","app":"http://localhost:8081"},
+               and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
+
+Example (npm run -s prints nothing of its own):
+  npm run -s sallyport -- start --ephemeral --ready
+
 To see the settings in effect: npm run -s sallyport -- settings`,
-  options: {},
+  options: { ephemeral: { type: 'boolean' }, ready: { type: 'boolean' } },
   positionals: { min: 0, max: 3 },
   async run(args, io) {
     const names = chooseServers(args.positionals)
-    const configuration = readConfiguration(io.env, io.cwd)
-    const { warnings, startWarnings } = configuration
-    for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
-    if (configuration.problems.length > 0)
-      throw new SettingsError(configuration.problems.map(problem => `Cannot start: ${problem}`))
-    const { settings } = configuration
-    const parts = {
-      names,
-      settings,
-      files: readFiles(settings, names.includes('fhir')),
-      logger: createLogger({ level: settings.logLevel }),
-    }
-    endAtUnexpected(parts.logger)
     const stopped = stopSignal(
       process,
       () => process.exit(1),
       () => performance.now(),
     )
-    const tell = (line: string) => io.stdout.write(`${line}\n`)
+    const ephemeral = isSet(args, 'ephemeral') ? await makeEphemeral(io.env) : undefined
+    const configuration = readChecked({ ...io, env: ephemeral?.env ?? io.env })
+    const { settings } = configuration
+    const forScripts = isSet(args, 'ready')
+    const output = forScripts ? io.stderr : io.stdout
+    const tell = (line: string) => output.write(`${line}\n`)
+    const logger = createLogger({ level: settings.logLevel, ...(forScripts && { destination: io.stderr }) })
+    endAtUnexpected(logger)
+    const files = readFiles(settings, names.includes('fhir'))
+    const parts = { names, settings, files, logger, logsToStderr: forScripts }
     const running = await (settings.workers === 1 ? startServers(parts, tell) : startWorkers(parts, tell))
-    io.stdout.write(formatBanner(configuration, names, running.testLogin))
-    await stopped
-    io.stdout.write('Stopping: running requests finish first.\n')
+    output.write(formatBanner(configuration, names, running.testLogin))
+    if (ephemeral) tell(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
+    const missing = forScripts ? await waitUntilReady(running, stopped) : undefined
+    if (missing !== undefined) tell(`Cannot start: not ready: ${missing}`)
+    else if (forScripts) io.stdout.write(`${formatUrls(settings, names)}\n`)
+    if (missing === undefined) await stopped
+    tell('Stopping: running requests finish first.')
     running.drain()
     await setTimeout(Math.max(ARRIVING_MS, settings.drainDelaySeconds * 1000))
     await running.close()
-    io.stdout.write('Stopped.\n')
-    return 0
+    tell('Stopped.')
+    return missing === undefined ? 0 : 1
   },
+}
+
+function readChecked(io: Io): Configuration {
+  const configuration = readConfiguration(io.env, io.cwd)
+  const { warnings, startWarnings, problems } = configuration
+  for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
+  if (problems.length > 0) throw new SettingsError(problems.map(problem => `Cannot start: ${problem}`))
+  return configuration
+}
+
+const READY_MS = 60_000
+const READY_PAUSE_MS = 100
+
+/** Undefined as soon as all servers are ready; otherwise the reason why they are not. */
+async function waitUntilReady(
+  { checkReadiness }: Running,
+  stopped: Promise<void>,
+): Promise<string | undefined> {
+  const end = performance.now() + READY_MS
+  for (;;) {
+    const isStopped = await Promise.race([setTimeout(READY_PAUSE_MS, false), stopped.then(() => true)])
+    if (isStopped) return 'stopped by a signal'
+    const missing = (await checkReadiness()).filter(({ ok }) => !ok)
+    if (missing.length === 0) return undefined
+    if (performance.now() > end) return missing.map(({ name, reason }) => `${name}: ${reason}`).join('; ')
+  }
+}
+
+/** The line for scripts (START-11). */
+function formatUrls({ issuerUrl, fhirBaseUrl, appUrl }: Settings, names: readonly ServerName[]): string {
+  const urls = { auth: issuerUrl, fhir: fhirBaseUrl, app: appUrl }
+  return JSON.stringify(Object.fromEntries(names.map(name => [name, urls[name]])))
 }
 
 /** What a start prints: the URLs, the test login and how to stop (START-1). */

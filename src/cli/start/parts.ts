@@ -43,6 +43,8 @@ export interface Parts {
   readonly settings: Settings
   readonly files: StartFiles
   readonly logger: Logger
+  /** Standard output is for a script. */
+  readonly logsToStderr?: boolean
   /** Serialises conditional writes of all workers. */
   readonly serialise?: Serialise
   /** Makes a worker write to the store together with the others. */

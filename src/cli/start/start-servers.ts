@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
-import { listen, startDraining } from '../../web/index.ts'
+import { type CheckResult, getReporter, listen, startDraining } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
@@ -41,6 +41,8 @@ export interface Running {
   /** `/readyz` reports that the servers are about to stop; they keep serving. */
   drain(): void
   close(): Promise<void>
+  /** The checks of `/readyz` of all servers. */
+  checkReadiness(): Promise<readonly CheckResult[]>
 }
 
 /** Does the work of a start and runs the servers, in this process. */
@@ -68,7 +70,9 @@ export async function serve(parts: Parts, preparation: Preparation, closing: Clo
     const drain = () => {
       for (const app of apps.values()) startDraining(app)
     }
-    return { apps, drain, close: () => closing.close() }
+    const checkReadiness = async () =>
+      (await Promise.all([...apps.values()].map(app => getReporter(app).readiness()))).flat()
+    return { apps, drain, checkReadiness, close: () => closing.close() }
   } catch (error) {
     await closing.close().catch(() => {})
     throw error

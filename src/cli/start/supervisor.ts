@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { createSerialise } from '../../cache/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
-import { readProcessMetrics } from '../../web/index.ts'
+import { type CheckResult, readProcessMetrics } from '../../web/index.ts'
 import type { Report, ReportRequest } from './channel.ts'
-import { Closing, type Parts, type Tell } from './parts.ts'
+import { Closing, type Parts, type ServerName, type Tell } from './parts.ts'
 import { prepare } from './prepare.ts'
 import { createSharedAppend } from './shared-append.ts'
 import type { Running } from './start-servers.ts'
@@ -24,17 +24,25 @@ export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
     const drain = () => {
       for (const slot of slots) slot.drain()
     }
-    return { testLogin, drain, close: () => closing.close() }
+    const checkReadiness = async () =>
+      (await Promise.all(parts.names.map(server => gatherReadiness(slots, server)))).flat(2)
+    return { testLogin, drain, checkReadiness, close: () => closing.close() }
   } catch (error) {
     await closing.close().catch(() => {})
     throw error
   }
 }
 
-function openSlots({ names, settings, files, logger }: Parts, store: Store): readonly WorkerSlot[] {
+function openSlots(
+  { names, settings, files, logger, logsToStderr }: Parts,
+  store: Store,
+): readonly WorkerSlot[] {
   // Round robin is the default: a shared socket gives most connections to the busiest process.
   cluster.schedulingPolicy = cluster.SCHED_RR
-  cluster.setupPrimary({ exec: join(import.meta.dirname, '../main.ts'), args: [], serialization: 'advanced' })
+  cluster.setupPrimary({
+    ...{ exec: join(import.meta.dirname, '../main.ts'), args: [], serialization: 'advanced' },
+    ...(logsToStderr && { stdio: ['inherit', 2, 2, 'ipc'] }),
+  })
   const shared = { serialise: createSerialise(), append: createSharedAppend(store) }
   const gather = (request: ReportRequest) => gatherReports(slots, request)
   const input = { names, settings: shareLimits(settings), files }
@@ -50,6 +58,11 @@ function shareLimits(settings: Settings): Settings {
   const { upstream } = settings.fhir
   const connections = Math.ceil(upstream.connections / settings.workers)
   return { ...settings, fhir: { ...settings.fhir, upstream: { ...upstream, connections } } }
+}
+
+function gatherReadiness(slots: readonly WorkerSlot[], server: ServerName) {
+  // The workers return reports of the requested subject.
+  return gatherReports(slots, { server, subject: 'readiness' }) as Promise<readonly CheckResult[][]>
 }
 
 async function gatherReports(
