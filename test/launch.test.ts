@@ -3,14 +3,36 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { freePorts } from './support/free-ports.ts'
+import { HOSPITAL_CLIENT, Hospital } from './support/hospital.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { launch, pickPatient, signIn } from './support/walk.ts'
 
 let stack: Stack
+let hospital: Hospital
 before(async () => {
-  stack = await startStack({ env: { SMART_SAMPLE_PATIENTS: '30' } })
+  const [port] = await freePorts(1)
+  const issuerUrl = `http://localhost:${port}`
+  hospital = await Hospital.start({
+    users: {
+      'user-1': { preferred_username: 'ada', name: 'Dr. Ada Byron', fhirUser: 'Practitioner/practitioner-1' },
+    },
+    callbacks: [`${issuerUrl}/login/callback`],
+    loggedOut: `${issuerUrl}/login/logged-out`,
+  })
+  stack = await startStack({
+    env: {
+      SMART_SAMPLE_PATIENTS: '30',
+      SMART_ISSUER_URL: issuerUrl,
+      SMART_LOGIN_ISSUER: hospital.issuer,
+      SMART_LOGIN_CLIENT_ID: HOSPITAL_CLIENT.id,
+      SMART_LOGIN_CLIENT_SECRET: HOSPITAL_CLIENT.secret,
+      SMART_LOGIN_NAME: 'Hospital account',
+      SMART_LOGIN_PROVISION: 'true',
+    },
+  })
 })
-after(() => stack?.close())
+after(() => Promise.all([stack?.close(), hospital?.close()]))
 const open = useBrowser()
 
 /** The element with the focus. */
@@ -79,6 +101,22 @@ describe('an EHR launch', () => {
       .waitFor()
     await inspectOnEveryScreen(page, 'app')
     assert.deepEqual(faults, [])
+  })
+
+  it('begins with the account of the hospital, and the logout ends the session there too', async () => {
+    const { page } = await open()
+    hospital.user = 'user-1'
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    await page.getByRole('link', { name: 'Hospital account' }).click()
+    await page.getByText('Dr. Ada Byron').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(url => url.origin === hospital.issuer)
+    await page.getByRole('button', { name: /Yes, sign me out/ }).click()
+    await page.getByText('You are signed out.').waitFor()
+    hospital.user = ''
+    await page.getByRole('link', { name: 'Hospital account' }).click()
+    await page.getByRole('heading', { name: 'You were not signed in' }).waitFor()
+    await expectAccessible(page)
   })
 
   it('shows the data of the session API in the app', async () => {

@@ -8,7 +8,7 @@ import { cacheFolder } from '../../test/support/user-cache.ts'
 
 const VERSION = '26.0.7'
 const ADMIN = { username: 'admin', password: 'the password of the administrator' } as const
-const START_MS = 180_000
+const START_MS = 600_000
 
 export interface Keycloak {
   readonly issuer: string

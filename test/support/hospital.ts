@@ -33,7 +33,8 @@ export class Hospital {
   /** The ids of the published keys. The first is the provider's own. */
   publishedKeys: readonly string[] = ['key-1']
   outage = false
-  #user = ''
+  /** The user whom it signs in; empty: nobody. */
+  user = ''
   #provider: Provider
   readonly #server = createServer((request, response) => this.#answer(request, response))
 
@@ -60,7 +61,7 @@ export class Hospital {
 
   /** Follows an authorization request as this user, and returns the URL of the callback. */
   async authorize(url: string, user: string, jar = new Map<string, string>()): Promise<string> {
-    this.#user = user
+    this.user = user
     return this.follow(url, jar)
   }
 
@@ -117,11 +118,11 @@ export class Hospital {
   async #signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { params } = await this.#provider.interactionDetails(request, response)
     const acr = String(params.acr_values ?? 'urn:pwd').split(' ')[0]
-    const login = { accountId: this.#user, acr, amr: ['pwd'], remember: true }
+    const login = { accountId: this.user, acr, amr: ['pwd'], remember: true }
     await this.#provider.interactionFinished(
       request,
       response,
-      this.#user === '' ? { error: 'access_denied' } : { login },
+      this.user === '' ? { error: 'access_denied' } : { login },
     )
   }
 
