@@ -110,8 +110,8 @@ function escapeFilter(value: string): string {
   )
 }
 
-/** An attribute with one value is a text, one with several a list. */
-function toClaims({ dn, ...attributes }: Entry): Claims {
+/** An attribute with one value is a text, one with several a list. Passwords, which a directory may return, are left out. */
+function toClaims({ dn, userPassword: _, ...attributes }: Entry): Claims {
   const toText = (value: string | Buffer) => (typeof value === 'string' ? value : value.toString('hex'))
   const entries = Object.entries(attributes).map(([name, value]) => {
     const values = (Array.isArray(value) ? value : [value]).map(toText)

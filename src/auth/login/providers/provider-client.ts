@@ -57,7 +57,6 @@ export interface ProviderClientOptions {
   readonly provider: OidcProvider
   readonly clock: () => number
   readonly onFailure: (provider: string, error: unknown) => void
-  readonly fetch?: typeof globalThis.fetch
 }
 
 /** Everything is fetched lazily and cached: the start of the server does not depend on the provider. */
@@ -129,7 +128,7 @@ async function discoverProvider(options: ProviderClientOptions): Promise<Configu
   const allowed = provider.issuer.startsWith('http:') ? [allowInsecureRequests] : []
   const configuration = await discovery(new URL(provider.issuer), provider.clientId, metadata, proof, {
     timeout: TIMEOUT_SECONDS,
-    [customFetch]: (url, init) => fetchLimited(options, url, init as RequestInit),
+    [customFetch]: (url, init) => fetchLimited(url, init as RequestInit),
     execute: allowed,
   })
   requireEndpoints(configuration.serverMetadata())
@@ -145,7 +144,7 @@ async function fetchKeys(options: ProviderClientOptions, url: string): Promise<r
   const isClear = options.provider.issuer.startsWith('http:')
   if (!isClear && !url.startsWith('https:')) throw new Error('The jwks_uri is not https')
   const signal = AbortSignal.timeout(TIMEOUT_SECONDS * 1000)
-  const response = await fetchLimited(options, url, { redirect: 'manual', signal })
+  const response = await fetchLimited(url, { redirect: 'manual', signal })
   if (response.status !== 200) throw new Error(`The response status of the key set is ${response.status}`)
   const keys = readKeySet(await response.json(), ALGORITHMS)
   if (!keys?.length) throw new Error('The key set has no usable key with a kid')
@@ -153,11 +152,7 @@ async function fetchKeys(options: ProviderClientOptions, url: string): Promise<r
 }
 
 /** A hostile provider could send an endless response. */
-async function fetchLimited(
-  { fetch = globalThis.fetch }: ProviderClientOptions,
-  url: string,
-  init: RequestInit,
-): Promise<Response> {
+async function fetchLimited(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init)
   const chunks: Uint8Array[] = []
   let length = 0
