@@ -20,8 +20,15 @@ export { type Initialized, type InitializeOptions, initialize } from './initiali
 export { KEY_LEAD_MS } from './keys/key-ring.ts'
 export { makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
 export { canOpenSigningKeys, withdrawEveryKey } from './keys/withdraw-keys.ts'
+export {
+  type CommandContext,
+  type CommandRequest,
+  issueLaunchByCommand,
+  issueTokenByCommand,
+} from './lab/command-line.ts'
 export { endAccess } from './login/login.ts'
 export { findSubject } from './login/providers/account.ts'
 export { explainSignIn } from './login/providers/explain.ts'
+export { Refusal } from './refusal.ts'
 export { makeClientTokenPrefix } from './revoke/revocation.ts'
 export { type AuthServerOptions, createAuthServer } from './server.ts'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Transaction } from 'kysely'
-import { createAuditor, noAudit } from '../audit/index.ts'
-import { readConfiguration, type Settings } from '../config/index.ts'
-import { makeFolder, openStore, type Schema, type Store } from '../store/index.ts'
+import { type Auditor, createAuditor, noAudit } from '../audit/index.ts'
+import { ensureSecret, readConfiguration, type Settings } from '../config/index.ts'
+import { makeFolder, openSealer, openStore, type Schema, type Sealer, type Store } from '../store/index.ts'
 import type { Io } from './command.ts'
 
 export function loadSettings(io: Io): Settings {
@@ -29,6 +29,22 @@ export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): P
   }
 }
 
+export async function withSealer<T>(
+  settings: Settings,
+  use: (store: Store, sealer: Sealer) => Promise<T>,
+): Promise<T> {
+  const store = await openConfiguredStore(settings)
+  try {
+    return await use(store, await openSealer(store, ensureSecret(settings)))
+  } finally {
+    await store.close()
+  }
+}
+
+export function openAuditor({ audit }: Settings, store: Store): Auditor {
+  return audit.kept ? createAuditor({ store, failure: audit.failure }) : noAudit
+}
+
 /**
  * The change and its audit record are one transaction. The record contains the command and its subject, no other
  * arguments.
@@ -48,8 +64,7 @@ export function administer<T>(
 }
 
 export function recordCommand(io: Io, store: Store, command: string) {
-  const { audit } = readConfiguration(io.env, io.cwd).settings
-  const { recordIn } = audit.kept ? createAuditor({ store, failure: audit.failure }) : noAudit
+  const { recordIn } = openAuditor(readConfiguration(io.env, io.cwd).settings, store)
   return (trx: Transaction<Schema>): Promise<void> =>
     recordIn(trx, {
       ...{ at: Date.now(), server: 'auth', kind: 'admin', allowed: true, status: 200 },

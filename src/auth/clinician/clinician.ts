@@ -16,6 +16,17 @@ export function toClinician(
   return { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
 }
 
+/** Finds a clinician who is not disabled. */
+export async function findClinician({ db }: Store, username: string): Promise<Clinician | undefined> {
+  const row = await db
+    .selectFrom('clinician')
+    .select(['id', 'username', 'display_name', 'fhir_user_id'])
+    .where('username', '=', username)
+    .where('disabled', '=', false)
+    .executeTakeFirst()
+  return row && toClinician(row)
+}
+
 /** The absolute URL of the user's own resource. */
 export function buildFhirUser(fhirUserId: string, fhirBaseUrl: string): string {
   return `${fhirBaseUrl}/${formatFhirUser(fhirUserId)}`

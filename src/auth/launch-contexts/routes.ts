@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { authenticateBearer, sendBearerError } from '../access/access-token.ts'
 import { auditEvent } from '../audit.ts'
 import { readJson, sendOAuthError } from '../client/request.ts'
-import { type Clinician, toClinician } from '../clinician/clinician.ts'
+import { findClinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
 import { isShortText, readFhirContext } from '../launch/options.ts'
@@ -113,19 +113,9 @@ async function prepareForUser(
   context: AuthContext,
   { username, launch }: LaunchContextRequest,
 ): Promise<ReadyLaunch | Problem> {
-  const clinician = await findClinician(context, username)
+  const clinician = await findClinician(context.store, username)
   if (!clinician) return { kind: 'unknown-user' }
   return prepareLaunch(context, clinician, await createFhirReader(context, clinician), launch)
-}
-
-async function findClinician({ store }: AuthContext, username: string): Promise<Clinician | undefined> {
-  const row = await store.db
-    .selectFrom('clinician')
-    .select(['id', 'username', 'display_name', 'fhir_user_id'])
-    .where('username', '=', username)
-    .where('disabled', '=', false)
-    .executeTakeFirst()
-  return row && toClinician(row)
 }
 
 function sendLaunch(reply: FastifyReply, { token, url }: IssuedLaunch): FastifyReply {

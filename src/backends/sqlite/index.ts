@@ -4,5 +4,11 @@
  * scopes.
  */
 export { openRepository } from './repository/open-repository.ts'
-export type { LoadReport, RefusedResource, Repository, RepositoryOptions } from './repository/repository.ts'
+export {
+  type LoadReport,
+  parseContent,
+  type RefusedResource,
+  type Repository,
+  type RepositoryOptions,
+} from './repository/repository.ts'
 export { type FhirServerOptions, fhirServer } from './server.ts'

@@ -86,6 +86,14 @@ const commands = {
     summary: 'Show whether a request would be allowed, and why',
     load: async () => (await import('./explain.ts')).explain,
   },
+  token: {
+    summary: 'Print an access token for tests of an app',
+    load: async () => (await import('./lab.ts')).token,
+  },
+  launch: {
+    summary: 'Print a link that launches an app for a patient',
+    load: async () => (await import('./lab.ts')).launch,
+  },
   'data import': {
     summary: 'Import FHIR resources into the embedded or another FHIR server',
     load: async () => (await import('./data.ts')).dataImport,

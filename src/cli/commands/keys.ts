@@ -1,5 +1,4 @@
-import { ensureSecret } from '../../config/index.ts'
-import { openSealer, type Sealer, type Store } from '../../store/index.ts'
+import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
   type Command,
@@ -12,7 +11,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { loadSettings, openConfiguredStore, recordCommand, withStore } from '../with-store.ts'
+import { loadSettings, recordCommand, withSealer, withStore } from '../with-store.ts'
 
 export const keysRotate: Command = {
   usage: `
@@ -27,7 +26,7 @@ published until the last token that it signed has expired. The auth server also 
     const { KEY_LEAD_MS, makeNextSigningKey } = await import('../../auth/index.ts')
     const now = Date.now()
     const signsFrom = now + KEY_LEAD_MS.byCommand
-    const made = await withSealer(io, async (store, seal) => {
+    const made = await withSealer(loadSettings(io), async (store, seal) => {
       await needSameSecret(store, seal, 'Cannot rotate keys')
       const record = recordCommand(io, store, 'keys rotate')
       return makeNextSigningKey(store, seal, { now, signsFrom, record })
@@ -56,7 +55,7 @@ Options:
     if (isSet(args, 'all')) return withdrawAll(args, io)
     const { withdrawSigningKey } = await import('../../auth/index.ts')
     const kid = getSubject(args, 'kid')
-    const withdrawn = await withSealer(io, async (store, seal) => {
+    const withdrawn = await withSealer(loadSettings(io), async (store, seal) => {
       await needSameSecret(store, seal, 'Cannot withdraw key')
       const record = recordCommand(io, store, `keys withdraw ${kid}`)
       return withdrawSigningKey(store, seal, { kid, now: Date.now(), record })
@@ -71,7 +70,7 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   if (args.positionals.length > 0 || getOptional(args, 'kid') !== undefined)
     throw failMisuse('Unexpected key: --all is already set')
   const { withdrawEveryKey } = await import('../../auth/index.ts')
-  await withSealer(io, (store, seal) =>
+  await withSealer(loadSettings(io), (store, seal) =>
     withdrawEveryKey(store, seal, Date.now(), recordCommand(io, store, 'keys withdraw --all')),
   )
   io.stdout.write('Withdrew all keys; a new key signs\n')
@@ -107,16 +106,6 @@ async function needSameSecret(store: Store, seal: Sealer, refusal: string): Prom
     throw new CommandFailure(
       `${refusal}: the keys are encrypted with another SMART_SECRET. Set the SMART_SECRET of the servers, or see: keys withdraw --help`,
     )
-}
-
-async function withSealer<T>(io: Io, use: (store: Store, seal: Sealer) => Promise<T>): Promise<T> {
-  const settings = loadSettings(io)
-  const store = await openConfiguredStore(settings)
-  try {
-    return await use(store, await openSealer(store, ensureSecret(settings)))
-  } finally {
-    await store.close()
-  }
 }
 
 function timeText(at: number): string {

@@ -1,0 +1,159 @@
+/** Tokens and launches for the command line, without a login. Call it only if the lab is on (SETTING-9). */
+import { randomUUID } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { AuditRecord } from '../../audit/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { makeScopeTerms } from '../authorize/launch-context.ts'
+import { type Client, findClient } from '../client/client.ts'
+import { type Clinician, findClinician, findOwnPatient, formatFhirUser } from '../clinician/clinician.ts'
+import type { AuthContext } from '../context.ts'
+import { createGrant, findLiveGrant, type Grant, type NewGrant } from '../grant/grant.ts'
+import { checkGrantedScope, checkRequestedScope, grantScope } from '../grant/grant-scope.ts'
+import { createKeyRing } from '../keys/key-ring.ts'
+import { createLaunchToken, type Launch } from '../launch/launch-token.ts'
+import { buildLaunchUrl } from '../launch/prepare.ts'
+import { Refusal } from '../refusal.ts'
+import { buildTokens, signTokens, type TokenResponse } from '../token/token-response.ts'
+
+export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock'>
+
+export interface CommandRequest {
+  readonly clientId: string
+  readonly username: string
+  readonly patientId: string | undefined
+  readonly encounterId: string | undefined
+}
+
+interface Parties {
+  readonly client: Client
+  readonly user: Clinician
+  readonly patientId: string | undefined
+}
+
+/** Issues an access token, as if the user had allowed the app everything that it requests. It cannot be refreshed. */
+export async function issueTokenByCommand(
+  context: CommandContext,
+  request: CommandRequest & { readonly scope: string | undefined },
+): Promise<TokenResponse | Refusal> {
+  const parties = await findParties(context, request)
+  if (parties instanceof Refusal) return parties
+  const scope = chooseScope(context, parties, request)
+  if (scope instanceof Refusal) return scope
+  const grant = await storeGrant(context, parties, { encounterId: request.encounterId, scope })
+  const key = await createKeyRing({ ...context, publishedForMs: 0 }).getSigningKey()
+  const tokens = buildTokens(context, { grant, scope, refreshToken: undefined, nonce: undefined })
+  return signTokens(key, tokens)
+}
+
+/** Creates a launch token and returns the URL that starts the launch, once. The user still logs in. */
+export async function issueLaunchByCommand(
+  context: CommandContext,
+  request: CommandRequest,
+): Promise<string | Refusal> {
+  const { settings, store, clock } = context
+  const parties = await findParties(context, request)
+  if (parties instanceof Refusal) return parties
+  const { client, user, patientId } = parties
+  const { launchUrl } = client
+  if (launchUrl === undefined) return refuse(`The app ${client.id} has no launch URL.`)
+  if (patientId === undefined) return refuse('A launch needs a patient.')
+  const launch: Launch = {
+    ...{ patientId, encounterId: request.encounterId, extraContext: {}, id: randomUUID() },
+    ...{ clientId: client.id, clinicianUsername: user.username, fhirBaseUrl: settings.fhirBaseUrl },
+    needPatientBanner: settings.defaultNeedPatientBanner,
+  }
+  return store.db.transaction().execute(async trx => {
+    const token = await createLaunchToken(trx, launch, clock())
+    await context.audit.recordIn(trx, makeRecord(context, 'launch', parties, { launch: launch.id }))
+    return buildLaunchUrl(launchUrl, settings.fhirBaseUrl, token)
+  })
+}
+
+async function findParties({ store }: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
+  const client = await findClient(store, request.clientId)
+  if (!client) return refuse(`There is no app ${request.clientId}.`)
+  const user = await findClinician(store, request.username)
+  if (!user) return refuse(`There is no user ${request.username}, or the user is disabled.`)
+  const own = findOwnPatient(user)
+  if (own !== undefined && request.patientId !== undefined && request.patientId !== own)
+    return refuse(`The user ${request.username} may see only Patient/${own}.`)
+  return { client, user, patientId: request.patientId ?? own }
+}
+
+function chooseScope(
+  { settings }: CommandContext,
+  { client, patientId }: Parties,
+  request: { readonly scope: string | undefined; readonly encounterId: string | undefined },
+): string | Refusal {
+  const requested = request.scope ?? client.scope
+  const tooLarge = checkRequestedScope(requested)
+  if (tooLarge) return tooLarge
+  const hasEncounter = request.encounterId !== undefined
+  const available = { launched: true, hasPatient: patientId !== undefined, hasEncounter }
+  const granted = grantScope(requested, makeScopeTerms(settings, client, available))
+    .split(' ')
+    .filter(scope => !FOR_REFRESH.has(scope))
+    .join(' ')
+  return checkGrantedScope(granted) ?? granted
+}
+
+const FOR_REFRESH: ReadonlySet<string> = new Set(['online_access', 'offline_access'])
+
+async function storeGrant(
+  context: CommandContext,
+  parties: Parties,
+  { scope, encounterId }: { readonly scope: string; readonly encounterId: string | undefined },
+): Promise<Grant> {
+  const { settings, store, clock } = context
+  const { client, user, patientId } = parties
+  const now = clock()
+  return store.db.transaction().execute(async trx => {
+    const loginIdHash = await createLogin(trx, user, {
+      now,
+      end: now + settings.accessTokenTtlSeconds * 1000,
+    })
+    const grant: NewGrant = {
+      ...{ clientId: client.id, clinicianId: user.id, loginIdHash, scope, patientId, encounterId },
+      ...{ needPatientBanner: undefined, fromEhr: false, extraContext: {}, launchId: undefined },
+      ...{ authTime: now, acr: undefined, amr: undefined },
+    }
+    const id = await createGrant(trx, grant, now)
+    await context.audit.recordIn(trx, makeRecord(context, 'token', parties, { launch: id, by: scope }))
+    const found = await findLiveGrant(trx, id, now)
+    if (!found) throw new Error('Cannot find the grant that was just created')
+    return found
+  })
+}
+
+/** A grant ends with a login. Nobody knows the id of this one, and it ends with the token. */
+async function createLogin(
+  trx: Kysely<Schema>,
+  user: Clinician,
+  { now, end }: { readonly now: number; readonly end: number },
+): Promise<string> {
+  const idHash = sha256(createRandomToken())
+  await trx
+    .insertInto('login')
+    .values({ id_hash: idHash, clinician_id: user.id, created_at: now, expires_at: end })
+    .execute()
+  return idHash
+}
+
+const ORIGIN = 'Issued on the command line'
+
+function makeRecord(
+  { clock }: CommandContext,
+  kind: 'token' | 'launch',
+  { client, user, patientId }: Parties,
+  details: Pick<AuditRecord, 'launch' | 'by'>,
+): AuditRecord {
+  return {
+    ...{ at: clock(), server: 'auth', kind, allowed: true, status: 200, reason: ORIGIN },
+    ...{ client: client.id, patient: patientId, subject: user.id, fhirUser: formatFhirUser(user.fhirUserId) },
+    ...details,
+  }
+}
+
+function refuse(text: string): Refusal {
+  return new Refusal('invalid_request', text)
+}

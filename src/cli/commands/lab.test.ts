@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { sallyport } from '../../../test/support/command-line.ts'
+import { decodeJwt } from '../../jwt/index.ts'
+import { openStore, sha256 } from '../../store/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-lab-'))
+const env = { SMART_DATA_DIR: folder }
+const run = (line: string, more: Readonly<Record<string, string>> = {}) =>
+  sallyport(line.match(/"[^"]*"|\S+/g)?.map(part => part.replaceAll('"', '')) ?? [], {
+    cwd: folder,
+    env: { ...env, ...more },
+  })
+
+const RESOURCES = [
+  { resourceType: 'Patient', id: 'one' },
+  { resourceType: 'Patient', id: 'two' },
+  {
+    ...{ resourceType: 'Encounter', id: 'visit', status: 'finished', subject: { reference: 'Patient/one' } },
+    class: { system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'AMB' },
+  },
+]
+
+async function select<T>(use: (db: Awaited<ReturnType<typeof openStore>>['db']) => Promise<T>): Promise<T> {
+  const store = await openStore(`sqlite:${join(folder, 'sallyport.db')}`)
+  try {
+    return await use(store.db)
+  } finally {
+    await store.close()
+  }
+}
+
+const readTrail = async (launch: string) => (await run(`audit --launch ${launch}`)).stdout
+
+before(async () => {
+  writeFileSync(join(folder, 'some.ndjson'), RESOURCES.map(it => JSON.stringify(it)).join('\n'))
+  assert.equal((await run('data import some.ndjson')).exitCode, 0)
+  const registered = await run(
+    'client add --id my-app --public --redirect-uri http://localhost:1/cb --launch-url http://localhost:1/launch' +
+      ' --scope "launch openid fhirUser offline_access patient/Patient.rs patient/Observation.rs"',
+  )
+  assert.equal(registered.exitCode, 0, registered.stderr)
+})
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('sallyport token', () => {
+  it('prints a token of a real grant, and the audit trail names the command line', async () => {
+    const { stdout, stderr } = await run('token --client my-app --patient one --encounter visit')
+    assert.equal(stderr, '')
+    const { claims } = decodeJwt(stdout.trim()) ?? {}
+    assert.equal(claims?.scope, 'launch openid fhirUser patient/Patient.rs patient/Observation.rs')
+    assert.deepEqual([claims?.client_id, claims?.patient, claims?.encounter], ['my-app', 'one', 'visit'])
+    const [launch = ''] = String(claims?.jti).split('.')
+    const grant = await select(db =>
+      db.selectFrom('grant').selectAll().where('id', '=', launch).executeTakeFirstOrThrow(),
+    )
+    assert.deepEqual([grant.client_id, grant.patient_id, grant.revoked_at], ['my-app', 'one', null])
+    assert.match(await readTrail(launch), / {2}token {2}.* {2}Issued on the command line\n$/)
+  })
+
+  it('grants only scopes that the app is registered for, and lists the others', async () => {
+    const { stdout, stderr } = await run(
+      'token --client my-app --patient one --scope "patient/Observation.rs patient/Condition.rs"',
+    )
+    assert.equal(decodeJwt(stdout.trim())?.claims.scope, 'patient/Observation.rs')
+    assert.equal(stderr, 'Not granted as requested: patient/Condition.rs; granted: patient/Observation.rs\n')
+  })
+
+  for (const [line, reason] of [
+    ['token --client no-app --patient one', 'Cannot issue token: There is no app no-app.'],
+    ['token --client my-app --patient three', 'Cannot find Patient/three'],
+    ['token --client my-app --patient two --encounter visit', 'Cannot find Encounter/visit of this patient'],
+    [
+      'token --client my-app --patient one --user nobody',
+      'Cannot issue token: There is no user nobody, or the user is disabled.',
+    ],
+    [
+      'token --client my-app --patient one --scope user/Patient.rs',
+      'Cannot issue token: None of the scopes can be granted to this client.',
+    ],
+  ] as const) {
+    it(`refuses ${line}`, async () => {
+      assert.deepEqual(await run(line), { exitCode: 1, stdout: '', stderr: `${reason}\n` })
+    })
+  }
+
+  it('works off loopback only with SMART_LAB=true, and on loopback not with SMART_LAB=false', async () => {
+    const line = 'token --client my-app --patient one'
+    const isAllowed = async (more: Readonly<Record<string, string>>) => (await run(line, more)).exitCode === 0
+    const secret = readFileSync(join(folder, 'secret'), 'utf8').trim()
+    const deployed = { SMART_ISSUER_URL: 'https://auth.ehr.example', SMART_SECRET: secret }
+    assert.deepEqual(await Promise.all([deployed, { SMART_LAB: 'false' }].map(isAllowed)), [false, false])
+    assert.equal(await isAllowed({ ...deployed, SMART_LAB: 'true' }), true)
+  })
+})
+
+describe('sallyport launch', () => {
+  it('prints a link with a launch token for this app, patient and user, and records the launch', async () => {
+    const { stdout } = await run('launch --client my-app --patient one')
+    const link = new URL(stdout.trim())
+    assert.equal(`${link.origin}${link.pathname}`, 'http://localhost:1/launch')
+    assert.equal(link.searchParams.get('iss'), 'http://localhost:8080/fhir')
+    const hash = sha256(link.searchParams.get('launch') ?? '')
+    const row = await select(db =>
+      db.selectFrom('launch_token').selectAll().where('token_hash', '=', hash).executeTakeFirstOrThrow(),
+    )
+    assert.deepEqual([row.patient_id, row.client_id, row.clinician_username], ['one', 'my-app', 'clinician'])
+    assert.match(await readTrail(row.launch_id), / {2}launch {2}.* {2}Issued on the command line\n$/)
+  })
+
+  it('opens the link in the browser', async () => {
+    const [browser, opened] = [join(folder, 'browser'), join(folder, 'opened')]
+    writeFileSync(browser, `#!/bin/sh\necho "$1" > ${opened}.part && mv ${opened}.part ${opened}\n`)
+    chmodSync(browser, 0o700)
+    const watcher = watch(folder)
+    const { stdout } = await run('launch --client my-app --patient one --open', { BROWSER: browser })
+    while (!existsSync(opened)) await once(watcher, 'change')
+    watcher.close()
+    assert.equal(readFileSync(opened, 'utf8'), stdout)
+  })
+
+  it('refuses an app without a launch URL', async () => {
+    await run('client add --id no-launch --public --redirect-uri http://localhost:1/cb --scope openid')
+    const { exitCode, stderr } = await run('launch --client no-launch --patient one')
+    assert.deepEqual([exitCode, stderr], [1, 'Cannot launch: The app no-launch has no launch URL.\n'])
+  })
+})

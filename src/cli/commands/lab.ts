@@ -1,0 +1,161 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { CommandContext, CommandRequest } from '../../auth/index.ts'
+import type { Settings } from '../../config/index.ts'
+import { isRecord, type Resource } from '../../fhir/index.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  getOptional,
+  getRequired,
+  type Io,
+  isSet,
+} from '../command.ts'
+import { findDataFile, loadSettings, openAuditor, withSealer } from '../with-store.ts'
+
+const commonOptions = {
+  client: { type: 'string' },
+  patient: { type: 'string' },
+  encounter: { type: 'string' },
+  user: { type: 'string' },
+} as const
+
+const commonUsage = `\
+  --client <id>       a registered app
+  --patient <id>      the patient of the launch context
+  --encounter <id>    the encounter of the launch context
+  --user <username>   the user who launches the app (default: clinician)`
+
+const LAB_ONLY =
+  'Only for tests: on loopback, or with SMART_LAB=true. The audit trail names the command line.'
+
+export const token: Command = {
+  usage: `
+Usage: npm run -s sallyport -- token --client <id> [--patient <id>] [--scope "<scopes>"] [--encounter <id>] [--user <username>]
+
+Prints an access token, as if the user had launched the app and allowed all scopes that can be granted to it. The token
+cannot be refreshed. ${LAB_ONLY}
+
+Options:
+${commonUsage}
+  --scope "<scopes>"  scopes to grant (default: the registered scopes of the app); those that cannot be granted are listed
+                      on standard error
+
+Example:
+  token=$(npm run -s sallyport -- token --client my-app --patient patient-1 --scope "patient/Observation.rs")
+  curl -H "Authorization: Bearer $token" http://localhost:8080/fhir/Observation`,
+  options: { ...commonOptions, scope: { type: 'string' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const scope = getOptional(args, 'scope')
+    const { issueTokenByCommand, Refusal } = await import('../../auth/index.ts')
+    const request = { ...(await readRequest(args)), scope }
+    const issued = await inLab(io, request, context => issueTokenByCommand(context, request))
+    if (issued instanceof Refusal) throw new CommandFailure(`Cannot issue token: ${issued.description}`)
+    noteMissing(scope, issued.scope, io)
+    io.stdout.write(`${issued.access_token}\n`)
+    return 0
+  },
+}
+
+export const launch: Command = {
+  usage: `
+Usage: npm run -s sallyport -- launch --client <id> --patient <id> [--encounter <id>] [--user <username>] [--open]
+
+Prints a link that launches the app for the patient, as the portal does. It works once, within 5 minutes. The user signs in
+when the app asks for authorization. ${LAB_ONLY}
+
+Options:
+${commonUsage}
+  --open              also open the link in the browser ($BROWSER, or the default browser)
+
+Example:
+  npm run -s sallyport -- launch --client my-app --patient patient-1 --open`,
+  options: { ...commonOptions, open: { type: 'boolean' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const { issueLaunchByCommand, Refusal } = await import('../../auth/index.ts')
+    const request = await readRequest(args)
+    const link = await inLab(io, request, context => issueLaunchByCommand(context, request))
+    if (link instanceof Refusal) throw new CommandFailure(`Cannot launch: ${link.description}`)
+    io.stdout.write(`${link}\n`)
+    if (isSet(args, 'open')) await openInBrowser(link, io)
+    return 0
+  },
+}
+
+async function readRequest(args: Arguments): Promise<CommandRequest> {
+  const { TEST_CLINICIAN } = await import('../../auth/index.ts')
+  return {
+    clientId: getRequired(args, 'client'),
+    username: getOptional(args, 'user') ?? TEST_CLINICIAN.username,
+    patientId: getOptional(args, 'patient'),
+    encounterId: getOptional(args, 'encounter'),
+  }
+}
+
+/** Also creates the first keys, client and clinician, as a start does. */
+async function inLab<T>(
+  io: Io,
+  request: CommandRequest,
+  use: (context: CommandContext) => Promise<T>,
+): Promise<T> {
+  const settings = loadSettings(io)
+  if (!settings.lab)
+    throw new CommandFailure('Cannot do this off loopback: it is for tests only; SMART_LAB=true allows it')
+  await checkSubject(settings, request)
+  const { initialize } = await import('../../auth/index.ts')
+  return withSealer(settings, async (store, sealer) => {
+    await initialize({ settings, store, sealer })
+    return use({ settings, store, sealer, audit: openAuditor(settings, store), clock: Date.now })
+  })
+}
+
+/** Finds a mistyped id early. The gateway's upstream is not asked: the FHIR server decides every request anyway. */
+async function checkSubject(settings: Settings, { patientId, encounterId }: CommandRequest): Promise<void> {
+  if (settings.fhir.upstreamUrl !== undefined) return
+  const file = findDataFile(settings)
+  if (!existsSync(file)) throw new CommandFailure('Cannot find patients: start the FHIR server once')
+  const { openRepository, parseContent } = await import('../../backends/sqlite/index.ts')
+  const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+  try {
+    const find = (type: string, id: string | undefined) => {
+      const stored = id === undefined ? undefined : repository.find(type, id)
+      return stored?.deleted === false ? parseContent(stored) : undefined
+    }
+    if (patientId !== undefined && !find('Patient', patientId))
+      throw new CommandFailure(`Cannot find Patient/${patientId}`)
+    if (encounterId !== undefined && !isOfPatient(find('Encounter', encounterId), patientId))
+      throw new CommandFailure(`Cannot find Encounter/${encounterId} of this patient`)
+  } finally {
+    repository.close()
+  }
+}
+
+function isOfPatient(encounter: Resource | undefined, patientId: string | undefined): boolean {
+  const subject = encounter?.subject
+  return isRecord(subject) && subject.reference === `Patient/${patientId}`
+}
+
+function noteMissing(requested: string | undefined, granted: string, io: Io): void {
+  const known = new Set(granted.split(' '))
+  const missing = (requested ?? '').split(' ').filter(scope => scope !== '' && !known.has(scope))
+  if (missing.length > 0)
+    io.stderr.write(`Not granted as requested: ${missing.join(' ')}; granted: ${granted}\n`)
+}
+
+const OPENERS: Readonly<Record<string, string>> = { darwin: 'open', win32: 'explorer' }
+
+async function openInBrowser(link: string, { env, stderr }: Io): Promise<void> {
+  const program = env.BROWSER || OPENERS[process.platform] || 'xdg-open'
+  const browser = spawn(program, [link], { detached: true, stdio: 'ignore' })
+  await new Promise<void>(resolve => {
+    browser.once('spawn', resolve)
+    browser.once('error', error => {
+      stderr.write(`Cannot open the browser with ${program}: ${error.message}\n`)
+      resolve()
+    })
+  })
+  browser.unref()
+}
