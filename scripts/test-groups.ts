@@ -34,13 +34,13 @@ const MEASURES =
 const KINDS = ['browser', 'servers that are measured', 'other', 'measurements'] as const
 
 export function groupTests(files: readonly string[]): readonly TestGroup[] {
-  // The tests of whole flows in `test` take longer than the unit tests in `src`.
-  const kinds = Map.groupBy(files.toReversed(), findKind)
+  const kinds = Map.groupBy(files, findKind)
   return KINDS.flatMap(kind =>
     splitGroup(
       { name: kind, files: kinds.get(kind) ?? [] },
       kind === 'browser' ? LARGEST_BROWSER_GROUP : LARGEST_GROUP,
-    ),
+      // The tests of whole flows in `test` take longer than the unit tests in `src`.
+    ).toReversed(),
   )
 }
 

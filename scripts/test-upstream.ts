@@ -8,7 +8,12 @@ import { client, guardOf, type StartFhir } from '../src/backends/sqlite/testing/
 import { HAPI_LACKS } from '../src/backends/upstream/testing/hapi/lacks.ts'
 import { startRecordedGateway } from '../src/backends/upstream/testing/start-gateway.ts'
 import { testBackend } from '../src/fhir-api/testing/backend-conformance.ts'
-import { CAPABILITIES, type Capability, type TestResult } from '../src/fhir-api/testing/target.ts'
+import {
+  CAPABILITIES,
+  type Capability,
+  type Target,
+  type TestResult,
+} from '../src/fhir-api/testing/target.ts'
 import { fullAccess } from '../src/smart/index.ts'
 import { createNamespace, TAG_SYSTEM } from './test-upstream/namespace.ts'
 import { removeResources } from './test-upstream/remove-resources.ts'
@@ -40,14 +45,18 @@ describe(`the gateway in front of ${upstreamUrl}`, async () => {
   })
   testBackend({
     start,
-    lacks: (await isHapi()) ? HAPI_LACKS : {},
+    lacks: await findLacks(),
     onResult: result => results.push(result),
   })
 })
 
-async function isHapi(): Promise<boolean> {
+async function findLacks(): Promise<NonNullable<Target['lacks']>> {
   const reply = await fetch(`${upstreamUrl}/metadata?_elements=software`)
-  return /"HAPI FHIR Server"/.test(await reply.text())
+  const metadata = await reply.text()
+  if (/"HAPI FHIR Server"/.test(metadata)) return HAPI_LACKS
+  return /"Sallyport"/.test(metadata)
+    ? {}
+    : { 'dangling-references': 'the gateway does not know whether they are stored' }
 }
 
 /** A test counts for each capability that it needs. */

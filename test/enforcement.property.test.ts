@@ -241,11 +241,10 @@ async function checkWrite(
     assert(reply.status < 300, `${line} was refused and written`)
     if (old) assert(mayNaively(by, permission, old), `${line} wrote over ${JSON.stringify(old)}`)
     if (fresh && permission !== 'd')
-      assert(mayWriteNaively(by, permission, fresh, before), `${line} wrote ${JSON.stringify(fresh)}`)
+      assert(mayWriteNaively(by, permission, fresh), `${line} wrote ${JSON.stringify(fresh)}`)
   }
   const target = body?.id === undefined ? undefined : before.get(line.split(' /')[1] ?? '')
-  if (permission === 'd' || !body) return
-  if (!mayWriteNaively(by, permission, withId(body, String(body.id)), before)) return
+  if (permission === 'd' || !body || !mayWriteNaively(by, permission, withId(body, String(body.id)))) return
   if (target === undefined || mayNaively(by, permission, target))
     assert(reply.status < 300 || [412, 422].includes(reply.status), `${line}: ${reply.text}`)
 }

@@ -246,15 +246,20 @@ describe('SMART_WORKERS=2', () => {
   })
 })
 
-/** Sends requests on kept connections, one after the other. Returns the code of the first error. */
+/**
+ * Sends requests on kept connections, one after the other, until one fails. A new connection that waits to be accepted is
+ * reset when the server stops listening, which is a refusal, too.
+ */
 async function requestUntilRefused(url: string, agent: Agent): Promise<string | undefined> {
-  try {
-    for (;;) {
-      const [response] = await once(get(url, { agent }), 'response')
+  for (;;) {
+    const sent = get(url, { agent })
+    try {
+      const [response] = await once(sent, 'response')
       response.resume()
       await once(response, 'end')
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      return code === 'ECONNRESET' && !sent.reusedSocket ? 'ECONNREFUSED' : code
     }
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code
   }
 }

@@ -104,6 +104,8 @@ export interface BackendWrites {
   serialise?<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>
   /** New content as a later read returns it, if that differs from the content sent. */
   toPublic?(content: Resource): Resource
+  /** Whether the server may refuse a reference to an absent resource. It does not if this is missing. */
+  checksReferences?(): Awaitable<boolean>
   /** Whether an operation may change data, so that a transaction could not undo it. */
   mayChange?(operation: Extract<Interaction, { readonly kind: 'operation' }>): boolean
   /** Only for a backend that stores the data in this process. */

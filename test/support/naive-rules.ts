@@ -20,36 +20,13 @@ export function mayNaively(asking: Asking, permission: NaiveLetter, resource: Re
   return asking.scope.split(' ').some(scope => scopeMay(scope, asking, permission, resource))
 }
 
-/**
- * New content, which also refers to no other patient anywhere where a `patient/` scope permits it, and to no resource of
- * another patient unless the stored version does.
- */
-export function mayWriteNaively(
-  asking: Asking,
-  permission: 'c' | 'u',
-  resource: Resource,
-  stored: ReadonlyMap<string, Resource>,
-): boolean {
-  const own = `${resource.resourceType}/${resource.id}`
-  const known = new Set([own, ...listClinical(stored.get(own))])
+/** New content, which also refers to no other patient anywhere where a `patient/` scope permits it. */
+export function mayWriteNaively(asking: Asking, permission: 'c' | 'u', resource: Resource): boolean {
   return asking.scope.split(' ').some(scope => {
     if (!scopeMay(scope, asking, permission, resource)) return false
-    const { patient } = asking
-    if (!scope.startsWith('patient/') || typeof patient !== 'string') return true
-    const isOurs = (it: Resource | undefined) => it !== undefined && ofPatient(patient, 'r', it)
     const named = [...JSON.stringify(resource).matchAll(/"reference":"Patient\/(\w+)"/g)].map(([, id]) => id)
-    return (
-      named.every(id => id === patient) &&
-      listClinical(resource).every(it => known.has(it) || isOurs(stored.get(it)))
-    )
+    return !scope.startsWith('patient/') || named.every(id => id === asking.patient)
   })
-}
-
-function listClinical(resource: Resource | undefined): readonly string[] {
-  const text = JSON.stringify(resource ?? {})
-  return [...text.matchAll(/"reference":"((?:Condition|Observation|Encounter)\/\w+)"/g)].map(
-    ([, local = '']) => local,
-  )
 }
 
 function scopeMay(

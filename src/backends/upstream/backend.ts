@@ -94,6 +94,10 @@ class UpstreamSession implements BackendSession {
     return this.#context.serialise(keys, work)
   }
 
+  async checksReferences() {
+    return (await this.#context.profile()).checksReferences
+  }
+
   mayChange(operation: Operation) {
     const rule = findOperation(this.#context.operations, operation)
     return operation.posted === true && rule?.needs.kind === 'all-data'

@@ -40,6 +40,7 @@ describe('the gateway in front of the FHIR router of Medplum', () => {
       'search-all-types': 'not in memory',
       'whole-compartments': 'no compartments',
       everything: 'no operations',
+      'dangling-references': 'stored, which the gateway does not know',
       'reference-lists': 'lists of values are not split for references',
       'same-responses': 'no 304, no _elements',
       'same-refusals': 'its own texts',

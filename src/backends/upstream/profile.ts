@@ -28,6 +28,8 @@ export interface UpstreamProfile {
   readonly currentHistory: boolean
   /** Whether a PUT may create a resource with a numeric id. If not, the server refuses it, and the gateway passes that on. */
   readonly numericIds: boolean
+  /** Whether the server may refuse a reference to an absent resource, which would reveal what exists (WRITE-11). */
+  readonly checksReferences: boolean
 }
 
 /** A server that behaves as R4 defines. */
@@ -40,6 +42,7 @@ const STRICT: UpstreamProfile = {
   ownUrls: true,
   currentHistory: true,
   numericIds: true,
+  checksReferences: false,
 }
 
 /** HAPI FHIR JPA with its default settings (measured with 8.8.0). */
@@ -52,6 +55,7 @@ const HAPI: UpstreamProfile = {
   ownUrls: false,
   currentHistory: false,
   numericIds: false,
+  checksReferences: true,
 }
 
 /** An unknown server: nothing is assumed that only a conformant one does, if there is another way. */
@@ -61,6 +65,7 @@ const CAREFUL: UpstreamProfile = {
   cachedSearches: true,
   ownUrls: false,
   currentHistory: false,
+  checksReferences: true,
 }
 
 /** A server on which a PUT may overwrite a resource, whatever its preconditions are. */
@@ -81,10 +86,12 @@ export function chooseProfile(
     case 'strict':
       return STRICT
     case 'auto':
-      return statement && isHapi(statement) ? HAPI : CAREFUL
+      return recognise(statement)
   }
 }
 
-function isHapi({ software }: Readonly<Record<string, unknown>>): boolean {
-  return isRecord(software) && /\bHAPI\b/i.test(String(software.name))
+function recognise(statement: Readonly<Record<string, unknown>> | undefined): UpstreamProfile {
+  const name = isRecord(statement?.software) ? String(statement.software.name) : ''
+  if (/\bHAPI\b/i.test(name)) return HAPI
+  return { ...CAREFUL, checksReferences: name !== 'Sallyport' }
 }

@@ -26,8 +26,9 @@ export interface NewReferences {
 }
 
 /**
- * Fails if new content names a resource outside the patients of the grant. An absent one is refused in the same way: a
- * server that checks references would reveal which of them exist (WRITE-11). A Patient is checked by its id (WRITE-2).
+ * Where the server checks references: fails if new content names a resource outside the patients of the grant. An absent
+ * one is refused in the same way, so that the response does not reveal which of them exist (WRITE-11). A Patient is
+ * checked by its id (WRITE-2).
  */
 export async function checkReferences(
   context: Context,
@@ -35,7 +36,7 @@ export async function checkReferences(
   { filter, resource, before, known }: NewReferences,
 ): Promise<Failure | undefined> {
   const patients = listPatientConstraints(filter, resource, context.baseUrl)
-  if (!patients) return undefined
+  if (!patients || !(await context.session.checksReferences?.())) return undefined
   const stored = new Set(before ? listReferences(before, context.baseUrl) : [])
   const named = listReferences(resource, context.baseUrl).filter(it => !stored.has(it) && !known.has(it))
   for (const [type, references] of Map.groupBy(new Set(named), getType)) {

@@ -178,7 +178,8 @@ export function testAccess(target: Target): void {
       )
     })
 
-    it('refers only to resources within the grant, and responds in the same way for outside and absent ones', async () => {
+    it('responds in the same way to references that name outside and absent resources', async () => {
+      const isRefused = target.lacks?.['dangling-references'] !== undefined
       const about = (reference: string) => {
         const { id: _, ...content } = observation('x', 'ann', { focus: [{ reference }] })
         return content
@@ -196,7 +197,9 @@ export function testAccess(target: Target): void {
             await ann('PATCH Observation/oa', add(reference), type),
             await ann('POST ', transaction(reference)),
           ])
-            assert.equal(issueOf(reply), NOT_WITHIN, reference)
+            isRefused
+              ? assert.equal(issueOf(reply), NOT_WITHIN, reference)
+              : assert.ok(reply.status < 300, reply.text)
       assert.equal((await ann('POST Observation', about('Condition/ca'))).status, 201)
       // Another caller has stored the reference.
       const { body } = await ann('GET Observation/about-ob')

@@ -8,6 +8,7 @@ export const HAPI_LACKS: NonNullable<Target['lacks']> = {
   'implicit-precision': 'a number stands for itself',
   'search-all-types': 'a search without a type is 400',
   'whole-compartments': 'HAPI has no compartment searches',
+  'dangling-references': 'a reference to an absent resource is 400',
   'etag-of-304': 'a 304 has no ETag',
   'same-refusals': 'HAPI has its own texts, and reads _history/01 as version 1',
 }
