@@ -2,10 +2,7 @@ import { groupCommit } from '../../audit/index.ts'
 import { DatabaseUnavailable, isDatabaseUnavailable, type Store } from '../../store/index.ts'
 import type { Channel, SupervisorMethods } from './channel.ts'
 
-/**
- * Writes rows for all workers, in common commits. If each worker wrote its own, they would wait for each other's locks, and
- * SQLite would read its pages again after every commit of another process.
- */
+/** Writes rows for all workers, in common commits: fewer, larger commits take less time (decision 0219). */
 export function createSharedAppend(store: Store): SupervisorMethods['append'] {
   const groups = new Map<string, ReturnType<typeof groupCommit<object>>>()
   return async ({ table, rows }) => {
