@@ -5,6 +5,7 @@ import type { Schema } from '../store/index.ts'
 import { type Clinician, formatFhirUser } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
 import { findGrantForAudit } from './grant/find-grant-for-audit.ts'
+import { describeSimulation } from './lab/settings.ts'
 import { readParameters } from './parameters.ts'
 import { getStatus, Refusal } from './refusal.ts'
 import type { UnsignedTokens } from './token/token-response.ts'
@@ -74,6 +75,7 @@ export async function auditTokens(
     ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
     launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
     by: result.response.scope,
+    reason: describeSimulation(result.grant?.lab),
   }
   return auditEvent(context, request, event, trx)
 }

@@ -33,6 +33,7 @@ export type AuthSettings = Pick<
   | 'openRegistration'
   | 'registrationToken'
   | 'keyMaxAgeDays'
+  | 'lab'
 > & {
   readonly login: Pick<Settings['login'], 'passwords' | 'providers'>
   readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>

@@ -4,6 +4,7 @@ import { seedClinician } from './clinician/clinician.ts'
 import type { AuthSettings } from './context.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { makeFirstSigningKey } from './keys/signing-key.ts'
+import { endLab } from './lab/end-lab.ts'
 
 export interface InitializeOptions {
   readonly settings: AuthSettings
@@ -22,7 +23,7 @@ export interface Initialized {
 /** The sample data always has this Practitioner. */
 const SAMPLE_PRACTITIONER = 'practitioner-1'
 
-/** Creates the signing key, the demo app's client and the test clinician at the first start. */
+/** Creates the signing key, the demo app's client and the test clinician at the first start. Ends a lab that was turned off. */
 export async function initialize({
   settings,
   store,
@@ -34,6 +35,7 @@ export async function initialize({
   // Fails if the key was sealed with another secret.
   await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).getSigningKey()
   await registerOwnClient(store, settings, clock())
+  if (!settings.lab) await endLab(store, clock())
   const seeded = await seedClinician(store, settings.seedClinicianPassword, practitionerId)
   return { seeded }
 }

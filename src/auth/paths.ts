@@ -11,6 +11,8 @@ export const paths = {
   logout: '/logout',
   portal: '/portal',
   portalLaunch: '/portal/launch',
+  lab: '/lab',
+  labLaunch: '/lab/launch',
   /** For EHRs that launch apps themselves. */
   launchContexts: '/launch-contexts',
   manage: '/manage',

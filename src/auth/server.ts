@@ -22,6 +22,8 @@ import { addEndSessionRoutes } from './end-session/routes.ts'
 import { addIntrospectRoutes } from './introspect/routes.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import { createKeyRing } from './keys/key-ring.ts'
+import { addLabRoutes } from './lab/routes.ts'
+import { computeLongestToken } from './lab/settings.ts'
 import { addLaunchRoutes } from './launch/routes.ts'
 import { addLaunchContextRoutes } from './launch-contexts/routes.ts'
 import { createPasswordCheck } from './login/check-password.ts'
@@ -89,7 +91,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     store,
     sealer,
     clock,
-    publishedForMs: settings.accessTokenTtlSeconds * 1000 + PUBLISHED_AFTER_MS,
+    publishedForMs: computeLongestToken(settings) * 1000 + PUBLISHED_AFTER_MS,
     ...(settings.keyMaxAgeDays > 0 ? { maxAgeMs: settings.keyMaxAgeDays * DAY_MS } : {}),
     onFailure: error => options.logger?.error({ err: error }, 'Cannot create the next signing key'),
   })
@@ -124,6 +126,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addPortalRoutes(app, context)
   addLaunchRoutes(app, context)
   addLaunchContextRoutes(app, context)
+  if (context.settings.lab) addLabRoutes(app, context)
   addManageRoutes(app, context)
   addAccountRoutes(app, context)
   addActivityRoutes(app, context)

@@ -96,7 +96,10 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     audiences: [fhirBaseUrl],
     algorithms: OWN_ALGORITHMS,
     keys: openKeySet(`${authUrl}/oauth2/jwks`, OWN_ALGORITHMS, OWN_KEYS_MS),
-    readGrant: claims => readGrant(claims, fhirBaseUrl),
+    readGrant: claims => ({
+      ...readGrant(claims, fhirBaseUrl),
+      ...(typeof claims.simulate === 'string' && { simulate: claims.simulate }),
+    }),
     createCaller: grant => ({
       ...createCaller(grant, policy, reportError),
       revocationKeys: computeRevocationKeys(grant.tokenId),

@@ -15,6 +15,8 @@ export interface Grant {
   readonly issuer?: string
   readonly clientId?: string
   readonly tokenId?: string
+  /** The failure that a lab launch simulates at the FHIR server. */
+  readonly simulate?: string
 }
 
 /** How a server applies grants: its settings, and its users' own rights. */

@@ -54,6 +54,7 @@ const SHAPE: Shape = {
     pkce_required: 'required',
     iss_parameter: 'required',
     created_at: 'required',
+    expires_at: 'nullable',
   },
   client_origin: { client_id: 'required', origin: 'required' },
   signing_key: {
@@ -92,6 +93,7 @@ const SHAPE: Shape = {
     fhir_base_url: 'required',
     launch_id: 'required',
     context: 'nullable',
+    lab: 'nullable',
     created_at: 'required',
     expires_at: 'required',
     used_at: 'nullable',
@@ -113,6 +115,7 @@ const SHAPE: Shape = {
     encounter_id: 'nullable',
     need_patient_banner: 'nullable',
     context: 'nullable',
+    lab: 'nullable',
     auth_time: 'required',
     acr: 'nullable',
     amr: 'nullable',

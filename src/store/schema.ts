@@ -86,6 +86,8 @@ interface ClientTable {
   /** RFC 9207. */
   iss_parameter: Generated<boolean>
   created_at: Instant
+  /** When a client of the lab is deleted. Null for all others. */
+  expires_at: Instant | null
 }
 
 interface ClientOriginTable {
@@ -155,6 +157,8 @@ interface LaunchTokenTable {
   launch_id: string
   /** JSON (`intent`, `fhirContext`, `tenant`). */
   context: string | null
+  /** The settings of a lab launch as JSON. */
+  lab: string | null
   created_at: Instant
   expires_at: Instant
   used_at: Instant | null
@@ -181,6 +185,8 @@ interface GrantTable {
   encounter_id: string | null
   need_patient_banner: boolean | null
   context: string | null
+  /** The settings of its lab launch as JSON. */
+  lab: string | null
   auth_time: Instant
   acr: string | null
   /** JSON array. */

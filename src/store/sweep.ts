@@ -34,6 +34,7 @@ const EXPIRING = [
   ['revocation', 'expires_at', 0],
   ['used_assertion', 'expires_at', 0],
   ['signing_key', 'retired_at', KEPT.signingKey],
+  ['client', 'expires_at', 0],
 ] as const satisfies readonly (readonly [keyof Schema, string, number])[]
 
 /** Deletes expired rows (STORE-3). Safe in several processes at once. */

@@ -29,7 +29,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
     by: request.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
-    reason: describeReason(refusal),
+    reason: describeReason(refusal) ?? describeSimulation(grant),
     launch: grant && findLaunchId(grant),
     requestId: request.requestId,
     address: request.clientAddress,
@@ -70,6 +70,10 @@ function describeReason(refusal: AuditedRequest['refusal']): string | undefined 
   const [issue] = refusal.outcome.issue
   if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`
   return refusal.by === undefined ? issue?.details.text : (refusal.hint ?? issue?.details.text)
+}
+
+function describeSimulation(grant: Grant | undefined): string | undefined {
+  return grant?.simulate === undefined ? undefined : `Simulated by the lab: ${grant.simulate}`
 }
 
 /** A token's `jti` is the grant's id, a dot and a unique suffix. */

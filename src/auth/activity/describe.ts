@@ -20,7 +20,7 @@ export function describeDecision(record: KeptRecord, names: Names): DecisionText
   if (by === 'entries') return { title: 'Each entry separately', why: 'A batch or transaction' }
   if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
   if (by === null) return { title: 'No access control', why: 'This server needs no token' }
-  return { scope: by, why: describeAccess(record, by, names) }
+  return { scope: by, why: reason ?? describeAccess(record, by, names) }
 }
 
 function describeRefusal(status: number, by: string | null): Pick<DecisionText, 'scope' | 'title'> {

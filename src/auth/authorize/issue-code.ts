@@ -144,6 +144,7 @@ function toGrantContext(launchContext: LaunchContext | undefined) {
     needPatientBanner: launchContext?.needPatientBanner,
     fromEhr: launchContext?.fromEhr ?? false,
     extraContext: launchContext?.extraContext ?? {},
+    lab: launchContext?.lab,
   }
 }
 

@@ -3,6 +3,7 @@ import type { Client } from '../client/client.ts'
 import type { AuthSettings } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
 import { grantScope, type ScopeTerms } from '../grant/grant-scope.ts'
+import type { LabSettings } from '../lab/settings.ts'
 import type { Launch } from '../launch/launch-token.ts'
 import type { ExtraContext } from '../launch/options.ts'
 import type { PickedContext, RequestInput } from './request.ts'
@@ -14,6 +15,7 @@ export interface LaunchContext {
   readonly needPatientBanner: boolean
   readonly fromEhr: boolean
   readonly extraContext: ExtraContext
+  readonly lab?: LabSettings | undefined
 }
 
 export function resolveLaunchContext(
@@ -39,11 +41,12 @@ export function describeAvailableContext(launchContext: LaunchContext | undefine
     launched: launchContext.fromEhr,
     hasPatient: true,
     hasEncounter: launchContext.encounterId !== undefined,
+    atMost: launchContext.lab?.scope,
   }
 }
 
 /** The context that scopes depend on: `patient/` needs a patient, `launch` a launch, and so on. */
-export type AvailableContext = Pick<ScopeTerms, 'launched' | 'hasPatient' | 'hasEncounter'>
+export type AvailableContext = Pick<ScopeTerms, 'launched' | 'hasPatient' | 'hasEncounter' | 'atMost'>
 
 export const NO_CONTEXT: AvailableContext = { launched: false, hasPatient: false, hasEncounter: false }
 

@@ -99,6 +99,7 @@ eachDatabase((_name, open) => {
           fhir_base_url: 'http://localhost:8080/fhir',
           launch_id: '',
           context: null,
+          lab: null,
           created_at: auth.time.now,
           expires_at: auth.time.now + 300_000,
           used_at: null,

@@ -34,6 +34,7 @@ export function chooseNextStep({
   picker,
   consented,
 }: AuthorizationState): NextStep {
+  const { lab } = launch ?? {}
   const silent = request.prompts.includes('none')
   if (!login || !isRecent(login, request) || needsStepUp(login, request, silent))
     return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
@@ -46,7 +47,8 @@ export function chooseNextStep({
     return { kind: 'refuse', refusal: refuseLaunch('other-client-or-user') }
   if (picker !== 'nothing' && request.picked?.clinicianId !== login.clinician.id)
     return silent ? makeRefusal('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
-  if (consented || !needsConsent(client, request.prompts)) return { kind: 'issue-code', login }
+  if (consented || lab?.skipsConsent || !needsConsent(client, request.prompts))
+    return { kind: 'issue-code', login }
   return silent ? makeRefusal('consent_required', 'The user must give consent.') : { kind: 'consent' }
 }
 

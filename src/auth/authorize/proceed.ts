@@ -4,9 +4,10 @@ import { findClient } from '../client/client.ts'
 import { isRegisteredRedirectUri } from '../client/urls.ts'
 import { findOwnPatient } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { findLaunch } from '../launch/launch-token.ts'
+import { simulateRefusal } from '../lab/settings.ts'
+import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
 import type { Login } from '../login/login.ts'
-import { findCurrentLogin } from '../login/login.ts'
+import { findCurrentLogin, findLoginByHash } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { issueCode } from './issue-code.ts'
@@ -32,6 +33,8 @@ export async function proceed(
 ): Promise<FastifyReply> {
   const state = await loadState(reply, context, progress)
   if (state instanceof Refusal) return sendRefusal(reply, context, state, { request: progress.request })
+  const simulated = await simulateError(context, state)
+  if (simulated) return refuseRequest(reply, context, progress, simulated, state.login)
   const step = chooseNextStep(state)
   switch (step.kind) {
     case 'login':
@@ -82,6 +85,16 @@ async function pickOwn(
   return { ...progress, ...(await storePickedContext(store, { id, request }, picked)) }
 }
 
+/** A simulated error uses up the launch, as a real one ends it. */
+async function simulateError(
+  { store, clock }: AuthContext,
+  { request: { launchHash }, launch }: AuthorizationState,
+): Promise<Refusal | undefined> {
+  const refusal = simulateRefusal(launch?.lab, 'authorize')
+  if (!refusal || launchHash === undefined) return undefined
+  return (await consumeLaunchToken(store.db, launchHash, clock())) ? refusal : refuseLaunch('used')
+}
+
 /**
  * Whether an error may be redirected to the client: always to an approved client, otherwise only after its user has made
  * a decision on a page that names the client (RFC 9700, 4.11.2). A login is not such a decision.
@@ -127,10 +140,22 @@ export async function loadState(
     request,
     client,
     launch,
-    login: await findCurrentLogin(context, reply.request),
+    login: (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, reply.request)),
     picker: launch ? 'nothing' : choosePicker(context.settings, client, request.scope),
     consented: approvedScopes !== undefined,
   }
+}
+
+/** A lab launch without a sign-in has a login of its own, as if its user had just signed in. */
+async function findLabLogin(
+  { settings, store, clock }: AuthContext,
+  launch: Launch | undefined,
+  { arrivedAt }: AuthorizationRequest,
+): Promise<Login | undefined> {
+  const { loginHash } = launch?.lab ?? {}
+  if (!settings.lab || loginHash === undefined) return undefined
+  const login = await findLoginByHash(store, loginHash, clock())
+  return login && { ...login, createdAt: arrivedAt, authTime: arrivedAt }
 }
 
 async function sendToPage(

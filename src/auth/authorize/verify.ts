@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import type { Store } from '../../store/index.ts'
 import { sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { findClient } from '../client/client.ts'
 import { isRegisteredRedirectUri } from '../client/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
-import { findLaunch, refuseLaunch } from '../launch/launch-token.ts'
+import { type FoundLaunch, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
-import { type KnownParties, Refusal } from '../refusal.ts'
+import { Refusal } from '../refusal.ts'
 import {
   checkAcrValues,
   checkIdTokenHint,
@@ -74,15 +73,17 @@ export async function verifyRequest(
   context: AuthContext,
   parameters: Parameters,
 ): Promise<AuthorizationRequest | Refusal> {
-  const client = await checkClient(context.store, parameters)
+  const client = await checkClient(context, parameters)
   if (client instanceof Refusal) return client
   const redirectUri = checkRedirectUri(client, parameters)
+  const launch = await findNamedLaunch(context, parameters)
   const result =
     redirectUri instanceof Refusal
       ? redirectUri
-      : await runChecks({ client, redirectUri, parameters }, context)
+      : await runChecks({ client: applyPkceSetting(client, launch), redirectUri, parameters }, context)
   if (!(result instanceof Refusal)) return result
-  const refusal = result.withKnown({ clientId: client.id, ...(await findNamedLaunch(context, parameters)) })
+  const known = { clientId: client.id, launchId: launch?.id, patientId: launch?.patientId }
+  const refusal = result.withKnown(known)
   // Without its state a client cannot accept a response.
   const isReturnable = client.approved && (parameters.get('state')?.length ?? 0) <= LIMITS.parameters.state
   return redirectUri instanceof Refusal || !isReturnable
@@ -90,14 +91,18 @@ export async function verifyRequest(
     : refusal.withReturnTo({ redirectUri, state: parameters.get('state'), omitsIss: !client.issParameter })
 }
 
-/** Finds the launch that a refused request names, for the audit trail. */
+/** Finds the launch that a request names, valid or not. */
 async function findNamedLaunch(
   { store }: AuthContext,
   parameters: Parameters,
-): Promise<KnownParties | undefined> {
+): Promise<FoundLaunch | undefined> {
   const token = parameters.get('launch')
-  const launch = token === undefined ? undefined : await findLaunch(store.db, sha256(token))
-  return launch && { launchId: launch.id, patientId: launch.patientId }
+  return token === undefined ? undefined : findLaunch(store.db, sha256(token))
+}
+
+function applyPkceSetting(client: Client, launch: FoundLaunch | undefined): Client {
+  const isOptional = launch?.clientId === client.id && launch.lab?.isPkceOptional
+  return isOptional ? { ...client, pkceRequired: false } : client
 }
 
 async function runChecks(input: RequestInput, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
@@ -147,12 +152,15 @@ function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refus
     : new Refusal('invalid_request', 'The aud is not the FHIR server of this authorization server.')
 }
 
-async function checkClient(store: Store, parameters: Parameters): Promise<Client | Refusal> {
+async function checkClient({ store, clock }: AuthContext, parameters: Parameters): Promise<Client | Refusal> {
   if (parameters.unreadable.has('client_id'))
     return new Refusal('invalid_request', 'The parameter client_id is repeated or unreadable.')
   const id = parameters.get('client_id')
   if (id === undefined) return new Refusal('invalid_request', 'The parameter client_id is missing.')
-  return (await findClient(store, id)) ?? new Refusal('invalid_request', 'The app is not registered.')
+  const client = await findClient(store, id)
+  return client && (client.expiresAt ?? Number.POSITIVE_INFINITY) > clock()
+    ? client
+    : new Refusal('invalid_request', 'The app is not registered.')
 }
 
 /**
@@ -169,7 +177,7 @@ async function checkLaunch(
     return new Refusal('invalid_request', 'The parameter launch needs the scope launch.')
   const launchHash = sha256(token)
   const launch = await findLaunch(store.db, launchHash)
-  if (!launch) return refuseLaunch('unknown')
+  if (!launch || (launch.lab && !settings.lab)) return refuseLaunch('unknown')
   if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
     return refuseLaunch('other-client-or-user')
   if (launch.usedAt !== undefined) return refuseLaunch('used')

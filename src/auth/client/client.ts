@@ -26,6 +26,8 @@ export interface Client {
   /** Whether its authorization responses have `iss` (RFC 9207). */
   readonly issParameter: boolean
   readonly createdAt: number
+  /** When a client of the lab ends. It may use every redirect URI of its origin. */
+  readonly expiresAt: number | undefined
 }
 
 export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise<Client | undefined> {
@@ -79,6 +81,7 @@ function toClient(row: Selectable<Schema['client']>): Client {
     pkceRequired: row.pkce_required,
     issParameter: row.iss_parameter,
     createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
   }
 }
 

@@ -118,6 +118,6 @@ function computeGrantable({ settings }: AuthContext, { request, client, launch }
   )
   return {
     scope: grantScope(request.scope, terms),
-    wanted: grantScope(request.scope, { ...terms, allowed: request.scope }),
+    wanted: grantScope(request.scope, { ...terms, allowed: request.scope, atMost: undefined }),
   }
 }

@@ -23,6 +23,8 @@ export interface ScopeTerms {
   readonly searchPermission: 'r' | 's'
   /** The contexts that the FHIR server enforces. */
   readonly contexts: readonly ScopeContext[]
+  /** A further limit of a lab launch. */
+  readonly atMost?: string | undefined
 }
 
 /** The supported plain scopes, and when they are granted. */
@@ -46,7 +48,10 @@ export const plainScopes: readonly string[] = [...PLAIN.keys()]
 export function grantScope(requested: string, terms: ScopeTerms): string {
   return rememberScope(['user', requested, terms], () => {
     const allowed = indexAllowedScopes(parseScopes(terms.allowed))
-    return grantEach(requested, scope => grantOne(scope, allowed, terms))
+    const granted = grantEach(requested, scope => grantOne(scope, allowed, terms))
+    return terms.atMost === undefined
+      ? granted
+      : grantScope(granted, { ...terms, allowed: terms.atMost, atMost: undefined })
   })
 }
 

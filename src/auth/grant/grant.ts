@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { AuthSettings } from '../context.ts'
+import type { LabSettings } from '../lab/settings.ts'
 import type { ExtraContext } from '../launch/options.ts'
 import { stylePath } from '../style/smart-style.ts'
 
@@ -16,6 +17,7 @@ export interface Grant {
   /** Whether it follows from an EHR launch. */
   readonly fromEhr: boolean
   readonly extraContext: ExtraContext
+  readonly lab?: LabSettings | undefined
   readonly authTime: number
   readonly acr: string | undefined
   readonly amr: readonly string[] | undefined
@@ -45,6 +47,7 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
       encounter_id: grant.encounterId ?? null,
       need_patient_banner: grant.needPatientBanner ?? null,
       context: JSON.stringify({ ...grant.extraContext, fromEhr: grant.fromEhr }),
+      lab: grant.lab === undefined ? null : JSON.stringify(grant.lab),
       auth_time: grant.authTime,
       acr: grant.acr ?? null,
       amr: grant.amr === undefined ? null : JSON.stringify(grant.amr),
@@ -110,6 +113,7 @@ function toGrant(row: GrantRow): Grant {
     needPatientBanner: row.need_patient_banner ?? undefined,
     fromEhr,
     extraContext,
+    lab: row.lab === null ? undefined : JSON.parse(row.lab),
     authTime: row.auth_time,
     acr: row.acr ?? undefined,
     amr: row.amr === null ? undefined : JSON.parse(row.amr),

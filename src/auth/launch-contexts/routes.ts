@@ -142,7 +142,7 @@ function describeEvent(result: ReadyLaunch | Problem) {
 }
 
 /** Errors have the format of RFC 6749, 5.2. */
-function describeProblem(problem: Problem) {
+export function describeProblem(problem: Problem) {
   switch (problem.kind) {
     case 'bad-body':
     case 'bad-options':

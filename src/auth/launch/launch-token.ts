@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import type { LabSettings } from '../lab/settings.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
 import type { ExtraContext } from './options.ts'
@@ -13,6 +14,7 @@ export interface Launch {
   readonly clientId: string
   readonly clinicianUsername: string
   readonly fhirBaseUrl: string
+  readonly lab?: LabSettings | undefined
   /** Identifies the launch in the audit trail, and becomes the id of the grant. */
   readonly id: string
 }
@@ -31,6 +33,7 @@ export async function createLaunchToken(db: Kysely<Schema>, launch: Launch, now:
       clinician_username: launch.clinicianUsername,
       fhir_base_url: launch.fhirBaseUrl,
       launch_id: launch.id,
+      lab: launch.lab === undefined ? null : JSON.stringify(launch.lab),
       context: Object.keys(launch.extraContext).length === 0 ? null : JSON.stringify(launch.extraContext),
       created_at: now,
       expires_at: now + LIFETIME.launchToken,
@@ -61,6 +64,7 @@ export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise
       clinicianUsername: row.clinician_username,
       fhirBaseUrl: row.fhir_base_url,
       id: row.launch_id,
+      lab: row.lab === null ? undefined : JSON.parse(row.lab),
       expiresAt: row.expires_at,
       usedAt: row.used_at ?? undefined,
     }

@@ -37,13 +37,21 @@ export interface ProviderLogin {
 }
 
 /** Finds the login of a cookie, unless it has expired or its clinician is disabled. */
-export async function findLogin({ db }: Store, id: string, now: number): Promise<Login | undefined> {
+export function findLogin(store: Store, id: string, now: number): Promise<Login | undefined> {
+  return findLoginByHash(store, sha256(id), now)
+}
+
+export async function findLoginByHash(
+  { db }: Store,
+  idHash: string,
+  now: number,
+): Promise<Login | undefined> {
   const row = await db
     .selectFrom('login')
     .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
     .select(['id_hash', 'created_at', 'seen_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
     .select(['auth_time', 'acr', 'amr', 'issuer', 'login.admin as login_admin', 'clinician.admin'])
-    .where('id_hash', '=', sha256(id))
+    .where('id_hash', '=', idHash)
     .where('expires_at', '>', now)
     .where('disabled', '=', false)
     .executeTakeFirst()

@@ -14,6 +14,7 @@ import { type AuditedGrant, findGrantForAudit } from '../grant/find-grant-for-au
 import { revokeGrant } from '../grant/grant.ts'
 import { verifyOwnJwt } from '../keys/key-ring.ts'
 import type { PublicJwk } from '../keys/signing-key.ts'
+import { computeLongestToken } from '../lab/settings.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
@@ -42,10 +43,16 @@ async function listRevocations(
   const from = Math.max(since - OVERLAP_MS, now - lifetimeMs)
   const [grants, others] = await Promise.all([
     db.selectFrom('grant').select('id').where('revoked_at', '>', from).execute(),
-    db.selectFrom('revocation').select('id').where('revoked_at', '>', from).execute(),
+    db
+      .selectFrom('revocation')
+      .select(['id', 'expires_at'])
+      .where('revoked_at', '>', since - OVERLAP_MS)
+      .where('expires_at', '>', now)
+      .execute(),
   ])
   const revoked = new Set([...grants, ...others].map(({ id }) => computeRevocationKey(id)))
-  return { revoked: [...revoked], lifetime: Math.ceil(lifetimeMs / 1000), next: now }
+  const longestMs = Math.max(lifetimeMs, ...others.map(({ expires_at }) => expires_at - now))
+  return { revoked: [...revoked], lifetime: Math.ceil(longestMs / 1000), next: now }
 }
 
 /** 132 bits of the SHA-256, enough against collisions. */
@@ -69,7 +76,7 @@ export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): voi
 
   app.get(paths.revocations, async (request, reply) => {
     const since = readParameters(request.query).get('since') ?? ''
-    const lifetimeMs = (context.settings.accessTokenTtlSeconds + 60) * 1000
+    const lifetimeMs = (computeLongestToken(context.settings) + 60) * 1000
     const feed = await listRevocations(context.store, {
       now: context.clock(),
       lifetimeMs,

@@ -25,6 +25,7 @@ export const testSettings: AuthSettings = {
   openRegistration: true,
   registrationToken: undefined,
   keyMaxAgeDays: 90,
+  lab: false,
   app: {
     clientId: 'sallyport-app',
     // Most tests use a public client.

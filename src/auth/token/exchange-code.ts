@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from 'kysely'
 import { isSameText, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grant/grant.ts'
+import { type LabSettings, simulateRefusal } from '../lab/settings.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 import type { TokenRequest } from './token-request.ts'
@@ -19,8 +20,9 @@ export async function exchangeCode(
   const code = form.get('code')
   if (code === undefined) return refuseMissing('code')
   if (form.get('redirect_uri') === undefined) return refuseMissing('redirect_uri')
-  if (client.pkceRequired && form.get('code_verifier') === undefined) return refuseMissing('code_verifier')
   const [row] = (await selectCode(trx, { codeHash: sha256(code), clientId: client.id })).rows
+  if (client.pkceRequired && !isPkceOptional(row) && form.get('code_verifier') === undefined)
+    return refuseMissing('code_verifier')
   if (!row) return refuseCode('it is unknown, or belongs to another client')
   const fault = findFault(row, form, clock())
   if (fault !== undefined) return refuseCode(fault)
@@ -32,13 +34,19 @@ export async function exchangeCode(
   return redeem(trx, row, clock())
 }
 
-type CodeRow = Selectable<Schema['authorization_code']>
+type CodeRow = Selectable<Schema['authorization_code']> & { readonly lab: string | null }
+
+function isPkceOptional(row: CodeRow | undefined): boolean {
+  const lab: LabSettings | undefined = row?.lab == null ? undefined : JSON.parse(row.lab)
+  return lab?.isPkceOptional ?? false
+}
 
 const selectCode = prepareQuery((db, { codeHash, clientId }: { codeHash: string; clientId: string }) =>
   db
     .selectFrom('authorization_code')
     .innerJoin('grant', 'grant.id', 'authorization_code.grant_id')
     .selectAll('authorization_code')
+    .select('grant.lab')
     .where('code_hash', '=', codeHash)
     .where('grant.client_id', '=', clientId),
 )
@@ -74,6 +82,8 @@ const setCodeUsed = prepareQuery((db, { codeHash, now }: { codeHash: string; now
 async function redeem(trx: Kysely<Schema>, row: CodeRow, now: number): Promise<TokenGrant | Refusal> {
   const grant = await findLiveGrant(trx, row.grant_id, now)
   if (!grant) return refuseCode('the grant or the login has ended')
+  const simulated = simulateRefusal(grant.lab, 'token')
+  if (simulated) return simulated
   await touchGrant(trx, grant.id, now)
   const refreshToken = await createRefreshToken(trx, grant, now)
   return { grant, scope: grant.scope, refreshToken, nonce: row.nonce ?? undefined }

@@ -5,6 +5,7 @@ import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
 import { checkRequestedScope } from '../grant/grant-scope.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
+import { simulateRefusal } from '../lab/settings.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
 import type { TokenRequest } from './token-request.ts'
@@ -31,6 +32,8 @@ export async function refreshTokens(
   const [row] = (await selectToken(trx, { tokenHash: sha256(token), clientId: client.id })).rows
   const grant = row && row.expires_at > now ? await findLiveGrant(trx, row.grant_id, now) : undefined
   if (!row || !grant) return refuseToken('it is unknown, expired, revoked, or belongs to another client')
+  const simulated = simulateRefusal(grant.lab, 'refresh')
+  if (simulated) return simulated
   const scope = narrowScope(grant, form.get('scope'))
   if (scope instanceof Refusal) return scope
   const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }

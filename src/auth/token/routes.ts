@@ -5,6 +5,7 @@ import type { Client } from '../client/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from '../client/origins.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
+import { SLOW_MS } from '../lab/settings.ts'
 import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
@@ -70,7 +71,10 @@ async function handleTokenRequest(
     await auditTokens(context, request, known, trx)
     return known
   })
-  return issued instanceof Refusal ? issued : signTokens(key, issued)
+  if (issued instanceof Refusal) return issued
+  if (issued.grant?.lab?.simulate === 'token:slow' && form.get('code') !== undefined)
+    await new Promise(resolve => setTimeout(resolve, SLOW_MS))
+  return signTokens(key, issued)
 }
 
 // The secret of an unapproved client does not prove who runs it.

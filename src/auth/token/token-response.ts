@@ -49,11 +49,21 @@ export interface UnsignedTokens {
 /** Signs in other threads. Call it after the commit, because a transaction blocks other requests. */
 export async function signTokens(key: SigningKey, tokens: UnsignedTokens): Promise<TokenResponse> {
   const { accessToken, idToken, response } = tokens
-  const [access_token, id_token] = await Promise.all([
+  const [signed, id_token] = await Promise.all([
     signOwnJwt(key, 'at+jwt', accessToken),
     idToken && signOwnJwt(key, 'JWT', idToken),
   ])
+  const access_token = hasBadSignature(tokens) ? breakSignature(signed) : signed
   return { access_token, ...response, ...(id_token === undefined ? {} : { id_token }) }
+}
+
+function hasBadSignature({ grant }: UnsignedTokens): boolean {
+  return grant?.lab?.simulate === 'access-token:bad-signature'
+}
+
+function breakSignature(token: string): string {
+  const at = token.lastIndexOf('.') + 1
+  return `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
 }
 
 /** Builds the token response with the launch context. */
@@ -63,7 +73,8 @@ export function buildTokens(
 ): UnsignedTokens {
   const { grant, scope, refreshToken, nonce } = tokenGrant
   const now = context.clock()
-  const ends = { now, lifetimeSeconds: computeLifetime(grant, now, context.settings.accessTokenTtlSeconds) }
+  const longest = grant.lab?.tokenSeconds ?? context.settings.accessTokenTtlSeconds
+  const ends = { now, lifetimeSeconds: computeLifetime(grant, now, longest) }
   return {
     grant,
     accessToken: buildAccessToken(context.settings, { grant, scope, ...ends }),
@@ -131,7 +142,9 @@ function buildAccessToken(
   settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
   { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
 ): Claims {
-  const issuedAt = Math.floor(now / 1000)
+  const { simulate } = grant.lab ?? {}
+  const issuedAt =
+    Math.floor(now / 1000) - (simulate === 'access-token:expired' ? 2 * lifetimeSeconds + 60 : 0)
   return {
     iss: settings.issuerUrl,
     sub: grant.clinician.id,
@@ -143,6 +156,7 @@ function buildAccessToken(
     exp: issuedAt + lifetimeSeconds,
     ...(grant.patientId === undefined ? {} : { patient: grant.patientId }),
     ...(grant.encounterId === undefined ? {} : { encounter: grant.encounterId }),
+    ...(simulate !== undefined && /^(fhir|access-token):/.test(simulate) ? { simulate } : {}),
     ...(needsFhirUser(scope)
       ? { fhirUser: buildFhirUser(grant.clinician.fhirUserId, settings.fhirBaseUrl) }
       : {}),

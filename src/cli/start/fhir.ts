@@ -29,12 +29,13 @@ export async function openFhir(
 ): Promise<OpenedFhir> {
   const { settings, files, logger } = parts
   const { upstreamUrl } = settings.fhir
-  const [{ createInterceptor }, { buildSmartConfiguration }, { store, audit }] = await Promise.all([
-    import('../../interceptor/index.ts'),
-    import('../../auth/index.ts'),
-    keeping,
-    prepared,
-  ])
+  const [{ createInterceptor, simulateFailures }, { buildSmartConfiguration }, { store, audit }] =
+    await Promise.all([
+      import('../../interceptor/index.ts'),
+      import('../../auth/index.ts'),
+      keeping,
+      prepared,
+    ])
   const interceptor = createInterceptor({
     authUrl: settings.issuerUrl,
     trustedIssuers: files.trustedIssuers,
@@ -51,7 +52,7 @@ export async function openFhir(
   closing.add(() => interceptor.close())
   const relayed = relayedOf(parts)
   const given = {
-    guard: interceptor,
+    guard: settings.lab ? simulateFailures(interceptor) : interceptor,
     audit: fhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
     checks: [

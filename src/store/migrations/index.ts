@@ -13,6 +13,7 @@ import { auditSearchAndSweep } from './0011-audit-search-and-sweep.ts'
 import { sessionsOfABrowser } from './0015-sessions-of-a-browser.ts'
 import { recentUse } from './0016-recent-use.ts'
 import { loginProviders } from './0018-login-providers.ts'
+import { lab } from './0020-lab.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   sessionsOfABrowser,
   recentUse,
   loginProviders,
+  lab,
 ]

@@ -1,0 +1,73 @@
+import type { FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { auditEvent } from '../audit.ts'
+import { findClient } from '../client/client.ts'
+import { storeOrigins } from '../client/origins.ts'
+import { findLaunchUrlFault } from '../client/urls.ts'
+import type { AuthContext } from '../context.ts'
+import { LIMITS } from '../limits.ts'
+
+const DAY_MS = 86_400_000
+
+const SCOPE =
+  'openid fhirUser profile launch launch/patient launch/encounter online_access offline_access patient/*.cruds user/*.cruds'
+
+/**
+ * Registers a public client for the origin of a launch URL, for a day, or renews it. A registered app keeps its
+ * registration. Returns the fault, if there is one.
+ */
+export async function registerLabClient(
+  context: AuthContext,
+  request: FastifyRequest,
+  { clientId, launchUrl }: { readonly clientId: string; readonly launchUrl: string },
+): Promise<string | undefined> {
+  const fault = findLaunchUrlFault(launchUrl)
+  if (fault !== undefined) return `launch_url: ${fault}`
+  if (!/^[\x21-\x7e]{1,100}$/.test(clientId)) return 'client: expected at most 100 characters without spaces'
+  return context.store.db.transaction().execute(async trx => {
+    const known = await findClient({ db: trx }, clientId)
+    if (known && known.expiresAt === undefined) return undefined
+    if (!known && (await isFull(trx))) return `The lab has ${LIMITS.labClients} clients. Name one of them`
+    await storeClient(trx, { clientId, launchUrl, now: context.clock() })
+    const reason = 'The lab registered the client for a day'
+    await auditEvent(context, request, { kind: 'register', status: 201, client: clientId, reason }, trx)
+    return undefined
+  })
+}
+
+async function isFull(trx: Transaction<Schema>): Promise<boolean> {
+  const { count } = await trx
+    .selectFrom('client')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('expires_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return Number(count) >= LIMITS.labClients
+}
+
+async function storeClient(
+  trx: Transaction<Schema>,
+  { clientId, launchUrl, now }: { clientId: string; launchUrl: string; now: number },
+): Promise<void> {
+  const renewed = {
+    redirect_uris: JSON.stringify([new URL(launchUrl).origin]),
+    launch_url: launchUrl,
+    expires_at: now + DAY_MS,
+  }
+  const registered = {
+    ...{
+      client_id: clientId,
+      name: clientId,
+      description: null,
+      logo_url: null,
+      auth_method: 'none' as const,
+    },
+    ...{ secret_hash: null, jwks: null, jwks_url: null, scope: SCOPE, first_party: false, created_at: now },
+  }
+  await trx
+    .insertInto('client')
+    .values({ ...registered, ...renewed })
+    .onConflict(conflict => conflict.column('client_id').doUpdateSet(renewed))
+    .execute()
+  await storeOrigins(trx, clientId)
+}

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { before, describe, it, mock } from 'node:test'
+import { computeRevocationKey } from '../revoke/routes.ts'
+import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
+import { SIMULATIONS } from './settings.ts'
+
+type Query = Readonly<Record<string, string>>
+
+const LAB = { settings: { lab: true } }
+const WITHOUT_PAGES = { skip_login: '1', skip_consent: '1' }
+
+describe('GET /lab/launch', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  before(async () => {
+    auth = await TestAuthServer.open(await open(), LAB)
+    await auth.addClient({ client_id: 'helio', first_party: false })
+    await auth.addClinician('ada')
+    await auth.addClinician('gone')
+    await auth.store.db
+      .updateTable('clinician')
+      .set({ disabled: true })
+      .where('username', '=', 'gone')
+      .execute()
+  })
+
+  const get = (query: Query, headers: Query = {}) =>
+    auth.openBrowser().get(`/lab/launch?${new URLSearchParams(query)}`, headers)
+
+  /** Gets a link for `helio` and returns its launch token. */
+  async function link(query: Query = {}): Promise<string> {
+    const response = await get({ client: 'helio', patient: 'juniper', redirect: '0', ...query })
+    assert.equal(response.statusCode, 200, response.body)
+    return new URL(response.json().launch_url).searchParams.get('launch') ?? assert.fail()
+  }
+
+  const HELIO = { client_id: 'helio', redirect_uri: 'https://helio.example/callback' }
+
+  /** Authorizes `helio` in a new browser. */
+  async function authorize(query: Query, different: Readonly<Record<string, string | undefined>> = {}) {
+    const launch = await link(query)
+    const scope = 'launch openid fhirUser offline_access patient/Patient.rs patient/Condition.rs'
+    return auth.authorize(auth.openBrowser(), { ...HELIO, scope, launch, ...different })
+  }
+
+  async function exchange(query: Query, different = {}) {
+    const { code } = readRedirect(await authorize({ ...WITHOUT_PAGES, ...query }, different))
+    return auth.exchange(code ?? assert.fail(), HELIO)
+  }
+
+  it('redirects to the launch URL, or returns it as JSON', async () => {
+    const response = await get({ client: 'helio', patient: 'juniper' })
+    assert.equal(response.statusCode, 302)
+    const pattern =
+      /^https:\/\/helio\.example\/launch\?iss=http%3A%2F%2Flocalhost%3A8080%2Ffhir&launch=[\w-]{43}$/
+    assert.match(response.headers.location ?? '', pattern)
+    const json = await get({ client: 'helio', patient: 'juniper', redirect: '0' })
+    assert.deepEqual([json.statusCode, Object.keys(json.json())], [200, ['launch_url']])
+    assert.match(json.json().launch_url, pattern)
+    assert.equal(json.headers['cache-control'], 'no-store')
+  })
+
+  it('requires the sign-in of its user and consent, unless the link skips them', async () => {
+    assert.match((await authorize({ user: 'ada' })).headers.location ?? '', /^\/login\?/)
+    assert.match(
+      (await authorize({ user: 'ada', skip_login: '1' })).headers.location ?? '',
+      /^\/oauth2\/consent\?/,
+    )
+    const token = (await exchange({ user: 'ada' })).json()
+    assert.match(String(decodeClaims(token.id_token).fhirUser), /\/practitioner-of-ada$/)
+    const { id: subject } = await auth.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'ada')
+      .executeTakeFirstOrThrow()
+    assert.equal(decodeClaims(token.access_token).sub, subject)
+  })
+
+  it('asks for no sign-in even if the app requires a new one, and sets no cookie', async () => {
+    const response = await authorize(WITHOUT_PAGES, { prompt: 'login', max_age: '0' })
+    assert.ok(readRedirect(response).code)
+    assert.deepEqual(response.cookies, [])
+  })
+
+  it('works once', async () => {
+    const launch = await link(WITHOUT_PAGES)
+    const first = readRedirect(await auth.authorize(auth.openBrowser(), { ...HELIO, launch }))
+    const second = readRedirect(await auth.authorize(auth.openBrowser(), { ...HELIO, launch }))
+    assert.ok(first.code)
+    assert.equal(second.error, 'invalid_request')
+  })
+
+  it('sets the launch context, the scopes that are granted at most and the lifetime of access tokens', async () => {
+    const response = await exchange({
+      ...{ encounter: 'enc-1', intent: 'reconcile', tenant: 'north', need_patient_banner: 'false' },
+      fhir_context: '[{"reference":"DiagnosticReport/1"}]',
+      ...{ scope: 'openid patient/Patient.rs patient/Observation.rs', token_ttl: '7' },
+    })
+    const { patient, encounter, intent, tenant, need_patient_banner, fhirContext, ...token } = response.json()
+    assert.deepEqual(
+      [patient, encounter, intent, tenant, need_patient_banner, fhirContext],
+      ['juniper', 'enc-1', 'reconcile', 'north', false, [{ reference: 'DiagnosticReport/1' }]],
+    )
+    assert.deepEqual([token.scope, token.expires_in], ['openid patient/Patient.rs', 7])
+    const { iat, exp } = decodeClaims(token.access_token)
+    assert.equal(Number(exp) - Number(iat), 7)
+  })
+
+  it('makes PKCE optional for its launch only', async () => {
+    const without = { code_challenge: undefined, code_challenge_method: undefined }
+    assert.equal(readRedirect(await authorize(WITHOUT_PAGES, without)).error, 'invalid_request')
+    const { code = '' } = readRedirect(await authorize({ ...WITHOUT_PAGES, pkce: 'optional' }, without))
+    const { redirect_uri, client_id } = HELIO
+    const form = { grant_type: 'authorization_code', code, redirect_uri, client_id }
+    assert.equal((await auth.requestToken(form)).statusCode, 200)
+    // A request with a challenge still needs the verifier.
+    const secured = readRedirect(await authorize({ ...WITHOUT_PAGES, pkce: 'optional' }))
+    const refused = await auth.requestToken({ ...form, code: secured.code ?? '' })
+    assert.equal(refused.json().error, 'invalid_grant')
+  })
+
+  it('registers a public client for any launch URL, with redirect URIs of its origin, for a day', async () => {
+    const query = { client: 'mine', launch_url: 'http://localhost:3000/launch.html?x=1' }
+    const launch = await link({ ...query, ...WITHOUT_PAGES })
+    const mine = { client_id: 'mine', scope: 'launch patient/Patient.rs', launch }
+    const elsewhere = { ...mine, redirect_uri: 'http://localhost:3001/callback' }
+    assert.equal((await auth.authorize(auth.openBrowser(), elsewhere)).statusCode, 400)
+    const redirect_uri = 'http://localhost:3000/any/callback'
+    const response = await auth.authorize(auth.openBrowser(), { ...mine, redirect_uri })
+    const { code = '' } = readRedirect(response)
+    const token = await auth.exchange(code, { client_id: 'mine', redirect_uri })
+    assert.equal(token.json().patient, 'juniper')
+    auth.time.now += 86_400_000
+    const later = await auth.authorize(auth.openBrowser(), { ...mine, redirect_uri, launch: undefined })
+    assert.deepEqual([later.statusCode, later.headers.location], [400, undefined])
+  })
+
+  it('keeps the registration of an app that it launches at another URL', async () => {
+    const launch_url = 'http://localhost:3000/dev'
+    const response = await get({ client: 'helio', patient: 'juniper', launch_url })
+    assert.ok(response.headers.location?.startsWith(`${launch_url}?iss=`))
+    const redirect_uri = 'http://localhost:3000/callback'
+    assert.equal((await authorize({ launch_url }, { redirect_uri })).statusCode, 400)
+  })
+
+  it('refuses faults with a text that names the parameter', async () => {
+    const cases: readonly (readonly [Query, number, RegExp])[] = [
+      [{ simulate: 'token:teapot' }, 400, new RegExp(`simulate: expected one of ${SIMULATIONS.join(', ')}`)],
+      [{ patient: '' }, 400, /patient/],
+      [{ patient: 'nobody' }, 404, /patient/],
+      [{ encounter: 'enc-9' }, 404, /encounter/],
+      [{ client: 'nobody' }, 400, /client/],
+      [{ user: 'nobody' }, 400, /username/],
+      [{ user: 'gone' }, 400, /username/],
+      [{ skip_login: 'yes' }, 400, /skip_login: expected 1 or 0/],
+      [{ token_ttl: '0' }, 400, /token_ttl/],
+      [{ token_ttl: '3601' }, 400, /token_ttl/],
+      [{ pkce: 'no' }, 400, /pkce/],
+      [{ fhir_context: '{' }, 400, /fhir_context/],
+      [{ need_patient_banner: '2' }, 400, /need_patient_banner/],
+      [{ launch_url: 'javascript:alert(1)' }, 400, /launch_url/],
+      [{ client: '', launch_url: 'http://localhost:3000/' }, 400, /client/],
+      [{ simulated: 'fhir:401' }, 400, /simulated: expected one of/],
+    ]
+    for (const [query, status, text] of cases) {
+      const response = await get({ client: 'helio', patient: 'juniper', ...query })
+      assert.deepEqual([response.statusCode, response.headers.location], [status, undefined], String(text))
+      assert.match(response.json().error_description, text)
+    }
+    const page = await get({ simulate: 'x' }, { accept: 'text/html' })
+    assert.match(page.body, /The app was not launched/)
+  })
+
+  it('refuses a link that a page of another site opens', async () => {
+    const headers = { 'sec-fetch-site': 'cross-site' }
+    assert.equal((await get({ client: 'helio', patient: 'juniper' }, headers)).statusCode, 403)
+    for (const site of ['none', 'same-origin', 'same-site'])
+      assert.equal(
+        (await get({ client: 'helio', patient: 'juniper' }, { 'sec-fetch-site': site })).statusCode,
+        302,
+      )
+  })
+
+  it('simulates each OAuth error at the authorization endpoint, and uses up the launch', async () => {
+    const names = SIMULATIONS.filter(name => name.startsWith('authorize:'))
+    assert.equal(names.length, 10)
+    for (const simulate of names) {
+      const { error, error_description, state } = readRedirect(await authorize({ simulate }))
+      assert.deepEqual([`authorize:${error}`, state], [simulate, 'state-1'])
+      assert.equal(error_description, `Simulated by the lab: ${simulate}.`)
+    }
+    const launch = await link({ simulate: 'authorize:access_denied' })
+    const errors = [1, 2].map(
+      async () => readRedirect(await auth.authorize(auth.openBrowser(), { ...HELIO, launch })).error,
+    )
+    assert.deepEqual((await Promise.all(errors)).toSorted(), ['access_denied', 'invalid_request'])
+  })
+
+  it('simulates errors of the token endpoint for the code, after all its checks', async () => {
+    for (const simulate of SIMULATIONS.filter(name => /^token:(?!slow)/.test(name))) {
+      const { statusCode, json } = await exchange({ simulate })
+      const [, name] = simulate.split(':')
+      const expected = name === '500' ? [500, 'server_error'] : [name === 'invalid_client' ? 401 : 400, name]
+      assert.deepEqual([statusCode, json().error], expected)
+    }
+    const { code = '' } = readRedirect(await authorize({ ...WITHOUT_PAGES, simulate: 'token:500' }))
+    const wrong = await auth.exchange(code, { ...HELIO, code_verifier: 'x'.repeat(43) })
+    assert.equal(wrong.json().error, 'invalid_grant')
+  })
+
+  it('delays the response to a code by five seconds', async () => {
+    const { code = '' } = readRedirect(await authorize({ ...WITHOUT_PAGES, simulate: 'token:slow' }))
+    const delays: unknown[] = []
+    const timeout = mock.method(globalThis, 'setTimeout', (resolve: () => void, ms?: number) => {
+      delays.push(ms)
+      return setImmediate(resolve)
+    })
+    const { statusCode } = await auth.exchange(code, HELIO)
+    timeout.mock.restore()
+    assert.equal(statusCode, 200)
+    assert.deepEqual(
+      delays.filter(ms => ms === 5_000),
+      [5_000],
+    )
+  })
+
+  it('simulates errors of a refresh, and leaves the code alone', async () => {
+    for (const simulate of SIMULATIONS.filter(name => name.startsWith('refresh:'))) {
+      const { refresh_token } = (await exchange({ simulate })).json()
+      const { error } = (await auth.refresh(refresh_token, HELIO)).json()
+      assert.equal(`refresh:${error}`, simulate)
+    }
+  })
+
+  it('issues access tokens that have expired, have a wrong signature, or name the failure of the FHIR server', async () => {
+    const userinfo = async (token: string) =>
+      (await auth.openBrowser().get('/oauth2/userinfo', { authorization: `Bearer ${token}` })).statusCode
+    const issue = async (query: Query) => (await exchange(query)).json()
+    const expired = await issue({ simulate: 'access-token:expired' })
+    assert.ok(Number(decodeClaims(expired.access_token).exp) * 1000 < auth.time.now)
+    assert.equal(expired.expires_in, 300)
+    const unsigned = await issue({ simulate: 'access-token:bad-signature' })
+    const plain = await issue({})
+    const slow = await issue({ simulate: 'fhir:slow' })
+    const statuses = [expired, unsigned, plain, slow].map(token => userinfo(token.access_token))
+    assert.deepEqual(await Promise.all(statuses), [401, 401, 200, 200])
+    assert.equal(decodeClaims(slow.access_token).simulate, 'fhir:slow')
+    assert.equal('simulate' in decodeClaims(plain.access_token), false)
+  })
+})
+
+describe('a lab that is off', () => {
+  const open = openTestStore()
+
+  it('has no routes, and ends links, clients and access of the time when it was on', async () => {
+    const store = await open()
+    const on = await TestAuthServer.open(store, LAB)
+    const getLaunch = async (query: Query) => {
+      const all = { patient: 'juniper', redirect: '0', ...WITHOUT_PAGES, ...query }
+      const response = await on.openBrowser().get(`/lab/launch?${new URLSearchParams(all)}`)
+      return new URL(response.json().launch_url).searchParams.get('launch') ?? assert.fail()
+    }
+    const before = await getLaunch({})
+    const launch = await getLaunch({ token_ttl: '3600' })
+    const { code = '' } = readRedirect(await on.authorize(on.openBrowser(), { launch }))
+    const token = (await on.exchange(code)).json()
+    assert.equal(token.expires_in, 3600)
+    await getLaunch({ client: 'mine', launch_url: 'http://localhost:3000/' })
+
+    const off = await TestAuthServer.open(store)
+    for (const path of ['/lab', '/lab/launch?client=sallyport-app&patient=juniper'])
+      assert.equal((await off.openBrowser().get(path)).statusCode, 404)
+    const refused = readRedirect(await off.authorize(off.openBrowser(), { launch: before }))
+    assert.equal(refused.error, 'invalid_request')
+    assert.equal((await off.refresh(token.refresh_token)).json().error, 'invalid_grant')
+    off.time.now += 3_500_000
+    const { revoked, lifetime } = (await off.openBrowser().get('/oauth2/revocations')).json()
+    assert.ok(revoked.includes(computeRevocationKey(token.launch_id)))
+    assert.ok(lifetime >= 100)
+    const clients = await store.db.selectFrom('client').select('client_id').execute()
+    assert.deepEqual(
+      clients.map(({ client_id }) => client_id),
+      ['sallyport-app'],
+    )
+  })
+
+  it('refuses a link that another process, whose lab is on, created', async () => {
+    const store = await open()
+    const off = await TestAuthServer.open(store)
+    const on = await TestAuthServer.open(store, LAB)
+    const query = new URLSearchParams({ patient: 'juniper', redirect: '0', ...WITHOUT_PAGES })
+    const { launch_url } = (await on.openBrowser().get(`/lab/launch?${query}`)).json()
+    const launch = new URL(launch_url).searchParams.get('launch') ?? assert.fail()
+    assert.equal(readRedirect(await off.authorize(off.openBrowser(), { launch })).error, 'invalid_request')
+    assert.ok(readRedirect(await on.authorize(on.openBrowser(), { launch })).code)
+  })
+})

@@ -1,0 +1,129 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { sha256 } from '../../store/index.ts'
+import { renderErrorPage } from '../../web/index.ts'
+import { auditEvent } from '../audit.ts'
+import { forbidCaching } from '../client/request.ts'
+import { type Clinician, findClinician, TEST_CLINICIAN } from '../clinician/clinician.ts'
+import type { AuthContext } from '../context.ts'
+import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../launch/prepare.ts'
+import { describeProblem } from '../launch-contexts/routes.ts'
+import { beginLogin, findCurrentLogin } from '../login/login.ts'
+import { NO_HEAD_ROUTE } from '../no-head-route.ts'
+import { paths } from '../paths.ts'
+import { createFhirReader } from '../portal/fhir-reader.ts'
+import { registerLabClient } from './client.ts'
+import { type LabLink, readLink } from './read-link.ts'
+import { describeSimulation } from './settings.ts'
+
+interface Problem {
+  readonly status: number
+  readonly error: string
+  readonly text: string
+}
+
+/** `GET /lab/launch` launches an app as its parameters say. Add these routes only if the lab is on. */
+export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.labLaunch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
+    const link = isCrossSite(request) ? CROSS_SITE : readLink(request.query)
+    if (typeof link === 'string') return sendProblem(request, reply, context, toProblem(link))
+    if ('status' in link) return sendProblem(request, reply, context, link)
+    const launched = await launch(context, request, link)
+    if ('status' in launched) return sendProblem(request, reply, context, launched)
+    return link.redirects ? reply.redirect(launched.url, 302) : reply.send({ launch_url: launched.url })
+  })
+}
+
+const CROSS_SITE: Problem = {
+  status: 403,
+  error: 'access_denied',
+  text: 'A page of another site opened this link. Open it from the address bar.',
+}
+
+/** A page of another site must not launch itself with access to records. */
+function isCrossSite({ headers }: FastifyRequest): boolean {
+  return headers['sec-fetch-site'] === 'cross-site'
+}
+
+function toProblem(text: string): Problem {
+  return { status: 400, error: 'invalid_request', text: `${text.replace(/\.$/, '')}.` }
+}
+
+async function launch(
+  context: AuthContext,
+  request: FastifyRequest,
+  link: LabLink,
+): Promise<{ readonly url: string } | Problem> {
+  const clinician = await findUser(context, request, link.username)
+  if (!clinician) return describeProblem({ kind: 'unknown-user' })
+  const { clientId } = link.launch
+  if (link.launchUrl !== undefined && clientId !== undefined) {
+    const fault = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
+    if (fault !== undefined) return toProblem(fault)
+  }
+  const read = await createFhirReader(context, clinician)
+  const prepared = await prepareLaunch(context, clinician, read, link.launch)
+  if (prepared.kind === 'no-patient') return toProblem('patient: expected the id of a Patient')
+  if (prepared.kind !== 'ready') return describeProblem(prepared)
+  const ready = await applySettings(context, clinician, link, prepared)
+  return issueLaunch(context, ready, trx =>
+    auditEvent(context, request, { ...describeEvent(ready, link), clinician }, trx),
+  )
+}
+
+/** The named user, or the one who is signed in, or the test clinician. */
+async function findUser(
+  context: AuthContext,
+  request: FastifyRequest,
+  username: string | undefined,
+): Promise<Clinician | undefined> {
+  if (username !== undefined) return findClinician(context.store, username)
+  const login = await findCurrentLogin(context, request)
+  return login?.clinician ?? findClinician(context.store, TEST_CLINICIAN.username)
+}
+
+async function applySettings(
+  context: AuthContext,
+  { id }: Clinician,
+  { skipsLogin, launchUrl, settings }: LabLink,
+  ready: ReadyLaunch,
+): Promise<ReadyLaunch> {
+  const login = { clinicianId: id, before: undefined }
+  const loginHash = skipsLogin
+    ? sha256(await context.store.db.transaction().execute(trx => beginLogin(context, trx, login)))
+    : undefined
+  const lab = { ...settings, ...(loginHash === undefined ? {} : { loginHash }) }
+  return { ...ready, launchUrl: launchUrl ?? ready.launchUrl, launch: { ...ready.launch, lab } }
+}
+
+function describeEvent({ launch }: ReadyLaunch, { redirects, skipsLogin, settings }: LabLink) {
+  const { patientId, clientId, id } = launch
+  const texts = ['Launched by the lab', skipsLogin && 'without a sign-in', describeSimulation(settings)]
+  return {
+    ...({ kind: 'launch', status: redirects ? 302 : 200, patient: patientId } as const),
+    ...{ client: clientId, launch: id, reason: texts.filter(text => text).join('; ') },
+  }
+}
+
+/** A browser gets a page, a program JSON as of RFC 6749, 5.2. */
+async function sendProblem(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  { status, error, text }: Problem,
+): Promise<FastifyReply> {
+  await auditEvent(context, request, {
+    ...({ kind: 'launch', allowed: false, status, reason: text, anonymous: true } as const),
+  })
+  if (!request.headers.accept?.includes('text/html'))
+    return reply.code(status).send({ error, error_description: text })
+  const page = renderErrorPage({
+    kind: 'refused',
+    title: 'The app was not launched',
+    text: [text],
+    code: error,
+    reference: request.id,
+    now: context.clock(),
+    actions: [{ href: paths.portal, text: 'Go to patients' }],
+  })
+  return reply.sendPage(page, { status })
+}

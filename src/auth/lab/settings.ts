@@ -1,0 +1,87 @@
+import type { AuthSettings } from '../context.ts'
+import { LIMITS } from '../limits.ts'
+import { Refusal, type RefusalCode } from '../refusal.ts'
+
+/** The settings of a lab launch, which hold for this launch and its grant alone (LAB-3). */
+export interface LabSettings {
+  /** The login of a launch without a sign-in: the SHA-256 of an id that no browser has. */
+  readonly loginHash?: string
+  readonly skipsConsent?: true
+  /** The scopes that may be granted at most. */
+  readonly scope?: string
+  readonly tokenSeconds?: number
+  readonly isPkceOptional?: true
+  readonly simulate?: Simulation
+}
+
+/** RFC 6749, 4.1.2.1; OIDC Core, 3.1.2.6. */
+const AUTHORIZE_ERRORS = [
+  'invalid_request',
+  'unauthorized_client',
+  'access_denied',
+  'unsupported_response_type',
+  'invalid_scope',
+  'server_error',
+  'temporarily_unavailable',
+  'interaction_required',
+  'login_required',
+  'consent_required',
+] as const satisfies readonly RefusalCode[]
+
+/** RFC 6749, 5.2. */
+const TOKEN_ERRORS = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+] as const satisfies readonly RefusalCode[]
+
+export const SIMULATIONS = [
+  ...AUTHORIZE_ERRORS.map(error => `authorize:${error}` as const),
+  ...TOKEN_ERRORS.map(error => `token:${error}` as const),
+  'token:500',
+  'token:slow',
+  ...TOKEN_ERRORS.map(error => `refresh:${error}` as const),
+  'access-token:expired',
+  'access-token:bad-signature',
+  'fhir:401',
+  'fhir:403',
+  'fhir:429',
+  'fhir:500',
+  'fhir:slow',
+] as const
+
+export type Simulation = (typeof SIMULATIONS)[number]
+
+export function isSimulation(name: string): name is Simulation {
+  return SIMULATIONS.some(one => one === name)
+}
+
+/** The longest lifetime of an access token, in seconds. */
+export function computeLongestToken({
+  accessTokenTtlSeconds,
+  lab,
+}: Pick<AuthSettings, 'accessTokenTtlSeconds' | 'lab'>): number {
+  return lab ? Math.max(accessTokenTtlSeconds, LIMITS.labTokenSeconds) : accessTokenTtlSeconds
+}
+
+/** The time that a simulated slow response takes. */
+export const SLOW_MS = 5_000
+
+/** The error that a launch simulates at an endpoint. Its text marks the event in the audit trail. */
+export function simulateRefusal(
+  lab: LabSettings | undefined,
+  endpoint: 'authorize' | 'token' | 'refresh',
+): Refusal | undefined {
+  const [at, error] = lab?.simulate?.split(':') ?? []
+  if (at !== endpoint || error === undefined || error === 'slow') return undefined
+  const code = error === '500' ? 'server_error' : (error as RefusalCode)
+  return new Refusal(code, `Simulated by the lab: ${lab?.simulate}.`)
+}
+
+/** Marks an event of a launch that simulates an error. */
+export function describeSimulation(lab: LabSettings | undefined): string | undefined {
+  return lab?.simulate === undefined ? undefined : `Simulated by the lab: ${lab.simulate}`
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import { createInterceptor } from './interceptor.ts'
+import { simulateFailures } from './simulate.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from './testing/test-issuer.ts'
+
+const auth = new TestIssuer()
+const interceptor = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
+const lab = simulateFailures(interceptor)
+
+describe('simulateFailures', () => {
+  it('refuses the requests of a token that names a failure, and marks the response', async () => {
+    for (const status of [401, 403, 429, 500]) {
+      const result = await lab.authenticate(auth.bearer({ simulate: `fhir:${status}` }))
+      assert.ok(!result.allowed)
+      assert.equal(result.status, status)
+      assert.equal(result.outcome.issue[0]?.details.text, `Simulated by the lab: fhir:${status}.`)
+      assert.equal(result.rejectedGrant?.clientId, 'app')
+    }
+  })
+
+  it('delays the requests of a token by five seconds', async () => {
+    const bearer = auth.bearer({ simulate: 'fhir:slow' })
+    await interceptor.authenticate(bearer)
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      let isDone = false
+      const waiting = Promise.resolve(lab.authenticate(bearer)).then(it => {
+        isDone = true
+        return it.allowed
+      })
+      mock.timers.tick(4_999)
+      await Promise.resolve()
+      assert.equal(isDone, false)
+      mock.timers.tick(1)
+      assert.equal(await waiting, true)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  it('names the simulation as the reason for the refusal of an unusable token, in the audit trail only', async () => {
+    const simulate = 'access-token:expired'
+    const refused = await lab.authenticate(auth.bearer({ simulate, exp: 1 }))
+    assert.ok(!refused.allowed)
+    assert.equal(refused.why, 'simulated by the lab: access-token:expired')
+    assert.equal(refused.outcome.issue[0]?.details.text, 'The access token has expired.')
+  })
+
+  it('changes nothing for other tokens, and refuses invalid ones for their own reason', async () => {
+    for (const claims of [{}, { simulate: 'fhir:418' }, { simulate: 7 }])
+      assert.ok((await lab.authenticate(auth.bearer(claims))).allowed)
+    const expired = await lab.authenticate(auth.bearer({ simulate: 'fhir:500', exp: 1 }))
+    assert.equal(!expired.allowed && expired.status, 401)
+    assert.equal((await interceptor.authenticate(auth.bearer({ simulate: 'fhir:500' }))).allowed, true)
+  })
+})
