@@ -39,6 +39,7 @@ eachDatabase((_name, open, create) => {
           pkce_required: true,
           iss_parameter: true,
           created_at: 1,
+          expires_at: null,
         },
       ])
       const [clinician] = await store.db.selectFrom('clinician').selectAll().execute()

@@ -78,6 +78,7 @@ eachDatabase((_, __, create) => {
         pkce_required: true,
         iss_parameter: true,
         created_at: row.created_at,
+        expires_at: null,
       })
     })
 
