@@ -98,6 +98,14 @@ const commands = {
     summary: 'Import FHIR resources into the embedded or another FHIR server',
     load: async () => (await import('./data.ts')).dataImport,
   },
+  'data export': {
+    summary: 'Export the FHIR resources of the embedded server as NDJSON',
+    load: async () => (await import('./data-export.ts')).dataExport,
+  },
+  'data reset': {
+    summary: 'Remove all FHIR resources and make the sample patients afresh',
+    load: async () => (await import('./data-reset.ts')).dataReset,
+  },
   'check upstream': {
     summary: 'Check whether a FHIR server works as the upstream of the gateway',
     load: async () => (await import('./check.ts')).checkUpstreamCommand,

@@ -130,6 +130,19 @@ function toStored(type: string, id: string, row: unknown): Stored | undefined {
   return { rid, type, id, version, updated, deleted: deleted === 1, content }
 }
 
+function* listCurrent(database: Database, names: Names) {
+  const sql = 'SELECT tid, content FROM resource WHERE deleted = 0 ORDER BY rid'
+  for (const [tid, content] of database.each(sql, []))
+    yield { type: names.typeOf(Number(tid)), content: String(content) }
+}
+
+function removeAll(database: Database, index: IndexWriter): void {
+  database.transaction(() => {
+    index.clearAll()
+    database.exec(`DELETE FROM version; DELETE FROM resource; DELETE FROM setting WHERE name = 'load'`)
+  })
+}
+
 /** Opens the resources of a file, for a server, or for an import while the server runs. */
 export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {
   const database = openDatabase(file)
@@ -149,6 +162,8 @@ export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: Re
     loadInBatches: (name, resources) => loadInBatches(repository, name, resources),
     findInterruptedLoad: () => findInterruptedLoad(repository),
     count: () => Number(database.rows('SELECT count(*) FROM resource WHERE deleted = 0', [])[0]?.[0]),
+    listCurrent: () => listCurrent(database, names),
+    removeAll: () => removeAll(database, index),
     close: () => database.close(),
   }
   return repository

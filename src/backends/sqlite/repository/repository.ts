@@ -44,6 +44,10 @@ export interface Repository {
   findInterruptedLoad(): string | undefined
   /** The number of current resources. */
   count(): number
+  /** The current resources, read one by one, as they are at the first one. */
+  listCurrent(): Iterable<Pick<Stored, 'type' | 'content'>>
+  /** Removes all resources with their versions. */
+  removeAll(): void
   close(): void
 }
 

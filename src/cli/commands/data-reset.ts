@@ -1,0 +1,84 @@
+import { createInterface } from 'node:readline/promises'
+import type { Transaction } from 'kysely'
+import type { Settings } from '../../config/index.ts'
+import type { Schema } from '../../store/index.ts'
+import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
+import { removeClient } from '../remove-client.ts'
+import { Closing } from '../start/parts.ts'
+import { loadSamplePatients } from '../start/sample-patients.ts'
+import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
+
+export const dataReset: Command = {
+  usage: `
+Usage: npm run -s sallyport -- data reset [--all] [--yes]
+
+Removes all FHIR resources of the embedded server, with their history, and makes the sample patients afresh. Works while the
+servers run. Only for tests: on loopback, or with SMART_LAB=true.
+
+Options:
+  --all  also remove all apps, clinicians, logins and sessions, and revoke all tokens; the demo app and the test login are
+         made afresh. Signing keys and the audit trail stay
+  --yes  do not ask`,
+  options: { all: { type: 'boolean' }, yes: { type: 'boolean' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const settings = loadSettings(io)
+    checkResettable(settings)
+    await confirm(args, io)
+    const removesAll = isSet(args, 'all')
+    await administer(io, removesAll ? 'data reset --all' : 'data reset', async trx => {
+      if (removesAll) await removeRegistered(trx)
+    })
+    if (removesAll) await makeFirstRows(settings)
+    await resetResources(settings, io)
+    io.stdout.write('Reset\n')
+    return 0
+  },
+}
+
+function checkResettable({ lab, fhir }: Settings): void {
+  if (!lab)
+    throw new CommandFailure('Cannot reset off loopback: it is for tests only; SMART_LAB=true allows it')
+  if (fhir.upstreamUrl !== undefined)
+    throw new CommandFailure('Cannot reset: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data')
+}
+
+async function confirm(args: Arguments, io: Io): Promise<void> {
+  if (isSet(args, 'yes')) return
+  if (!io.stdin.isTTY) throw failMisuse('Missing --yes: the command removes all FHIR resources')
+  io.stderr.write('Remove all FHIR resources? Type yes: ')
+  const lines = createInterface({ input: io.stdin })
+  const { value } = await lines[Symbol.asyncIterator]().next()
+  lines.close()
+  if (value !== 'yes') throw new CommandFailure('Not reset')
+}
+
+/** Everything that belongs to a client or a clinician; keys and the audit trail stay. */
+async function removeRegistered(trx: Transaction<Schema>): Promise<void> {
+  const clients = await trx.selectFrom('client').select('client_id').execute()
+  for (const { client_id } of clients) await removeClient(trx, client_id)
+  for (const table of REGISTERED) await trx.deleteFrom(table).execute()
+}
+
+const REGISTERED = [
+  ...(['clinician', 'login_failure', 'pending_sign_in', 'launch_token', 'authorization_request'] as const),
+  ...(['app_launch', 'app_session'] as const),
+] satisfies readonly (keyof Schema)[]
+
+async function makeFirstRows(settings: Settings): Promise<void> {
+  const { initialize } = await import('../../auth/index.ts')
+  await withSealer(settings, (store, sealer) => initialize({ settings, store, sealer }))
+}
+
+async function resetResources(settings: Settings, io: Io): Promise<void> {
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  const [dataFile, baseUrl] = [findDataFile(settings), settings.fhirBaseUrl]
+  const repository = openRepository({ file: dataFile, baseUrl })
+  try {
+    repository.removeAll()
+  } finally {
+    repository.close()
+  }
+  const order = { dataFile, baseUrl, count: settings.fhir.samplePatients, now: Date.now() }
+  await loadSamplePatients(order, new Closing(), line => io.stderr.write(`${line}\n`))
+}
