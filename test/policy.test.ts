@@ -216,4 +216,22 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)
       assert.equal((await fhir.ask('GET /Patient', as('RelatedPerson/r'))).why, NOT_WITHIN)
     })
+
+    it('give a related person access to the patients that the token names, and to no other', async () => {
+      const as = (fhirUser: string, scope = 'user/*.cruds'): Asking => ({
+        scope,
+        fhirUser,
+        user_patients: ['ann', 'cat'],
+      })
+      const relative = as('RelatedPerson/r')
+      assert.deepEqual(shownIn(await fhir.ask('GET /Patient', relative)), ['Patient/ann', 'Patient/cat'])
+      assert.equal((await fhir.ask('GET /Condition/c-ann', relative)).status, 200)
+      assert.equal((await fhir.ask('GET /Condition/c-ben', relative)).why, NOT_WITHIN)
+      assert.equal((await fhir.ask('DELETE /Condition/shared', relative)).why, NOT_WITHIN)
+      const parent = await fhir.ask('GET /Patient', as('Patient/dan'))
+      assert.deepEqual(shownIn(parent), ['Patient/ann', 'Patient/cat', 'Patient/dan'])
+      // The claim adds nothing to patient/ scopes, nor to those of a clinician.
+      assert.equal((await fhir.ask('GET /Patient', as('RelatedPerson/r', 'patient/*.rs'))).why, NOT_WITHIN)
+      assert.deepEqual(shownIn(await fhir.ask('GET /Patient', as('Practitioner/ida'))), [])
+    })
   })

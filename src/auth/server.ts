@@ -3,6 +3,7 @@ import { type Auditor, noAudit } from '../audit/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
+import { listOwnPatients } from './account/own-records.ts'
 import { addAccountRoutes } from './account/routes.ts'
 import { addActivityRoutes } from './activity/routes.ts'
 import { findPendingAuthorization, storePendingAuthorization } from './authorize/pending-authorization.ts'
@@ -104,7 +105,10 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   const context: AuthContext = {
     ...{ settings, store, sealer, keys, keySets, clock, fetch },
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
-    getPortalToken: createPortalTokens({ settings, keys, clock }),
+    getPortalToken: createPortalTokens({
+      ...{ settings, keys, clock },
+      findPatients: user => listOwnPatients({ settings, store, keys, clock, fetch }, user),
+    }),
     providers: createProviders(settings.login.providers, {
       clock,
       onFailure: (provider, error) =>

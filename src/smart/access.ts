@@ -100,7 +100,7 @@ function findContextConstraints(
       return constraint ? [constraint] : []
     }
     case 'user': {
-      const rights = grant.fhirUser ? findUserFilter(grant.fhirUser, policy, type, permission) : []
+      const rights = grant.fhirUser ? findUserFilter(grant.fhirUser, grant, policy, type, permission) : []
       return rights === 'everything' ? [{}] : rights
     }
     case 'system':
@@ -111,13 +111,14 @@ function findContextConstraints(
 /** The access of a user with a `user/` scope. Only clinicians may see every patient (USER-2). */
 function findUserFilter(
   user: ResourceReference,
+  { userPatients = [] }: Grant,
   policy: EnforcementPolicy,
   type: string,
   permission: Permission,
 ): AccessFilter {
   if (isClinician(user)) return policy.userFilter?.(user, type, permission) ?? 'everything'
-  const constraint = user.type === 'Patient' ? findPatientConstraint(user.id, type, permission) : undefined
-  return constraint ? [constraint] : []
+  const patients = new Set(user.type === 'Patient' ? [user.id, ...userPatients] : userPatients)
+  return [...patients].flatMap(patient => findPatientConstraint(patient, type, permission) ?? [])
 }
 
 /** Whether the site's policy applies to this user. */

@@ -10,6 +10,8 @@ export interface Grant {
   readonly patient?: string
   /** The user's own resource on this server. */
   readonly fhirUser?: ResourceReference
+  /** The patients of `user/` scopes of a patient or related person, beside a patient's own record. */
+  readonly userPatients?: readonly string[]
   readonly subject?: string
   /** The issuer of the token, if it is not our auth server. */
   readonly issuer?: string
@@ -68,11 +70,11 @@ export function grantFingerprint(grant: Grant | undefined): string {
   if (grant === undefined) return ''
   let fingerprint = fingerprints.get(grant)
   if (fingerprint === undefined) {
-    const { issuer, subject, clientId, patient, fhirUser, scopes } = grant
+    const { issuer, subject, clientId, patient, fhirUser, userPatients, scopes } = grant
     const texts = scopes.map(scope => scope.text).toSorted()
     fingerprint = hash(
       'sha256',
-      JSON.stringify([issuer, subject, clientId, patient, fhirUser, texts]),
+      JSON.stringify([issuer, subject, clientId, patient, fhirUser, userPatients, texts]),
       'base64url',
     )
     fingerprints.set(grant, fingerprint)

@@ -22,6 +22,7 @@ const SHAPE: Shape = {
     disabled: 'required',
     admin: 'required',
   },
+  account_related_person: { clinician_id: 'required', related_person_id: 'required' },
   clinician_link: {
     issuer: 'required',
     subject: 'required',

@@ -27,6 +27,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0011-audit-search-and-sweep.ts': 'd86a7508dddb52cc44273190fd26acfa856c1469fd6f662694dee05ce5b60a1f',
   '0015-sessions-of-a-browser.ts': '68440539f68791a81bc05ae7a3f18211d4e191f9388be0f8c634c230ec3dcc75',
   '0016-recent-use.ts': '5c8a18cc23607f685e6a901a948c6c36c8dd27d3134c78cd8e3bd9fce8e4ead9',
+  '0017-related-persons.ts': '5123ec5368de20628fc1d9a43b6f0687a6211ea254919c453a1e18058b172190',
   '0018-login-providers.ts': '6eda696e0b786fc01e24004ee14085dc59c95c0eeeec27e9992680ac2fcebc49',
   '0020-lab.ts': '4724d1ceedd74e306c3864baa9b62c7e4e2e4b44a4240c689c218edb743f2349',
 }

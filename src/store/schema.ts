@@ -10,6 +10,7 @@ export interface Schema {
   client_origin: ClientOriginTable
   signing_key: SigningKeyTable
   clinician_link: ClinicianLinkTable
+  account_related_person: AccountRelatedPersonTable
   pending_sign_in: PendingSignInTable
   login: LoginTable
   login_failure: LoginFailureTable
@@ -40,6 +41,12 @@ interface ClinicianTable {
   disabled: Generated<boolean>
   /** An administrator, however the clinician signs in. */
   admin: Generated<boolean>
+}
+
+/** A RelatedPerson as which a user acts for a patient (PATIENTS-4). */
+interface AccountRelatedPersonTable {
+  clinician_id: string
+  related_person_id: string
 }
 
 /** A user of an identity provider who signs in as a clinician (SIGNIN-6). */

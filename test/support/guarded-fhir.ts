@@ -12,6 +12,7 @@ export interface Asking {
   readonly scope: string
   readonly patient?: string | null
   readonly fhirUser?: string
+  readonly user_patients?: readonly string[]
   readonly client_id?: string
   readonly sub?: string
   readonly headers?: Readonly<Record<string, string>>

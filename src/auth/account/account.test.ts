@@ -47,6 +47,22 @@ describe('/account', () => {
     }
   })
 
+  it('changes no password where users sign in with providers only', async () => {
+    const settings = { login: { passwords: false, providers: [] } }
+    const strict = (await TestAuthServer.open(auth.store, { settings })).openBrowser()
+    for (const [name, value] of browser.cookies) strict.cookies.set(name, value)
+    const own = { current: 'sallyport', next: NEW, again: NEW }
+    for (const response of [
+      await strict.get('/account/password'),
+      await strict.post('/account/password', own),
+    ]) {
+      assert.equal(response.statusCode, 403)
+      assert.match(response.body, /You have no password here/)
+    }
+    assert.doesNotMatch((await strict.get('/account/sign-ins')).body, /account\/password/)
+    assert.match((await browser.get('/account/sign-ins')).body, /account\/password/)
+  })
+
   it('limits guesses of the current password like those at the login', async () => {
     const other = await TestAuthServer.open(await open())
     const guesser = await other.logIn()

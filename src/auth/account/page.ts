@@ -41,12 +41,16 @@ function renderOther(href: string, text: string): Html {
   return html`<a href="${href}">${text}</a>`
 }
 
-export function renderSignInsPage(login: Login, signIns: readonly SignIn[]): Html {
+export function renderSignInsPage(
+  login: Login,
+  signIns: readonly SignIn[],
+  { passwords }: { readonly passwords: boolean },
+): Html {
   const heads = ['Signed in', 'Last used', 'Ends at the latest']
   return renderPage(
     { title: 'Sign-ins', bar: makeSignedInBar(login, 'account') },
     html`<div class="pagehead"><div><h1>Sign-ins</h1>
-<p class="pagehead__lead">Browsers in which you are signed in. ${renderOther(paths.accountPassword, 'Change password')}</p></div>
+<p class="pagehead__lead">Browsers in which you are signed in. ${passwords && renderOther(paths.accountPassword, 'Change password')}</p></div>
 ${signIns.length > 1 && html`<form method="post" action="${paths.accountSignIns}"><button class="btn btn--danger">End all others</button></form>`}</div>
 <div class="card card--clip"><table class="table table--stack" role="table">
 <caption class="sr">Sign-ins, this browser first</caption>

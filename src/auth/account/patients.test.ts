@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import type { Resource } from '../../fhir/index.ts'
+import { readForm } from '../testing/read-form.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
+import { makeEncounter, patient } from '../testing/test-fhir-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
 const STANDALONE = {
@@ -10,22 +13,64 @@ const STANDALONE = {
   scope: 'openid fhirUser launch/patient patient/*.rs user/*.rs',
 }
 
+const QUICK_URIS = JSON.stringify([STANDALONE.redirect_uri])
+const WITH_ENCOUNTER = {
+  ...STANDALONE,
+  scope: STANDALONE.scope.replace('launch/patient', 'launch/encounter'),
+}
+
+const relatedPerson = (id: string, of: string, more: object = {}): Resource => ({
+  resourceType: 'RelatedPerson',
+  id,
+  patient: { reference: `Patient/${of}` },
+  ...more,
+})
+
+const RESOURCES: readonly Resource[] = [
+  ...['juniper', 'ashlar', 'cedar', 'dale'].map(id => patient(id, id, 'Alba')),
+  makeEncounter('enc-1', 'juniper', 'in-progress'),
+  makeEncounter('enc-2', 'juniper', 'finished'),
+  makeEncounter('enc-9', 'cedar', 'in-progress'),
+  relatedPerson('r-cedar', 'cedar'),
+  relatedPerson('r-dale', 'dale'),
+  relatedPerson('r-inactive', 'ashlar', { active: false }),
+  relatedPerson('r-ended', 'ashlar', { period: { end: '2026-11-12' } }),
+]
+
 describe('a patient who signs in', () => {
   const open = openTestStore()
   let auth: TestAuthServer
   let browser: TestBrowser
   before(async () => {
-    auth = await TestAuthServer.open(await open())
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
     await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
     await auth.addClient({ client_id: 'tracker', scope: STANDALONE.scope, first_party: false })
     browser = await auth.logIn('alba')
+    await auth.addClient({ client_id: 'quick', scope: STANDALONE.scope, redirect_uris: QUICK_URIS })
+  })
+
+  it('needs no page where nothing is to choose, so that prompt=none works', async () => {
+    const silent = { ...STANDALONE, client_id: 'quick', prompt: 'none' }
+    const { code = '' } = readRedirect(await auth.authorize(browser, silent))
+    const { redirect_uri } = STANDALONE
+    assert.equal((await auth.exchange(code, { client_id: 'quick', redirect_uri })).json().patient, 'juniper')
+    const several = { ...silent, scope: WITH_ENCOUNTER.scope }
+    assert.equal(readRedirect(await auth.authorize(browser, several)).error, 'interaction_required')
+  })
+
+  it('chooses only the encounter, if there are several', async () => {
+    const asked = await auth.authorize(browser, WITH_ENCOUNTER)
+    assert.match(asked.headers.location ?? '', /^\/oauth2\/pick\?/)
+    const { body } = await browser.get(asked.headers.location ?? '')
+    assert.match(body, /value="enc-1"[\s\S]*value="enc-2"/)
+    assert.doesNotMatch(body, /Another patient|data-patient-id/)
   })
 
   it('opens an app for their own record, without a picker', async () => {
     const asked = await auth.authorize(browser, STANDALONE)
     assert.match(asked.headers.location ?? '', /^\/oauth2\/consent\?/)
     const page = await browser.get(asked.headers.location ?? '')
-    assert.match(page.body, />Juniper<\/span>, Alba/)
+    assert.match(page.body, />juniper<\/span>, Alba/)
     assert.match(page.body, /Your name and identity/)
     const form = new URLSearchParams(
       [...page.body.matchAll(/<input type="(?:hidden|checkbox)"[^>]* name="([^"]*)" value="([^"]*)"/g)].map(
@@ -59,5 +104,103 @@ describe('a patient who signs in', () => {
     const { body } = await browser.get('/manage')
     assert.doesNotMatch(body, /href="\/portal">Patients|href="\/activity"/)
     assert.match(body, /href="\/account\/sign-ins"/)
+  })
+})
+
+describe('a related person who signs in', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    await auth.addClient({
+      client_id: 'quick',
+      scope: `${STANDALONE.scope} offline_access`,
+      redirect_uris: QUICK_URIS,
+    })
+  })
+
+  /** Adds a user who acts as these RelatedPersons, and signs in. */
+  async function signIn(username: string, fhirUserId: string, relatedPersons: readonly string[]) {
+    await auth.addClinician(username, { fhir_user_id: fhirUserId })
+    const { db } = auth.store
+    const { id } = await db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', username)
+      .executeTakeFirstOrThrow()
+    for (const related_person_id of relatedPersons)
+      await db.insertInto('account_related_person').values({ clinician_id: id, related_person_id }).execute()
+    browser = await auth.logIn(username)
+    return { id }
+  }
+
+  const QUICK = { ...STANDALONE, client_id: 'quick', scope: `${STANDALONE.scope} offline_access` }
+  const exchange = async (response: Awaited<ReturnType<TestBrowser['get']>>) => {
+    const { client_id, redirect_uri } = QUICK
+    return (await auth.exchange(readRedirect(response).code ?? '', { client_id, redirect_uri })).json()
+  }
+  const pick = async (patientId: string) => {
+    const { location = '' } = (await auth.authorize(browser, QUICK)).headers
+    const form = readForm((await browser.get(location)).body)
+    return browser.post('/oauth2/pick', `${form}&patientId=${patientId}`)
+  }
+
+  /** The claims of the token that the last list of patients was read with. */
+  const findListClaims = () => {
+    const search = auth.fhir.requests.findLast(({ url }) => url.pathname.endsWith('/Patient'))
+    return decodeClaims(search?.authorization)
+  }
+
+  it('opens an app for the only patient they act for, as the RelatedPerson', async () => {
+    await signIn('ines', 'RelatedPerson/r-cedar', ['r-cedar'])
+    const tokens = await exchange(await auth.authorize(browser, QUICK))
+    assert.equal(tokens.patient, 'cedar')
+    const claims = decodeClaims(tokens.access_token)
+    assert.deepEqual(
+      [claims.fhirUser, claims.user_patients],
+      ['http://localhost:8080/fhir/RelatedPerson/r-cedar', ['cedar']],
+    )
+    assert.equal((await browser.get('/portal')).headers.location, '/manage')
+  })
+
+  it('chooses among themselves and their dependants', async () => {
+    await signIn('parent', 'Patient/juniper', ['r-dale', 'r-cedar'])
+    const { location = '' } = (await auth.authorize(browser, QUICK)).headers
+    assert.match(location, /^\/oauth2\/pick\?/)
+    assert.doesNotMatch((await browser.get(location)).body, /name="search"/)
+    assert.deepEqual(findListClaims().user_patients, ['juniper', 'cedar', 'dale'])
+    for (const [patientId, fhirUser] of [
+      ['dale', 'RelatedPerson/r-dale'],
+      ['juniper', 'Patient/juniper'],
+    ] as const) {
+      const tokens = await exchange(await pick(patientId))
+      assert.equal(tokens.patient, patientId)
+      for (const token of [tokens.access_token, tokens.id_token])
+        assert.equal(decodeClaims(token).fhirUser, `http://localhost:8080/fhir/${fhirUser}`)
+      assert.deepEqual(decodeClaims(tokens.access_token).user_patients, ['juniper', 'cedar', 'dale'])
+    }
+  })
+
+  it('has no access by a RelatedPerson that is inactive, has ended or does not exist', async () => {
+    await signIn('former', 'RelatedPerson/r-inactive', ['r-inactive', 'r-ended', 'r-unknown'])
+    const { location = '' } = (await auth.authorize(browser, QUICK)).headers
+    assert.match(location, /^\/oauth2\/pick\?/)
+    await browser.get(location)
+    assert.equal(findListClaims().user_patients, undefined)
+  })
+
+  it('gets no new token once they no longer act for the patient, or while that is unknown', async () => {
+    const { id } = await signIn('brief', 'RelatedPerson/r-dale', ['r-dale'])
+    const { refresh_token } = await exchange(await auth.authorize(browser, QUICK))
+    auth.fhir.fail('no-response')
+    const meanwhile = await auth.refresh(refresh_token, { client_id: 'quick' })
+    assert.equal(meanwhile.json().error, 'temporarily_unavailable')
+    auth.fhir.fail(undefined)
+    const again = (await auth.refresh(refresh_token, { client_id: 'quick' })).json()
+    assert.equal(again.patient, 'dale')
+    await auth.store.db.deleteFrom('account_related_person').where('clinician_id', '=', id).execute()
+    const later = await auth.refresh(again.refresh_token, { client_id: 'quick' })
+    assert.equal(later.json().error, 'invalid_grant')
   })
 })

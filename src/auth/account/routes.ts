@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
+import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import { hashPassword } from '../clinician/password.ts'
 import type { AuthContext } from '../context.ts'
@@ -8,30 +9,38 @@ import { tryLogin } from '../login/attempt.ts'
 import { endLogin, type Login, requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
+import { makeSignedInBar } from '../portal/page-parts.ts'
 import { renderPasswordPage, renderSignInsPage } from './page.ts'
 import { findPasswordFault, type PasswordFault, readPasswordForm } from './password-form.ts'
 import { findSignIns } from './sign-ins.ts'
 
 /** `/account`: users change their password, and end their sign-ins in other browsers. */
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
+  const { passwords } = context.settings.login
   app.get(
     paths.accountPassword,
     requireLogin(context, async (request, reply, login) =>
-      reply.sendPage(
-        renderPasswordPage(login, { isChanged: readParameters(request.query).get('changed') === '1' }),
-      ),
+      passwords
+        ? reply.sendPage(
+            renderPasswordPage(login, { isChanged: readParameters(request.query).get('changed') === '1' }),
+          )
+        : sendNoPasswords(context, request, reply, login),
     ),
   )
 
   app.post(
     paths.accountPassword,
-    requireLogin(context, async (request, reply, login) => changePassword(context, request, reply, login)),
+    requireLogin(context, async (request, reply, login) =>
+      passwords
+        ? changePassword(context, request, reply, login)
+        : sendNoPasswords(context, request, reply, login),
+    ),
   )
 
   app.get(
     paths.accountSignIns,
     requireLogin(context, async (_request, reply, login) =>
-      reply.sendPage(renderSignInsPage(login, await findSignIns(context, login))),
+      reply.sendPage(renderSignInsPage(login, await findSignIns(context, login), { passwords })),
     ),
   )
 
@@ -49,6 +58,26 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
       return reply.redirect(paths.accountSignIns, 303)
     }),
   )
+}
+
+/** With `smart.login.passwords` off, users sign in with a provider, which has their password. */
+function sendNoPasswords(
+  { clock }: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Login,
+): FastifyReply {
+  const page = renderErrorPage({
+    kind: 'refused',
+    title: 'You have no password here',
+    text: ['You sign in with another provider. Change your password there.'],
+    code: '403',
+    reference: request.id,
+    now: clock(),
+    actions: [{ href: paths.accountSignIns, text: 'Your sign-ins' }],
+    bar: makeSignedInBar(login, 'account'),
+  })
+  return reply.sendPage(page, { status: 403 })
 }
 
 async function changePassword(

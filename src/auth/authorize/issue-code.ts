@@ -121,7 +121,11 @@ async function issueInTransaction(
   )
   const grantId = await createGrant(
     trx,
-    { ...toGrantContext(launchContext), ...toGrantHolder(client, login), scope, launchId: request.launchId },
+    {
+      ...toGrantContext(launchContext),
+      ...toGrantHolder(client, login),
+      ...{ scope, launchId: request.launchId, fhirUserId: request.picked?.fhirUserId },
+    },
     now,
   )
   return createCode(trx, grantId, request, now)

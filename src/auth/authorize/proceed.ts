@@ -1,20 +1,23 @@
 import type { FastifyReply } from 'fastify'
+import { findOwnRecords } from '../account/own-records.ts'
 import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
 import { isRegisteredRedirectUri } from '../client/urls.ts'
-import { findOwnPatient } from '../clinician/clinician.ts'
+import { isPatientUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { simulateRefusal } from '../lab/settings.ts'
 import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
 import type { Login } from '../login/login.ts'
 import { findCurrentLogin, findLoginByHash } from '../login/login.ts'
 import { paths } from '../paths.ts'
+import { createFhirReader } from '../portal/fhir-reader.ts'
+import { readEncounters } from '../portal/picked.ts'
 import { Refusal } from '../refusal.ts'
 import { issueCode } from './issue-code.ts'
-import { choosePicker, resolveLaunchContext } from './launch-context.ts'
+import { choosePicker, type PickerChoice, resolveLaunchContext } from './launch-context.ts'
 import { type AuthorizationState, chooseNextStep } from './next-step.ts'
-import { storePendingAuthorization, storePickedContext } from './pending-authorization.ts'
-import type { AuthorizationRequest } from './request.ts'
+import { storePendingAuthorization } from './pending-authorization.ts'
+import type { AuthorizationRequest, PickedContext } from './request.ts'
 import { redirectToClient, sendRefusal } from './respond.ts'
 
 /** An authorization request; it has an id once it is stored. */
@@ -39,16 +42,12 @@ export async function proceed(
   switch (step.kind) {
     case 'login':
       return sendToPage(reply, context, progress, state, paths.login)
-    case 'pick': {
-      const own = state.picker === 'patient' && state.login && findOwnPatient(state.login.clinician)
-      return own
-        ? proceed(reply, context, await pickOwn(context, progress, state.login.clinician.id, own))
-        : sendToPage(reply, context, progress, state, paths.pick)
-    }
+    case 'pick':
+      return sendToPage(reply, context, progress, state, paths.pick)
     case 'consent':
       return sendToPage(reply, context, progress, state, paths.consent)
     case 'refuse':
-      return mayRedirectError(state)
+      return mayRedirectError(state, progress)
         ? refuseRequest(reply, context, progress, step.refusal, state.login)
         : endRequest(reply, context, progress, step.refusal, state.login)
     case 'issue-code': {
@@ -72,19 +71,6 @@ export async function proceed(
   }
 }
 
-/** A patient who signs in opens their own record, without a picker (PATIENTS-2). */
-async function pickOwn(
-  { store }: AuthContext,
-  progress: RequestInProgress,
-  clinicianId: string,
-  patientId: string,
-): Promise<RequestInProgress> {
-  const { id, request } = progress
-  const picked = { clinicianId, patientId }
-  if (id === undefined) return { ...progress, request: { ...request, picked } }
-  return { ...progress, ...(await storePickedContext(store, { id, request }, picked)) }
-}
-
 /** A simulated error uses up the launch, as a real one ends it. */
 async function simulateError(
   { store, clock }: AuthContext,
@@ -99,9 +85,11 @@ async function simulateError(
  * Whether an error may be redirected to the client: always to an approved client, otherwise only after its user has made
  * a decision on a page that names the client (RFC 9700, 4.11.2). A login is not such a decision.
  */
-function mayRedirectError({ client, request, consented, login }: AuthorizationState): boolean {
-  const hasPicked = request.picked !== undefined && !(login && findOwnPatient(login.clinician))
-  return client.approved || consented || hasPicked
+function mayRedirectError(
+  { client, consented }: AuthorizationState,
+  { request }: RequestInProgress,
+): boolean {
+  return client.approved || consented || request.picked !== undefined
 }
 
 /** Ends a request without a code, and redirects the error to the client. */
@@ -136,12 +124,16 @@ export async function loadState(
     return new Refusal('invalid_request', 'The app is no longer registered.')
   const { launchHash } = request
   const launch = launchHash === undefined ? undefined : await findLaunch(context.store.db, launchHash)
+  const login =
+    (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, reply.request))
+  const picker = launch ? 'nothing' : choosePicker(context.settings, client, request.scope)
+  const picked = request.picked ?? (login && (await findOnlyChoice(context, login, picker)))
   return {
-    request,
+    request: picked ? { ...request, picked } : request,
     client,
     launch,
-    login: (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, reply.request)),
-    picker: launch ? 'nothing' : choosePicker(context.settings, client, request.scope),
+    login,
+    picker,
     consented: approvedScopes !== undefined,
   }
 }
@@ -156,6 +148,25 @@ async function findLabLogin(
   if (!settings.lab || loginHash === undefined) return undefined
   const login = await findLoginByHash(store, loginHash, clock())
   return login && { ...login, createdAt: arrivedAt, authTime: arrivedAt }
+}
+
+/** What the picker would offer a patient user if there is nothing to choose (PATIENTS-2). */
+async function findOnlyChoice(
+  context: AuthContext,
+  { clinician }: Login,
+  picker: PickerChoice,
+): Promise<PickedContext | undefined> {
+  if (picker === 'nothing' || !isPatientUser(clinician)) return undefined
+  const records = await findOwnRecords(context, clinician)
+  const only = 'kind' in records || records.length > 1 ? undefined : records[0]
+  const picked = only && { clinicianId: clinician.id, ...only }
+  if (!picked || picker === 'patient') return picked
+  const read = await createFhirReader(context, clinician)
+  const { fhirBaseUrl } = context.settings
+  const encounters = await readEncounters(read, picked.patientId, { fhirBaseUrl })
+  if ('kind' in encounters || (encounters.total ?? Infinity) > 1) return undefined
+  const [encounter] = encounters.listed
+  return encounter ? { ...picked, encounterId: encounter.id } : picked
 }
 
 async function sendToPage(

@@ -35,6 +35,8 @@ export interface PickedContext {
   readonly clinicianId: string
   readonly patientId: string
   readonly encounterId?: string
+  /** The resource as which a patient user acts for the patient. */
+  readonly fhirUserId?: string
 }
 
 export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const

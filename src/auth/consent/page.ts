@@ -9,7 +9,7 @@ import {
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
-import { findOwnPatient } from '../clinician/clinician.ts'
+import { isPatientUser } from '../clinician/clinician.ts'
 import { hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
@@ -119,7 +119,7 @@ function renderIdentityRow(scope: string, { clinician }: Login): Html | undefine
   const isShared = hasScope(scope, 'fhirUser') || hasScope(scope, 'profile')
   if (isShared)
     return renderFixedRow(
-      findOwnPatient(clinician) === undefined ? 'Your name and staff identity' : 'Your name and identity',
+      isPatientUser(clinician) ? 'Your name and identity' : 'Your name and staff identity',
       'Always shared',
       `Tells the app who is using it: ${clinician.displayName}.`,
     )

@@ -21,12 +21,15 @@ export interface Grant {
   readonly authTime: number
   readonly acr: string | undefined
   readonly amr: readonly string[] | undefined
+  /** The user's own resource in this grant: that of the clinician, or a RelatedPerson of the patient. */
+  readonly fhirUserId: string
   readonly clinician: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
   /** When it ends: undefined means never, 0 that it has ended. */
   readonly endsAt: number | undefined
 }
 
-export type NewGrant = Omit<Grant, 'id' | 'clinician' | 'endsAt'> & {
+export type NewGrant = Omit<Grant, 'id' | 'clinician' | 'fhirUserId' | 'endsAt'> & {
+  readonly fhirUserId: string | undefined
   readonly clinicianId: string
   readonly loginIdHash: string
   /** The launch id of the request. It becomes the id of the grant and the prefix of every `jti`. */
@@ -46,7 +49,11 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
       patient_id: grant.patientId ?? null,
       encounter_id: grant.encounterId ?? null,
       need_patient_banner: grant.needPatientBanner ?? null,
-      context: JSON.stringify({ ...grant.extraContext, fromEhr: grant.fromEhr }),
+      context: JSON.stringify({
+        ...grant.extraContext,
+        fromEhr: grant.fromEhr,
+        fhirUserId: grant.fhirUserId,
+      }),
       lab: grant.lab === undefined ? null : JSON.stringify(grant.lab),
       auth_time: grant.authTime,
       acr: grant.acr ?? null,
@@ -103,7 +110,7 @@ type GrantRow = Selectable<Schema['grant']> & {
 }
 
 function toGrant(row: GrantRow): Grant {
-  const { fromEhr = false, ...extraContext } = row.context === null ? {} : JSON.parse(row.context)
+  const { fromEhr = false, fhirUserId, ...extraContext } = row.context === null ? {} : JSON.parse(row.context)
   return {
     id: row.id,
     clientId: row.client_id,
@@ -117,6 +124,7 @@ function toGrant(row: GrantRow): Grant {
     authTime: row.auth_time,
     acr: row.acr ?? undefined,
     amr: row.amr === null ? undefined : JSON.parse(row.amr),
+    fhirUserId: fhirUserId ?? row.fhir_user_id,
     clinician: {
       id: row.clinician_id,
       displayName: row.display_name,

@@ -137,8 +137,6 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
   }
 }
 
-function describeUser({ settings }: AuthContext, { clinician }: Grant, scope: string) {
-  return hasScope(scope, 'fhirUser')
-    ? { fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl) }
-    : {}
+function describeUser({ settings }: AuthContext, { fhirUserId }: Grant, scope: string) {
+  return hasScope(scope, 'fhirUser') ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}
 }

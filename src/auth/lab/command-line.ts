@@ -5,7 +5,13 @@ import type { AuditRecord } from '../../audit/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { makeScopeTerms } from '../authorize/launch-context.ts'
 import { type Client, findClient } from '../client/client.ts'
-import { type Clinician, findClinician, findOwnPatient, formatFhirUser } from '../clinician/clinician.ts'
+import {
+  type Clinician,
+  findClinician,
+  findOwnPatient,
+  formatFhirUser,
+  isPatientUser,
+} from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { createGrant, findLiveGrant, type Grant, type NewGrant } from '../grant/grant.ts'
 import { checkGrantedScope, checkRequestedScope, grantScope } from '../grant/grant-scope.ts'
@@ -75,6 +81,9 @@ async function findParties({ store }: CommandContext, request: CommandRequest): 
   const user = await findClinician(store, request.username)
   if (!user) return refuse(`There is no user ${request.username}, or the user is disabled.`)
   const own = findOwnPatient(user)
+  // Only the FHIR server knows for whom a related person acts, and it need not run.
+  if (own === undefined && isPatientUser(user))
+    return refuse(`The user ${request.username} is a related person, who must sign in.`)
   if (own !== undefined && request.patientId !== undefined && request.patientId !== own)
     return refuse(`The user ${request.username} may see only Patient/${own}.`)
   return { client, user, patientId: request.patientId ?? own }
@@ -115,7 +124,7 @@ async function storeGrant(
     const grant: NewGrant = {
       ...{ clientId: client.id, clinicianId: user.id, loginIdHash, scope, patientId, encounterId },
       ...{ needPatientBanner: undefined, fromEhr: false, extraContext: {}, launchId: undefined },
-      ...{ authTime: now, acr: undefined, amr: undefined },
+      ...{ authTime: now, acr: undefined, amr: undefined, fhirUserId: undefined },
     }
     const id = await createGrant(trx, grant, now)
     await context.audit.recordIn(trx, makeRecord(context, 'token', parties, { launch: id, by: scope }))

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
-import { type Clinician, findOwnPatient, toClinician } from '../clinician/clinician.ts'
+import { type Clinician, isPatientUser, toClinician } from '../clinician/clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { paths } from '../paths.ts'
@@ -253,9 +253,9 @@ export function requireClinician(
   handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   return requireLogin(context, async (request, reply, login) =>
-    findOwnPatient(login.clinician) === undefined
-      ? handle(request, reply, login)
-      : reply.redirect(paths.manage, request.method === 'GET' ? 302 : 303),
+    isPatientUser(login.clinician)
+      ? reply.redirect(paths.manage, request.method === 'GET' ? 302 : 303)
+      : handle(request, reply, login),
   )
 }
 
@@ -280,6 +280,6 @@ export function mayViewActivity(
   { audit, onLoopback }: AuthSettings,
   clinician: Pick<Clinician, 'username' | 'fhirUserId'>,
 ): boolean {
-  if (findOwnPatient(clinician) !== undefined) return false
+  if (isPatientUser(clinician)) return false
   return audit.activityClinicians?.includes(clinician.username) ?? onLoopback
 }

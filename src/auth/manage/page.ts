@@ -12,7 +12,7 @@ import {
   renderPage,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
-import { findOwnPatient } from '../clinician/clinician.ts'
+import { isPatientUser } from '../clinician/clinician.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
@@ -68,11 +68,10 @@ function describeCount(offline: number): string {
 }
 
 function renderEmpty({ clinician }: Login): Html {
-  const isClinician = findOwnPatient(clinician) === undefined
   return html`<div class="card">${renderEmptyState({
     title: 'No app has access',
     text: 'An app appears here after you launch it or allow it to use a record.',
-    ...(isClinician && { action: { href: paths.portal, text: 'Go to patients' } }),
+    ...(!isPatientUser(clinician) && { action: { href: paths.portal, text: 'Go to patients' } }),
   })}</div>`
 }
 

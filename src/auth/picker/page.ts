@@ -31,6 +31,8 @@ export interface PickerOptions {
   readonly redirectUri: string
   /** Whether the app requests access to other patients too (`user/` scopes). */
   readonly asksForOthers: boolean
+  /** The number of records of a patient user; 0 for a clinician. */
+  readonly ownRecords: number
   readonly sampleData: boolean
   readonly now: number
 }
@@ -53,7 +55,7 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
     options,
     `Choose a patient for ${client.name}`,
     html`<div class="stack stack--tight">
-${renderSearchForm(paths.pick, search, hidden)}
+${options.ownRecords === 0 && renderSearchForm(paths.pick, search, hidden)}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
 ${hasAlike(people) && renderWarning('Some patients in this list have similar names.', 'Check the birth date and the MRN before you continue.')}
 ${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view))}
@@ -67,7 +69,7 @@ export function renderEncounterPage(options: PickerOptions, picked: Picked, faul
   return renderShell(
     options,
     `Choose an encounter for ${client.name}`,
-    html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${renderIcon('back')}Another patient</a></p>
+    html`${options.ownRecords !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${renderIcon('back')}Another patient</a></p>`}
 <section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}
 <div class="card__body">${renderPickForm(
       options,

@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseScopes } from '../../smart/index.ts'
 import { type Person, renderErrorPage } from '../../web/index.ts'
+import { findOwnRecords, type OwnRecord } from '../account/own-records.ts'
 import { type PendingAuthorization, storePickedContext } from '../authorize/pending-authorization.ts'
 import { proceed, refuseRequest } from '../authorize/proceed.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { NO_CHOICE, readEncounterChoice } from '../launch/options.ts'
 import { checkSubject } from '../launch/prepare.ts'
+import type { Login } from '../login/login.ts'
 import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
@@ -34,7 +36,7 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
     const search = query.get('search')?.trim() || undefined
     const fault = findSearchFault(search)
     if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
-    const patient = query.get('patient')
+    const patient = query.get('patient') ?? (await findOnlyPatient(context, waiting))
     return patient !== undefined && waiting.state.picker === 'encounter'
       ? showEncounters(reply, context, waiting, patient, { all: query.get('encounters') === 'all' })
       : showPatients(reply, context, waiting, { search, page: query.get('page') })
@@ -74,10 +76,12 @@ async function pick(
     if (readEncounterChoice(request.body) === undefined)
       return showEncounters(reply, context, waiting, patientId, { fault: NO_CHOICE.text })
   }
+  const own = (await readRecords(context, login)).find(record => record.patientId === patientId)
   const picked = {
     clinicianId: login.clinician.id,
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
+    ...own,
   }
   await recordRecent(context.store.db, login.clinician.id, {
     kind: 'patient',
@@ -85,6 +89,17 @@ async function pick(
     now: context.clock(),
   })
   return proceed(reply, context, await storePickedContext(context.store, pending, picked))
+}
+
+async function readRecords(context: AuthContext, { clinician }: Login): Promise<readonly OwnRecord[]> {
+  const records = await findOwnRecords(context, clinician)
+  return 'kind' in records ? [] : records
+}
+
+/** A patient user with one record chooses only the encounter. */
+async function findOnlyPatient(context: AuthContext, { login }: Waiting): Promise<string | undefined> {
+  const [only, ...others] = await readRecords(context, login)
+  return others.length === 0 ? only?.patientId : undefined
 }
 
 interface PatientsView {
@@ -105,7 +120,7 @@ async function showPatients(
   const recent = await findRecent(context.store.db, waiting.login.clinician.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
-  const options = makeOptions(context, waiting, listPeople(list))
+  const options = await makeOptions(context, waiting, listPeople(list))
   const page = renderPatientPage(options, { list, search, isFirst: position === undefined, again })
   return reply.sendPage(page, {
     status: again ? 400 : 200,
@@ -125,18 +140,20 @@ async function showEncounters(
   const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
   if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)
   if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
-  const page = renderEncounterPage(makeOptions(context, waiting, [picked.person]), picked, fault)
+  const page = renderEncounterPage(await makeOptions(context, waiting, [picked.person]), picked, fault)
   return reply.sendPage(page, {
     status: fault === undefined ? 200 : 400,
     formTargets: [waiting.pending.request.redirectUri],
   })
 }
 
-function makeOptions(
-  { settings, clock }: AuthContext,
+async function makeOptions(
+  context: AuthContext,
   { state, login, pending }: Waiting,
   people: readonly Person[],
-): PickerOptions {
+): Promise<PickerOptions> {
+  const { settings, clock } = context
+  const records = await readRecords(context, login)
   return {
     client: state.client,
     login,
@@ -145,6 +162,7 @@ function makeOptions(
     asksForOthers: parseScopes(pending.request.scope).some(
       one => one.kind === 'resource' && one.context === 'user',
     ),
+    ownRecords: records.length,
     sampleData: showsSampleData(settings, people),
     now: clock(),
   }

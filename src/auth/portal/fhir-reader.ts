@@ -2,7 +2,7 @@ import type { Resource } from '../../fhir/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
-import { issuePractitionerToken } from './portal-token.ts'
+import { issueUserLookupToken } from './portal-token.ts'
 
 export type FhirReadResult =
   | {
@@ -33,9 +33,12 @@ export async function createFhirReader(context: AuthContext, clinician: Clinicia
 
 type ReaderContext = Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>
 
-/** Reads Practitioners before anyone is logged in. */
-export async function createPractitionerReader(context: ReaderContext): Promise<FhirReader> {
-  return createReader(context, await issuePractitionerToken(context))
+/** Reads resources of users, with the auth server's own access. */
+export async function createUserLookup(
+  context: ReaderContext,
+  type: 'Practitioner' | 'RelatedPerson',
+): Promise<FhirReader> {
+  return createReader(context, await issueUserLookupToken(context, type))
 }
 
 function createReader(

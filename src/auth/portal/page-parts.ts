@@ -1,5 +1,5 @@
 import type { Bar, Person } from '../../web/index.ts'
-import { findOwnPatient } from '../clinician/clinician.ts'
+import { isPatientUser } from '../clinician/clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
@@ -9,9 +9,9 @@ export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'a
     kind: 'portal',
     who: login.clinician.displayName,
     links: [
-      ...(findOwnPatient(login.clinician) === undefined
-        ? [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]
-        : []),
+      ...(isPatientUser(login.clinician)
+        ? []
+        : [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]),
       { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
       ...(login.mayViewActivity
         ? [{ href: paths.activity, text: 'Activity', current: current === 'activity' }]

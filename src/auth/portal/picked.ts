@@ -51,7 +51,7 @@ export async function readPicked(
 }
 
 /** A server sorts periods by start or by end, so more are read than listed, and those in progress in any case. */
-async function readEncounters(
+export async function readEncounters(
   read: FhirReader,
   patient: string,
   { fhirBaseUrl, allEncounters = false }: PickedOptions,

@@ -15,7 +15,12 @@ describe('createPortalTokens', () => {
     await makeFirstSigningKey(store, sealer, time.now)
     const keys = createKeyRing({ store, sealer, clock, publishedForMs: 60_000 })
     const settings = { issuerUrl: 'http://auth.test', fhirBaseUrl: 'http://fhir.test' }
-    const getToken = createPortalTokens({ settings, keys, clock })
+    const getToken = createPortalTokens({
+      findPatients: async () => [],
+      settings,
+      keys,
+      clock,
+    })
     const ada = { id: '1', username: 'ada', displayName: 'Ada', fhirUserId: 'ada' }
     const first = await getToken(ada)
     assert.notEqual(await getToken({ ...ada, id: '2' }), first)

@@ -10,6 +10,11 @@ import { LIMITS } from '../limits.ts'
 /** Returns a short-lived token for the portal's own requests on behalf of a clinician. */
 export type GetPortalToken = (clinician: Clinician) => Promise<string>
 
+interface TokenDependencies extends Dependencies {
+  /** The records of a patient or related person; empty for a clinician. */
+  readonly findPatients: (user: Clinician) => Promise<readonly string[]>
+}
+
 interface Dependencies {
   readonly settings: { readonly issuerUrl: string; readonly fhirBaseUrl: string }
   readonly keys: KeyRing
@@ -17,26 +22,31 @@ interface Dependencies {
 }
 
 /** Reuses a token for half of its lifetime, because a signature costs as much as a page. */
-export function createPortalTokens(dependencies: Dependencies): GetPortalToken {
+export function createPortalTokens(dependencies: TokenDependencies): GetPortalToken {
   const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
   return async clinician => {
     const key = await dependencies.keys.getSigningKey()
-    const name = JSON.stringify([key.publicJwk.kid, clinician.id, clinician.fhirUserId])
+    const patients = await dependencies.findPatients(clinician)
+    const name = JSON.stringify([key.publicJwk.kid, clinician.id, clinician.fhirUserId, patients])
     const known = issued.get(name)
     if (known && dependencies.clock() < known.reusedUntil) return known.token
     const token = await signToken(dependencies, key, {
       sub: clinician.id,
       scope: 'user/Patient.rs user/Encounter.rs',
       fhirUser: buildFhirUser(clinician.fhirUserId, dependencies.settings.fhirBaseUrl),
+      ...(patients.length > 0 && { user_patients: patients }),
     })
     issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })
     return token
   }
 }
 
-/** A token to find the Practitioner of a user who is not logged in yet. */
-export async function issuePractitionerToken(dependencies: Dependencies): Promise<string> {
-  const claims = { sub: PORTAL_CLIENT, scope: 'system/Practitioner.rs' }
+/** A token of the auth server itself, to find out who a user is. */
+export async function issueUserLookupToken(
+  dependencies: Dependencies,
+  type: 'Practitioner' | 'RelatedPerson',
+): Promise<string> {
+  const claims = { sub: PORTAL_CLIENT, scope: `system/${type}.rs` }
   return signToken(dependencies, await dependencies.keys.getSigningKey(), claims)
 }
 
@@ -44,6 +54,7 @@ interface PortalClaims {
   readonly sub: string
   readonly scope: string
   readonly fhirUser?: string
+  readonly user_patients?: readonly string[]
 }
 
 function signToken({ settings, clock }: Dependencies, key: SigningKey, claims: PortalClaims) {

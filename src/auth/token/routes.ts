@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { findOwnRecords } from '../account/own-records.ts'
 import { auditTokens } from '../audit.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../client/authenticate.ts'
 import type { Client } from '../client/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from '../client/origins.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
+import { isPatientUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { SLOW_MS } from '../lab/settings.ts'
 import type { Parameters } from '../parameters.ts'
@@ -15,6 +17,7 @@ import { refreshTokens } from './refresh.ts'
 import type { TokenRequest } from './token-request.ts'
 import {
   buildTokens,
+  hasUserScope,
   signTokens,
   type TokenGrant,
   type TokenResponse,
@@ -74,7 +77,31 @@ async function handleTokenRequest(
   if (issued instanceof Refusal) return issued
   if (issued.grant?.lab?.simulate === 'token:slow' && form.get('code') !== undefined)
     await new Promise(resolve => setTimeout(resolve, SLOW_MS))
-  return signTokens(key, issued)
+  const tokens = await addUserPatients(context, issued)
+  if (!(tokens instanceof Refusal)) return signTokens(key, tokens)
+  await auditTokens(context, request, tokens.withKnown({ clientId: verified.client.id }))
+  return tokens
+}
+
+/**
+ * Adds the patients of a patient user (PATIENTS-5). They are read after the commit, because a transaction blocks the FHIR
+ * server's audit records. An app can repeat a refresh that fails here.
+ */
+async function addUserPatients(
+  context: AuthContext,
+  tokens: UnsignedTokens,
+): Promise<UnsignedTokens | Refusal> {
+  const { grant, accessToken } = tokens
+  if (!grant || !isPatientUser(grant.clinician)) return tokens
+  const records = await findOwnRecords(context, grant.clinician)
+  if ('kind' in records)
+    return new Refusal('temporarily_unavailable', 'The FHIR server is unreachable. Try again.')
+  const patients = records.map(({ patientId }) => patientId)
+  if (grant.patientId !== undefined && !patients.includes(grant.patientId))
+    return new Refusal('invalid_grant', 'The user no longer has access to this patient.')
+  return hasUserScope(tokens.response.scope)
+    ? { ...tokens, accessToken: { ...accessToken, user_patients: patients } }
+    : tokens
 }
 
 // The secret of an unapproved client does not prove who runs it.

@@ -113,7 +113,7 @@ function buildIdToken(
 ): Claims {
   const { grant, scope, nonce, now, lifetimeSeconds } = options
   const issuedAt = Math.floor(now / 1000)
-  const { id, fhirUserId, displayName } = grant.clinician
+  const { id, displayName } = grant.clinician
   const fhirUser = hasScope(scope, 'fhirUser')
   return {
     iss: settings.issuerUrl,
@@ -125,7 +125,7 @@ function buildIdToken(
     ...(grant.acr === undefined ? {} : { acr: grant.acr }),
     ...(grant.amr === undefined ? {} : { amr: grant.amr }),
     ...(nonce === undefined ? {} : { nonce }),
-    ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser ? { fhirUser: buildFhirUser(grant.fhirUserId, settings.fhirBaseUrl) } : {}),
     ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),
   }
 }
@@ -157,18 +157,17 @@ function buildAccessToken(
     ...(grant.patientId === undefined ? {} : { patient: grant.patientId }),
     ...(grant.encounterId === undefined ? {} : { encounter: grant.encounterId }),
     ...(simulate !== undefined && /^(fhir|access-token):/.test(simulate) ? { simulate } : {}),
-    ...(needsFhirUser(scope)
-      ? { fhirUser: buildFhirUser(grant.clinician.fhirUserId, settings.fhirBaseUrl) }
-      : {}),
+    ...(needsFhirUser(scope) ? { fhirUser: buildFhirUser(grant.fhirUserId, settings.fhirBaseUrl) } : {}),
   }
 }
 
 // A `user/` scope grants nothing without a `fhirUser` claim.
 function needsFhirUser(scope: string): boolean {
-  return (
-    hasScope(scope, 'fhirUser') ||
-    parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
-  )
+  return hasScope(scope, 'fhirUser') || hasUserScope(scope)
+}
+
+export function hasUserScope(scope: string): boolean {
+  return parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
 }
 
 /** Creates a refresh token if the grant has `online_access`, which ends with the login, or `offline_access`. */

@@ -27,11 +27,11 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
 }
 
 /** The same claims as in the ID token. */
-function describeUser({ settings }: AuthContext, { clinician }: Grant, scope: string) {
+function describeUser({ settings }: AuthContext, { clinician, fhirUserId }: Grant, scope: string) {
   const fhirUser = hasScope(scope, 'fhirUser')
   return {
     sub: clinician.id,
-    ...(fhirUser ? { fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
     ...(fhirUser || hasScope(scope, 'profile') ? { name: clinician.displayName } : {}),
   }
 }

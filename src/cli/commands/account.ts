@@ -1,39 +1,48 @@
 import { isId } from '../../fhir/index.ts'
-import { type Command, failMisuse, getRequired } from '../command.ts'
+import { type Arguments, type Command, failMisuse, getRequired } from '../command.ts'
 import { addAccount, readUsername } from './clinician.ts'
 
 export const accountAdd: Command = {
   usage: `
-Usage: npm run -s sallyport -- account add --username <name> --patient <id> [--display-name <text>]
+Usage: npm run -s sallyport -- account add --username <name> [--patient <id>] [--related-person <id>]… [--display-name <text>]
 
-A patient who signs in to apps, with access to the own record only. Prompts for the password, or reads it from the first
-line of standard input (at most 72 bytes):
+A patient who signs in to apps with access to the own record only, or a related person with access to the records of the
+patients they act for. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
   echo "$PASSWORD" | npm run -s sallyport -- account add --username alba --patient patient-1
 
 Options:
   --username <name>        login name
   --patient <id>           id of the Patient resource, for example patient-1 or Patient/patient-1
+  --related-person <id>    id of a RelatedPerson resource, which names the patient; once for each patient
   --display-name <text>    name shown on pages; by default the username`,
   options: {
     username: { type: 'string' },
     patient: { type: 'string' },
+    'related-person': { type: 'string', multiple: true },
     'display-name': { type: 'string' },
   },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
     const username = readUsername(getRequired(args, 'username'))
     const name = args.values['display-name']
+    const patients = readIds(args, 'patient', 'Patient')
+    const relatedPersons = readIds(args, 'related-person', 'RelatedPerson')
+    const [fhirUserId] = [...patients, ...relatedPersons]
+    if (fhirUserId === undefined) throw failMisuse('Needs --patient or --related-person')
     const row = {
       username,
       display_name: typeof name === 'string' && name !== '' ? name : username,
-      fhir_user_id: `Patient/${readPatientId(getRequired(args, 'patient'))}`,
+      fhir_user_id: fhirUserId,
     }
-    return addAccount(io, 'account', row)
+    return addAccount(io, 'account', row, relatedPersons)
   },
 }
 
-function readPatientId(text: string): string {
-  const id = text.replace(/^Patient\//, '')
-  if (isId(id)) return id
-  throw failMisuse('Cannot use --patient: expected the id of a Patient, or Patient/<id>')
+/** References to the resources that an option names, by id or with their type. */
+function readIds({ values }: Arguments, option: string, type: string): readonly string[] {
+  return [values[option] ?? []].flat().map(value => {
+    const id = String(value).replace(`${type}/`, '')
+    if (isId(id)) return `${type}/${id}`
+    throw failMisuse(`Cannot use --${option}: expected the id of a ${type}, or ${type}/<id>`)
+  })
 }

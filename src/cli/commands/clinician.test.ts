@@ -124,6 +124,22 @@ eachDatabase((_, __, create) => {
   })
 
   describe('sallyport account add', () => {
+    it('adds a related person with a RelatedPerson for each patient they act for', async () => {
+      const { run, rows, look } = await setUp()
+      const add = ['account', 'add', '--username', 'ines']
+      const named = ['--related-person', 'r-1', '--related-person', 'RelatedPerson/r-2']
+      const { exitCode, stderr } = await run([...add, ...named], 'correct horse\n')
+      assert.equal(exitCode, 0, stderr)
+      assert.equal((await rows())[0]?.fhir_user_id, 'RelatedPerson/r-1')
+      const stored = await look(({ db }) => db.selectFrom('account_related_person').selectAll().execute())
+      assert.deepEqual(stored.map(row => row.related_person_id).toSorted(), ['r-1', 'r-2'])
+      const nobody = await run(add, 'correct horse\n')
+      assert.deepEqual(
+        [nobody.exitCode, nobody.stderr.split('\n')[0]],
+        [2, 'Needs --patient or --related-person'],
+      )
+    })
+
     it('adds a patient, whose name is the username by default', async () => {
       const { run, rows } = await setUp()
       const add = ['account', 'add', '--username', 'alba', '--patient']

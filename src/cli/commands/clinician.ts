@@ -51,12 +51,17 @@ Options:
 interface Account {
   readonly username: string
   readonly display_name: string
-  /** The bare id of a Practitioner, or `Patient/<id>`. */
+  /** The bare id of a Practitioner, `Patient/<id>` or `RelatedPerson/<id>`. */
   readonly fhir_user_id: string
 }
 
-/** Adds a clinician, or the account of a patient. */
-export async function addAccount(io: Io, kind: 'clinician' | 'account', row: Account): Promise<ExitCode> {
+/** Adds a clinician, or the account of a patient or of related persons. */
+export async function addAccount(
+  io: Io,
+  kind: 'clinician' | 'account',
+  row: Account,
+  relatedPersons: readonly string[] = [],
+): Promise<ExitCode> {
   const password = await readNewPassword(io)
   const { hashPassword } = await import('../../auth/index.ts')
   const password_hash = await hashPassword(password)
@@ -68,11 +73,16 @@ export async function addAccount(io: Io, kind: 'clinician' | 'account', row: Acc
       .returning('id')
       .executeTakeFirst()
     if (!inserted) throw new CommandFailure(`Cannot add ${kind} ${row.username}: the username is taken`)
+    for (const reference of new Set(relatedPersons))
+      await trx
+        .insertInto('account_related_person')
+        .values({ clinician_id: inserted.id, related_person_id: reference.replace('RelatedPerson/', '') })
+        .execute()
     return inserted
   })
   io.stdout.write(`Added ${kind} ${row.username} with id ${added.id}\n`)
   warnIfShort(password, io)
-  await noteAbsent(formatUser(row.fhir_user_id), io)
+  for (const user of new Set([formatUser(row.fhir_user_id), ...relatedPersons])) await noteAbsent(user, io)
   return 0
 }
 

@@ -11,7 +11,7 @@ const commands = {
     load: async () => (await import('./settings.ts')).settings,
   },
   'account add': {
-    summary: 'Add a patient who signs in to apps',
+    summary: 'Add a patient or a related person who signs in to apps',
     load: async () => (await import('./account.ts')).accountAdd,
   },
   'clinician add': {

@@ -22,6 +22,7 @@ describe('readTrustedGrant', () => {
     assert.equal(scopes[0]?.text, 'patient/*.rs')
     assert.equal('clientId' in readGrant(claims), false)
     assert.equal('clientId' in readGrant({ ...claims, client_id: PORTAL_CLIENT }), false)
+    assert.equal('userPatients' in readGrant({ ...claims, user_patients: ['1'] }), false)
   })
 
   it('reads nested claims, and claims whose names are URLs', () => {

@@ -144,6 +144,8 @@ export function readTrustedGrant(claims: Jwt['claims'], trusted: TrustedIssuer, 
   const { clientId, ...grant } = readGrant(
     {
       ...claims,
+      // Only our own auth server knows for which patients a related person acts.
+      user_patients: undefined,
       scope: findClaim(claims, scopeClaim),
       fhirUser: findClaim(claims, fhirUserClaim),
       // Some issuers send a reference.

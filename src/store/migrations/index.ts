@@ -12,6 +12,7 @@ import { launchesOfNetworks } from './0010-launches-of-networks.ts'
 import { auditSearchAndSweep } from './0011-audit-search-and-sweep.ts'
 import { sessionsOfABrowser } from './0015-sessions-of-a-browser.ts'
 import { recentUse } from './0016-recent-use.ts'
+import { relatedPersons } from './0017-related-persons.ts'
 import { loginProviders } from './0018-login-providers.ts'
 import { lab } from './0020-lab.ts'
 
@@ -30,6 +31,7 @@ export const migrations: readonly Migration[] = [
   auditSearchAndSweep,
   sessionsOfABrowser,
   recentUse,
+  relatedPersons,
   loginProviders,
   lab,
 ]

@@ -1,6 +1,6 @@
 import type { Resource } from '../../../fhir/index.ts'
 import type { AuthContext } from '../../context.ts'
-import { createPractitionerReader, isResource } from '../../portal/fhir-reader.ts'
+import { createUserLookup, isResource } from '../../portal/fhir-reader.ts'
 import type { PractitionerQuery } from './identity.ts'
 import { SignInRefusal } from './refusal.ts'
 
@@ -9,7 +9,7 @@ export async function findPractitioner(
   context: Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>,
   query: PractitionerQuery,
 ): Promise<string | SignInRefusal> {
-  const read = await createPractitionerReader(context)
+  const read = await createUserLookup(context, 'Practitioner')
   const path = query.kind === 'id' ? `Practitioner/${query.id}` : `${query.query}&_count=2`
   const result = await read(path)
   if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
