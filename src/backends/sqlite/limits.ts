@@ -10,3 +10,6 @@ export const INCLUDES = 200
 
 /** Old versions and deletions that one page of a history may check and leave out, for a granular scope. */
 export const VERSIONS_CHECKED = 5_000
+
+/** Steps of up to 2,000 resources that the search of a conditional write may take: the file is locked meanwhile. */
+export const CONDITION_STEPS = 25

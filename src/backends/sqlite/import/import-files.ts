@@ -133,6 +133,7 @@ function resolveAll({ names, conditionals }: Survey, repository: Repository): nu
 /** `Type/id` of the one resource that a conditional reference matches. */
 function resolveConditional(reference: string, repository: Repository): string | undefined {
   const condition = parseConditionalReference(reference)
-  const found = condition && findMatch(repository, fullAccess, condition.type, condition.params)
+  const found =
+    condition && findMatch(repository, fullAccess, condition.type, condition.params, Number.POSITIVE_INFINITY)
   return !found || isFailure(found) || !found.match ? undefined : `${found.match.type}/${found.match.id}`
 }

@@ -4,6 +4,12 @@ import { BUSY_MS, openTransactions, type Transactions } from './transactions.ts'
 
 export type SqlValue = SQLInputValue
 
+/** Compares two values of a column as SQLite does: texts by their bytes. */
+export function compareValues(a: SqlValue, b: SqlValue): number {
+  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
+  return Number(a) - Number(b)
+}
+
 // Prepared statements to keep. Searches that differ only in their values share one.
 const STATEMENTS_KEPT = 400
 

@@ -8,9 +8,9 @@ import {
   limits,
   type Resource,
 } from '../../../fhir/index.ts'
-import type { Database, SqlValue } from './database.ts'
+import { compareValues, type Database, type SqlValue } from './database.ts'
 import type { Names } from './names.ts'
-import { VALUE_TABLES } from './schema.ts'
+import { VALUE_TABLES, WIDTHS } from './schema.ts'
 
 /** Increase it whenever the same content is indexed differently: the index is then rebuilt. */
 export const INDEX_EDITION = 5
@@ -47,6 +47,7 @@ export function createIndexWriter(
     date: database.prepare('INSERT OR IGNORE INTO date VALUES (?, ?, ?, ?)'),
     quantity: database.prepare('INSERT OR IGNORE INTO quantity VALUES (?, ?, ?, ?, ?, ?, ?)'),
     uri: database.prepare('INSERT OR IGNORE INTO uri VALUES (?, ?, ?)'),
+    span: database.prepare('INSERT INTO span VALUES (?, ?, ?, ?)'),
   }
   const clear = VALUE_TABLES.map(table => database.prepare(`DELETE FROM ${table} WHERE rid = ?`))
   let rows = 0
@@ -60,11 +61,15 @@ export function createIndexWriter(
       if (size > mostRows) return false
       const displays = findDisplays(entries)
       rows += size
+      const spans = new Map<number, Span>()
       for (const [at, { table, values }] of entryRows.entries()) {
         const entry = entries[at]
         if (!entry || OWN_COLUMNS.has(entry.parameter) || repeatsDisplay(entry, displays)) continue
-        insert[table].run(rid, names.parameterId(resource.resourceType, entry.parameter), ...values)
+        const nid = names.parameterId(resource.resourceType, entry.parameter)
+        insert[table].run(rid, nid, ...values)
+        widenSpan(spans, nid, table, values)
       }
+      for (const [nid, { low, high, isWide }] of spans) if (isWide) insert.span.run(rid, nid, low, high)
       return true
     },
     clear(rid) {
@@ -82,6 +87,31 @@ export function createIndexWriter(
     },
     countRows: () => rows,
   }
+}
+
+/** The lowest and the highest value of a parameter of one resource. */
+interface Span {
+  readonly low: SqlValue
+  readonly high: SqlValue
+  readonly isWide: boolean
+}
+
+function widenSpan(spans: Map<number, Span>, nid: number, table: Table, values: readonly SqlValue[]): void {
+  const [low = null, high = null] = table === 'string' ? [values[0], values[0]] : values
+  const width = WIDTHS[table]
+  if (width === undefined) return
+  const known = spans.get(nid)
+  if (!known) spans.set(nid, { low, high, isWide: Number(high) - Number(low) > width })
+  else if (low !== known.low || high !== known.high)
+    spans.set(nid, { low: pickLower(low, known.low), high: pickHigher(high, known.high), isWide: true })
+}
+
+function pickLower(a: SqlValue, b: SqlValue): SqlValue {
+  return compareValues(a, b) < 0 ? a : b
+}
+
+function pickHigher(a: SqlValue, b: SqlValue): SqlValue {
+  return compareValues(a, b) > 0 ? a : b
 }
 
 /** Whether the text of a CodeableConcept is also the display of its code, so that it finds nothing more. */

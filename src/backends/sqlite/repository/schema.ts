@@ -6,6 +6,7 @@
  * - `compartment` holds the patients in whose compartments a version is, current or old.
  * - `contained_patient` holds the patients of the contained resources of a version.
  * - `audit_outbox` holds the audit records of changes until they are in the audit trail.
+ * - `span` holds the lowest and the highest value of a parameter, for resources with several values or a wide range (`WIDTHS`).
  * - the other tables hold the search values of current versions, by resource and by value.
  */
 const TABLES = `
@@ -91,8 +92,28 @@ CREATE INDEX date_high ON date (nid, high, rid);
 CREATE INDEX version_updated ON version (updated);
 UPDATE OR REPLACE date SET low = high, high = low WHERE low > high;`
 
+const SPANS = `
+CREATE TABLE span (
+  rid INTEGER NOT NULL, nid INTEGER NOT NULL, low NOT NULL, high NOT NULL,
+  PRIMARY KEY (rid, nid)
+) WITHOUT ROWID;
+CREATE INDEX span_low ON span (nid, low, rid);
+CREATE INDEX span_high ON span (nid, high, rid);
+INSERT INTO span SELECT rid, nid, min(low), max(high) FROM date
+  GROUP BY rid, nid HAVING max(high) - min(low) > 86400000 OR max(low) > min(low) OR max(high) > min(high);
+INSERT INTO span SELECT rid, nid, min(low), max(high) FROM quantity
+  GROUP BY rid, nid HAVING max(high) > min(low);
+INSERT INTO span SELECT rid, nid, min(normal), max(normal) FROM string
+  GROUP BY rid, nid HAVING max(normal) > min(normal);
+DROP INDEX quantity_low;
+CREATE INDEX quantity_low ON quantity (nid, low, rid);
+CREATE INDEX quantity_high ON quantity (nid, high, rid);`
+
+/** The widest range of a resource without a row in `span`, in milliseconds for dates. */
+export const WIDTHS: Readonly<Record<string, number>> = { date: 86_400_000, quantity: 0, string: 0 }
+
 /** The migrations in order: edition 1, 2, … A released one never changes: add a new one. */
-export const MIGRATIONS: readonly string[] = [TABLES, CONTAINED_PATIENT, AUDIT_OUTBOX, PLAN_INDEXES]
+export const MIGRATIONS: readonly string[] = [TABLES, CONTAINED_PATIENT, AUDIT_OUTBOX, PLAN_INDEXES, SPANS]
 
 /** The tables of search values. Each row begins with `rid` and `nid`. */
-export const VALUE_TABLES = ['token', 'reference', 'string', 'date', 'quantity', 'uri'] as const
+export const VALUE_TABLES = ['token', 'reference', 'string', 'date', 'quantity', 'uri', 'span'] as const

@@ -21,12 +21,13 @@ export function buildAccessCondition(
   type: string,
   filter: Exclude<AccessFilter, 'everything'>,
   row: string,
+  rid = `${row}.rid`,
 ): Sql {
   return any(
     groupConstraints(filter).map(group =>
       all([
         buildSubjectCondition(context.names, type, group.subject, row),
-        buildQueriesCondition(context, type, group, row),
+        buildQueriesCondition(context, type, group, row, rid),
       ]),
     ),
   )
@@ -134,10 +135,13 @@ export function buildQueriesCondition(
   type: string,
   { queries }: ConstraintGroup,
   row: string,
+  rid = `${row}.rid`,
 ): Sql {
   return any(
     queries.map(query =>
-      all(query.map(([parameter, value]) => buildGranularCondition(context, type, parameter, value, row))),
+      all(
+        query.map(([parameter, value]) => buildGranularCondition(context, type, parameter, value, row, rid)),
+      ),
     ),
   )
 }
@@ -148,11 +152,12 @@ function buildGranularCondition(
   parameter: string,
   value: string,
   row: string,
+  rid: string,
 ): Sql {
   const clause = parseSearch(type, parameter, value, baseUrl)
   // A parameter that cannot be evaluated on the resource alone grants nothing.
   if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return FALSE
-  return buildOwnCondition(names, type, clause, row)
+  return buildOwnCondition(names, type, clause, row, rid)
 }
 
 /** Panel membership, as stored now. */

@@ -48,12 +48,12 @@ export function buildEntryMatch(clause: EntryClause, among: 'all' | 'few' = 'all
     case 'date':
       return {
         table: name('date'),
-        where: any(clause.values.map(matchDate)),
+        where: any(clause.values.map(matchRange)),
       }
     case 'number':
       return {
         table: name('quantity'),
-        where: any(clause.values.map(value => buildComparison(value, 'e.low', 'e.high'))),
+        where: any(clause.values.map(matchRange)),
       }
     case 'quantity':
       return { table: name('quantity'), where: any(clause.values.map(matchQuantity)) }
@@ -114,7 +114,7 @@ function matchReference(value: ReferenceValue): Sql {
 }
 
 /** The first condition follows from the second one, because `low` is never after `high`: it lets SQLite use an index. */
-function matchDate(value: Comparison): Sql {
+function matchRange(value: Comparison): Sql {
   const comparison = buildComparison(value, 'e.low', 'e.high')
   switch (value.prefix) {
     case 'eq':
@@ -128,7 +128,7 @@ function matchDate(value: Comparison): Sql {
 }
 
 function matchQuantity(value: QuantityValue): Sql {
-  const parts = [buildComparison(value, 'e.low', 'e.high')]
+  const parts = [matchRange(value)]
   if (value.system !== undefined) parts.push(sql`e.system = ${toKey(value.system)}`)
   if (value.code !== undefined)
     parts.push(
@@ -163,7 +163,7 @@ function matchPrefix(column: string, prefix: string): Sql {
 const [LAST, LAST_BEFORE_SURROGATES, FIRST_AFTER_SURROGATES] = [0x10ffff, 0xd7ff, 0xe000]
 
 /** The first text after all that begin with the prefix, by code points as SQLite compares; undefined if there is none. */
-function findFirstAfter(prefix: string): string | undefined {
+export function findFirstAfter(prefix: string): string | undefined {
   const points = Array.from(prefix, character => character.codePointAt(0) ?? 0)
   const at = points.findLastIndex(point => point < LAST)
   const point = points[at]

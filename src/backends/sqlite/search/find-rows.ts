@@ -1,11 +1,12 @@
 import { listCareDateParameters, type SearchClause, type SortKey } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
-import type { SearchScope } from './search-scope.ts'
+import { findShortest } from './clause-walk.ts'
+import { countUpTo, type SearchScope } from './search-scope.ts'
 import { buildCurrentCondition, findStart, type Start, selectCurrent } from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
 import { all, join, list, name, type Sql, sql } from './sql.ts'
 import type { Steps } from './steps.ts'
-import { findWalk, listSteps, type Walk, walkRids } from './walk.ts'
+import { listSteps, listWalks, type Walk, walkRids } from './walk.ts'
 
 /** `rid`, then the values of the sort keys. */
 export type Row = readonly SqlValue[]
@@ -20,39 +21,60 @@ export interface TypeSearch {
   readonly after: readonly SqlValue[] | undefined
 }
 
-/** The steps after which a search considers to start with more resources: the matches may all be at the end of an index. */
+/** The steps after which a search first considers to read an index in another order than its own. */
 const PATIENCE = 2
+/** How often it considers it again: after four times as many steps. A page that is a quarter full is full by then. */
+const GROWTH = 4
+/** Rows that are read in the order of their index while one row is found in another order. */
+const ROWS_IN_ORDER = 12
 const MANY = 10_000
+/** Rows of an index that are counted to find the shortest way to count matches. */
+const COUNTED_ROWS = 100_000
 
 /**
  * The first rows of a search in its order. If it starts with few resources, one query finds and sorts them. Otherwise it
- * reads the index of the first sort key, or all resources of the type, in steps until the page is full.
+ * reads the index of the first sort key, or all resources of the type, in steps until the page is full. If the page does
+ * not become full, because matches are rare, it reads the matches of the most selective clause instead.
  */
 export function* findRows(scope: SearchScope, search: TypeSearch): Steps<readonly Row[]> {
   const few = findStart(scope, search.type, search.clauses, scope.compartment)
   if (few) return readFew(scope, search, few)
-  const walked = walkRows(scope, search)
-  for (let step = 0; step < PATIENCE; step++) {
+  const walked = readWalks(scope, search, listWalks(scope.names, search.type, search))
+  let next = PATIENCE
+  for (let step = 1; ; step++) {
     const { done, value } = walked.next()
     if (done) return value
     yield
+    if (step !== next) continue
+    next *= GROWTH
+    if (value * GROWTH >= search.limit) continue
+    const shorter = collectRows(scope, search, step * scope.step * ROWS_IN_ORDER)
+    if (shorter) return yield* shorter
   }
+}
+
+/** The rows of a search from the matches of one clause or of the access filter; undefined if these are too many. */
+function collectRows(
+  scope: SearchScope,
+  search: TypeSearch,
+  most: number,
+): Steps<readonly Row[]> | undefined {
   const many = findStart(acceptMany(scope), search.type, search.clauses, scope.compartment)
-  return many ? readFew(scope, search, many) : yield* walked
+  if (many) return readMany(scope, search, many)
+  const walks = findShortest(scope, search.type, search.clauses, most)
+  return walks && withoutProgress(readWalks(scope, search, walks))
+}
+
+function* withoutProgress<T>(steps: Generator<number, T>): Steps<T> {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+    yield
+  }
 }
 
 function acceptMany(scope: SearchScope): SearchScope {
   return { ...scope, isFew: (rows, most = MANY) => scope.isFew(rows, most) }
-}
-
-function* walkRows(scope: SearchScope, search: TypeSearch): Steps<readonly Row[]> {
-  const { type, sort, after, limit } = search
-  const walk = findWalk(scope.names, type, sort, after)
-  if (!walk) return yield* readInSteps(scope, search, walkRids(scope.names, type, sort, after))
-  const rows = after?.[0] === null ? [] : yield* readInSteps(scope, search, walk)
-  if (rows.length === limit || !walk.missing) return rows
-  const missing = walkRids(scope.names, type, sort, after, walk.missing)
-  return [...rows, ...(yield* readInSteps(scope, search, missing))].slice(0, limit)
 }
 
 function readFew(scope: SearchScope, search: TypeSearch, { rids, clause }: Start): readonly Row[] {
@@ -64,18 +86,47 @@ function readFew(scope: SearchScope, search: TypeSearch, { rids, clause }: Start
   return readRows(scope, others, { columns: selectColumns('r.rid', keys), from, rid: 'r.rid' })
 }
 
-function* readInSteps(scope: SearchScope, search: TypeSearch, walk: Walk): Steps<readonly Row[]> {
-  const { sort, limit } = search
-  const isDense = walk.isSorted && findsAll(scope, search)
-  let rows: readonly Row[] | undefined
-  for (const range of isDense ? [walk.start] : listSteps(scope, walk)) {
-    if (rows) yield
-    rows = [...(rows ?? []), ...readStep(scope, search, walk, range)]
-    if (!walk.isSorted) rows = rows.toSorted(compareRows(sort))
-    rows = rows.slice(0, limit)
-    if (walk.isSorted && rows.length === limit) break
+function* readMany(scope: SearchScope, search: TypeSearch, { rids, clause }: Start): Steps<readonly Row[]> {
+  const { text, values } = sql`SELECT DISTINCT rid FROM (${rids}) ORDER BY rid`
+  const found = scope.database.rows(text, values).map(([rid]) => Number(rid))
+  let rows: readonly Row[] = []
+  for (let at = 0; at < found.length; at += scope.step) {
+    if (at > 0) yield
+    const part = sql`SELECT value FROM json_each(${JSON.stringify(found.slice(at, at + scope.step))})`
+    const start = { rids: part, ...(clause && { clause }) }
+    rows = mergeRows(search, rows, readFew(scope, search, start))
   }
+  return rows
+}
+
+/** Reads along walks. Yields the number of rows that are known to be on the page. */
+function* readWalks(
+  scope: SearchScope,
+  search: TypeSearch,
+  walks: readonly Walk[],
+): Generator<number, readonly Row[]> {
+  let rows: readonly Row[] | undefined
+  for (const walk of walks)
+    for (const range of listPageSteps(scope, search, walk)) {
+      if (rows) yield walk.isSorted ? rows.length : 0
+      const found = readStep(scope, search, walk, range)
+      rows = walk.isSorted
+        ? [...(rows ?? []), ...found].slice(0, search.limit)
+        : mergeRows(search, rows ?? [], found)
+      if (walk.isSorted && rows.length === search.limit) return rows
+    }
   return rows ?? []
+}
+
+function listPageSteps(scope: SearchScope, search: TypeSearch, walk: Walk): Iterable<Sql> {
+  return walk.isSorted && findsAll(scope, search) ? [walk.start] : listSteps(scope, walk)
+}
+
+/** The first rows of both, each once. */
+function mergeRows({ sort, limit }: TypeSearch, rows: readonly Row[], found: readonly Row[]): readonly Row[] {
+  const known = new Set(rows.map(([rid]) => rid))
+  const fresh = found.filter(([rid = null]) => !known.has(rid))
+  return [...rows, ...fresh].toSorted(compareRows(sort)).slice(0, limit)
 }
 
 /** Whether a search finds every resource of its type, so that it needs no more rows than it returns. */
@@ -88,7 +139,7 @@ function readStep(scope: SearchScope, search: TypeSearch, walk: Walk, range: Sql
   const keys = first ? [walk.value === undefined ? first : name(walk.value), ...others] : []
   return readRows(scope, search, {
     // A resource may have a value twice, in different systems for example.
-    columns: sql`${name(walk.missing ? 'DISTINCT ' : '')}${selectColumns(walk.rid, keys)}`,
+    columns: sql`${name(walk.repeats ? 'DISTINCT ' : '')}${selectColumns(walk.rid, keys)}`,
     from: sql`${walk.index} ${walk.join} WHERE ${all([walk.where, range])}`,
     rid: walk.rid,
     ...(walk.condition && { condition: walk.condition }),
@@ -115,7 +166,7 @@ function readRows(
   { columns, from, rid, condition, hasFirst = false }: Source,
 ): readonly Row[] {
   const { text, values } = sql`SELECT ${columns} FROM ${from} AND ${all([
-    buildCurrentCondition(scope, type, clauses, 'r', scope.compartment),
+    buildCurrentCondition(scope, type, clauses, 'r', scope.compartment, rid),
     buildCareCondition(scope, type),
     ...(condition ? [condition] : []),
     ...(after ? [buildAfter(sort, name(rid), after)] : []),
@@ -144,15 +195,36 @@ export function* countRows(
   type: string,
   clauses: readonly SearchClause[],
 ): Steps<number> {
-  const accepting = acceptMany(scope)
-  const counted = selectRows(accepting, type, clauses)
-  const walk = walkRids(scope.names, type, [], undefined)
-  const isFew = findStart(accepting, type, clauses, scope.compartment) !== undefined
+  const start = findStart(acceptMany(scope), type, clauses, scope.compartment)
+  if (start) return countUpTo(scope.database, selectRows(acceptMany(scope), type, clauses))
+  const walk = findCountWalk(scope, type, clauses)
   let count: number | undefined
-  for (const range of isFew ? [walk.start] : listSteps(scope, walk)) {
+  for (const range of listSteps(scope, walk)) {
     if (count !== undefined) yield
-    const { text, values } = sql`SELECT count(*) FROM (${counted} AND ${range})`
-    count = (count ?? 0) + Number(scope.database.rows(text, values)[0]?.[0])
+    count = (count ?? 0) + countStep(scope, type, clauses, walk, range)
   }
   return count ?? 0
+}
+
+/** The shortest walk that passes each resource in one step only. */
+function findCountWalk(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Walk {
+  const [walk, ...others] = findShortest(scope, type, clauses, COUNTED_ROWS) ?? []
+  const isInOneStep = walk?.position.join() === walk?.rid && others.length === 0
+  return walk && isInOneStep ? walk : walkRids(scope.names, type, [], undefined)
+}
+
+function countStep(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+  walk: Walk,
+  range: Sql,
+): number {
+  const counted = sql`SELECT DISTINCT ${name(walk.rid)} FROM ${walk.index} ${walk.join} WHERE ${all([
+    walk.where,
+    range,
+    buildCurrentCondition(scope, type, clauses, 'r', scope.compartment, walk.rid),
+    buildCareCondition(scope, type),
+  ])}`
+  return countUpTo(scope.database, counted)
 }

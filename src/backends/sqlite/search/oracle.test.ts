@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { samplePatients } from '../../../../sample-patients/index.ts'
 import {
   couldMatch,
+  type ExactResource,
   escapeSearchValue,
   findCompartmentPatients,
   type IndexEntry,
@@ -19,6 +20,7 @@ import {
 } from '../../../fhir/index.ts'
 import { isFailure } from '../../../fhir-api/index.ts'
 import { type Access, type Constraint, satisfies } from '../../../smart/index.ts'
+import type { SqlValue } from '../repository/database.ts'
 import { openRepository } from '../repository/open-repository.ts'
 import type { Repository } from '../repository/repository.ts'
 import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
@@ -262,6 +264,116 @@ describe('a search in SQL', () => {
       { numRuns: 300 },
     )
     assert(found > 500, `only ${found} found: the searches say too little`)
+  })
+})
+
+describe('a search that filters and sorts by one parameter', () => {
+  const PREFIXES = ['eq', 'ne', 'gt', 'lt', 'ge', 'le', 'sa', 'eb', 'ap']
+  const DATES = ['2019', '2020-06', '2020-06-15', '2021-01-01']
+  const FAMILIES = ['adams', 'baker', 'bak', 'zorn', 'x']
+  const QUANTITIES = ['5', '12.5', '40']
+  const FILTERS: Readonly<Record<string, readonly Pair[]>> = {
+    Encounter: prefixed('date', DATES),
+    Goal: prefixed('target-date', DATES),
+    Patient: FAMILIES.flatMap((it): readonly Pair[] => [
+      ['family', it],
+      ['family:exact', it],
+      ['family:contains', it],
+    ]),
+    Observation: prefixed('component-value-quantity', QUANTITIES),
+  }
+  let own: Repository
+
+  function prefixed(parameter: string, values: readonly string[]): readonly Pair[] {
+    return PREFIXES.flatMap(prefix => values.map((value): Pair => [parameter, `${prefix}${value}`]))
+  }
+
+  /** Narrow and wide ranges, several values and none. */
+  function* listSorted(): Generator<Resource> {
+    const dates = [
+      '2018',
+      '2019-05-05',
+      '2020-06',
+      '2020-06-15',
+      '2020-06-15T10:00:00Z',
+      '2021-01-01',
+      '2023',
+    ]
+    const families = ['Adams', 'Baker', 'Bakewell', 'Zorn', 'zorn', 'Xu']
+    const pick = <T>(values: readonly T[], at: number) => values[at % values.length] as T
+    for (let at = 0; at < 60; at++) {
+      const [start, end] = [pick(dates, at), pick(dates, at * 5 + 3)].toSorted()
+      const count = at % 4
+      const times = <T>(create: (number: number) => T) =>
+        Array.from({ length: count }, (_, number) => create(number))
+      yield {
+        resourceType: 'Encounter',
+        id: `e${at}`,
+        ...(count > 0 && { period: { start, ...(at % 3 > 0 && { end: at % 3 === 1 ? start : end }) } }),
+      }
+      yield {
+        resourceType: 'Goal',
+        id: `g${at}`,
+        target: times(number => ({ dueDate: pick(dates, at + number * 3).slice(0, 10) })),
+      }
+      yield {
+        resourceType: 'Patient',
+        id: `p${at}`,
+        name: times(number => ({ family: pick(families, at * 7 + number) })),
+      }
+      yield {
+        resourceType: 'Observation',
+        id: `o${at}`,
+        component: times(number => ({ valueQuantity: { value: ((at * 13) % 45) + number / 2 } })),
+      }
+    }
+  }
+
+  before(() => {
+    own = openRepository({ file: join(folder, 'sorted.db'), baseUrl: BASE })
+    own.transaction(() => {
+      for (const resource of listSorted())
+        own.save(resource as ExactResource, String(resource.id), undefined, 'PUT')
+    })
+  })
+  after(() => own.close())
+
+  /** The ids of all pages in order. */
+  function findSorted(type: string, pairs: readonly Pair[], isFew: boolean): readonly string[] {
+    const query = parseQuery([type], [...pairs, ['_count', '4']], BASE, false)
+    assert(!isFailure(query))
+    const scope = {
+      ...createSearchScope(own, { filterFor: () => 'everything' }, 's'),
+      isFew: () => isFew,
+      step: 7,
+    }
+    const ids: string[] = []
+    let after: readonly SqlValue[] | undefined
+    do {
+      const { hits, next } = finish(runQuery(scope, query, after))
+      ids.push(...hits.map(hit => hit.id))
+      after = next
+    } while (after)
+    return ids
+  }
+
+  it('finds the same resources in the same order, whether it sorts them or reads the index between the bounds', () => {
+    let found = 0
+    for (const [type, filters] of Object.entries(FILTERS))
+      for (const [filter, value] of filters)
+        for (const sort of ['', '-'].flatMap(it => [
+          `${it}${filter.split(':')[0]}`,
+          `${it}${filter.split(':')[0]},-_id`,
+        ])) {
+          const pairs: readonly Pair[] = [
+            [filter, value],
+            ['_sort', sort],
+          ]
+          const sorted = findSorted(type, pairs, true)
+          assert.deepEqual(findSorted(type, pairs, false), sorted, `${type} ${pairs.join(' ')}`)
+          found += sorted.length
+        }
+    assert(found > 1_000, `only ${found} found`)
   })
 })
 

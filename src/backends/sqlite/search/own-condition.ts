@@ -15,9 +15,15 @@ import { any, FALSE, list, name, type Sql, sql } from './sql.ts'
 export type OwnClause = Exclude<SearchClause, { kind: 'chain' | 'has' }>
 
 /** Whether a clause holds for the resource of `type` in the row `row` of the table `resource`. */
-export function buildOwnCondition(names: Names, type: string, clause: OwnClause, row: string): Sql {
-  if (clause.kind === 'missing') return buildMissingCondition(names, type, clause, row)
-  return buildColumnCondition(clause, row) ?? buildEntryCondition(names, type, clause, row)
+export function buildOwnCondition(
+  names: Names,
+  type: string,
+  clause: OwnClause,
+  row: string,
+  rid = `${row}.rid`,
+): Sql {
+  if (clause.kind === 'missing') return buildMissingCondition(names, type, clause, rid)
+  return buildColumnCondition(clause, row) ?? buildEntryCondition(names, type, clause, rid)
 }
 
 /** Whether the index finds the resources for which a clause holds. */
@@ -35,12 +41,20 @@ export function selectByEntries(names: Names, type: string, clause: EntryClause)
   return sql`SELECT e.rid FROM ${table} e WHERE e.nid = ${names.parameterId(type, clause.parameter)} AND ${where}`
 }
 
-function buildEntryCondition(names: Names, type: string, clause: EntryClause, row: string): Sql {
+function buildEntryCondition(names: Names, type: string, clause: EntryClause, rid: string): Sql {
   const { table, where } = buildEntryMatch(clause, 'few')
   const nid = names.parameterId(type, clause.parameter)
-  const not = name(clause.kind === 'token' && clause.negated ? 'NOT ' : '')
+  // The plus keeps SQLite from reading the resource before.
+  const not = name(clause.kind === 'token' && clause.negated ? 'NOT ' : '+')
+  // The entries of one code are few pages of the index, those of many resources are many pages of the table.
+  if (isOfOneCode(clause))
+    return sql`${not}EXISTS (SELECT 1 FROM token e INDEXED BY token_code WHERE e.nid = ${nid} AND ${where} AND e.rid = ${name(rid)})`
   // The plus keeps SQLite from reading the values of all resources.
-  return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${name(row)}.rid AND +e.nid = ${nid} AND ${where})`
+  return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${name(rid)} AND +e.nid = ${nid} AND ${where})`
+}
+
+function isOfOneCode(clause: EntryClause): boolean {
+  return clause.kind === 'token' && clause.values.length === 1 && clause.values[0]?.code !== undefined
 }
 
 /** `_id` and `_lastUpdated` are columns of the resource. */
@@ -72,7 +86,7 @@ function compareTime(value: Comparison, column: string): Sql {
 }
 
 /** `:missing`: a parameter without an entry is missing. */
-function buildMissingCondition(names: Names, type: string, clause: MissingClause, row: string): Sql {
+function buildMissingCondition(names: Names, type: string, clause: MissingClause, rid: string): Sql {
   // Every stored resource has an id and a time.
   if (clause.parameter === '_id' || clause.parameter === '_lastUpdated')
     return clause.missing ? FALSE : name('1')
@@ -80,7 +94,7 @@ function buildMissingCondition(names: Names, type: string, clause: MissingClause
   if (table === undefined) return FALSE
   const nid = names.parameterId(type, clause.parameter)
   const not = name(clause.missing ? 'NOT ' : '')
-  return sql`${not}EXISTS (SELECT 1 FROM ${name(table)} e WHERE e.rid = ${name(row)}.rid AND +e.nid = ${nid})`
+  return sql`${not}EXISTS (SELECT 1 FROM ${name(table)} e WHERE e.rid = ${name(rid)} AND +e.nid = ${nid})`
 }
 
 const TABLES = {

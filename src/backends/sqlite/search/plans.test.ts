@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../../../fhir/index.ts'
+import { fullAccess } from '../../../smart/index.ts'
 import { openRepository } from '../index.ts'
 import { BASE, type Fhir, guardOf, observation, patient, startFhir } from '../testing/fhir.ts'
 import { CALLERS, COUNTS, choosePatient, READS } from '../testing/query-shapes.ts'
+import { findMatch } from './find-matches.ts'
 
 const PATIENTS = 420
 const OBSERVATIONS = 2_100
@@ -119,6 +121,15 @@ describe('the query plans of all access filters and requests', () => {
       (/\((tid|nid)=\?\)/.test(line) && !/ EXISTS /.test(line))
     )
   }
+
+  it('let the search of a conditional write take so many steps and no more', () => {
+    const repository = openRepository({ file: dataFile, baseUrl: BASE })
+    const find = (steps: number) =>
+      findMatch(repository, fullAccess, 'Observation', [['code:missing', 'true']], steps)
+    assert.match(JSON.stringify(find(1)), /too-costly.*Search by an identifier/)
+    assert.deepEqual(find(2), { match: undefined })
+    repository.close()
+  })
 
   it('do not depend on statistics', () => {
     const before = explainAll()

@@ -51,7 +51,8 @@ export function createProbe(database: Database): SearchScope['isFew'] {
   }
 }
 
-export function countUpTo(database: Database, rows: Sql, most: number): number {
+/** The number of rows; a negative limit is none. */
+export function countUpTo(database: Database, rows: Sql, most = -1): number {
   const { text, values } = sql`SELECT count(*) FROM (SELECT 1 FROM (${rows}) LIMIT ${most})`
   return Number(database.rows(text, values)[0]?.[0])
 }

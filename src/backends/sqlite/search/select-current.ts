@@ -82,19 +82,23 @@ function findAccessStart(scope: SearchScope, type: string, compartment?: string)
   return rids && (isOfOnePatient || scope.isFew(rids)) ? { rids } : undefined
 }
 
-/** Whether the resource in the row is current and within the caller's access, and all clauses hold for it. */
+/**
+ * Whether the resource in the row is current and within the caller's access, and all clauses hold for it. `rid` names its
+ * number in a row that is read before: SQLite then evaluates most conditions without reading the resource.
+ */
 export function buildCurrentCondition(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
   row: string,
   compartment?: string,
+  rid = `${row}.rid`,
 ): Sql {
   const filter = scope.filter(type)
   return all([
     sql`${name(row)}.deleted = 0`,
-    ...clauses.map(clause => buildCondition(scope, type, clause, row)),
-    ...(filter === 'everything' ? [] : [buildAccessCondition(scope, type, filter, row)]),
+    ...clauses.map(clause => buildCondition(scope, type, clause, row, rid)),
+    ...(filter === 'everything' ? [] : [buildAccessCondition(scope, type, filter, row, rid)]),
     ...(compartment === undefined
       ? []
       : [buildAccessCondition(scope, type, [{ patient: compartment }], row)]),
@@ -102,14 +106,20 @@ export function buildCurrentCondition(
 }
 
 /** Whether a clause holds for the resource of `type` in the row `row` of the table `resource`. */
-function buildCondition(scope: SearchScope, type: string, clause: SearchClause, row: string): Sql {
+function buildCondition(
+  scope: SearchScope,
+  type: string,
+  clause: SearchClause,
+  row: string,
+  rid: string,
+): Sql {
   switch (clause.kind) {
     case 'chain':
       return any(clause.targets.map(target => buildChainCondition(scope, type, clause, target, row)))
     case 'has':
       return buildHasCondition(scope, type, clause, row)
     default:
-      return buildOwnCondition(scope.names, type, clause, row)
+      return buildOwnCondition(scope.names, type, clause, row, rid)
   }
 }
 

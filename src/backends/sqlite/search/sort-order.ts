@@ -1,5 +1,5 @@
 import { findSearchParameter, type SortKey } from '../../../fhir/index.ts'
-import type { SqlValue } from '../repository/database.ts'
+import { compareValues, type SqlValue } from '../repository/database.ts'
 import type { Names } from '../repository/names.ts'
 import { findTable } from './own-condition.ts'
 import { all, any, name, type Sql, sql } from './sql.ts'
@@ -86,10 +86,4 @@ export function compareRows(
     const order = Number(a[0]) - Number(b[0])
     return isReversed(sort) ? -order : order
   }
-}
-
-/** SQLite compares texts by their bytes. */
-function compareValues(a: SqlValue, b: SqlValue): number {
-  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
-  return Number(a) - Number(b)
 }

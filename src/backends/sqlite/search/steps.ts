@@ -11,6 +11,15 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
+/** Does at most so many steps at once; undefined if these are not all. */
+export function finishWithin<T>(steps: Steps<T>, most: number): T | undefined {
+  for (let step = 0; step < most; step++) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+  return undefined
+}
+
 /** Does the first step at once, and each of the others in a turn of the event loop of its own. */
 export function finishInTurns<T>(steps: Steps<T>): T | Promise<T> {
   const { done, value } = steps.next()

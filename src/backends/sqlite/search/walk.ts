@@ -1,11 +1,13 @@
-import type { SortKey } from '../../../fhir/index.ts'
-import type { SqlValue } from '../repository/database.ts'
+import type { SearchClause, SortKey } from '../../../fhir/index.ts'
+import { compareValues, type SqlValue } from '../repository/database.ts'
 import type { Names } from '../repository/names.ts'
+import { WIDTHS } from '../repository/schema.ts'
+import { type Bounds, findBounds } from './bounds.ts'
 import type { SearchScope } from './search-scope.ts'
 import { findSortColumn, isReversed } from './sort-order.ts'
 import { list, name, type Sql, sql } from './sql.ts'
 
-/** A way through all resources of a type, along an index, in steps. */
+/** A way through the resources of a type, along an index, in steps. */
 export interface Walk {
   /** The index, its rows of the type, and the columns in whose order it is read. */
   readonly index: Sql
@@ -14,39 +16,85 @@ export interface Walk {
   readonly descending: boolean
   /** Joins the row `r` of the resource, if the index is of another table. */
   readonly join: Sql
-  /** Where the first step begins. */
+  /** Where the first step begins, and where the last one ends. */
   readonly start: Sql
+  readonly end: Sql
   readonly rid: string
   /** The value of the first sort key, if it is that of the index. */
   readonly value?: string
   /** A further condition of each row. */
   readonly condition?: Sql
+  /** Whether a resource may be in several rows. */
+  readonly repeats: boolean
   /** Whether the rows of a step come before those of the next one in the order of the search. */
   readonly isSorted: boolean
-  /** The resources that the walk does not pass: those without a value. They come last. */
-  readonly missing?: Sql
 }
 
-/** The walk along the values of the first sort key; undefined if no index is in that order. */
-export function findWalk(
-  names: Names,
-  type: string,
-  sort: readonly SortKey[],
-  after: readonly SqlValue[] | undefined,
-): Walk | undefined {
+interface Sorted {
+  readonly clauses: readonly SearchClause[]
+  readonly sort: readonly SortKey[]
+  readonly after: readonly SqlValue[] | undefined
+}
+
+/**
+ * The walks that pass all resources that a search may find, in its order: along the values of the first sort key, then
+ * through the resources without a value. One walk through all resources if no index is in that order.
+ */
+export function listWalks(names: Names, type: string, search: Sorted): readonly Walk[] {
+  const { clauses, sort, after } = search
   const [key] = sort
-  if (!key) return undefined
-  const along = walkColumn(names, type, key) ?? walkValues(names, type, key)
-  if (!along) return undefined
-  // With further keys, resources of the same value must be in the same step.
-  const position = sort.length === 1 ? [along.value, along.rid] : [along.value]
-  const walk = { ...along, position, descending: key.descending, isSorted: true }
-  const start = after && sort.length === 1 ? buildRange(walk, 'after', after) : buildStart(walk, after)
-  return { ...walk, start }
+  const along = key && (walkColumn(names, type, key) ?? walkValues(names, type, key))
+  if (!along) return [walkRids(names, type, sort, after)]
+  const bounds = findBounds(clauses, key.parameter, along.width)
+  const missing = along.missing && !bounds ? [walkRids(names, type, sort, after, along.missing)] : []
+  return after?.[0] === null ? missing : [...walkBetween(along, search, key, bounds ?? {}), ...missing]
 }
 
-type Along = Pick<Walk, 'index' | 'where' | 'join' | 'rid' | 'condition' | 'missing'> & {
+/**
+ * The walk begins with the first value of a match that has one narrow range. Matches of the table `span` may come before
+ * it.
+ */
+function walkBetween(
+  along: Along,
+  { sort, after }: Sorted,
+  { descending }: SortKey,
+  bounds: Bounds,
+): readonly Walk[] {
+  const [begin, last] = descending ? [bounds.last, bounds.from] : [bounds.first, bounds.to]
+  // With further keys, resources of the same value must be in the same step.
+  const complete = (it: Along) => ({
+    ...{ ...it, descending, isSorted: true },
+    position: sort.length === 1 ? [it.value, it.rid] : [it.value],
+  })
+  const main = complete(along)
+  const isWithin =
+    after !== undefined && (begin === undefined || isReached(after[0] ?? null, begin, descending))
+  const start = isWithin ? startAfter(main, after) : limitValue(main, 'from', begin)
+  const walk = { ...main, start, end: limitValue(main, 'to', last) }
+  if (!along.spans || begin === undefined || isWithin) return [walk]
+  const spans = complete(along.spans)
+  return [
+    {
+      ...spans,
+      start: after ? startAfter(spans, after) : name('1'),
+      end: limitValue(spans, 'before', begin),
+    },
+    walk,
+  ]
+}
+
+function isReached(value: SqlValue, begin: SqlValue, descending: boolean): boolean {
+  const order = compareValues(value, begin)
+  return descending ? order <= 0 : order >= 0
+}
+
+type Along = Pick<Walk, 'index' | 'where' | 'join' | 'rid' | 'condition' | 'repeats'> & {
   readonly value: string
+  /** The widest range of a resource that is not in `spans`. */
+  readonly width: number
+  readonly spans?: Along
+  /** Whether a resource has no value. */
+  readonly missing?: Sql
 }
 
 const COLUMNS: Readonly<Record<string, readonly [index: string, column: string]>> = {
@@ -60,7 +108,7 @@ function walkColumn(names: Names, type: string, { parameter }: SortKey): Along |
   return {
     index: name(`resource r INDEXED BY ${index}`),
     where: sql`r.tid = ${names.typeId(type)} AND r.deleted = 0`,
-    ...{ join: sql``, rid: 'r.rid', value },
+    ...{ join: sql``, rid: 'r.rid', value, width: 0, repeats: false },
   }
 }
 
@@ -70,6 +118,8 @@ const INDEXES: Readonly<Record<string, string>> = {
   'string.normal': 'string_normal',
   'date.low': 'date_low',
   'date.high': 'date_high',
+  'quantity.low': 'quantity_low',
+  'quantity.high': 'quantity_high',
   'uri.uri': 'uri_uri',
 }
 
@@ -79,17 +129,20 @@ function walkValues(names: Names, type: string, key: SortKey): Along | undefined
   if (index === undefined) return undefined
   const nid = names.parameterId(type, key.parameter)
   // The plus keeps SQLite from reading the values of all resources.
-  const entries = sql`FROM ${name(table)} x WHERE x.rid = r.rid AND +x.nid = ${nid}`
+  const entriesOf = (rid: string) =>
+    sql`SELECT 1 FROM ${name(table)} x WHERE x.rid = ${name(rid)} AND +x.nid = ${nid}`
   const isBetter = name(`x.${column} ${key.descending ? '>' : '<'} w.${column}`)
+  const common = { where: sql`w.nid = ${nid}`, join: JOIN_RESOURCE, rid: 'w.rid', width: WIDTHS[table] ?? 0 }
+  const end = key.descending ? 'high' : 'low'
   return {
-    index: name(`${table} w INDEXED BY ${index}`),
-    where: sql`w.nid = ${nid}`,
-    join: sql`CROSS JOIN resource r ON r.rid = w.rid`,
-    ...{ rid: 'w.rid', value: `w.${column}` },
-    condition: sql`NOT EXISTS (SELECT 1 ${entries} AND ${isBetter})`,
-    missing: sql`NOT EXISTS (SELECT 1 ${entries})`,
+    ...{ ...common, index: name(`${table} w INDEXED BY ${index}`), value: `w.${column}`, repeats: true },
+    condition: sql`NOT EXISTS (${entriesOf('w.rid')} AND ${isBetter})`,
+    missing: sql`NOT EXISTS (${entriesOf('r.rid')})`,
+    spans: { ...common, index: name(`span w INDEXED BY span_${end}`), value: `w.${end}`, repeats: false },
   }
 }
+
+export const JOIN_RESOURCE = name('CROSS JOIN resource r ON r.rid = w.rid')
 
 /** The walk through all resources of a type, or through those that have no value for the first sort key. */
 export function walkRids(
@@ -104,6 +157,7 @@ export function walkRids(
     index: name('resource r INDEXED BY resource_live'),
     where: sql`r.tid = ${names.typeId(type)} AND r.deleted = 0`,
     ...{ join: sql``, rid: 'r.rid', position: ['r.rid'], descending: isReversed(sort), isSorted },
+    ...{ end: name('1'), repeats: false },
     ...(missing && { condition: missing }),
   }
   const isWithin = isSorted && after !== undefined && (!missing || after[0] === null)
@@ -123,11 +177,20 @@ function buildRange(
 }
 
 /** With further keys the walk begins with the value of the last row. */
-function buildStart(
-  { position: [value = ''], descending }: Direction,
-  after: readonly SqlValue[] | undefined,
+function startAfter(walk: Direction & { readonly value: string }, after: readonly SqlValue[]): Sql {
+  return walk.position.length > 1 ? buildRange(walk, 'after', after) : limitValue(walk, 'from', after[0])
+}
+
+/** The rows of a walk from a value on, up to a value or before it. */
+function limitValue(
+  { value, descending }: Pick<Direction, 'descending'> & { readonly value: string },
+  part: 'from' | 'to' | 'before',
+  limit: SqlValue | undefined,
 ): Sql {
-  return after ? sql`${name(value)} ${name(descending ? '<=' : '>=')} ${after[0] ?? null}` : name('1')
+  if (limit === undefined) return name('1')
+  const forward = { from: '>=', to: '<=', before: '<' }
+  const backward = { from: '<=', to: '>=', before: '>' }
+  return sql`${name(value)} ${name((descending ? backward : forward)[part])} ${limit}`
 }
 
 /** The steps of a walk as conditions. The end of a step is found when the step is requested. */
@@ -139,10 +202,11 @@ export function* listSteps(
   const order = name(walk.position.map(it => `${it}${walk.descending ? ' DESC' : ''}`).join(', '))
   let { start } = walk
   for (;;) {
-    const { text, values } = sql`SELECT ${columns} FROM ${walk.index} WHERE ${walk.where} AND ${start}
+    const { text, values } =
+      sql`SELECT ${columns} FROM ${walk.index} WHERE ${walk.where} AND ${start} AND ${walk.end}
       ORDER BY ${order} LIMIT 1 OFFSET ${step - 1}`
     const [end] = database.rows(text, values)
-    if (!end) return yield start
+    if (!end) return yield sql`${start} AND ${walk.end}`
     yield sql`${start} AND ${buildRange(walk, 'until', end)}`
     start = buildRange(walk, 'after', end)
   }
