@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { after, describe, it } from 'node:test'
+import { promisify } from 'node:util'
 import { sallyport } from './support/command-line.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
@@ -226,29 +228,6 @@ describe('sallyport start', () => {
     other.close()
   })
 
-  it('is ready for a script when it prints its URLs, and removes an ephemeral folder at the end', async () => {
-    const here = await place({ SMART_LOG_LEVEL: 'info', SMART_SAMPLE_PATIENTS: '0' })
-    const started = start({ ...here, env: { ...here.env, TMPDIR: here.folder } }, ['--ephemeral', '--ready'])
-    await started.printed(/\n/)
-    const { auth, fhir, app, ...others } = JSON.parse(started.stdout())
-    assert.deepEqual(others, {})
-    for (const url of [auth, new URL(fhir).origin, app]) {
-      assert.ok(![here.authUrl, new URL(here.fhirUrl).origin, here.appUrl].includes(url))
-      assert.equal(await status(`${url}/readyz`), 200)
-    }
-    const [, settingsFile = ''] = /SMART_CONFIG=(.*)/.exec(started.stderr()) ?? []
-    const listed = await sallyport(['client', 'list'], { env: { SMART_CONFIG: settingsFile } })
-    assert.match(listed.stdout, /^sallyport-app /m)
-    assert.deepEqual(
-      readdirSync(here.folder).map(name => join(here.folder, name)),
-      [dirname(settingsFile)],
-    )
-    started.child.kill('SIGINT')
-    assert.deepEqual(await started.ended(), { exitCode: 0, signal: null })
-    assert.equal(started.stdout().split('\n').length, 2)
-    assert.deepEqual(readdirSync(here.folder), [])
-  })
-
   it('prints nothing for a script that it cannot serve', async () => {
     const here = await place({ SMART_BIND: '192.0.2.1' })
     const started = start(here, ['auth', '--ready'])
@@ -284,5 +263,39 @@ describe('sallyport start', () => {
       started.stdout(),
       new RegExp(readFileSync(join(here.folder, 'data', 'secret'), 'utf8').trim()),
     )
+  })
+})
+
+describe('docs/tutorials/ci.md', () => {
+  const { place } = places()
+  const tutorial = readFileSync(new URL('../docs/tutorials/ci.md', import.meta.url), 'utf8')
+
+  /** The block of code that follows the name of its file. */
+  function readBlock(file: string): string {
+    const [, after = ''] = tutorial.split(`In \`${file}\`:\n`)
+    return /^```\w+\n(.*?)^```$/ms.exec(after)?.[1] ?? assert.fail(`no ${file}`)
+  }
+
+  it('tests requests on ephemeral servers that are ready when they print their URLs, and leaves nothing behind', async () => {
+    const { folder } = await place()
+    const temporary = join(folder, 'tmp')
+    for (const name of ['ci', 'tmp']) mkdirSync(join(folder, name))
+    for (const file of ['ci/requests.test.mjs', 'ci/requests-test.sh'])
+      writeFileSync(join(folder, file), readBlock(file))
+    symlinkSync(resolve(import.meta.dirname, '..'), join(folder, 'sallyport'))
+    const { stdout } = await promisify(execFile)('bash', ['ci/requests-test.sh'], {
+      cwd: folder,
+      env: {
+        ...{ PATH: process.env.PATH, HOME: folder, TMPDIR: temporary },
+        // Log lines must not come before the line with the URLs.
+        ...{ SMART_LOG_LEVEL: 'info', SMART_SAMPLE_PATIENTS: '2' },
+      },
+    })
+    assert.match(stdout, /^client_id: my-app\n.*pass 2\n.*fail 0\n/s)
+    const log = readFileSync(join(folder, 'sallyport.log'), 'utf8')
+    assert.match(log, /"level":"info".*\nStopped\.\n$/s)
+    const [, settingsFile = ''] = /SMART_CONFIG=(.*)/.exec(log) ?? []
+    assert.ok(settingsFile.startsWith(temporary))
+    assert.equal(existsSync(dirname(settingsFile)), false)
   })
 })

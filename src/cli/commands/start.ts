@@ -50,7 +50,7 @@ in as many as SMART_WORKERS sets.
 On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0.
 
   --ephemeral  keep all data in a temporary folder, which is removed at the end, and use free ports. Other commands use
-               the same data with SMART_CONFIG=<file>, which is printed
+               the same data with SMART_CONFIG=<file>, which is printed, unless the environment names other data
   --ready      for scripts: print one JSON line on standard output when the servers can process requests, for example
                {"auth":"http://localhost:9000","fhir":"http://localhost:8080/fhir","app":"http://localhost:8081"},
                and everything else on standard error. Exit with a code other than 0 if they cannot within 60 s
