@@ -19,6 +19,7 @@ export const paths = {
   manageRemove: '/manage/remove',
   accountPassword: '/account/password',
   accountSignIns: '/account/sign-ins',
+  accountAccessLog: '/account/access-log',
   activity: '/activity',
   authorize: '/oauth2/authorize',
   /** An authorization request continues here after the login page. */

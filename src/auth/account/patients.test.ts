@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { createAuditor } from '../../audit/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { readForm } from '../testing/read-form.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
@@ -93,6 +94,38 @@ describe('a patient who signs in', () => {
     assert.ok(auth.fhir.requests.length > 0)
     for (const { authorization } of auth.fhir.requests)
       assert.equal(decodeClaims(authorization).fhirUser, 'http://localhost:8080/fhir/Patient/juniper')
+  })
+
+  it('sees who looked at their record, and at no other', async () => {
+    const { db } = auth.store
+    const { id: subject } = await db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'clinician')
+      .executeTakeFirstOrThrow()
+    const audit = createAuditor({ store: auth.store })
+    const read = {
+      at: 1,
+      server: 'fhir',
+      kind: 'fhir',
+      interaction: 'read',
+      allowed: true,
+      status: 200,
+    } as const
+    await audit.record({ ...read, type: 'Condition', patient: 'juniper', client: 'tracker', subject })
+    await audit.record({ ...read, type: 'Immunization', patient: 'ashlar', client: 'tracker', subject })
+    await audit.record({ ...read, type: 'Procedure', patient: 'juniper', allowed: false, status: 403 })
+    for (const path of ['/account/access-log', '/account/access-log?patient=ashlar']) {
+      const { body } = await browser.get(path)
+      assert.match(
+        body,
+        /Who looked at my record[\s\S]*Dr. Robin Ahmadi[\s\S]*tracker[\s\S]*Conditions/,
+        path,
+      )
+      assert.doesNotMatch(body, /Immunizations|Procedures/, path)
+    }
+    const clinician = await auth.logIn()
+    assert.equal((await clinician.get('/account/access-log')).headers.location, '/manage')
   })
 
   it('is redirected from the pages about all patients', async () => {

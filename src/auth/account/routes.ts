@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
+import { readView } from '../activity/view.ts'
 import { auditEvent } from '../audit.ts'
 import { hashPassword } from '../clinician/password.ts'
 import type { AuthContext } from '../context.ts'
@@ -10,11 +11,16 @@ import { endLogin, type Login, requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
+import { readAccessLog, renderAccessLogPage } from './access-log.ts'
+import { listOwnPatients } from './own-records.ts'
 import { renderPasswordPage, renderSignInsPage } from './page.ts'
 import { findPasswordFault, type PasswordFault, readPasswordForm } from './password-form.ts'
 import { findSignIns } from './sign-ins.ts'
 
-/** `/account`: users change their password, and end their sign-ins in other browsers. */
+/**
+ * `/account`: users change their password, and end their sign-ins in other browsers. Patient users see who looked at their
+ * record.
+ */
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
   const { passwords } = context.settings.login
   app.get(
@@ -42,6 +48,21 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
     requireLogin(context, async (_request, reply, login) =>
       reply.sendPage(renderSignInsPage(login, await findSignIns(context, login), { passwords })),
     ),
+  )
+
+  app.get(
+    paths.accountAccessLog,
+    requireLogin(context, async (request, reply, login) => {
+      const [first, ...others] = await listOwnPatients(context, login.clinician)
+      if (first === undefined) return reply.redirect(paths.manage, 302)
+      const log = await readAccessLog(
+        context,
+        login,
+        [first, ...others],
+        readView(readParameters(request.query)),
+      )
+      return reply.sendPage(renderAccessLogPage(context, login, log))
+    }),
   )
 
   app.post(

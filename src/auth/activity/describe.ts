@@ -42,7 +42,7 @@ function describeAccess(record: KeptRecord, scope: string, names: Names): string
   return `${verb} by ${name ?? 'a user'}`
 }
 
-function chooseVerb(interaction: string): string {
+export function chooseVerb(interaction: string): string {
   if (interaction.startsWith('search')) return 'Search'
   if (interaction.startsWith('history') || interaction === 'vread') return 'Earlier versions'
   if (interaction.startsWith('update') || interaction.startsWith('patch')) return 'Change'

@@ -1,14 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import type { KeptRecord } from '../../audit/index.ts'
 import { countRecords, findPage } from '../../audit/index.ts'
-import type { Store } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import { requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
-import type { Names } from './describe.ts'
+import { findNames } from './find-names.ts'
 import { renderActivityPage } from './page.ts'
 import { buildFilter, readView } from './view.ts'
 
@@ -58,30 +56,4 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
       )
     }),
   )
-}
-
-/** Finds the names of the clinicians and apps in the records. Patients are shown by their id only. */
-async function findNames({ db }: Store, records: readonly KeptRecord[]): Promise<Names> {
-  const [clinicians, apps] = await Promise.all([
-    findNamesById(
-      records.map(record => record.subject),
-      ids =>
-        db.selectFrom('clinician').select(['id', 'display_name as name']).where('id', 'in', ids).execute(),
-    ),
-    findNamesById(
-      records.map(record => record.client_id),
-      ids =>
-        db.selectFrom('client').select(['client_id as id', 'name']).where('client_id', 'in', ids).execute(),
-    ),
-  ])
-  return { clinician: id => clinicians.get(id), app: id => apps.get(id) }
-}
-
-async function findNamesById(
-  ids: readonly (string | null)[],
-  find: (ids: readonly string[]) => Promise<readonly { readonly id: string; readonly name: string }[]>,
-): Promise<ReadonlyMap<string, string>> {
-  const named = [...new Set(ids)].filter(id => id !== null)
-  const found = named.length === 0 ? [] : await find(named)
-  return new Map(found.map(({ id, name }) => [id, name]))
 }

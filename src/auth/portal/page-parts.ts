@@ -4,7 +4,9 @@ import type { AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 
-export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'activity' | 'account'): Bar {
+type SignedInPage = 'portal' | 'manage' | 'activity' | 'access-log' | 'account'
+
+export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   return {
     kind: 'portal',
     who: login.clinician.displayName,
@@ -13,6 +15,9 @@ export function makeSignedInBar(login: Login, current?: 'portal' | 'manage' | 'a
         ? []
         : [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]),
       { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
+      ...(isPatientUser(login.clinician)
+        ? [{ href: paths.accountAccessLog, text: 'Who looked', current: current === 'access-log' }]
+        : []),
       ...(login.mayViewActivity
         ? [{ href: paths.activity, text: 'Activity', current: current === 'activity' }]
         : []),

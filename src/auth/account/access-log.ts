@@ -1,0 +1,119 @@
+import { findPage, type KeptRecord, type TrailPosition } from '../../audit/index.ts'
+import { PORTAL_CLIENT } from '../../smart/index.ts'
+import {
+  type Html,
+  html,
+  type Person,
+  renderDateTime,
+  renderEmptyState,
+  renderPage,
+} from '../../web/index.ts'
+import { chooseVerb, describeApp, type Names } from '../activity/describe.ts'
+import { findNames } from '../activity/find-names.ts'
+import { describeKind } from '../consent/kinds.ts'
+import type { AuthContext } from '../context.ts'
+import type { Login } from '../login/login.ts'
+import { paths } from '../paths.ts'
+import { createFhirReader } from '../portal/fhir-reader.ts'
+import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import { findByIds } from '../portal/patients.ts'
+
+const SHOWN = 50
+
+/** Who looked at a record: FHIR requests about the patient that succeeded, newest first. */
+export interface AccessLog {
+  readonly patientId: string
+  /** All records of the user, to choose from. */
+  readonly people: readonly Person[]
+  readonly records: readonly KeptRecord[]
+  readonly names: Names
+  /** Where older records follow. */
+  readonly older: TrailPosition | undefined
+}
+
+export async function readAccessLog(
+  context: AuthContext,
+  { clinician }: Login,
+  patients: readonly [string, ...string[]],
+  { patient, before }: { readonly patient: string | undefined; readonly before: TrailPosition | undefined },
+): Promise<AccessLog> {
+  const patientId = patients.find(id => id === patient) ?? patients[0]
+  const found = await findPage(context.store, {
+    ...{ events: [{ kind: 'fhir' }], allowed: true, outcomes: ['0'], patients: [patientId] },
+    ...{ after: before, limit: SHOWN + 1 },
+  })
+  const page = found.records.slice(0, SHOWN)
+  // These pages read for the user too.
+  const isOwnPage = (record: KeptRecord) =>
+    record.client_id === PORTAL_CLIENT && record.subject === clinician.id
+  return {
+    patientId,
+    people: await findByIds(await createFhirReader(context, clinician), patients),
+    records: page.filter(record => !isOwnPage(record)),
+    names: await findNames(context.store, page),
+    older: found.records.length > SHOWN ? page.at(-1) : found.next,
+  }
+}
+
+export function renderAccessLogPage({ settings }: AuthContext, login: Login, log: AccessLog): Html {
+  const { people, records } = log
+  const options = { bar: makeSignedInBar(login, 'access-log'), sampleData: showsSampleData(settings, people) }
+  return renderPage(
+    { title: 'Who looked at my record', ...options },
+    html`<div class="pagehead"><div><h1>Who looked at my record</h1>
+<p class="pagehead__lead">Every time that a person or an app read or changed ${describeRecord(log)}, newest first.</p></div></div>
+${people.length > 1 && renderChoice(log)}
+${records.length === 0 ? renderNobody() : renderTable(login, log)}
+${log.older && html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(log.patientId, log.older)}">Show older entries</a></p>`}`,
+  )
+}
+
+function describeRecord({ people, patientId }: AccessLog): string {
+  const person = people.find(({ id }) => id === patientId)
+  return person ? `the record of ${formatName(person)}` : 'the record'
+}
+
+function formatName({ name }: Person): string {
+  return [name.given, name.family].filter(Boolean).join(' ')
+}
+
+function renderChoice({ people, patientId }: AccessLog): Html {
+  return html`<nav class="actions" aria-label="Records">${people.map(
+    person =>
+      html`<a class="btn btn--quiet btn--small" href="${buildUrl(person.id)}"${person.id === patientId && html` aria-current="page"`}>${formatName(person)}</a>`,
+  )}</nav>`
+}
+
+function renderNobody(): Html {
+  return html`<div class="card">${renderEmptyState({
+    title: 'Nobody looked at this record',
+    text: 'An entry appears here when a person or an app opens it.',
+  })}</div>`
+}
+
+function renderTable(login: Login, { records, names }: AccessLog): Html {
+  const heads = ['Time', 'Who', 'App', 'Data']
+  return html`<div class="card card--clip"><table class="table table--stack" role="table">
+<caption class="sr">Access to the record, newest first</caption>
+<thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}</tr></thead>
+<tbody role="rowgroup">${records.map(record => renderRow(record, login, names))}</tbody>
+</table></div>`
+}
+
+function renderRow(record: KeptRecord, { clinician }: Login, names: Names): Html {
+  const { subject, resource_type: type, interaction } = record
+  const who = subject === null ? undefined : subject === clinician.id ? 'You' : names.clinician(subject)
+  const kind = type === null ? 'Several kinds of data' : describeKind(type).title
+  return html`<tr role="row">
+<td role="cell" data-label="Time" class="nowrap">${renderDateTime(record.at)}</td>
+<td role="cell" data-label="Who">${who ?? 'The app itself'}</td>
+<td role="cell" data-label="App">${describeApp(record, names)}</td>
+<td role="cell" data-label="Data">${kind}<span class="sub">${chooseVerb(interaction ?? '')}</span></td>
+</tr>
+`
+}
+
+function buildUrl(patient: string, before?: TrailPosition): string {
+  const query = new URLSearchParams({ patient, ...(before && { before: `${before.at}.${before.id}` }) })
+  return `${paths.accountAccessLog}?${query}`
+}
