@@ -119,6 +119,26 @@ describe('an EHR launch', () => {
     await expectAccessible(page)
   })
 
+  it('follows the settings of the lab: a link without sign-in, and a simulated error in the app and in the activity', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await pickPatient(page, 'Juniper, Alba')
+    await page.getByRole('link', { name: 'Launch settings for developers' }).click()
+    await page.getByLabel('Skip login').check()
+    await page.getByLabel('Simulated error').selectOption('fhir:429')
+    await page.getByRole('button', { name: 'Make the link' }).click()
+    await page.getByText(/^curl -s /).waitFor()
+    await inspectOnEveryScreen(page, 'lab')
+    const link = await page.getByRole('link', { name: 'Launch' }).getAttribute('href')
+    assert.deepEqual(faults, [])
+
+    const { page: other } = await open()
+    await other.goto(link ?? assert.fail())
+    await other.waitForURL(`${stack.settings.appUrl}/s/*`)
+    await page.goto(`${stack.settings.issuerUrl}/activity?result=refused`)
+    await page.getByText('Simulated by the lab: fhir:429').first().waitFor()
+  })
+
   it('shows the data of the session API in the app', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)

@@ -13,7 +13,7 @@ import {
 import { buildSmartConfiguration, createAuthServer, initialize } from '../../src/auth/index.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
-import { createInterceptor } from '../../src/interceptor/index.ts'
+import { createInterceptor, simulateFailures } from '../../src/interceptor/index.ts'
 import { createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger, type Logger, listen } from '../../src/web/index.ts'
@@ -106,7 +106,8 @@ async function guardedFhirServer(
   await guard.start()
   return {
     fhir: await fhirServer({
-      ...{ baseUrl: fhirBaseUrl, dataFile, guard, logger, clock },
+      ...{ baseUrl: fhirBaseUrl, dataFile, logger, clock },
+      guard: settings.lab ? simulateFailures(guard) : guard,
       audit: fhirAudit({ auditor: audit, store, fhirBaseUrl }),
       smartConfiguration: buildSmartConfiguration(settings),
       web: { acceptsHost: createHostCheck(settings) },

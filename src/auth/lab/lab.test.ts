@@ -250,6 +250,26 @@ describe('GET /lab/launch', () => {
   })
 })
 
+describe('GET /lab', () => {
+  const open = openTestStore()
+
+  it('makes the link and its command line from the settings, and keeps them with a fault', async () => {
+    const auth = await TestAuthServer.open(await open(), LAB)
+    assert.equal((await auth.openBrowser().get('/lab')).headers.location, '/login')
+    const browser = await auth.logIn()
+    const show = async (query: Query) => (await browser.get(`/lab?${new URLSearchParams(query)}`)).body
+    assert.doesNotMatch(await show({}), /No link|curl/)
+    const page = await show({ client: 'sallyport-app', patient: 'juniper', intent: '', simulate: 'fhir:429' })
+    const link =
+      'http://localhost:9000/lab/launch?client=sallyport-app&amp;patient=juniper&amp;simulate=fhir%3A429'
+    assert.ok(page.includes(`>${link}</span>`))
+    assert.match(page, /curl -s &#39;[^ ]+&amp;redirect=0&#39;/)
+    const wrong = await show({ patient: 'juniper', token_ttl: 'long', tenant: 'north' })
+    assert.match(wrong, /No link\.<\/b> token_ttl: expected 1 to 3600 seconds/)
+    assert.match(wrong, /name="tenant" value="north"/)
+  })
+})
+
 describe('a lab that is off', () => {
   const open = openTestStore()
 

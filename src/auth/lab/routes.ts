@@ -7,11 +7,13 @@ import { type Clinician, findClinician, TEST_CLINICIAN } from '../clinician/clin
 import type { AuthContext } from '../context.ts'
 import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../launch/prepare.ts'
 import { describeProblem } from '../launch-contexts/routes.ts'
-import { beginLogin, findCurrentLogin } from '../login/login.ts'
+import { beginLogin, findCurrentLogin, requireClinician } from '../login/login.ts'
 import { NO_HEAD_ROUTE } from '../no-head-route.ts'
+import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { registerLabClient } from './client.ts'
+import { renderLabPage } from './page.ts'
 import { type LabLink, readLink } from './read-link.ts'
 import { describeSimulation } from './settings.ts'
 
@@ -21,8 +23,24 @@ interface Problem {
   readonly text: string
 }
 
-/** `GET /lab/launch` launches an app as its parameters say. Add these routes only if the lab is on. */
+/**
+ * `GET /lab/launch` launches an app as its parameters say, and `GET /lab` is the page that makes such links. Add these
+ * routes only if the lab is on.
+ */
 export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.lab,
+    requireClinician(context, async (request, reply, login) => {
+      const link = readLink(request.query)
+      const page = renderLabPage(context, {
+        ...{ login, form: readParameters(request.query) },
+        fault: typeof link === 'string' ? link.replace(/\.$/, '') : undefined,
+        ...(await findSuggestions(context)),
+      })
+      return reply.sendPage(page)
+    }),
+  )
+
   app.get(paths.labLaunch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
     const link = isCrossSite(request) ? CROSS_SITE : readLink(request.query)
     if (typeof link === 'string') return sendProblem(request, reply, context, toProblem(link))
@@ -32,6 +50,19 @@ export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
     return link.redirects ? reply.redirect(launched.url, 302) : reply.send({ launch_url: launched.url })
   })
 }
+
+async function findSuggestions({ store: { db } }: AuthContext) {
+  const [clients, users] = await Promise.all([
+    db.selectFrom('client').select('client_id').where('launch_url', 'is not', null).limit(LISTED).execute(),
+    db.selectFrom('clinician').select('username').where('disabled', '=', false).limit(LISTED).execute(),
+  ])
+  return {
+    clients: clients.map(({ client_id }) => client_id),
+    usernames: users.map(({ username }) => username),
+  }
+}
+
+const LISTED = 100
 
 const CROSS_SITE: Problem = {
   status: 403,
@@ -123,7 +154,7 @@ async function sendProblem(
     code: error,
     reference: request.id,
     now: context.clock(),
-    actions: [{ href: paths.portal, text: 'Go to patients' }],
+    actions: [{ href: paths.lab, text: 'Go to the lab' }],
   })
   return reply.sendPage(page, { status })
 }

@@ -21,6 +21,7 @@ export interface Login {
   readonly issuer?: string
   readonly admin: boolean
   readonly mayViewActivity?: boolean
+  readonly mayUseLab?: boolean
 }
 
 /** The statements of an identity provider about a login. */
@@ -211,7 +212,11 @@ export async function findCurrentLogin(
   const login = await findLastLogin(context, request)
   if (!login || isIdle(login, settings.loginIdleSeconds, clock())) return undefined
   if (isNavigation(request)) await recordLoginUse(store, login, clock())
-  return { ...login, mayViewActivity: mayViewActivity(settings, login.clinician) }
+  return {
+    ...login,
+    mayViewActivity: mayViewActivity(settings, login.clinician),
+    mayUseLab: settings.lab && !isPatientUser(login.clinician),
+  }
 }
 
 /** Like `findCurrentLogin`, but also finds an idle login, which can be ended or replaced. */

@@ -4,7 +4,7 @@ import type { AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 
-type SignedInPage = 'portal' | 'manage' | 'activity' | 'access-log' | 'account'
+type SignedInPage = 'portal' | 'lab' | 'manage' | 'activity' | 'access-log' | 'account'
 
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   return {
@@ -14,6 +14,7 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
       ...(isPatientUser(login.clinician)
         ? []
         : [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]),
+      ...(login.mayUseLab ? [{ href: paths.lab, text: 'Lab', current: current === 'lab' }] : []),
       { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
       ...(isPatientUser(login.clinician)
         ? [{ href: paths.accountAccessLog, text: 'Who looked', current: current === 'access-log' }]

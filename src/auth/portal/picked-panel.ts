@@ -55,6 +55,7 @@ export interface PickedOptions {
   readonly appSearch: string | undefined
   readonly view: ListView
   readonly now: number
+  readonly hasLab: boolean
   /** A launch form with a fault, which is shown again. */
   readonly failed?: FailedLaunch | undefined
 }
@@ -88,7 +89,7 @@ function renderNoApp(): Html {
 type LaunchFormOptions = PickedOptions & { readonly chosen: App }
 
 function renderLaunchForm(options: LaunchFormOptions): Html {
-  const { picked, chosen, view, failed } = options
+  const { picked, chosen, view, failed, hasLab } = options
   const { client, isDefault } = chosen
   const { person, encounters } = picked
   const all = buildPortalUrl({ ...view, patient: person.id, client: chosen.client.id, encounters: 'all' })
@@ -97,6 +98,7 @@ ${renderHidden({ patientId: person.id, ...view, ...(isDefault ? {} : { clientId:
 ${renderUnverifiedWarning(client)}
 ${renderEncounterChoice(encounters, { all, chosen: failed?.encounterId, fault: failed?.fault.field === 'encounterId' ? failed.fault.text : undefined })}
 ${renderMoreOptions(failed)}
+${hasLab && html`<p class="small"><a href="${paths.lab}?${String(new URLSearchParams({ client: client.id, patient: person.id }))}">Launch settings for developers</a></p>`}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
 <p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}</p></div>
 </form>`

@@ -65,7 +65,10 @@ export async function sendPortal(
     login,
     isLimited: isLimited(context, login),
     list: renderList({ list, ...view, pickedId: patient, now }),
-    beside: renderBeside(picked, { apps, chosen, appSearch: query.app, view, now, failed }),
+    beside: renderBeside(picked, {
+      ...{ apps, chosen, appSearch: query.app, view, now, failed },
+      hasLab: settings.lab,
+    }),
     isPicked: picked !== undefined,
     people: [...listPeople(list), ...(picked?.kind === 'found' ? [picked.person] : [])],
   })

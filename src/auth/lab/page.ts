@@ -1,0 +1,120 @@
+import { type Html, html, renderActions, renderAlert, renderPage } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
+import type { Login } from '../login/login.ts'
+import type { Parameters } from '../parameters.ts'
+import { paths } from '../paths.ts'
+import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import { LINK_PARAMETERS } from './read-link.ts'
+import { SIMULATIONS } from './settings.ts'
+
+export interface LabPageOptions {
+  readonly login: Login
+  /** The settings that were sent, by the names of the link. */
+  readonly form: Parameters
+  /** Why they make no link. */
+  readonly fault: string | undefined
+  readonly clients: readonly string[]
+  readonly usernames: readonly string[]
+}
+
+/** The launch settings, and the link that they make. Works without scripts. */
+export function renderLabPage({ settings }: AuthContext, options: LabPageOptions): Html {
+  const { login, form, fault } = options
+  const isSent = form.get('patient') !== undefined
+  return renderPage(
+    {
+      title: 'Lab',
+      bar: makeSignedInBar(login, 'lab'),
+      sampleData: showsSampleData(settings),
+      scripts: ['copy.js'],
+    },
+    html`<div class="pagehead"><div><h1>Lab</h1>
+<p class="pagehead__lead">Launch any app with any context, with or without pages, and with simulated errors. Everything else is checked as always.</p></div></div>
+<div class="stack">
+${isSent && (fault === undefined ? renderLink(settings.issuerUrl, form) : renderAlert('No link.', `${fault}.`, 'bad'))}
+${renderForm(options)}
+</div>`,
+  )
+}
+
+function renderLink(issuerUrl: string, form: Parameters): Html {
+  const query = new URLSearchParams(
+    LINK_PARAMETERS.flatMap(name => {
+      const value = form.get(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+  const link = `${issuerUrl}${paths.labLaunch}?${query}`
+  return html`<section class="card card__body stack stack--tight" aria-labelledby="link">
+<h2 id="link">Link</h2>
+<p>Each request creates a launch, which works once, within 5 minutes.</p>
+${renderCopyable('Link', link)}
+${renderCopyable('Command line', `curl -s '${link}&redirect=0'`)}
+${renderActions({ href: link, text: 'Launch', newTab: true })}
+</section>`
+}
+
+function renderCopyable(label: string, text: string): Html {
+  return html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${text}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`
+}
+
+function renderForm({ form, fault, clients, usernames }: LabPageOptions): Html {
+  const control = (options: FieldOptions) => renderControl(form, fault, options)
+  const yes = (name: string, text: string) =>
+    html`<label class="choice"><input type="checkbox" name="${name}" value="1"${form.get(name) === '1' && html` checked`}><span class="choice__main">${text}</span></label>
+`
+  return html`<form class="card card__body stack" method="get" action="${paths.lab}">
+<fieldset class="fields"><legend class="legend">Launch</legend>
+${control({ name: 'client', label: 'App (client id)', values: clients })}
+${control({ name: 'launch_url', label: 'Launch URL', hint: 'Registers an unknown client id for a day.' })}
+${control({ name: 'patient', label: 'Patient id', required: true })}
+${control({ name: 'encounter', label: 'Encounter id' })}
+${control({ name: 'user', label: 'User', values: usernames })}
+</fieldset>
+<fieldset><legend class="legend">Pages and PKCE</legend><div class="choices">${yes('skip_login', 'Skip login: nobody signs in')}${yes('skip_consent', 'Skip consent')}<label class="choice"><input type="checkbox" name="pkce" value="optional"${form.get('pkce') === 'optional' && html` checked`}><span class="choice__main">PKCE is optional</span></label></div></fieldset>
+<fieldset class="fields"><legend class="legend">Context and tokens</legend>
+${control({ name: 'scope', label: 'Scopes granted at most' })}
+${control({ name: 'token_ttl', label: 'Lifetime of access tokens (seconds)' })}
+${control({ name: 'intent', label: 'Intent' })}
+${control({ name: 'tenant', label: 'Tenant' })}
+${control({ name: 'fhir_context', label: 'fhirContext (JSON array)' })}
+${control({ name: 'need_patient_banner', label: 'Patient banner', choices: BANNER })}
+</fieldset>
+${control({ name: 'simulate', label: 'Simulated error', choices: [['', 'None'], ...SIMULATIONS.map(name => [name, name] as const)] })}
+<div class="actions"><button class="btn">Make the link</button></div>
+</form>`
+}
+
+type Choices = readonly (readonly [value: string, text: string])[]
+
+const BANNER: Choices = [
+  ['', 'Default'],
+  ['true', 'The app shows it'],
+  ['false', 'The EHR shows it'],
+]
+
+interface FieldOptions {
+  readonly name: string
+  readonly label: string
+  readonly hint?: string
+  readonly required?: true
+  /** Suggested values. */
+  readonly values?: readonly string[]
+  /** The only values. */
+  readonly choices?: Choices
+}
+
+/** The fault of a link begins with the name of its parameter. */
+function renderControl(form: Parameters, fault: string | undefined, options: FieldOptions): Html {
+  const { name, label, hint, required, values, choices } = options
+  const value = form.get(name) ?? ''
+  const isWrong = form.get('patient') !== undefined && fault?.startsWith(`${name}: `)
+  const described = hint !== undefined && html` aria-describedby="${name}-hint"`
+  const control = choices
+    ? html`<select class="select" id="${name}" name="${name}">${choices.map(([choice, text]) => html`<option value="${choice}"${choice === value && html` selected`}>${text}</option>`)}</select>`
+    : html`<input class="input" id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${described}${values && html` list="${name}-values"`}${required && html` required`}${isWrong && html` aria-invalid="true" autofocus`}>`
+  return html`<div class="field"><label class="field__label" for="${name}">${label}</label>${control}${
+    values &&
+    html`<datalist id="${name}-values">${values.map(one => html`<option value="${one}"></option>`)}</datalist>`
+  }${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
+}
