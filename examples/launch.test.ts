@@ -30,16 +30,20 @@ describe('examples/launch.mjs', () => {
     await Promise.all([once(app, 'close'), stack.close()])
   })
 
+  async function run(...args: readonly string[]): Promise<string> {
+    const { dataDir, fhirBaseUrl, issuerUrl } = stack.settings
+    const env = { SMART_DATA_DIR: dataDir, SMART_FHIR_BASE_URL: fhirBaseUrl, SMART_ISSUER_URL: issuerUrl }
+    const { exitCode, stdout, stderr } = await sallyport(args, { env })
+    assert.deepEqual([exitCode, stderr], [0, ''])
+    return stdout.trim()
+  }
+
   async function register(): Promise<void> {
     const scope = 'launch launch/patient openid fhirUser patient/Patient.rs patient/Observation.rs'
-    const { exitCode, stderr } = await sallyport(
-      [
-        ...['client', 'add', '--id', 'my-app', '--public', '--name', 'My app', '--scope', scope],
-        ...['--redirect-uri', `${appUrl}/callback`, '--launch-url', `${appUrl}/launch`],
-      ],
-      { env: { SMART_DATA_DIR: stack.settings.dataDir } },
+    await run(
+      ...['client', 'add', '--id', 'my-app', '--public', '--name', 'My app', '--scope', scope],
+      ...['--redirect-uri', `${appUrl}/callback`, '--launch-url', `${appUrl}/launch`],
     )
-    assert.deepEqual([exitCode, stderr], [0, ''])
   }
 
   /** Sends the form of a page as the browser would: what is hidden and what is ticked, and what is given. */
@@ -66,6 +70,13 @@ describe('examples/launch.mjs', () => {
     assert.equal(observations.length, 5)
     for (const line of observations) assert.match(line, /^\d{4}-\d\d-\d\d \S.* [\d.]+ \S+$/)
     assert.match(observations.join('\n'), / Blood pressure \d+ mmHg, \d+ mmHg$/m)
+  })
+
+  it('launches by a link of the command line, once', async () => {
+    const link = await run('launch', '--client', 'my-app', '--patient', 'patient-4')
+    const shown = await submit(await clinician.open(link), '/oauth2/consent', { decision: 'allow' })
+    assert.match(await shown.text(), /^\S+, .+\nScopes: launch /)
+    assert.match(await (await clinician.open(link)).text(), /already used/)
   })
 
   it('launches by itself, and the clinician picks the patient on the way', async () => {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { CommandContext, CommandRequest } from '../../auth/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { isRecord, type Resource } from '../../fhir/index.ts'
+import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
   type Command,
@@ -95,7 +96,6 @@ async function readRequest(args: Arguments): Promise<CommandRequest> {
   }
 }
 
-/** Also creates the first keys, client and clinician, as a start does. */
 async function inLab<T>(
   io: Io,
   request: CommandRequest,
@@ -105,11 +105,18 @@ async function inLab<T>(
   if (!settings.lab)
     throw new CommandFailure('Cannot do this off loopback: it is for tests only; SMART_LAB=true allows it')
   await checkSubject(settings, request)
-  const { initialize } = await import('../../auth/index.ts')
   return withSealer(settings, async (store, sealer) => {
-    await initialize({ settings, store, sealer })
+    await initializeOnce(settings, store, sealer)
     return use({ settings, store, sealer, audit: openAuditor(settings, store), clock: Date.now })
   })
+}
+
+/** Creates the first keys, client and clinician, unless a start has done it: its settings may differ from these. */
+async function initializeOnce(settings: Settings, store: Store, sealer: Sealer): Promise<void> {
+  const key = await store.db.selectFrom('signing_key').select('kid').limit(1).executeTakeFirst()
+  if (key) return
+  const { initialize } = await import('../../auth/index.ts')
+  await initialize({ settings, store, sealer })
 }
 
 /** Finds a mistyped id early. The gateway's upstream is not asked: the FHIR server decides every request anyway. */
