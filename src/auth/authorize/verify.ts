@@ -76,12 +76,12 @@ export async function verifyRequest(
   const client = await checkClient(context, parameters)
   if (client instanceof Refusal) return client
   const redirectUri = checkRedirectUri(client, parameters)
-  const launch = await findNamedLaunch(context, parameters)
   const result =
     redirectUri instanceof Refusal
       ? redirectUri
-      : await runChecks({ client: applyPkceSetting(client, launch), redirectUri, parameters }, context)
+      : await runChecks(await applyLab(context, { client, redirectUri, parameters }), context)
   if (!(result instanceof Refusal)) return result
+  const launch = await findNamedLaunch(context, parameters)
   const known = { clientId: client.id, launchId: launch?.id, patientId: launch?.patientId }
   const refusal = result.withKnown(known)
   // Without its state a client cannot accept a response.
@@ -100,9 +100,12 @@ async function findNamedLaunch(
   return token === undefined ? undefined : findLaunch(store.db, sha256(token))
 }
 
-function applyPkceSetting(client: Client, launch: FoundLaunch | undefined): Client {
+/** A lab launch may make PKCE optional for its client. */
+async function applyLab(context: AuthContext, input: RequestInput): Promise<RequestInput> {
+  const { client, parameters } = input
+  const launch = context.settings.lab ? await findNamedLaunch(context, parameters) : undefined
   const isOptional = launch?.clientId === client.id && launch.lab?.isPkceOptional
-  return isOptional ? { ...client, pkceRequired: false } : client
+  return isOptional ? { ...input, client: { ...client, pkceRequired: false } } : input
 }
 
 async function runChecks(input: RequestInput, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
