@@ -6,7 +6,7 @@ import { type Command, formatColumns, type Io, isSet } from '../command.ts'
 import type { TestLogin } from '../start/auth.ts'
 import { makeEphemeral } from '../start/ephemeral.ts'
 import { readFiles } from '../start/files.ts'
-import { chooseServers, endAtUnexpected, type ServerName } from '../start/parts.ts'
+import { chooseServers, endAtUnexpected, type ServerName, type Tell } from '../start/parts.ts'
 import { type Running, startServers } from '../start/start-servers.ts'
 import { startWorkers } from '../start/supervisor.ts'
 
@@ -82,16 +82,21 @@ To see the settings in effect: npm run -s sallyport -- settings`,
     output.write(formatBanner(configuration, names, running.testLogin))
     if (ephemeral) tell(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
     const missing = forScripts ? await waitUntilReady(running, stopped) : undefined
-    if (missing !== undefined) tell(`Cannot start: not ready: ${missing}`)
-    else if (forScripts) io.stdout.write(`${formatUrls(settings, names)}\n`)
-    if (missing === undefined) await stopped
-    tell('Stopping: running requests finish first.')
-    running.drain()
-    await setTimeout(Math.max(ARRIVING_MS, settings.drainDelaySeconds * 1000))
-    await running.close()
-    tell('Stopped.')
+    if (missing === undefined) {
+      if (forScripts) io.stdout.write(`${formatUrls(settings, names)}\n`)
+      await stopped
+    } else tell(`Cannot start: not ready: ${missing}`)
+    await stop(running, settings, tell)
     return missing === undefined ? 0 : 1
   },
+}
+
+async function stop(running: Running, { drainDelaySeconds }: Settings, tell: Tell): Promise<void> {
+  tell('Stopping: running requests finish first.')
+  running.drain()
+  await setTimeout(Math.max(ARRIVING_MS, drainDelaySeconds * 1000))
+  await running.close()
+  tell('Stopped.')
 }
 
 function readChecked(io: Io): Configuration {
