@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it, mock } from 'node:test'
+import { createAuditor, findRecords } from '../../audit/index.ts'
 import { computeRevocationKey } from '../revoke/routes.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
@@ -247,6 +248,29 @@ describe('GET /lab/launch', () => {
     assert.deepEqual(await Promise.all(statuses), [401, 401, 200, 200])
     assert.equal(decodeClaims(slow.access_token).simulate, 'fhir:slow')
     assert.equal('simulate' in decodeClaims(plain.access_token), false)
+  })
+})
+
+describe('the audit trail of a lab launch', () => {
+  const open = openTestStore()
+
+  it('marks the launch and every event that is simulated', async () => {
+    const store = await open()
+    const auth = await TestAuthServer.open(store, { ...LAB, audit: createAuditor({ store }) })
+    for (const simulate of ['authorize:access_denied', 'token:invalid_grant', 'access-token:expired']) {
+      await store.db.deleteFrom('audit_event').execute()
+      const query = new URLSearchParams({ patient: 'juniper', redirect: '0', simulate, ...WITHOUT_PAGES })
+      const { launch_url } = (await auth.openBrowser().get(`/lab/launch?${query}`)).json()
+      const launch = new URL(launch_url).searchParams.get('launch') ?? assert.fail()
+      const { code } = readRedirect(await auth.authorize(auth.openBrowser(), { launch }))
+      if (code !== undefined) await auth.exchange(code)
+      const records = await findRecords(store, { limit: 10, order: 'oldest' })
+      assert.equal(new Set(records.map(it => it.launch_id)).size, 1)
+      assert.deepEqual(
+        records.filter(it => it.reason?.includes(`Simulated by the lab: ${simulate}`)).map(it => it.kind),
+        ['launch', simulate.startsWith('authorize:') ? 'authorize' : 'token'],
+      )
+    }
   })
 })
 
