@@ -9,6 +9,7 @@ export const systems = {
   ucum: 'http://unitsofmeasure.org',
   actReason: 'http://terminology.hl7.org/CodeSystem/v3-ActReason',
   actCode: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
+  roleCode: 'http://terminology.hl7.org/CodeSystem/v3-RoleCode',
   participation: 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
   interpretation: 'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation',
   observationCategory: 'http://terminology.hl7.org/CodeSystem/observation-category',

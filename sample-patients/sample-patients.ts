@@ -15,6 +15,7 @@ import { medicationRequestRecord } from './records/medication-request.ts'
 import { noteRecords } from './records/note.ts'
 import { patientRecord } from './records/patient.ts'
 import { procedureRecords } from './records/procedure.ts'
+import { relatedPersonRecords } from './records/related-person.ts'
 import { smokingRecords } from './records/smoking.ts'
 import { hospital } from './records/staff.ts'
 import { vitalRecords } from './records/vitals.ts'
@@ -49,6 +50,7 @@ function* records(chart: Chart, numbering: Numbering): Generator<R4Resource> {
   const last: LastDone = new Map()
   for (const visit of chart.visits) yield* visitRecords(visit, chart, last, numbering)
   yield* careTeamRecords(chart, numbering)
+  yield* relatedPersonRecords(chart)
 }
 
 function* visitRecords(

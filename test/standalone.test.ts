@@ -7,7 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Express } from 'express'
 import * as oidc from 'openid-client'
 import type { Page } from 'playwright-core'
-import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { seedSampleAccounts } from '../src/auth/index.ts'
+import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { startThirdPartyApp, type ThirdPartyApp } from './support/third-party-app.ts'
 import { signIn } from './support/walk.ts'
@@ -22,10 +23,11 @@ let helio: ThirdPartyApp
 let browserApp: ThirdPartyApp
 const received: Tokens[] = []
 before(async () => {
-  stack = await startStack()
+  // Zoë Alabaster, whose mother has a sample account, is the 27th.
+  stack = await startStack({ env: { SMART_SAMPLE_PATIENTS: '27' } })
   helio = await startThirdPartyApp(stack, 'Helio Trends', helioApp)
   browserApp = await startThirdPartyApp(stack, 'Slate Charts', slateApp)
-  const allowed = { scope: 'openid fhirUser offline_access patient/*.cruds' }
+  const allowed = { scope: 'openid fhirUser offline_access patient/*.cruds user/*.rs' }
   await stack.store.db.updateTable('client').set(allowed).where('first_party', '=', false).execute()
 })
 after(async () => {
@@ -135,6 +137,36 @@ describe('a standalone launch', () => {
     await page.getByRole('listitem').filter({ hasText: 'Essential hypertension' }).waitFor()
     const scope = await page.evaluate('FHIR.oauth2.ready().then(client => client.state.tokenResponse.scope)')
     assert.equal(scope, 'launch/patient openid fhirUser patient/Patient.rs patient/Condition.rs')
+    assert.deepEqual(faults, [])
+  })
+
+  it('opens the record of a child for the mother, whose user/ scopes reach no other patient', async () => {
+    await seedSampleAccounts(stack.store)
+    const { page, faults } = await open()
+    const scope = 'launch/patient openid fhirUser patient/*.rs user/*.rs'
+    await page.goto(`${helio.url}/start?scope=${encodeURIComponent(scope)}`)
+    await page.getByLabel('Username').fill('mira')
+    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Allow access' }).waitFor()
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    await page.getByRole('heading', { name: 'Opened' }).waitFor()
+    const tokens = last()
+    assert.equal(tokens.patient, 'patient-27')
+    const { entry } = await (await ask('Patient', tokens)).json()
+    assert.deepEqual(
+      entry.map(({ resource }: { resource: { id: string } }) => resource.id),
+      ['patient-27'],
+    )
+    assert.equal((await ask('Patient/patient-1', tokens)).status, 403)
+    assert.equal((await ask('RelatedPerson/mother-27', tokens)).status, 200)
+    await page.goto(`${stack.settings.issuerUrl}/account/access-log`)
+    await page.getByRole('row').filter({ hasText: 'You' }).first().waitFor()
+    await inspectOnEveryScreen(page, 'access-log')
+    for (const name of ['sign-ins', 'password']) {
+      await page.goto(`${stack.settings.issuerUrl}/account/${name}`)
+      await expectAccessible(page)
+    }
     assert.deepEqual(faults, [])
   })
 

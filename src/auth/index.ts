@@ -12,7 +12,7 @@ export {
   findLogoUrlFault,
   findRedirectUriFault,
 } from './client/urls.ts'
-export { TEST_CLINICIAN } from './clinician/clinician.ts'
+export { findSampleAccounts, seedSampleAccounts, TEST_CLINICIAN } from './clinician/clinician.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'
 export type { AuthSettings } from './context.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/metadata.ts'

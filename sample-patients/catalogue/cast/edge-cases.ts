@@ -68,6 +68,7 @@ export const edgeCases: readonly CastEntry[] = [
       ['forearmFracture', 1.1 * year],
     ],
     inProgress: 'children',
+    mother: 'Mira',
   },
   {
     family: 'Granite',

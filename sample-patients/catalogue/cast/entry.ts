@@ -24,6 +24,8 @@ export interface CastEntry {
   readonly story?: readonly (readonly [ConditionKey, number])[]
   readonly inProgress?: ServiceKey
   readonly multipleBirth?: number
+  /** The given name of the mother, who acts for the patient. */
+  readonly mother?: string
 }
 
 /** Days. */

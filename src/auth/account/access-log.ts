@@ -43,9 +43,9 @@ export async function readAccessLog(
     ...{ after: before, limit: SHOWN + 1 },
   })
   const page = found.records.slice(0, SHOWN)
-  // These pages read for the user too.
-  const isOwnPage = (record: KeptRecord) =>
-    record.client_id === PORTAL_CLIENT && record.subject === clinician.id
+  // These pages read for the user, and the auth server reads the RelatedPersons.
+  const isOwnPage = ({ client_id, subject }: KeptRecord) =>
+    client_id === PORTAL_CLIENT && (subject === clinician.id || subject === PORTAL_CLIENT)
   return {
     patientId,
     people: await findByIds(await createFhirReader(context, clinician), patients),

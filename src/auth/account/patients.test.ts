@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createAuditor } from '../../audit/index.ts'
 import type { Resource } from '../../fhir/index.ts'
+import { PORTAL_CLIENT } from '../../smart/index.ts'
 import { readForm } from '../testing/read-form.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -114,6 +115,13 @@ describe('a patient who signs in', () => {
     } as const
     await audit.record({ ...read, type: 'Condition', patient: 'juniper', client: 'tracker', subject })
     await audit.record({ ...read, type: 'Immunization', patient: 'ashlar', client: 'tracker', subject })
+    const portal = {
+      type: 'RelatedPerson',
+      patient: 'juniper',
+      client: PORTAL_CLIENT,
+      subject: PORTAL_CLIENT,
+    }
+    await audit.record({ ...read, ...portal })
     await audit.record({ ...read, type: 'Procedure', patient: 'juniper', allowed: false, status: 403 })
     for (const path of ['/account/access-log', '/account/access-log?patient=ashlar']) {
       const { body } = await browser.get(path)
@@ -122,7 +130,7 @@ describe('a patient who signs in', () => {
         /Who looked at my record[\s\S]*Dr. Robin Ahmadi[\s\S]*tracker[\s\S]*Conditions/,
         path,
       )
-      assert.doesNotMatch(body, /Immunizations|Procedures/, path)
+      assert.doesNotMatch(body, /Immunizations|Procedures|Relatives/, path)
     }
     const clinician = await auth.logIn()
     assert.equal((await clinician.get('/account/access-log')).headers.location, '/manage')

@@ -52,6 +52,48 @@ export function isPatientUser({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): bo
 /** The test clinician of the first start. */
 export const TEST_CLINICIAN = { username: 'clinician', displayName: 'Dr. Robin Ahmadi' } as const
 
+/** Accounts for the sample data: a patient, and the mother of another one. */
+export const SAMPLE_ACCOUNTS = [
+  { kind: 'Patient', username: 'alba', displayName: 'Alba Juniper', fhirUserId: 'Patient/patient-1' },
+  { kind: 'Mother', username: 'mira', displayName: 'Mira Alabaster', fhirUserId: 'RelatedPerson/mother-27' },
+] as const
+
+/** Creates the sample accounts, with the password of the test clinician. */
+export async function seedSampleAccounts({ db }: Store): Promise<void> {
+  const { password_hash } = await db
+    .selectFrom('clinician')
+    .select('password_hash')
+    .where('username', '=', TEST_CLINICIAN.username)
+    .executeTakeFirstOrThrow()
+  for (const { username, displayName, fhirUserId } of SAMPLE_ACCOUNTS) {
+    const added = await db
+      .insertInto('clinician')
+      .values({ username, password_hash, display_name: displayName, fhir_user_id: fhirUserId })
+      .onConflict(conflict => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    const [type, id = ''] = fhirUserId.split('/')
+    if (added && type === 'RelatedPerson')
+      await db
+        .insertInto('account_related_person')
+        .values({ clinician_id: added.id, related_person_id: id })
+        .execute()
+  }
+}
+
+/** The sample accounts whose password is still that of the test clinician. */
+export async function findSampleAccounts({ db }: Store) {
+  const rows = await db
+    .selectFrom('clinician')
+    .select(['username', 'password_hash'])
+    .where('disabled', '=', false)
+    .where('username', 'in', [TEST_CLINICIAN.username, ...SAMPLE_ACCOUNTS.map(({ username }) => username)])
+    .execute()
+  const find = (name: string) => rows.find(({ username }) => username === name)?.password_hash
+  const hash = find(TEST_CLINICIAN.username)
+  return SAMPLE_ACCOUNTS.filter(({ username }) => hash !== undefined && find(username) === hash)
+}
+
 /**
  * Creates the test clinician if there is no clinician yet. Safe if several instances start at once, because the username
  * is unique. Returns whether this start created it.

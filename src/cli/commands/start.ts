@@ -145,14 +145,8 @@ export function formatBanner(
     fhir: fhirRows(settings),
     app: [['App server', settings.appUrl]],
   } satisfies Record<ServerName, readonly (readonly string[])[]>
-  const login = testLogin
-    ? [
-        [
-          'Test login',
-          loginText(testLogin, sources.get('seedClinicianPassword') !== 'default', settings.onLoopback),
-        ],
-      ]
-    : []
+  const passwordIsSet = sources.get('seedClinicianPassword') !== 'default'
+  const login = testLogin ? loginRows(testLogin, passwordIsSet, settings.onLoopback) : []
   const workers = settings.workers === 1 ? [] : [['Workers', String(settings.workers)]]
   const rows = [...names.flatMap(name => addresses[name]), ...workers, ...login]
   return `Sallyport ${version} is running. Stop it with Ctrl-C.
@@ -168,6 +162,18 @@ function fhirRows({ fhir, fhirBaseUrl }: Settings): readonly (readonly string[])
     [upstreamUrl === undefined ? 'FHIR server' : 'Gateway', fhirBaseUrl],
     ...(upstreamUrl === undefined ? [] : [['  in front of', upstreamUrl]]),
     ...(policyFile === undefined ? [] : [['  by policy', policyFile]]),
+  ]
+}
+
+/** Sample accounts exist on loopback only. */
+function loginRows(login: TestLogin, passwordIsSet: boolean, onLoopback: boolean) {
+  const samples = onLoopback ? login.samples : []
+  return [
+    ['Test login', loginText(login, passwordIsSet, onLoopback)],
+    ...samples.map(({ kind, username }) => [
+      `${kind} login`,
+      loginText({ ...login, username }, passwordIsSet, onLoopback),
+    ]),
   ]
 }
 

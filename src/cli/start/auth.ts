@@ -8,6 +8,8 @@ export interface TestLogin {
   readonly username: string
   readonly password: string
   readonly seeded: boolean
+  /** The accounts of sample patients and their relatives with the same password. */
+  readonly samples: readonly { readonly kind: string; readonly username: string }[]
 }
 
 export interface PreparedAuth {
@@ -17,9 +19,15 @@ export interface PreparedAuth {
 
 /** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
 export async function prepareAuth({ settings }: Parts, keeping: Keeping): Promise<PreparedAuth> {
-  const { initialize } = await import('../../auth/index.ts')
+  const { initialize, seedSampleAccounts } = await import('../../auth/index.ts')
   const { seeded } = await initialize({ settings, ...keeping })
+  if (seeded && hasSampleAccounts(settings)) await seedSampleAccounts(keeping.store)
   return { testLogin: findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
+}
+
+/** On loopback, with all patients of the catalogue. */
+function hasSampleAccounts({ onLoopback, fhir }: Parts['settings']): boolean {
+  return onLoopback && fhir.upstreamUrl === undefined && fhir.samplePatients >= 30
 }
 
 export async function openAuth(
@@ -42,14 +50,15 @@ async function findTestLogin(
   password: string,
   seeded: boolean,
 ): Promise<TestLogin | undefined> {
-  const { isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
+  const { findSampleAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
   const { username } = TEST_CLINICIAN
-  if (seeded) return { username, password, seeded }
+  const found = { username, password, seeded, samples: await findSampleAccounts(store) }
+  if (seeded) return found
   const row = await store.db
     .selectFrom('clinician')
     .select('password_hash')
     .where('username', '=', username)
     .where('disabled', '=', false)
     .executeTakeFirst()
-  return row && (await isPasswordOf(row.password_hash, password)) ? { username, password, seeded } : undefined
+  return row && (await isPasswordOf(row.password_hash, password)) ? found : undefined
 }

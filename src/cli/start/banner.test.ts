@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import { readConfiguration } from '../../config/index.ts'
 import { formatBanner } from '../commands/start.ts'
 
-const login = { username: 'clinician', password: 'the-password', seeded: true }
+const samples = [{ kind: 'Patient', username: 'alba' }]
+const login = { username: 'clinician', password: 'the-password', seeded: true, samples }
 const print = (
   env: Record<string, string>,
   ...rest: [Parameters<typeof formatBanner>[1], Parameters<typeof formatBanner>[2]]
@@ -18,6 +19,7 @@ describe('banner', () => {
     assert.match(text, /^ {2}FHIR server +http:\/\/localhost:8080\/fhir$/m)
     assert.match(text, /^ {2}App server +http:\/\/localhost:8081$/m)
     assert.match(text, /^ {2}Test login +clinician \/ the-password$/m)
+    assert.match(text, /^ {2}Patient login +alba \/ the-password$/m)
   })
 
   it('names the gateway, its upstream and the policy', () => {
