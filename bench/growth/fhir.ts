@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type Fhir, guardOf, startFhir } from '../../src/backends/sqlite/testing/fhir.ts'
-import { CALLERS, choosePatient, READS } from '../../src/backends/sqlite/testing/query-shapes.ts'
+import { CALLERS, choosePatient, GROWING, READS } from '../../src/backends/sqlite/testing/query-shapes.ts'
 import { fill } from './fhir/fill.ts'
 import type { Request, Subject } from './measure.ts'
 
 export const subject: Subject = {
   size: 200_000,
-  limit: 3,
+  limit: 4,
   async open(size, folder) {
     const dataFile = join(folder, `fhir-${size}.db`)
     fill(dataFile, size)
@@ -21,13 +21,18 @@ export const subject: Subject = {
 }
 
 function listRequests(fhir: Fhir): Readonly<Record<string, Request>> {
-  const requests = Object.keys(CALLERS).flatMap(caller =>
-    READS.map(path => {
-      const line = `GET ${path.replaceAll('PATIENT', choosePatient(caller))}`
-      return [`${caller}: ${path}`, { send: () => send(fhir.as(caller), line) }] as const
-    }),
-  )
+  const requests = Object.keys(CALLERS).flatMap(caller => [
+    ...READS.map(path => [`${caller}: ${path}`, createRequest(fhir, caller, path)] as const),
+    ...GROWING.map(
+      path => [`${caller}: ${path}`, { ...createRequest(fhir, caller, path), isLinear: true }] as const,
+    ),
+  ])
   return Object.fromEntries(requests)
+}
+
+function createRequest(fhir: Fhir, caller: string, path: string): Request {
+  const line = `GET ${path.replaceAll('PATIENT', choosePatient(caller))}`
+  return { send: () => send(fhir.as(caller), line) }
 }
 
 async function send(fhir: Fhir, line: string): Promise<void> {

@@ -20,9 +20,19 @@ export interface Request {
   /** Throws if the response is not the expected one. */
   send(): Promise<void>
   readonly limit?: number
+  /** Whether the time may grow as the data do. The request must then let others run between its steps. */
+  readonly isLinear?: boolean
 }
 
 const FACTOR = 100
+/** The highest ratio of a request whose time may grow as the data do. The small data set fits into the caches. */
+const LINEAR = 5 * FACTOR
+/** A request that takes less on the large data set is flat: the ratio of such times is that of the caches. */
+const FLAT_US = 1_000
+/** The longest time for which such a request may keep the event loop busy. */
+const BLOCKED_US = 50_000
+/** Requests before the measurement, until the compiler has optimized the code. */
+const WARM_UP = 10
 /** Requests of a round take about this long together. */
 const ROUND_MS = 50
 const ROUNDS = 3
@@ -38,25 +48,35 @@ export async function measureGrowth(
     await measureAll(open, size / FACTOR, folder, clock),
     await measureAll(open, size, folder, clock),
   ]
-  report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit'])
+  report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit', 'blocked'])
   const ratios = [...large].map(([request, most]) => {
     const [before, after] = [small.get(request)?.us ?? 0, most.us]
-    const [ratio, allowed] = [after / before, most.limit ?? limit]
+    const [ratio, allowed] = [after / before, most.isLinear ? LINEAR : (most.limit ?? limit)]
+    const [isFlat, isFree] = [
+      ratio <= allowed || after <= FLAT_US,
+      !most.isLinear || most.blocked <= BLOCKED_US,
+    ]
     report([
       request,
       formatTime(before),
       formatTime(after),
       ratio.toFixed(1),
-      `${allowed}${ratio > allowed ? ' <' : ''}`,
+      most.isLinear ? `linear${mark(isFlat)}` : `${allowed}${mark(isFlat)}`,
+      `${formatTime(most.blocked)}${mark(isFree)}`,
     ])
-    return ratio <= allowed
+    return isFlat && isFree
   })
   return ratios.every(Boolean)
 }
 
-interface Measured {
+function mark(isWithin: boolean): string {
+  return isWithin ? '' : ' <'
+}
+
+interface Measured extends Pick<Request, 'limit' | 'isLinear'> {
   readonly us: number
-  readonly limit: number | undefined
+  /** Microseconds of the longest turn of the event loop. */
+  readonly blocked: number
 }
 
 async function measureAll(
@@ -67,10 +87,32 @@ async function measureAll(
 ): Promise<ReadonlyMap<string, Measured>> {
   const { requests, close } = await open(size, folder)
   const measured = new Map<string, Measured>()
-  for (const [name, { send, limit }] of Object.entries(requests))
-    measured.set(name, { us: await measure(send, clock), limit })
+  for (const { send } of Object.values(requests)) await warmUp(send)
+  for (const [name, { send, ...request }] of Object.entries(requests))
+    measured.set(name, { ...request, us: await measure(send, clock), blocked: await measureBlocked(send) })
   await close()
   return measured
+}
+
+async function warmUp(send: () => Promise<void>): Promise<void> {
+  const end = performance.now() + ROUND_MS
+  for (let sent = 0; sent < WARM_UP && performance.now() < end; sent++) await send()
+}
+
+/** Processor time, so that other processes do not count. */
+async function measureBlocked(send: () => Promise<void>): Promise<number> {
+  let longest = 0
+  let before = readProcessorTime()
+  const noteTurn = () => {
+    const now = readProcessorTime()
+    longest = Math.max(longest, now - before)
+    before = now
+    turn = setImmediate(noteTurn)
+  }
+  let turn = setImmediate(noteTurn)
+  await send()
+  clearImmediate(turn)
+  return Math.max(longest, readProcessorTime() - before)
 }
 
 /** Microseconds of one request, in the best round. */

@@ -7,9 +7,12 @@ import { countUpTo } from './search-scope.ts'
 import { join, name, type Sql, sql } from './sql.ts'
 import { JOIN_RESOURCE, type Walk, walkRids } from './walk.ts'
 
+/** Rows of an index that are counted to find the shortest walk. Counting them keeps the event loop busy. */
+const COUNTED_ROWS = 200_000
+
 /**
  * The shortest walks that pass all resources that a search may find: through the matches of one clause, or through all
- * resources of the type. Undefined if all have more than `most` rows.
+ * resources of the type. Undefined if all have more than `most` rows; a higher limit than can be counted is none.
  */
 export function findShortest(
   scope: SearchScope,
@@ -21,9 +24,10 @@ export function findShortest(
     const walks = walkClause(scope.names, type, clause)
     return walks ? [walks] : []
   })
-  let shortest: readonly Walk[] | undefined
-  let least = most + 1
-  for (const walks of [...ofClauses, [{ ...walkRids(scope.names, type, [], undefined), isSorted: false }]]) {
+  const whole: readonly Walk[] = [{ ...walkRids(scope.names, type, [], undefined), isSorted: false }]
+  let shortest = most > COUNTED_ROWS ? whole : undefined
+  let least = Math.min(most, COUNTED_ROWS) + 1
+  for (const walks of [...ofClauses, whole]) {
     const rows = countUpTo(scope.database, join(walks.map(selectWalked), ' UNION ALL '), least)
     if (rows < least) [shortest, least] = [walks, rows]
   }

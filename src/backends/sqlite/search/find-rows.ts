@@ -28,8 +28,6 @@ const GROWTH = 4
 /** Rows that are read in the order of their index while one row is found in another order. */
 const ROWS_IN_ORDER = 12
 const MANY = 10_000
-/** Rows of an index that are counted to find the shortest way to count matches. */
-const COUNTED_ROWS = 100_000
 
 /**
  * The first rows of a search in its order. If it starts with few resources, one query finds and sorts them. Otherwise it
@@ -86,17 +84,23 @@ function readFew(scope: SearchScope, search: TypeSearch, { rids, clause }: Start
   return readRows(scope, others, { columns: selectColumns('r.rid', keys), from, rid: 'r.rid' })
 }
 
-function* readMany(scope: SearchScope, search: TypeSearch, { rids, clause }: Start): Steps<readonly Row[]> {
-  const { text, values } = sql`SELECT DISTINCT rid FROM (${rids}) ORDER BY rid`
-  const found = scope.database.rows(text, values).map(([rid]) => Number(rid))
-  let rows: readonly Row[] = []
-  for (let at = 0; at < found.length; at += scope.step) {
-    if (at > 0) yield
-    const part = sql`SELECT value FROM json_each(${JSON.stringify(found.slice(at, at + scope.step))})`
-    const start = { rids: part, ...(clause && { clause }) }
-    rows = mergeRows(search, rows, readFew(scope, search, start))
+function* readMany(scope: SearchScope, search: TypeSearch, start: Start): Steps<readonly Row[]> {
+  let rows: readonly Row[] | undefined
+  for (const part of divideStart(scope, start)) {
+    if (rows) yield
+    rows = mergeRows(search, rows ?? [], readFew(scope, search, part))
   }
-  return rows
+  return rows ?? []
+}
+
+/** The resources that a search starts with, in parts for one step each. */
+function* divideStart({ database, step }: SearchScope, { rids, clause }: Start): Generator<Start> {
+  const { text, values } = sql`SELECT DISTINCT rid FROM (${rids}) ORDER BY rid`
+  const found = database.rows(text, values).map(([rid]) => Number(rid))
+  for (let at = 0; at < found.length; at += step) {
+    const part = sql`SELECT value FROM json_each(${JSON.stringify(found.slice(at, at + step))})`
+    yield { rids: part, ...(clause && { clause }) }
+  }
 }
 
 /** Reads along walks. Yields the number of rows that are known to be on the page. */
@@ -189,42 +193,65 @@ export function selectRows(scope: SearchScope, type: string, clauses: readonly S
   return sql`${found} AND ${buildCareCondition(scope, type)}`
 }
 
-/** The number of resources that a search finds: of few in one query, of many in steps. */
+/** The number of resources that a search finds, in steps. */
 export function* countRows(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
 ): Steps<number> {
-  const start = findStart(acceptMany(scope), type, clauses, scope.compartment)
-  if (start) return countUpTo(scope.database, selectRows(acceptMany(scope), type, clauses))
-  const walk = findCountWalk(scope, type, clauses)
   let count: number | undefined
-  for (const range of listSteps(scope, walk)) {
+  for (const rids of listCounted(scope, type, clauses)) {
     if (count !== undefined) yield
-    count = (count ?? 0) + countStep(scope, type, clauses, walk, range)
+    count = (count ?? 0) + countUpTo(scope.database, rids)
   }
   return count ?? 0
 }
 
+/** The resources that a search finds, as subqueries that have none in common. */
+function* listCounted(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+): Generator<Sql, void> {
+  const start = findStart(acceptMany(scope), type, clauses, scope.compartment)
+  if (start) {
+    for (const part of divideStart(scope, start)) yield selectStarted(scope, type, clauses, part)
+    return
+  }
+  const walk = findCountWalk(scope, type, clauses)
+  for (const range of listSteps(scope, walk)) yield selectStep(scope, type, clauses, walk, range)
+}
+
+function selectStarted(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+  { rids, clause }: Start,
+): Sql {
+  const others = clauses.filter(it => it !== clause)
+  // The plus keeps SQLite from starting with all resources of the type.
+  return sql`SELECT r.rid FROM resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(type)}
+    AND ${buildCurrentCondition(scope, type, others, 'r', scope.compartment)} AND ${buildCareCondition(scope, type)}`
+}
+
 /** The shortest walk that passes each resource in one step only. */
 function findCountWalk(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Walk {
-  const [walk, ...others] = findShortest(scope, type, clauses, COUNTED_ROWS) ?? []
+  const [walk, ...others] = findShortest(scope, type, clauses, Number.POSITIVE_INFINITY) ?? []
   const isInOneStep = walk?.position.join() === walk?.rid && others.length === 0
   return walk && isInOneStep ? walk : walkRids(scope.names, type, [], undefined)
 }
 
-function countStep(
+function selectStep(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
   walk: Walk,
   range: Sql,
-): number {
-  const counted = sql`SELECT DISTINCT ${name(walk.rid)} FROM ${walk.index} ${walk.join} WHERE ${all([
+): Sql {
+  return sql`SELECT DISTINCT ${name(walk.rid)} FROM ${walk.index} ${walk.join} WHERE ${all([
     walk.where,
     range,
     buildCurrentCondition(scope, type, clauses, 'r', scope.compartment, walk.rid),
     buildCareCondition(scope, type),
   ])}`
-  return countUpTo(scope.database, counted)
 }

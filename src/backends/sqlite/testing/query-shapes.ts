@@ -58,6 +58,9 @@ export const READS: readonly string[] = [
   'Observation?_sort=-date&_count=5',
   'Observation?code=8480-6&_sort=-date&_count=5',
   'Observation?code=8480-6&date=ge2019&_sort=-date&_count=5',
+  'Observation?date=ge2020&_sort=date&_count=5',
+  'Observation?date=le2020&_sort=-date&_count=5',
+  'Observation?value-quantity=ge120&_sort=value-quantity&_count=5',
   'Observation?patient=PATIENT&_sort=-date&_count=5',
   'Observation?patient.family=smith&_count=5',
   'Observation?code=8480-6&_include=Observation:patient&_count=5',
@@ -70,8 +73,11 @@ export const READS: readonly string[] = [
   '_history?_count=5',
 ]
 
-/** Their cost grows with the number of matches. */
-export const COUNTS: readonly string[] = [
+/** Their cost grows with the number of resources that one of their conditions matches: rare combinations, and counts. */
+export const GROWING: readonly string[] = [
+  'Patient?name=smith&_sort=family&_count=5',
+  'Observation?code=8480-6&category=laboratory&_sort=-date&_count=5',
+  'Observation?category=laboratory&code=8481-6&_sort=-date&_count=5',
   'Observation?_summary=count',
   'Observation?code=8480-6&_summary=count',
   'Observation?code=8480-6&_total=accurate&_count=5',
