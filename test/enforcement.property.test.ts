@@ -147,6 +147,8 @@ function someOf<Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
 class TrackedServer {
   readonly fhir: GuardedFhir
   held = new Map<string, Resource>()
+  /** The last content of deleted resources, by which they are checked (ABSENT-3). */
+  readonly deleted = new Map<string, Resource>()
   constructor(fhir: GuardedFhir) {
     this.fhir = fhir
   }
@@ -240,10 +242,12 @@ async function checkWrite(
     if (JSON.stringify(old) === JSON.stringify(fresh)) continue
     assert(reply.status < 300, `${line} was refused and written`)
     if (old) assert(mayNaively(by, permission, old), `${line} wrote over ${JSON.stringify(old)}`)
+    if (old && !fresh) server.deleted.set(address, old)
     if (fresh && permission !== 'd')
       assert(mayWriteNaively(by, permission, fresh), `${line} wrote ${JSON.stringify(fresh)}`)
   }
-  const target = body?.id === undefined ? undefined : before.get(line.split(' /')[1] ?? '')
+  const address = line.split(' /')[1] ?? ''
+  const target = body?.id === undefined ? undefined : (before.get(address) ?? server.deleted.get(address))
   if (permission === 'd' || !body || !mayWriteNaively(by, permission, withId(body, String(body.id)))) return
   if (target === undefined || mayNaively(by, permission, target))
     assert(reply.status < 300 || [412, 422].includes(reply.status), `${line}: ${reply.text}`)

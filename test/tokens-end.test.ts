@@ -17,7 +17,7 @@ let second: Interceptor
 let shift = 0
 const clock = () => Date.now() + shift
 before(async () => {
-  stack = await startStack({ clock, env: { SMART_SAMPLE_PATIENTS: '2' } })
+  stack = await startStack({ clock, env: { SMART_SAMPLE_PATIENTS: '2', SMART_LAB: 'false' } })
   const { issuerUrl: authUrl, fhirBaseUrl } = stack.settings
   // Another FHIR server in front of the same auth server, as far as tokens are concerned.
   second = createInterceptor({ authUrl, fhirBaseUrl, contexts: ['system'], clock })
