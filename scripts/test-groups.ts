@@ -31,7 +31,7 @@ const MEASURES =
   /support\/(growth|cost-probe|measured-servers)\.ts|\b(process\.(cpuUsage|memoryUsage)|performance\.now)\b/
 
 /** The order in which the kinds of tests start: the longest first. */
-const KINDS = ['browser', 'servers that are measured', 'other', 'measurements'] as const
+const KINDS = ['browser', 'servers that are measured', 'measurements', 'other'] as const
 
 export function groupTests(files: readonly string[]): readonly TestGroup[] {
   const kinds = Map.groupBy(files, findKind)

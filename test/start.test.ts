@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { sallyport } from './support/command-line.ts'
-import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
+import { newPlace, type Place, PROCESS_ENV, type Started, startProcess } from './support/started.ts'
 
 const RUNNING = /is running/
 
@@ -286,7 +286,7 @@ describe('docs/tutorials/ci.md', () => {
     const { stdout } = await promisify(execFile)('bash', ['ci/requests-test.sh'], {
       cwd: folder,
       env: {
-        ...{ PATH: process.env.PATH, HOME: folder, TMPDIR: temporary },
+        ...{ ...PROCESS_ENV, HOME: folder, TMPDIR: temporary },
         // Log lines must not come before the line with the URLs.
         ...{ SMART_LOG_LEVEL: 'info', SMART_SAMPLE_PATIENTS: '2' },
       },

@@ -9,7 +9,7 @@ import type { Cost, Measurement } from './cost-probe.ts'
 import { json, send } from './hostile-client.ts'
 import { HttpClinician } from './http-clinician.ts'
 import { type OtherIssuer, startOtherIssuer } from './other-issuer.ts'
-import { newPlace, type Place } from './started.ts'
+import { newPlace, type Place, PROCESS_ENV } from './started.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -71,7 +71,7 @@ export async function startMeasuredServers(
     {
       cwd: place.folder,
       env: {
-        ...{ PATH: process.env.PATH, HOME: place.folder, ...place.env },
+        ...{ ...PROCESS_ENV, HOME: place.folder, ...place.env },
         SMART_TRUSTED_ISSUERS_FILE: otherIssuer.file,
       },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

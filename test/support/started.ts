@@ -7,6 +7,12 @@ import { freePorts } from './free-ports.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
+/** The variables of this process that a started one needs; compiled modules are shared. */
+export const PROCESS_ENV = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+}
+
 /** A setup for a start: a new folder and unused ports. */
 export interface Place {
   readonly env: Readonly<Record<string, string>>
@@ -61,7 +67,7 @@ export function startProcess(
   const [file = '', ...rest] = command
   const child = spawn(file, rest, {
     cwd: by === 'npm' ? ROOT : folder,
-    env: { PATH: process.env.PATH, HOME: folder, ...env },
+    env: { ...PROCESS_ENV, HOME: folder, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const text = { stdout: '', stderr: '' }
