@@ -104,6 +104,21 @@ describe('pressureChart', () => {
     assert.ok((points[2]?.[1] ?? 0) < (points[3]?.[1] ?? 0))
   })
 
+  it('names the diastolic line above it where there is no room below', () => {
+    const heightOf = (markup: string) => Number(/class="name2" x="[\d.]+" y="([\d.]+)"/.exec(markup)?.[1])
+    const lineOf = (markup: string) => Number(/class="d2" cx="[\d.]+" cy="([\d.]+)"/.exec(markup)?.[1])
+    for (const [diastolic, isAbove] of [
+      [62, true],
+      [94, false],
+    ] as const) {
+      const { markup } = renderPressureChart([
+        reading('2026-05-01', 120, diastolic),
+        reading('2026-11-01', 120, diastolic),
+      ])
+      assert.equal(heightOf(markup) < lineOf(markup), isAbove, String(diastolic))
+    }
+  })
+
   for (const [what, readings] of [
     ['very low values', [reading('2026-01-01', 60, 30), reading('2026-02-01', 55, 25)]],
     ['very high values', [reading('2026-01-01', 260, 150), reading('2026-02-01', 300, 160)]],

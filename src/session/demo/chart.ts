@@ -188,10 +188,12 @@ function renderSeriesName(readings: readonly Reading[], { x, y }: Scale, series:
   const middle = (LEFT + RIGHT) / 2
   const near = readings.filter(({ at }) => Math.abs(x(at) - middle) < 60)
   const heights = (near.length > 0 ? near : readings).map(reading => y(toNumber(reading[series])))
-  const above = series === 'systolic'
-  const height = above ? Math.min(...heights) - 9 : Math.max(...heights) + 17
-  const name = above ? 'Systolic' : 'Diastolic'
-  return html`<text class="${above ? 'name1' : 'name2'}" x="${middle}" y="${round(Math.min(BOTTOM - 4, Math.max(10, height)))}" text-anchor="middle">${name}</text>`
+  const [above, below] = [Math.max(10, Math.min(...heights) - 9), Math.max(...heights) + 17]
+  const [className, name, height] =
+    series === 'systolic'
+      ? ['name1', 'Systolic', above]
+      : ['name2', 'Diastolic', below <= BOTTOM - 4 ? below : above]
+  return html`<text class="${className}" x="${middle}" y="${round(height)}" text-anchor="middle">${name}</text>`
 }
 
 function formatTitle(readings: readonly Reading[]): string {
