@@ -4,14 +4,15 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { hasPrivateKey, serializeKeySet } from './client/assertion/client-key.ts'
-export { storeOrigins } from './client/origins.ts'
+export { type AppChanges, addApp, approveApp, changeApp, removeApp } from './apps/operations.ts'
 export {
-  findJwksUrlFault,
-  findLaunchUrlFault,
-  findLogoUrlFault,
-  findRedirectUriFault,
-} from './client/urls.ts'
+  APP_DEFAULTS,
+  AppFault,
+  findAppFault,
+  findClientIdFault,
+  normalizeScope,
+  readAppKeys,
+} from './apps/validate.ts'
 export { findSampleAccounts, seedSampleAccounts, TEST_CLINICIAN } from './clinician/clinician.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'
 export type { AuthSettings } from './context.ts'
@@ -30,5 +31,4 @@ export { endAccess } from './login/login.ts'
 export { findSubject } from './login/providers/account.ts'
 export { explainSignIn } from './login/providers/explain.ts'
 export { Refusal } from './refusal.ts'
-export { makeClientTokenPrefix } from './revoke/revocation.ts'
 export { type AuthServerOptions, createAuthServer } from './server.ts'

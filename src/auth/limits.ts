@@ -59,6 +59,7 @@ export const LIMITS = {
   urlCharacters: 2_000,
   urls: 20,
   nameCharacters: 200,
+  descriptionCharacters: 500,
   /** Keys of a client's key set, and its characters where the client is registered with it. */
   keys: 50,
   keySetCharacters: 64_000,

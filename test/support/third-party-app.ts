@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import express from 'express'
-import { storeOrigins } from '../../src/auth/index.ts'
+import { APP_DEFAULTS, AppFault, addApp } from '../../src/auth/index.ts'
 import type { Stack } from './stack.ts'
 
 export interface ThirdPartyApp {
@@ -38,23 +38,10 @@ export async function startThirdPartyApp(
 }
 
 async function register({ store }: Stack, name: string, url: string): Promise<void> {
-  await store.db
-    .insertInto('client')
-    .values({
-      client_id: name,
-      name,
-      description: null,
-      logo_url: null,
-      auth_method: 'none',
-      secret_hash: null,
-      jwks: null,
-      jwks_url: null,
-      redirect_uris: JSON.stringify([`${url}/callback`]),
-      launch_url: `${url}/launch`,
-      scope: SCOPE,
-      first_party: false,
-      created_at: Date.now(),
-    })
-    .execute()
-  await storeOrigins(store.db, name)
+  const app = {
+    ...{ ...APP_DEFAULTS, authMethod: 'none' as const, scope: SCOPE },
+    ...{ redirectUris: [`${url}/callback`], launchUrl: `${url}/launch` },
+  }
+  const added = await store.db.transaction().execute(trx => addApp(trx, name, { app, now: Date.now() }))
+  if (added instanceof AppFault) throw new Error(added.text)
 }

@@ -1,33 +1,25 @@
-import { isResourceType } from '../../fhir/index.ts'
-import { findScopeListFault, LONGEST_SCOPE_LIST, parseScope } from '../../smart/index.ts'
-import { hasPrivateKey, serializeKeySet } from '../client/assertion/client-key.ts'
+import { LONGEST_SCOPE_LIST } from '../../smart/index.ts'
 import {
-  findJwksUrlFault,
-  findLaunchUrlFault,
-  findLogoUrlFault,
-  findRedirectUriFault,
-} from '../client/urls.ts'
+  APP_DEFAULTS,
+  AppFault,
+  type AppProperties,
+  findAppFault,
+  hasOwnScope,
+  normalizeScope,
+  readAppKeys,
+} from '../apps/validate.ts'
 import { LIMITS } from '../limits.ts'
 import { Refusal } from '../refusal.ts'
 
 /** RFC 7591, 2. */
-export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
 /** The checked metadata of a client (RFC 7591, 2). */
 export interface ClientMetadata {
-  readonly name: string | undefined
-  readonly logoUrl: string | undefined
+  readonly app: AppProperties
   readonly authMethod: AuthMethod
-  readonly redirectUris: readonly string[]
-  readonly postLogoutRedirectUris: readonly string[]
-  readonly launchUrl: string | undefined
-  readonly scope: string
   readonly grantTypes: readonly string[]
-  readonly jwks: string | undefined
-  readonly jwksUrl: string | undefined
 }
-
-const TOO_LONG = `it is longer than ${LIMITS.urlCharacters} characters`
 
 type Document = Readonly<Record<string, unknown>>
 
@@ -69,57 +61,58 @@ function readDocument(body: unknown): ClientMetadata {
     throw makeInvalid('The only response type is code.')
   if (grantTypes.includes('client_credentials') && authMethod !== 'private_key_jwt')
     throw makeInvalid('The grant type client_credentials needs private_key_jwt.')
-  return {
+  const app: AppProperties = {
+    ...APP_DEFAULTS,
+    approved: false,
+    authMethod: hasSecret(authMethod) ? 'client_secret' : authMethod,
     name: readText(document, 'client_name', LIMITS.nameCharacters),
-    logoUrl: readUrl(document, 'logo_uri', findLogoUrlFault),
-    authMethod,
-    grantTypes,
-    redirectUris: readRedirectUris(document, grantTypes),
-    postLogoutRedirectUris: readUrls(document, 'post_logout_redirect_uris'),
-    launchUrl: readUrl(document, 'initiate_login_uri', findLaunchUrlFault),
+    logoUrl: readText(document, 'logo_uri', LIMITS.urlCharacters),
+    redirectUris: [...new Set(readTexts(document, 'redirect_uris'))],
+    postLogoutRedirectUris: [...new Set(readTexts(document, 'post_logout_redirect_uris'))],
+    launchUrl: readText(document, 'initiate_login_uri', LIMITS.urlCharacters),
     scope: readScope(document, grantTypes),
-    ...readKeys(document, authMethod),
+    jwksUrl: readText(document, 'jwks_uri', LIMITS.urlCharacters),
+    jwks: readJwks(document),
   }
+  checkApp(app, grantTypes)
+  return { app, authMethod, grantTypes }
 }
 
-function readRedirectUris(document: Document, grantTypes: readonly string[]): readonly string[] {
-  const uris = readUrls(document, 'redirect_uris')
-  if (uris.length === 0 && grantTypes.includes('authorization_code'))
-    throw new InvalidMetadata(
-      'invalid_redirect_uri',
-      'The grant type authorization_code needs a redirect_uri.',
-    )
-  return uris
+function hasSecret(method: AuthMethod): method is 'client_secret_basic' | 'client_secret_post' {
+  return method === 'client_secret_basic' || method === 'client_secret_post'
 }
 
-function readUrls(document: Document, name: string): readonly string[] {
-  const uris = readTexts(document, name) ?? []
-  for (const uri of uris) {
-    const fault = findRedirectUriFault(uri)
-    const reason = uri.length > LIMITS.urlCharacters ? TOO_LONG : fault
-    if (reason !== undefined)
-      throw new InvalidMetadata('invalid_redirect_uri', `A URL in ${name} is invalid: ${reason}.`)
-  }
-  return [...new Set(uris)]
+/** The members of the properties that may be at fault. */
+const MEMBERS: Partial<Record<AppFault['property'], string>> = {
+  name: 'client_name',
+  logoUrl: 'logo_uri',
+  redirectUris: 'redirect_uris',
+  postLogoutRedirectUris: 'post_logout_redirect_uris',
+  launchUrl: 'initiate_login_uri',
+  jwksUrl: 'jwks_uri',
 }
 
-/** SMART scopes; `system/` only for backend services. */
+function checkApp(app: AppProperties, grantTypes: readonly string[]): void {
+  const fault = findAppFault(app)
+  if (fault) throw toInvalid(fault)
+  if (grantTypes.includes('authorization_code') && app.redirectUris.length === 0)
+    throw toInvalid(new AppFault('redirectUris', 'the grant type authorization_code needs one'))
+  if (/(^| )system\//.test(app.scope) && !grantTypes.includes('client_credentials'))
+    throw makeInvalid('The system/ scopes need the grant type client_credentials.')
+  if (hasOwnScope(app.scope))
+    throw makeInvalid('Only an administrator can register scopes of this server itself.')
+}
+
+function toInvalid({ property, text }: AppFault): InvalidMetadata {
+  const code =
+    property === 'redirectUris' || property === 'postLogoutRedirectUris'
+      ? 'invalid_redirect_uri'
+      : 'invalid_client_metadata'
+  return new InvalidMetadata(code, `The ${MEMBERS[property] ?? property} is invalid: ${text}.`)
+}
+
 function readScope(document: Document, grantTypes: readonly string[]): string {
-  const list = readText(document, 'scope', LONGEST_SCOPE_LIST) ?? chooseDefaultScope(grantTypes)
-  if (list.trim() === '') throw makeInvalid('The scope is empty.')
-  const fault = findScopeListFault(list)
-  if (fault !== undefined) throw makeInvalid(`The scope ${fault}.`)
-  const parts = list.split(' ').filter(part => part !== '')
-  for (const part of parts) {
-    const parsed = parseScope(part)
-    const known = parsed?.kind === 'plain' || parsed?.type === '*' || (parsed && isResourceType(parsed.type))
-    if (!known) throw makeInvalid('A scope is not a SMART on FHIR R4 scope.')
-    if (part.startsWith('system/') && !grantTypes.includes('client_credentials'))
-      throw makeInvalid('The system/ scopes need the grant type client_credentials.')
-    if (part.startsWith('__'))
-      throw makeInvalid('Only an administrator can register scopes of this server itself.')
-  }
-  return [...new Set(parts)].join(' ')
+  return normalizeScope(readText(document, 'scope', LONGEST_SCOPE_LIST) ?? chooseDefaultScope(grantTypes))
 }
 
 /** RFC 7591, 2: the default scopes of a client. Its users, or an administrator, still decide. */
@@ -133,30 +126,10 @@ function chooseDefaultScope(grantTypes: readonly string[]): string {
   ].join(' ')
 }
 
-function readKeys(document: Document, authMethod: AuthMethod) {
-  const jwksUrl = readUrl(document, 'jwks_uri', findJwksUrlFault)
-  const { jwks } = document
-  if (jwks !== undefined && jwksUrl !== undefined) throw makeInvalid('Use either jwks or jwks_uri, not both.')
-  if (hasPrivateKey(jwks)) throw makeInvalid('The jwks contains a private key; only public keys are allowed.')
-  const keys = jwks === undefined ? undefined : serializeKeySet(jwks)
-  if (jwks !== undefined && keys === undefined)
-    throw makeInvalid(
-      `The jwks has no key for RS384 or ES384 with a kid, or more than ${LIMITS.keys} keys or ${LIMITS.keySetCharacters} characters.`,
-    )
-  if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
-    throw makeInvalid('The method private_key_jwt needs jwks or jwks_uri.')
-  return { jwks: keys, jwksUrl }
-}
-
-function readUrl(
-  document: Document,
-  name: string,
-  findFault: (text: string) => string | undefined,
-): string | undefined {
-  const uri = readText(document, name, LIMITS.urlCharacters)
-  const fault = uri === undefined ? undefined : findFault(uri)
-  if (fault !== undefined) throw makeInvalid(`The ${name} is invalid: ${fault}.`)
-  return uri
+function readJwks({ jwks }: Document): string | undefined {
+  const keys = jwks === undefined ? undefined : readAppKeys(jwks)
+  if (keys instanceof AppFault) throw toInvalid(keys)
+  return keys
 }
 
 function readChoice<const Choice extends string>(

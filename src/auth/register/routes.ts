@@ -19,13 +19,13 @@ export function addRegisterRoutes(app: FastifyInstance, context: AuthContext): v
     const metadata = json instanceof Refusal ? json : readClientMetadata(json.body)
     if (metadata instanceof Refusal) return sendOAuthError(request, reply, metadata)
     const isAnonymous = request.headers.authorization === undefined
-    if (isAnonymous && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.scope))
+    if (isAnonymous && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.app.scope))
       return sendOAuthError(request, reply, needsAdministrator)
     const tooMuch = isAnonymous ? await checkAnonymous(context, metadata) : undefined
     if (tooMuch) return sendOAuthError(request, reply, tooMuch)
     // The initial access token comes from an administrator, so its clients are approved.
     const registered = await context.store.db.transaction().execute(async trx => {
-      const client = await registerClient(trx, context, metadata, { approved: !isAnonymous })
+      const client = await registerClient(trx, metadata, { approved: !isAnonymous, now: context.clock() })
       const event = { kind: 'register', status: 201, client: client.client_id } as const
       await auditEvent(context, request, event, trx)
       return client

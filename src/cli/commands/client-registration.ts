@@ -1,25 +1,71 @@
-import type { Transaction } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import {
-  checkWhole,
-  type Described,
-  describingOptions,
-  describingUsage,
-  noteScopes,
-  readDescription,
-} from '../client-registration.ts'
-import { type Command, CommandFailure, failMisuse, getRequired, getSeveral, getSubject } from '../command.ts'
+  APP_DEFAULTS,
+  type AppChanges,
+  AppFault,
+  addApp,
+  changeApp,
+  findAppFault,
+  findClientIdFault,
+  normalizeScope,
+  readAppKeys,
+} from '../../auth/index.ts'
+import { readSettings } from '../../config/index.ts'
+import { parseScope } from '../../smart/index.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  failMisuse,
+  getOptional,
+  getRequired,
+  getSeveral,
+  getSubject,
+  type Io,
+  isSet,
+} from '../command.ts'
 import { administer } from '../with-store.ts'
 
-/** The client id in the portal's own tokens (PORTAL-6). No client may be registered with it. */
-const RESERVED_ID = 'sallyport-portal'
+const describingOptions = {
+  'redirect-uri': { type: 'string', multiple: true },
+  'post-logout-redirect-uri': { type: 'string', multiple: true },
+  'launch-url': { type: 'string' },
+  scope: { type: 'string' },
+  public: { type: 'boolean' },
+  secret: { type: 'boolean' },
+  'jwks-url': { type: 'string' },
+  'jwks-file': { type: 'string' },
+  'first-party': { type: 'boolean' },
+  pkce: { type: 'string' },
+  'no-iss-parameter': { type: 'boolean' },
+  name: { type: 'string' },
+  description: { type: 'string' },
+  'logo-url': { type: 'string' },
+} as const
 
-function checkId(id: string): string {
-  if (!/^[\x21-\x7e]{1,200}$/.test(id))
-    throw failMisuse('Cannot use --id: expected at most 200 printable characters without spaces')
-  if (id === RESERVED_ID) throw failMisuse(`Cannot use --id ${RESERVED_ID}: it is reserved for the portal`)
-  return id
-}
+const describingUsage = `\
+  --redirect-uri <url>      redirect URI, compared exactly; repeat the option for several. https, http on loopback, or a
+                            private-use scheme (com.example.app:/callback). Not needed if all scopes are system/ scopes.
+                            For a public app, http://127.0.0.1/… and http://[::1]/… match every port; localhost does not
+  --post-logout-redirect-uri <url>
+                            URL to which the app may redirect after a logout; repeat the option for several
+  --scope "<scopes>"        scopes that the app may request, separated by spaces; also the default if a request has no scope
+  --public                  public client: a browser or native app, with PKCE and without a secret
+  --secret                  confidential client with a generated secret, which is printed once
+  --jwks-url <url>          confidential client with keys (private_key_jwt), published at this URL; not fetched now
+  --jwks-file <file>        confidential client with keys, from a file of public keys
+  --launch-url <url>        launch URL, to which the portal sends the browser. If it has a fragment (https://…/#/launch),
+                            iss and launch are added before the fragment
+  --pkce <required|optional>
+                            optional: the app may omit code_challenge, as apps written for SMART 1 do (default: required)
+  --no-iss-parameter        omit iss (RFC 9207) from authorization responses, for apps that keep the response in the
+                            address bar and mistake iss for a launch, such as fhirclient in a new tab. Only apps
+                            that use several authorization servers need iss (mix-up attacks)
+  --first-party             app of your own organization: its users are not asked for consent
+  --name <text>             name shown to users (default: the client id)
+  --description <text>      one sentence about the app, shown beside its name
+  --logo-url <url>          logo; the user's browser fetches it from this URL`
 
 export const clientAdd: Command = {
   usage: `
@@ -35,48 +81,35 @@ ${describingUsage}`,
   options: { id: { type: 'string' }, ...describingOptions },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
-    const client_id = checkId(getRequired(args, 'id'))
-    const scope = getRequired(args, 'scope')
-    const { described, secret } = await readDescription(args, io.cwd)
-    const { auth_method } = described
-    if (auth_method === undefined)
+    const id = getRequired(args, 'id')
+    getRequired(args, 'scope')
+    const { authMethod, scope = '', ...described } = readDescription(args, io.cwd)
+    if (authMethod === undefined)
       throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
-    const client = {
-      redirect_uris: '[]',
-      first_party: false,
-      name: client_id,
-      scope,
-      ...described,
-      auth_method,
-    }
-    checkWhole(client)
-    await administer(io, `client add ${client_id}`, async trx => {
-      const added = await trx
-        .insertInto('client')
-        .values({ ...client, client_id, created_at: Date.now() })
-        .onConflict(conflict => conflict.column('client_id').doNothing())
-        .returning('client_id')
-        .executeTakeFirst()
-      if (!added) throw new CommandFailure(`Cannot add client ${client_id}: the id is taken`)
-      const { storeOrigins } = await import('../../auth/index.ts')
-      await storeOrigins(trx, client_id)
+    const app = { ...APP_DEFAULTS, ...described, authMethod, scope }
+    const fault = findClientIdFault(id) ?? findAppFault(app)
+    if (fault) throw describeFault(fault)
+    const added = await administer(io, `client add ${id}`, async trx => {
+      const result = await addApp(trx, id, { app, now: Date.now() })
+      if (result instanceof AppFault) throw new CommandFailure(`Cannot add client ${id}: ${result.text}`)
+      return result
     })
-    io.stdout.write(`client_id: ${client_id}\n`)
-    if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
-    noteScopes(client.scope, io)
+    io.stdout.write(`client_id: ${id}\n`)
+    printSecret(added.secret, io)
+    noteScopes(scope, io)
     return 0
   },
 }
 
-const CLEARED: Readonly<Record<string, Described>> = {
-  'redirect-uri': { redirect_uris: '[]' },
-  'post-logout-redirect-uri': { post_logout_redirect_uris: '[]' },
-  'launch-url': { launch_url: null },
-  'first-party': { first_party: false },
-  'no-iss-parameter': { iss_parameter: true },
-  description: { description: null },
-  'logo-url': { logo_url: null },
-}
+const CLEARED = {
+  'redirect-uri': { redirectUris: [] },
+  'post-logout-redirect-uri': { postLogoutRedirectUris: [] },
+  'launch-url': { launchUrl: undefined },
+  'first-party': { firstParty: false },
+  'no-iss-parameter': { issParameter: true },
+  description: { description: undefined },
+  'logo-url': { logoUrl: undefined },
+} as const satisfies Readonly<Record<string, AppChanges>>
 
 export const clientSet: Command = {
   usage: `
@@ -94,38 +127,139 @@ ${describingUsage}
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const { described, secret } = await readDescription(args, io.cwd)
-    const changes = { ...cleared(getSeveral(args, 'clear')), ...described }
+    const described = readDescription(args, io.cwd)
+    const changes = { ...readCleared(getSeveral(args, 'clear')), ...described }
     if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
-    await administer(io, `client set ${id}`, trx => change(trx, id, changes))
+    const { secret } = await administer(io, `client set ${id}`, async trx => {
+      const result = await changeApp(trx, id, { changes, now: Date.now() })
+      if (!result) throw new CommandFailure(`Cannot change client: there is no client ${id}`)
+      if (result instanceof AppFault) throw describeFault(result)
+      return result
+    })
     io.stdout.write(`Changed client ${id}\n`)
-    if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
+    printSecret(secret, io)
     if (described.scope !== undefined) noteScopes(described.scope, io)
     return 0
   },
 }
 
-function cleared(options: readonly string[]): Described {
-  return Object.assign({}, ...options.map(clearing))
+function readCleared(options: readonly string[]): AppChanges {
+  return Object.assign({}, ...options.map(readClearedOption))
 }
 
-function clearing(option: string): Described | undefined {
-  if (Object.hasOwn(CLEARED, option)) return CLEARED[option]
+function readClearedOption(option: string): AppChanges {
+  const [, changes] = Object.entries(CLEARED).find(([name]) => name === option) ?? []
+  if (changes) return changes
   throw failMisuse(`Cannot clear ${option}: expected ${Object.keys(CLEARED).join(', ')}`)
 }
 
-async function change(trx: Transaction<Schema>, id: string, changes: Described): Promise<void> {
-  const client = await trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
-  if (!client) throw new CommandFailure(`Cannot change client: there is no client ${id}`)
-  checkWhole({ ...client, ...changes })
-  const { storeOrigins } = await import('../../auth/index.ts')
-  await trx.updateTable('client').set(changes).where('client_id', '=', id).execute()
-  await storeOrigins(trx, id)
-  if (changes.scope === undefined || changes.scope === client.scope) return
-  await trx
-    .updateTable('grant')
-    .set({ revoked_at: Date.now() })
-    .where('client_id', '=', id)
-    .where('revoked_at', 'is', null)
-    .execute()
+function printSecret(secret: string | undefined, io: Io): void {
+  if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
+}
+
+/** Prints the scopes that are not granted as written (AUTHORIZE-7). */
+function noteScopes(scope: string, io: Io): void {
+  if (readSettings(io.env, io.cwd).fhir.searchPermission === 's') return
+  for (const text of scope.split(' ')) {
+    const parsed = parseScope(text)
+    if (parsed?.kind !== 'resource' || !parsed.permissions.has('s') || parsed.permissions.has('r')) continue
+    const what =
+      parsed.permissions.size === 1 ? `${text} is never granted` : `${text} is granted without its s`
+    io.stderr.write(
+      `Note: ${what}: a search needs r on this server (smart.fhir.search-letter), so request rs\n`,
+    )
+  }
+}
+
+/** The options of the properties that may be at fault. */
+const OPTIONS: Readonly<Record<AppFault['property'], string>> = {
+  id: 'id',
+  name: 'name',
+  description: 'description',
+  logoUrl: 'logo-url',
+  authMethod: 'public',
+  jwks: 'jwks-file',
+  jwksUrl: 'jwks-url',
+  redirectUris: 'redirect-uri',
+  postLogoutRedirectUris: 'post-logout-redirect-uri',
+  launchUrl: 'launch-url',
+  scope: 'scope',
+  firstParty: 'first-party',
+  approved: 'first-party',
+  pkceRequired: 'pkce',
+  issParameter: 'no-iss-parameter',
+}
+
+function describeFault({ property, value, text }: AppFault): CommandFailure {
+  return failMisuse(`Cannot use --${OPTIONS[property]}${value === undefined ? '' : ` ${value}`}: ${text}`)
+}
+
+function readDescription(args: Arguments, cwd: string): AppChanges {
+  const [redirectUris, postLogoutRedirectUris] = [
+    readList(args, 'redirect-uri'),
+    readList(args, 'post-logout-redirect-uri'),
+  ]
+  const scope = getOptional(args, 'scope')
+  return {
+    ...readText(args, 'name', 'name'),
+    ...readText(args, 'description', 'description'),
+    ...readText(args, 'logo-url', 'logoUrl'),
+    ...readText(args, 'launch-url', 'launchUrl'),
+    ...(redirectUris.length > 0 && { redirectUris }),
+    ...(postLogoutRedirectUris.length > 0 && { postLogoutRedirectUris }),
+    ...(scope !== undefined && { scope: normalizeScope(scope) }),
+    ...(isSet(args, 'first-party') && { firstParty: true, approved: true }),
+    ...readPkce(args),
+    ...(isSet(args, 'no-iss-parameter') && { issParameter: false }),
+    ...readProof(args, cwd),
+  }
+}
+
+function readText<Name extends 'name' | 'description' | 'logoUrl' | 'launchUrl'>(
+  args: Arguments,
+  option: string,
+  name: Name,
+): AppChanges {
+  const text = getOptional(args, option)
+  return text === undefined ? {} : { [name]: text }
+}
+
+function readList(args: Arguments, option: string): readonly string[] {
+  return [...new Set(getSeveral(args, option))]
+}
+
+function readPkce(args: Arguments): AppChanges {
+  const pkce = getOptional(args, 'pkce')
+  if (pkce === undefined) return {}
+  if (pkce !== 'required' && pkce !== 'optional')
+    throw failMisuse(`Cannot use --pkce ${pkce}: expected required or optional`)
+  return { pkceRequired: pkce === 'required' }
+}
+
+function readProof(args: Arguments, cwd: string): AppChanges {
+  const jwksUrl = getOptional(args, 'jwks-url')
+  const file = getOptional(args, 'jwks-file')
+  if ([isSet(args, 'public'), isSet(args, 'secret'), jwksUrl, file].filter(Boolean).length > 1)
+    throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
+  if (isSet(args, 'public')) return { authMethod: 'none' }
+  if (isSet(args, 'secret')) return { authMethod: 'client_secret', newSecret: true }
+  if (jwksUrl !== undefined) return { authMethod: 'private_key_jwt', jwksUrl }
+  if (file === undefined) return {}
+  return { authMethod: 'private_key_jwt', jwks: readPublicKeys(resolve(cwd, file), file) }
+}
+
+function readPublicKeys(path: string, shownAs: string): string {
+  const refuse = (reason: string) => new CommandFailure(`Cannot use --jwks-file ${shownAs}: ${reason}`)
+  const keys = readAppKeys(readJson(path, refuse))
+  if (keys instanceof AppFault) throw refuse(keys.text)
+  return keys
+}
+
+function readJson(path: string, refuse: (reason: string) => CommandFailure): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    // A parser's message would quote the file.
+    throw refuse(error instanceof SyntaxError ? 'it is not JSON' : 'it cannot be read')
+  }
 }

@@ -92,8 +92,8 @@ eachDatabase((_, __, create) => {
       const { run, row } = await setUp()
       const before = await row()
       for (const [args, exitCode, line] of [
-        [['--scope', 'system/*.rs'], 2, /such a client must sign/],
-        [['--clear', 'redirect-uri'], 2, /^Missing --redirect-uri/],
+        [['--scope', 'system/*.rs'], 2, /an app with system\/ scopes must sign/],
+        [['--clear', 'redirect-uri'], 2, /^Cannot use --redirect-uri: expected/],
         [['--clear', 'scope'], 2, /^Cannot clear scope: expected redirect-uri/],
         [['--public', '--secret'], 2, /^Expected one of/],
         [[], 2, /^Nothing to change/],

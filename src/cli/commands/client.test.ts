@@ -231,14 +231,20 @@ describe('sallyport client add', () => {
     [['client', 'add', '--id', 'x', '--public'], /^Missing --scope$/],
     [
       ['client', 'add', '--id', 'x', '--public', '--scope', 'openid'],
-      /^Missing --redirect-uri: only a client/,
+      /^Cannot use --redirect-uri: expected at least one/,
     ],
-    [['client', 'add', '--id', 'x', '--secret', '--scope', 'system/*.rs openid'], /^Missing --redirect-uri/],
+    [
+      ['client', 'add', '--id', 'x', '--secret', '--scope', 'system/*.rs openid'],
+      /^Cannot use --redirect-uri: expected/,
+    ],
     [
       ['client', 'add', '--id', 'x', '--public', '--scope', 'system/*.rs'],
-      /^Cannot use system\/ scopes without --jwks-url or --jwks-file: such a client must sign$/,
+      /^Cannot use --scope: an app with system\/ scopes must sign: it needs keys, or the URL of its keys$/,
     ],
-    [['client', 'add', '--id', 'x', '--secret', '--scope', '__launch-contexts.c'], /must sign$/],
+    [
+      ['client', 'add', '--id', 'x', '--secret', '--scope', '__launch-contexts.c'],
+      /must sign: it needs keys/,
+    ],
     [
       [...APP, '--public', '--post-logout-redirect-uri', 'ftp://x/y'],
       /^Cannot use --post-logout-redirect-uri ftp:\/\/x\/y: expected https/,
@@ -262,11 +268,11 @@ describe('sallyport client add', () => {
       [...APP, '--jwks-url', 'http://app.example/jwks'],
       /^Cannot use --jwks-url .*: expected https, or http on loopback$/,
     ],
-    [scope(' '), /^Empty --scope$/],
-    [scope('patient/Patient.sr'), /^Cannot use scope patient\/Patient\.sr: expected for example/],
+    [scope(' '), /^Cannot use --scope: expected at least one scope$/],
+    [scope('patient/Patient.sr'), /^Cannot use --scope patient\/Patient\.sr: expected for example/],
     [
       scope('patient/Patients.rs'),
-      /^Cannot use scope patient\/Patients\.rs: FHIR R4 has no resource type Patients$/,
+      /^Cannot use --scope patient\/Patients\.rs: FHIR R4 has no resource type Patients$/,
     ],
     [scope('patient/patient.rs'), /FHIR R4 has no resource type patient$/],
     [[...APP, '--jwks-file', 'missing.json'], /^Cannot use --jwks-file missing\.json: it cannot be read$/, 1],

@@ -1,7 +1,9 @@
-import type { ClientRow } from '../client-registration.ts'
+import type { Selectable } from 'kysely'
+import type { Schema } from '../../store/index.ts'
 import { type Command, CommandFailure, formatColumns, getSubject } from '../command.ts'
-import { removeClient } from '../remove-client.ts'
 import { administer, withStore } from '../with-store.ts'
+
+type ClientRow = Selectable<Schema['client']>
 
 const PROOFS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
@@ -103,14 +105,10 @@ the app first: client show --id <id>`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
+    const { approveApp } = await import('../../auth/index.ts')
     await administer(io, `client approve ${id}`, async trx => {
-      const approved = await trx
-        .updateTable('client')
-        .set({ approved: true })
-        .where('client_id', '=', id)
-        .returning('client_id')
-        .executeTakeFirst()
-      if (!approved) throw new CommandFailure(`Cannot approve client: there is no client ${id}`)
+      if (!(await approveApp(trx, id)))
+        throw new CommandFailure(`Cannot approve client: there is no client ${id}`)
     })
     io.stdout.write(`Approved client ${id}\n`)
     return 0
@@ -126,7 +124,11 @@ FHIR servers refuse the app's access tokens within 5 seconds.`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    await administer(io, `client remove ${id}`, trx => removeClient(trx, id))
+    const { removeApp } = await import('../../auth/index.ts')
+    await administer(io, `client remove ${id}`, async trx => {
+      if (!(await removeApp(trx, id, Date.now())))
+        throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
+    })
     io.stdout.write(`Removed client ${id}\n`)
     return 0
   },

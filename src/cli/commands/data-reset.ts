@@ -3,7 +3,6 @@ import type { Transaction } from 'kysely'
 import type { Settings } from '../../config/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
-import { removeClient } from '../remove-client.ts'
 import { Closing } from '../start/parts.ts'
 import { loadSamplePatients } from '../start/sample-patients.ts'
 import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
@@ -55,8 +54,9 @@ async function confirm(args: Arguments, io: Io): Promise<void> {
 
 /** Everything that belongs to a client or a clinician; keys and the audit trail stay. */
 async function removeRegistered(trx: Transaction<Schema>): Promise<void> {
+  const { removeApp } = await import('../../auth/index.ts')
   const clients = await trx.selectFrom('client').select('client_id').execute()
-  for (const { client_id } of clients) await removeClient(trx, client_id)
+  for (const { client_id } of clients) await removeApp(trx, client_id, Date.now())
   for (const table of REGISTERED) await trx.deleteFrom(table).execute()
 }
 

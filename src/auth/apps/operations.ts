@@ -1,0 +1,136 @@
+import type { Kysely, Transaction } from 'kysely'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { findClient } from '../client/client.ts'
+import { storeOrigins } from '../client/origins.ts'
+import { makeClientTokenPrefix } from '../revoke/revocation.ts'
+import { AppFault, type AppProperties, findAppFault, findClientIdFault } from './validate.ts'
+
+/** An app that was registered or changed. Only its hash is stored, so show a new secret now. */
+export interface StoredApp {
+  readonly id: string
+  readonly secret: string | undefined
+}
+
+export type AppChanges = Partial<AppProperties> & {
+  /** Replaces the secret of an app that has one. */
+  readonly newSecret?: boolean
+}
+
+/** Registers an app. */
+export async function addApp(
+  trx: Transaction<Schema>,
+  id: string,
+  { app, now }: { readonly app: AppProperties; readonly now: number },
+): Promise<StoredApp | AppFault> {
+  const fault = findClientIdFault(id) ?? findAppFault(app)
+  if (fault) return fault
+  const secret = app.authMethod === 'client_secret' ? createRandomToken() : undefined
+  const added = await trx
+    .insertInto('client')
+    .values({ ...toColumns(app, id), ...hashSecret(secret), client_id: id, created_at: now })
+    .onConflict(conflict => conflict.column('client_id').doNothing())
+    .returning('client_id')
+    .executeTakeFirst()
+  if (!added) return new AppFault('id', 'the id is taken')
+  await storeOrigins(trx, id)
+  return { id, secret }
+}
+
+/**
+ * Changes the given properties. A new scope revokes the access that users gave the app: they have to consent again.
+ * Undefined if there is no such app.
+ */
+export async function changeApp(
+  trx: Transaction<Schema>,
+  id: string,
+  { changes, now }: { readonly changes: AppChanges; readonly now: number },
+): Promise<StoredApp | AppFault | undefined> {
+  const client = await findClient({ db: trx }, id)
+  if (!client) return undefined
+  const app = { ...client, ...changes, ...(changes.authMethod && chooseKeys(changes)) }
+  const fault = findAppFault(app)
+  if (fault) return fault
+  const keepsSecret =
+    app.authMethod === 'client_secret' && client.authMethod === 'client_secret' && changes.newSecret !== true
+  const secret = app.authMethod === 'client_secret' && !keepsSecret ? createRandomToken() : undefined
+  await trx
+    .updateTable('client')
+    .set({ ...toColumns(app, id), ...(!keepsSecret && hashSecret(secret)) })
+    .where('client_id', '=', id)
+    .execute()
+  await storeOrigins(trx, id)
+  if (app.scope !== client.scope) await revokeGrants(trx, id, now)
+  return { id, secret }
+}
+
+/** Another method of authentication replaces the keys. */
+function chooseKeys({ jwks, jwksUrl }: AppChanges): Pick<AppProperties, 'jwks' | 'jwksUrl'> {
+  return { jwks, jwksUrl }
+}
+
+/** Approves an app that registered itself. False if there is none. */
+export async function approveApp(db: Kysely<Schema>, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('client')
+    .set({ approved: true })
+    .where('client_id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+// The longest configurable lifetime of an access token.
+const LONGEST_TOKEN_MS = 86_400_000
+
+/**
+ * Removes an app with its grants. The revocation is kept as long as one of its tokens could still be valid. False if there
+ * is none.
+ */
+export async function removeApp(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
+  const grants = await trx.selectFrom('grant').select('id').where('client_id', '=', id).execute()
+  const client = await trx
+    .deleteFrom('client')
+    .where('client_id', '=', id)
+    .returning('created_at')
+    .executeTakeFirst()
+  if (!client) return false
+  const tokens = makeClientTokenPrefix({ id, createdAt: client.created_at })
+  const ended = [...grants.map(grant => grant.id), tokens]
+  await trx
+    .insertInto('revocation')
+    .values(ended.map(ending => ({ id: ending, revoked_at: now, expires_at: now + LONGEST_TOKEN_MS })))
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+  return true
+}
+
+function revokeGrants(trx: Transaction<Schema>, clientId: string, now: number) {
+  return trx
+    .updateTable('grant')
+    .set({ revoked_at: now })
+    .where('client_id', '=', clientId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
+
+function hashSecret(secret: string | undefined) {
+  return { secret_hash: secret === undefined ? null : sha256(secret) }
+}
+
+function toColumns(app: AppProperties, id: string) {
+  return {
+    name: app.name ?? id,
+    description: app.description ?? null,
+    logo_url: app.logoUrl ?? null,
+    auth_method: app.authMethod,
+    jwks: app.jwks ?? null,
+    jwks_url: app.jwksUrl ?? null,
+    redirect_uris: JSON.stringify(app.redirectUris),
+    post_logout_redirect_uris: JSON.stringify(app.postLogoutRedirectUris),
+    launch_url: app.launchUrl ?? null,
+    scope: app.scope,
+    first_party: app.firstParty,
+    approved: app.approved,
+    pkce_required: app.pkceRequired,
+    iss_parameter: app.issParameter,
+  }
+}
