@@ -9,6 +9,8 @@ export type AuditKind =
   | 'authorize'
   | 'token'
   | 'refresh'
+  /** Recorded only while the lab is on: a resource server may introspect every token that it gets. */
+  | 'introspect'
   /** Access of an app ends: by the clinician, by the app, or because a code or token was reused. */
   | 'revoke'
   | 'register'
@@ -48,6 +50,8 @@ export interface AuditRecord {
   readonly anonymous?: boolean | undefined
   /** The number of requests that a count represents. */
   readonly repeats?: number | undefined
+  /** For the activity page: what was sent and expected, and the claims of tokens. JSON. */
+  readonly details?: object | undefined
 }
 
 /** Represents patients that are not named: too many, or unknown. It is not a valid id. */
@@ -70,6 +74,7 @@ export type AuditRow = Insertable<Schema['audit_event']>
 
 // Limits every column, whatever a caller sends.
 const LONGEST = 2000
+const LONGEST_DETAILS = 8000
 
 /** Throws if a record does not match its type: it must not reach a shared commit. */
 export function toRow(record: AuditRecord, deliveryId: string | null = null): AuditRow {
@@ -99,7 +104,14 @@ export function toRow(record: AuditRecord, deliveryId: string | null = null): Au
     address: storable(record.address),
     delivery_id: deliveryId,
     repeats: record.repeats ?? null,
+    details: record.details === undefined ? null : storableJson(record.details),
   }
+}
+
+/** Incomplete JSON is of no use. */
+function storableJson(details: object): string | null {
+  const text = JSON.stringify(details)
+  return text.length <= LONGEST_DETAILS ? text : null
 }
 
 function malformed(member: string): TypeError {

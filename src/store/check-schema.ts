@@ -210,6 +210,7 @@ const SHAPE: Shape = {
     request_id: 'nullable',
     address: 'nullable',
     repeats: 'nullable',
+    details: 'nullable',
     delivery_id: 'nullable',
   },
   audit_event_patient: { patient_id: 'required', at: 'required', audit_id: 'required' },

@@ -30,6 +30,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0017-related-persons.ts': '5123ec5368de20628fc1d9a43b6f0687a6211ea254919c453a1e18058b172190',
   '0018-login-providers.ts': '6eda696e0b786fc01e24004ee14085dc59c95c0eeeec27e9992680ac2fcebc49',
   '0020-lab.ts': '4724d1ceedd74e306c3864baa9b62c7e4e2e4b44a4240c689c218edb743f2349',
+  '0021-audit-details.ts': '59417c6976b2ea4ea51223f1e064f511e6ca059cc76eb4ad936940133363ea40',
 }
 
 describe('released migrations', () => {

@@ -328,6 +328,8 @@ interface AuditEventTable {
   address: string | null
   /** The number of anonymous requests that it counts. Null for a record of one request. */
   repeats: number | null
+  /** The details of an OAuth event as JSON, for the activity page. */
+  details: string | null
   /** The id of a record that was durable elsewhere before it reached the trail: it is added once. */
   delivery_id: string | null
 }

@@ -33,6 +33,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
       reason: null,
       launch_id: 'launch-1',
       address: '127.0.0.1',
+      details: null,
       delivery_id: null,
       repeats: null,
     })

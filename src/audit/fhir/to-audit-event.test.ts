@@ -28,6 +28,7 @@ const full: KeptRecord = {
   launch_id: 'l-1',
   request_id: 'r-1',
   address: '127.0.0.1',
+  details: null,
   delivery_id: null,
   repeats: null,
 }

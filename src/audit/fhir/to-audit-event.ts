@@ -36,6 +36,7 @@ const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding
   authorize: [authentication, own('authorize', 'App requested access')],
   token: [authentication, own('token', 'Tokens issued')],
   refresh: [authentication, own('refresh', 'Tokens renewed')],
+  introspect: [authentication, own('introspect', 'Token introspected')],
   revoke: [authentication, own('revoke', 'Access of an app revoked')],
   register: [application, own('register', 'App registered')],
   admin: [application, own('admin', 'Administrator command')],
@@ -184,7 +185,9 @@ function createAgents(record: KeptRecord): readonly object[] {
 
 /** True for token endpoint events: the app acts, and the user is only the owner of the grant. */
 function isOfAppAlone({ kind, reason }: KeptRecord): boolean {
-  return kind === 'token' || kind === 'refresh' || (kind === 'revoke' && reason !== null)
+  return (
+    kind === 'token' || kind === 'refresh' || kind === 'introspect' || (kind === 'revoke' && reason !== null)
+  )
 }
 
 /** The subject of a backend service's token is the client itself. */

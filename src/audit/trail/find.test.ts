@@ -4,7 +4,15 @@ import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { type Store, sweep } from '../../store/index.ts'
 import { type AuditRecord, toRow } from '../record.ts'
-import { countRecords, type FindOptions, findPage, findRecords, type KeptRecord } from './find.ts'
+import {
+  countRecords,
+  type FindOptions,
+  findFirstOAuthEvents,
+  findPage,
+  findRecords,
+  type KeptRecord,
+  listParties,
+} from './find.ts'
 import { sweepAudit } from './intents.ts'
 import type { RecordFilter } from './terms.ts'
 
@@ -28,6 +36,7 @@ function createRecord(at: number): AuditRecord {
     client: `app${at % 37}`,
     fhirUser: at % 59 === 0 ? 'Patient/ada' : `Practitioner/${at % 31}`,
     launch: `launch${at % 29}`,
+    requestId: `request${at % 61}`,
   }
 }
 
@@ -50,6 +59,8 @@ const FILTERS: Readonly<Record<string, RecordFilter>> = {
   'a user': { users: ['Practitioner/1'] },
   'an app': { client: 'app2' },
   'a launch': { launch: 'launch5' },
+  'the reference of a failed request': { reference: 'request3' },
+  'apps other than one': { otherThanClient: 'app2', events: [{ kind: 'fhir' }] },
   'an app, a kind and a time': { client: 'app1', events: [{ kind: 'token' }], since: 1000 },
   'a patient alone and a launch': { onlyPatients: ['ada', 'p9'], launch: 'launch5' },
   'a patient and an outcome': { patients: ['bea'], outcomes: ['4', '8'] },
@@ -70,7 +81,10 @@ function isMatch(record: KeptRecord, filter: RecordFilter): boolean {
     filter.onlyPatients?.some(id => id === patient),
     filter.users?.some(user => user === record.fhir_user),
     filter.client === undefined || filter.client === record.client_id,
+    filter.otherThanClient === undefined || filter.otherThanClient !== record.client_id,
     filter.launch === undefined || filter.launch === record.launch_id,
+    filter.reference === undefined ||
+      (filter.reference === record.request_id && (!allowed || outcome !== '0')),
   ].every(it => it !== false)
 }
 
@@ -93,6 +107,17 @@ eachDatabase((_, open) => {
         }
         assert.equal((await countRecords(store, filter))?.records, expected.length)
       })
+
+    it('include the first OAuth events of each launch', async () => {
+      const launches = ['launch0', 'launch1', 'launch100']
+      const found = await findFirstOAuthEvents(store, launches, 3)
+      const expected = launches.flatMap(launch =>
+        all.filter(it => it.launch_id === launch && /^(token|refresh)$/.test(it.kind)).slice(0, 3),
+      )
+      assert.ok(expected.length > 3)
+      assert.deepEqual(new Set(found.map(({ id }) => id)), new Set(expected.map(({ id }) => id)))
+      assert.equal((await listParties(store)).clients.length, 37)
+    })
 
     it('are looked for in at most 2,000 rows at once', async () => {
       const filter = { outcomes: ['0'], events: [{ kind: 'admin' }, { kind: 'fhir' }], before: 1001 } as const
@@ -141,6 +166,11 @@ eachDatabase((_, open) => {
         await assertIndexed(store, watched => findPage(watched, { ...page, order: 'oldest' }))
         await assertIndexed(store, watched => countRecords(watched, filter))
       })
+
+    it('read indexes only: the first OAuth events of launches, and the newest apps and patients', async () => {
+      await assertIndexed(store, watched => findFirstOAuthEvents(watched, ['launch1', 'launch2'], 5))
+      await assertIndexed(store, watched => listParties(watched))
+    })
 
     it('read indexes only: rows that expired', async () => {
       await assertIndexed(store, watched => sweep(watched, 1))

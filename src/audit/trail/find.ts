@@ -60,6 +60,45 @@ export async function findPage(store: Store, options: FindOptions): Promise<Reco
   return { records, next: mayFollow ? await findEnd(store, chosen, options, read) : undefined }
 }
 
+/** The kinds of the index `audit_event_oauth`, word for word. */
+const OAUTH = sql<boolean>`kind in ('launch', 'authorize', 'token', 'refresh', 'introspect', 'revoke')`
+
+/** Finds the first OAuth events of each launch, oldest first. */
+export async function findFirstOAuthEvents(
+  { db }: Store,
+  launches: readonly string[],
+  limit: number,
+): Promise<readonly KeptRecord[]> {
+  if (launches.length === 0) return []
+  const parts = launches.map(
+    launch => sql`select * from (select * from audit_event where launch_id = ${launch} and ${OAUTH}
+      order by at, id limit ${limit}) as found`,
+  )
+  return db
+    .selectFrom(sql<KeptRecord>`(${sql.join(parts, sql` union all `)})`.as('event'))
+    .selectAll()
+    .orderBy('at')
+    .orderBy('id')
+    .execute()
+}
+
+/** Lists the clients and patients of the newest records. */
+export async function listParties({ db }: Store): Promise<Parties> {
+  const newest = sql<Party>`(select client_id, patient_id from audit_event order by at desc, id desc limit ${READ_FOR_PAGE})`
+  const rows = await db.selectFrom(newest.as('found')).selectAll().distinct().execute()
+  return {
+    clients: [...new Set(rows.flatMap(row => row.client_id ?? []))],
+    patients: [...new Set(rows.flatMap(row => row.patient_id ?? []))],
+  }
+}
+
+type Party = Pick<KeptRecord, 'client_id' | 'patient_id'>
+
+export interface Parties {
+  readonly clients: readonly string[]
+  readonly patients: readonly string[]
+}
+
 export interface Counts {
   readonly records: number
   /** Requests, with those that a record represents. */

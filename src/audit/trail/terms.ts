@@ -23,7 +23,10 @@ export interface RecordFilter {
   /** `Practitioner/1` */
   readonly users?: readonly string[] | undefined
   readonly client?: string | undefined
+  readonly otherThanClient?: string | undefined
   readonly launch?: string | undefined
+  /** The request id of a refused or failed request. */
+  readonly reference?: string | undefined
 }
 
 type Condition = RawBuilder<boolean>
@@ -49,14 +52,17 @@ export interface Term {
 export const EVERYTHING: readonly Range[] = [createRange(sql`true`)]
 
 export function listTerms(filter: RecordFilter): readonly Term[] {
-  const { ids, events, allowed, outcomes, patients, onlyPatients, users, client, launch } = filter
+  const { ids, events, allowed, outcomes, patients, onlyPatients, users } = filter
+  const { client, otherThanClient, launch, reference } = filter
   return [
     ...(ids ? [equals('id', ids)] : []),
+    ...(reference === undefined ? [] : [hasReference(reference)]),
     ...(launch === undefined ? [] : [equals('launch_id', [launch])]),
     ...(onlyPatients ? [{ ...equals('patient_id', onlyPatients), limitsAccess: true } as const] : []),
     ...(patients ? [concerns(patients)] : []),
     ...(users ? [equals('fhir_user', users)] : []),
     ...(client === undefined ? [] : [equals('client_id', [client])]),
+    ...(otherThanClient === undefined ? [] : [isOfOtherClient(otherThanClient)]),
     ...(events ? [isEvent(events)] : []),
     ...(outcomes ? [hasOutcome(outcomes)] : []),
     ...(allowed === undefined ? [] : [isAllowed(allowed)]),
@@ -66,6 +72,15 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
 function equals(column: string, values: readonly (string | number)[]): Term & { ranges: readonly Range[] } {
   const conditions = values.map(value => sql<boolean>`${sql.ref(column)} = ${value}`)
   return { condition: or(conditions), ranges: conditions.map(createRange) }
+}
+
+function hasReference(reference: string): Term {
+  const condition = sql<boolean>`${INDEXED.failed} and request_id = ${reference}`
+  return { condition, ranges: [createRange(condition)] }
+}
+
+function isOfOtherClient(client: string): Term {
+  return { condition: sql`(client_id is null or client_id <> ${client})` }
 }
 
 /** The search parameter `patient` of AuditEvent also finds agents. */

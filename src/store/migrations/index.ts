@@ -15,6 +15,7 @@ import { recentUse } from './0016-recent-use.ts'
 import { relatedPersons } from './0017-related-persons.ts'
 import { loginProviders } from './0018-login-providers.ts'
 import { lab } from './0020-lab.ts'
+import { auditDetails } from './0021-audit-details.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   relatedPersons,
   loginProviders,
   lab,
+  auditDetails,
 ]
