@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { Agent, get, request } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -180,6 +181,23 @@ describe('SMART_WORKERS=2', () => {
       ],
     })
     assert.equal((await ask()).status, 200)
+  })
+
+  it('applies new sign-in providers in every worker at SIGHUP, and no invalid ones', async () => {
+    const file = join(place.folder, 'sallyport.yaml')
+    const provider = 'id: staff, name: Hospital account, issuer: "http://localhost:1", client-id: sallyport'
+    const isOffered = async () => {
+      const pages = [1, 2].map(() => fetch(`${place.authUrl}/login`, { headers: CLOSE }))
+      return Promise.all(pages.map(async page => (await (await page).text()).includes('Hospital account')))
+    }
+    writeFileSync(file, `smart.login.providers: [{${provider}}]`)
+    started.child.kill('SIGHUP')
+    await started.printed(/Settings reloaded/)
+    assert.deepEqual(await isOffered(), [true, true])
+    writeFileSync(file, 'smart.login.providers: [{id: staff}]')
+    started.child.kill('SIGHUP')
+    await started.printed(/Cannot reload the settings/)
+    assert.deepEqual(await isOffered(), [true, true])
   })
 
   it('loses no acknowledged write if a worker is killed under load, and replaces it', async () => {

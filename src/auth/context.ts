@@ -1,5 +1,5 @@
 import type { Auditor } from '../audit/index.ts'
-import type { Settings } from '../config/index.ts'
+import type { LogLevel, Settings } from '../config/index.ts'
 import type { EnforcementPolicy } from '../smart/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import type { KeySets } from './client/assertion/key-sets.ts'
@@ -43,6 +43,26 @@ export type AuthSettings = Pick<
   > & { readonly upstream: Pick<Settings['fhir']['upstream'], 'timeoutSeconds'> }
 }
 
+/** The result of a reload: every problem, or the changed settings that need a restart. */
+export type Reloaded =
+  | { readonly problems: readonly string[]; readonly needRestart?: undefined }
+  | { readonly needRestart: readonly string[]; readonly problems?: undefined }
+
+/** Changes the running servers, in all processes of this instance. */
+export interface Controls {
+  getLogLevel(): LogLevel
+  /** Until the next start. */
+  setLogLevel(level: LogLevel): Promise<void>
+  /** Reads the policy, the sign-in providers and the certificates again. If anything is invalid, nothing changes. */
+  reload(): Promise<Reloaded>
+}
+
+export const NO_CONTROLS: Controls = {
+  getLogLevel: () => 'silent',
+  setLogLevel: async () => {},
+  reload: async () => ({ needRestart: [] }),
+}
+
 /** The dependencies of every endpoint. */
 export interface AuthContext {
   readonly settings: AuthSettings
@@ -55,6 +75,7 @@ export interface AuthContext {
   readonly checkPassword: CheckPassword
   readonly getPortalToken: GetPortalToken
   readonly providers: Providers
+  readonly controls: Controls
   /** Milliseconds since 1970. */
   readonly clock: () => number
   /** Which patients a clinician may see (`smart.fhir.policy-file`). */

@@ -15,7 +15,7 @@ export {
 } from './apps/validate.ts'
 export { findSampleAccounts, seedSampleAccounts, TEST_CLINICIAN } from './clinician/clinician.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'
-export type { AuthSettings } from './context.ts'
+export type { AuthSettings, Controls, Reloaded } from './context.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/metadata.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
 export { KEY_LEAD_MS } from './keys/key-ring.ts'

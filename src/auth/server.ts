@@ -12,7 +12,7 @@ import { sendExpired, sendRefusal } from './authorize/respond.ts'
 import { verifyRequest } from './authorize/verify.ts'
 import { createKeySets } from './client/assertion/key-sets.ts'
 import { addConsentRoutes } from './consent/routes.ts'
-import type { AuthContext, AuthSettings } from './context.ts'
+import { type AuthContext, type AuthSettings, type Controls, NO_CONTROLS } from './context.ts'
 import {
   buildOpenidConfiguration,
   buildServerMetadata,
@@ -54,6 +54,10 @@ export interface AuthServerOptions {
   readonly sealer: Sealer
   /** Which patients a clinician may see; by default all. */
   readonly userFilter?: AuthContext['userFilter']
+  /** By default nothing can be changed. */
+  readonly controls?: Controls
+  /** Registers a function to call when the sign-in providers change. */
+  readonly onLoginChange?: (apply: (login: AuthSettings['login']) => void) => void
   /** By default nothing is recorded. */
   readonly audit?: Auditor
   readonly clock?: () => number
@@ -102,6 +106,12 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     clock,
     onUnusable: (url, reason) => options.logger?.warn({ url, reason }, 'Cannot use the key set of a client'),
   })
+  const providers = createProviders(settings.login, {
+    clock,
+    onFailure: (provider, error) =>
+      options.logger?.warn({ provider, err: error }, 'Cannot reach the sign-in provider'),
+  })
+  options.onLoginChange?.(login => providers.replace(login))
   const context: AuthContext = {
     ...{ settings, store, sealer, keys, keySets, clock, fetch },
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
@@ -109,11 +119,8 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
       ...{ settings, keys, clock },
       findPatients: user => listOwnPatients({ settings, store, keys, clock, fetch }, user),
     }),
-    providers: createProviders(settings.login.providers, {
-      clock,
-      onFailure: (provider, error) =>
-        options.logger?.warn({ provider, err: error }, 'Cannot reach the sign-in provider'),
-    }),
+    providers,
+    controls: options.controls ?? NO_CONTROLS,
     audit: options.audit ?? noAudit,
     userFilter: options.userFilter,
   }

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Configuration } from './configuration.ts'
 import type { Source } from './settings.ts'
-import { settingRows } from './table.ts'
+import { type SettingKey, settingRows } from './table.ts'
 
 export interface EffectiveSetting {
   readonly name: string
@@ -21,6 +22,14 @@ export function listEffectiveSettings({ settings, sources }: Configuration): rea
       source: sources.get(key) ?? 'default',
     }
   })
+}
+
+/** The names of the settings whose values differ. A default may be random. */
+export function listChangedSettings(before: Configuration, after: Configuration): readonly string[] {
+  const isSet = (key: SettingKey) => [before, after].some(({ sources }) => sources.get(key) !== 'default')
+  return settingRows
+    .filter(([key, row]) => isSet(key) && !isDeepStrictEqual(row.of(before.settings), row.of(after.settings)))
+    .map(([, row]) => row.name)
 }
 
 function shown(value: unknown): string {

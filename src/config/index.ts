@@ -4,7 +4,7 @@
  */
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
 export { createHostCheck, isLoopbackHost } from './derive.ts'
-export { type EffectiveSetting, listEffectiveSettings } from './effective.ts'
+export { type EffectiveSetting, listChangedSettings, listEffectiveSettings } from './effective.ts'
 export {
   type ClaimRule,
   type FhirUserRule,

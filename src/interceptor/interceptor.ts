@@ -69,6 +69,8 @@ export interface Interceptor extends Authenticator {
   ready(): boolean
   /** Fetches key sets and revocations, and keeps them fresh until `close`. Never fails: it retries unreachable servers. */
   start(): Promise<void>
+  /** Forgets the tokens that were verified, with their access. Call it when the user filter has changed. */
+  forget(): void
   close(): void
 }
 
@@ -151,6 +153,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       timer ??= setInterval(() => void keepFresh(), TICK_MS).unref()
       await keepFresh()
     },
+    forget: () => tokens.forget(),
     close: () => clearInterval(timer),
     authenticate(authorization) {
       try {

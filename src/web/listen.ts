@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
-import type { SecureContextOptions } from 'node:tls'
+import { type SecureContextOptions, Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 
 const LISTENERS = 'listeners'
@@ -67,4 +67,14 @@ export const TLS_POLICY: SecureContextOptions = {
   ciphers: CIPHERS.join(':'),
   honorCipherOrder: true,
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+}
+
+export interface Certificate {
+  readonly cert: string | Buffer
+  readonly key: string | Buffer
+}
+
+/** New connections use the certificate; those that are open keep the one before. */
+export function replaceCertificate({ server }: FastifyInstance, certificate: Certificate): void {
+  if (server instanceof TlsServer) server.setSecureContext({ ...TLS_POLICY, ...certificate })
 }

@@ -63,6 +63,20 @@ export function createLogger(
   return settings.destination ? pino(made, settings.destination) : pino(made)
 }
 
+const followers = new WeakMap<Logger, Logger[]>()
+
+/** Creates a child that lives as long as its parent and follows `setLogLevel`. */
+export function createChildLogger(parent: Logger, bindings: Readonly<Record<string, unknown>>): Logger {
+  const child = parent.child(bindings)
+  followers.set(parent, [...(followers.get(parent) ?? []), child])
+  return child
+}
+
+export function setLogLevel(logger: Logger, level: string): void {
+  logger.level = level
+  for (const child of followers.get(logger) ?? []) setLogLevel(child, level)
+}
+
 const SECRETS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\beyJ[\w-]+\.[\w-]*\.?[\w-]*/g, '[token]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [secret]'],

@@ -15,8 +15,8 @@ import { answerClientError, answerConnect } from './client-errors.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { type ReadyCheck, serveHealth } from './health.ts'
 import { BODY_BYTES, FORM_BYTES, HEADER_BYTES } from './limits.ts'
-import { prepareListeners, TLS_POLICY } from './listen.ts'
-import type { Logger } from './logger.ts'
+import { type Certificate, prepareListeners, TLS_POLICY } from './listen.ts'
+import { createChildLogger, type Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
 import { findHostName, hasTwoHosts, isCrossSite } from './origin.ts'
 import { toProblem } from './problems.ts'
@@ -40,7 +40,7 @@ export interface ServerOptions {
   /** Whether other hosts may read `GET /metrics`. */
   readonly openMetrics?: boolean
   readonly trustProxy?: string
-  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer }
+  readonly tls?: Certificate
   readonly bodyLimit?: number
   /** The target of the button of an error page. */
   readonly home?: string
@@ -122,7 +122,7 @@ function createFastify(options: ServerOptions): FastifyInstance {
 
 function makeLogOptions({ logger, name }: ServerOptions): FastifyServerOptions {
   if (!logger) return {}
-  const own = logger.child({ server: name })
+  const own = createChildLogger(logger, { server: name })
   return {
     loggerInstance: own,
     childLoggerFactory: (_logger, bindings) => createRequestLogger(own, bindings),
@@ -167,9 +167,10 @@ function addHooks(app: FastifyInstance, options: ServerOptions): void {
       reply.sendProblem({ kind: 'cross-site' })
     else done()
   })
-  if (options.logger?.isLevelEnabled('info'))
+  const { logger } = options
+  if (logger)
     app.addHook('onResponse', (request, reply, done) => {
-      logRequest(request, reply.statusCode, reply.elapsedTime)
+      if (logger.isLevelEnabled('info')) logRequest(request, reply.statusCode, reply.elapsedTime)
       done()
     })
 }

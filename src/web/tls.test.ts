@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { get, type RequestOptions } from 'node:https'
+import { Agent, get, type RequestOptions } from 'node:https'
 import { after, before, describe, it } from 'node:test'
 import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { makeCertificate } from '../../test/support/certificate.ts'
-import { createServer, listen } from './index.ts'
+import { createServer, listen, replaceCertificate } from './index.ts'
 
 function fetchOver(
   url: string,
@@ -36,6 +36,22 @@ describe('createServer with a certificate', () => {
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const
     await assert.rejects(fetchOver(`https://127.0.0.1:${port}/healthz`, cert, old), /alert protocol version/)
     await assert.rejects(fetch(`http://127.0.0.1:${port}/healthz`))
+    await app.close()
+  })
+})
+
+describe('replaceCertificate', () => {
+  it('changes the certificate of new connections, and keeps those that are open', async () => {
+    const [old, next] = [makeCertificate(), makeCertificate()]
+    const app = await createServer({ name: 'auth', url: 'https://localhost:9000', tls: old })
+    const url = `https://127.0.0.1:${await listen(app, 0, ['127.0.0.2', '127.0.0.1'])}/healthz`
+    const kept = new Agent({ keepAlive: true, maxSockets: 1, ca: old.cert })
+    await fetchOver(url, old.cert, { agent: kept })
+    replaceCertificate(app, next)
+    assert.equal((await fetchOver(url, old.cert, { agent: kept })).status, 200)
+    assert.equal((await fetchOver(url, next.cert, { agent: false })).status, 200)
+    await assert.rejects(fetchOver(url, old.cert, { agent: false }), /self-signed/)
+    kept.destroy()
     await app.close()
   })
 })

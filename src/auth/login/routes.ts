@@ -103,8 +103,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const pending = await findPendingAuthorization(context, form)
     const directory = findDirectory(context, form)
     if (directory) return handleDirectory(request, reply, directory, pending, form)
-    if (!context.settings.login.passwords)
-      return sendForm(reply, { pending, status: 403, problem: NO_PASSWORDS })
+    if (!context.providers.passwords) return sendForm(reply, { pending, status: 403, problem: NO_PASSWORDS })
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
     const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
@@ -134,22 +133,19 @@ interface LoginForm {
 }
 
 /** The form takes passwords of the named directory, of the clinician table, or of the first directory. */
-function findDirectory(
-  { providers, settings }: AuthContext,
-  parameters: Parameters,
-): LdapProvider | undefined {
+function findDirectory({ providers }: AuthContext, parameters: Parameters): LdapProvider | undefined {
   const named = parameters.get('provider')
   const directories = providers.all.filter(provider => provider.kind === 'ldap')
-  if (named === undefined) return settings.login.passwords ? undefined : directories[0]
+  if (named === undefined) return providers.passwords ? undefined : directories[0]
   return directories.find(({ id }) => id === named)
 }
 
 /** The form of the page, and links to all other ways to sign in. */
 function chooseForm(
-  { providers, settings }: AuthContext,
+  { providers }: AuthContext,
   directory: LdapProvider | undefined,
 ): Pick<LoginPageOptions, 'form' | 'others'> {
-  const own = settings.login.passwords ? { name: 'Clinician account', path: paths.login } : undefined
+  const own = providers.passwords ? { name: 'Clinician account', path: paths.login } : undefined
   const others = providers.all
     .filter(provider => provider !== directory)
     .map(({ kind, id, name }) =>

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { makeCertificate } from '../../../test/support/certificate.ts'
 import { patient } from '../sqlite/testing/fhir.ts'
-import type { GatewayOptions } from './index.ts'
+import type { UpstreamTls } from './index.ts'
 import { startGateway } from './testing/start-gateway.ts'
 
 const upstreamCertificate = makeCertificate()
@@ -29,8 +29,8 @@ describe('an upstream behind TLS', () => {
     upstream.close()
   })
 
-  async function statusWith(upstreamTls: NonNullable<GatewayOptions['upstreamTls']>): Promise<number> {
-    const fhir = await startGateway(url, { upstreamTls })
+  async function statusWith(upstreamTls: UpstreamTls): Promise<number> {
+    const fhir = await startGateway(url, { upstreamTls: () => upstreamTls })
     const { status } = await fhir.as('all')('GET Patient/ann')
     await fhir.close()
     return status

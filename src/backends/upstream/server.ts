@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { Pool } from 'undici'
+import { buildConnector, Pool } from 'undici'
 import { createSerialise, LruMap, type Serialise } from '../../cache/index.ts'
 import { isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
 import {
@@ -25,14 +25,20 @@ import { chooseProfile, type ProfileName } from './profile.ts'
 import { openPages } from './search/page-links.ts'
 import { createUpstreamParameters } from './search/upstream-parameters.ts'
 
+export interface UpstreamTls {
+  readonly cert?: string
+  readonly key?: string
+  readonly ca?: string
+}
+
 export interface GatewayOptions extends FhirApiOptions {
   /** The FHIR base URL of the upstream, without a trailing slash. */
   readonly upstreamUrl: string
   /** Other base URLs that the upstream uses for itself in its responses. */
   readonly upstreamAliases?: readonly string[]
   readonly auth?: UpstreamAuth
-  /** The client certificate of the gateway, and the certificate authorities that it trusts. */
-  readonly upstreamTls?: { readonly cert?: string; readonly key?: string; readonly ca?: string }
+  /** The client certificate of the gateway, and the certificate authorities that it trusts, for each new connection. */
+  readonly upstreamTls?: () => UpstreamTls
   /** How a patient's compartment is searched; by default as the upstream's CapabilityStatement suggests. */
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
   /** How the upstream behaves where servers differ; recognised by its CapabilityStatement by default. */
@@ -85,8 +91,20 @@ function createPool({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: Gat
     // The exchange has its own time-outs.
     headersTimeout: 0,
     bodyTimeout: 0,
-    ...(upstreamTls && { connect: { ...upstreamTls } }),
+    ...(upstreamTls && { connect: createConnector(upstreamTls) }),
   })
+}
+
+function createConnector(getTls: () => UpstreamTls): buildConnector.connector {
+  let tls = getTls()
+  let connect = buildConnector(tls)
+  return (target, done) => {
+    if (tls !== getTls()) {
+      tls = getTls()
+      connect = buildConnector(tls)
+    }
+    return connect(target, done)
+  }
 }
 
 function createContext(

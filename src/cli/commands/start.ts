@@ -5,10 +5,18 @@ import { createLogger, version } from '../../web/index.ts'
 import { type Command, formatColumns, type Io, isSet } from '../command.ts'
 import type { TestLogin } from '../start/auth.ts'
 import { makeEphemeral } from '../start/ephemeral.ts'
-import { readFiles } from '../start/files.ts'
+import {
+  createControls,
+  followLogLevel,
+  LiveState,
+  type ReadSettings,
+  readLive,
+  watchCertificates,
+} from '../start/live.ts'
 import { chooseServers, endAtUnexpected, type ServerName, type Tell } from '../start/parts.ts'
 import { type Running, startServers } from '../start/start-servers.ts'
 import { startWorkers } from '../start/supervisor.ts'
+import { readTrustedIssuers } from '../start/trusted-issuers.ts'
 
 interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
@@ -47,7 +55,8 @@ Usage: npm start [-- [auth|fhir|app …] [--ephemeral] [--ready]]
 Without names, starts the auth server, the FHIR server and the app server, with an embedded database and sample patients.
 With names, starts only those servers, as on separate hosts. The servers call each other over HTTP. They run in one process, or
 in as many as SMART_WORKERS sets.
-On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0.
+On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0. On SIGHUP they read the policy, the sign-in
+providers and the certificates again; if anything is invalid, nothing changes.
 
   --ephemeral  keep all data in a temporary folder, which is removed at the end, and use free ports. Other commands use
                the same data with SMART_CONFIG=<file>, which is printed, unless the environment names other data
@@ -69,15 +78,26 @@ To see the settings in effect: npm run -s sallyport -- settings`,
       () => performance.now(),
     )
     const ephemeral = isSet(args, 'ephemeral') ? await makeEphemeral(io.env) : undefined
-    const configuration = readChecked({ ...io, env: ephemeral?.env ?? io.env })
-    const { settings } = configuration
+    const read = (): ReadSettings => {
+      const configuration = readValid(ephemeral?.env ?? io.env, io.cwd)
+      return { configuration, live: readLive(configuration.settings, names) }
+    }
+    const { configuration, live: initial } = read()
+    const { settings, warnings, startWarnings } = configuration
+    for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
     const forScripts = isSet(args, 'ready')
     const output = forScripts ? io.stderr : io.stdout
     const tell = (line: string) => output.write(`${line}\n`)
     const logger = createLogger({ level: settings.logLevel, ...(forScripts && { destination: io.stderr }) })
     endAtUnexpected(logger)
-    const files = readFiles(settings, names.includes('fhir'))
-    const parts = { names, settings, files, logger, logsToStderr: forScripts }
+    const live = new LiveState(initial)
+    followLogLevel(live, logger)
+    const controls = createControls({ names, live, initial: configuration, read, logger })
+    watchCertificates(controls)
+    // A terminal that closes sends SIGHUP too, and then the process ends.
+    if (!io.stdin.isTTY) process.on('SIGHUP', () => void controls.reload())
+    const trustedIssuers = names.includes('fhir') ? readTrustedIssuers(settings) : []
+    const parts = { names, settings, trustedIssuers, live, controls, logger, logsToStderr: forScripts }
     const running = await (settings.workers === 1 ? startServers(parts, tell) : startWorkers(parts, tell))
     output.write(formatBanner(configuration, names, running.testLogin))
     if (ephemeral) tell(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
@@ -99,10 +119,9 @@ async function stop(running: Running, { drainDelaySeconds }: Settings, tell: Tel
   tell('Stopped.')
 }
 
-function readChecked(io: Io): Configuration {
-  const configuration = readConfiguration(io.env, io.cwd)
-  const { warnings, startWarnings, problems } = configuration
-  for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
+function readValid(env: Io['env'], cwd: string): Configuration {
+  const configuration = readConfiguration(env, cwd)
+  const { problems } = configuration
   if (problems.length > 0) throw new SettingsError(problems.map(problem => `Cannot start: ${problem}`))
   return configuration
 }

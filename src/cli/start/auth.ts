@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import { createLiveFilter } from './live.ts'
 import type { Keeping, Parts } from './parts.ts'
 import { createReportingFetch } from './relay-configuration.ts'
-import { readUserFilter } from './trusted-issuers.ts'
 
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
@@ -31,15 +31,18 @@ function hasSampleAccounts({ onLoopback, fhir }: Parts['settings']): boolean {
 }
 
 export async function openAuth(
-  { settings, logger, files: { tls } }: Parts,
+  { settings, logger, live, controls }: Parts,
   keeping: Keeping,
 ): Promise<FastifyInstance> {
   const { createAuthServer } = await import('../../auth/index.ts')
+  const { tls } = live.current
   return createAuthServer({
     settings,
     ...keeping,
     logger,
-    userFilter: readUserFilter(settings),
+    controls,
+    onLoginChange: apply => live.onChange(({ login }) => apply(login)),
+    userFilter: createLiveFilter(live),
     fetch: createReportingFetch(fetch, logger),
     ...(tls && { tls }),
   })

@@ -1,10 +1,13 @@
+import type { Controls } from '../../auth/index.ts'
 import type { Schema } from '../../store/index.ts'
 import type { CheckResult, Metrics, ReportSubject } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
+import type { LiveSettings } from './live.ts'
 import type { Parts, ServerName } from './parts.ts'
 
 /** Plain data, so that it can be sent to another process. */
-export interface WorkerInput extends Pick<Parts, 'names' | 'settings' | 'files'> {
+export interface WorkerInput extends Pick<Parts, 'names' | 'settings' | 'trustedIssuers'> {
+  readonly live: LiveSettings
   /** Names the worker in log lines. A worker that replaces another has its number. */
   readonly number: number
 }
@@ -36,10 +39,12 @@ export interface WorkerMethods {
   /** Resolves when running requests are finished and everything is closed. */
   stop(): Promise<void>
   report(request: ReportRequest): Promise<Report>
+  /** Replaces the live settings. */
+  apply(live: LiveSettings): Promise<void>
 }
 
 /** The methods of the supervisor that a worker calls. */
-export interface SupervisorMethods {
+export interface SupervisorMethods extends Pick<Controls, 'setLogLevel' | 'reload'> {
   /** The reports of all workers. */
   gather(request: ReportRequest): Promise<readonly Report[]>
   /** Resolves when all earlier holders of these keys have released them. Returns the number of the hold. */

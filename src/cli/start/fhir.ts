@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
-import { createUserFilter } from '../../smart/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { findDataFile } from '../with-store.ts'
 import { openGateway } from './gateway.ts'
+import { createLiveFilter } from './live.ts'
 import type { Closing, Keeping, Parts, Tell } from './parts.ts'
 import { createReportingFetch, type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
@@ -27,7 +27,7 @@ export async function openFhir(
   { keeping, prepared }: { readonly keeping: Promise<Keeping>; readonly prepared: Promise<void> | undefined },
   closing: Closing,
 ): Promise<OpenedFhir> {
-  const { settings, files, logger } = parts
+  const { settings, trustedIssuers, live, logger } = parts
   const { upstreamUrl } = settings.fhir
   const [{ createInterceptor, simulateFailures }, { buildSmartConfiguration }, { store, audit }] =
     await Promise.all([
@@ -38,17 +38,18 @@ export async function openFhir(
     ])
   const interceptor = createInterceptor({
     authUrl: settings.issuerUrl,
-    trustedIssuers: files.trustedIssuers,
+    trustedIssuers,
     fhirBaseUrl: settings.fhirBaseUrl,
     contexts: settings.fhir.scopeContexts,
     searchPermission: settings.fhir.searchPermission,
-    userFilter: files.policy && createUserFilter(files.policy),
+    userFilter: createLiveFilter(live),
     protectedTypes: settings.fhir.protectedTypes,
     operations: findOfferedOperations(settings),
     fetch: createReportingFetch(fetch, logger),
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
+  live.onChange(() => interceptor.forget())
   closing.add(() => interceptor.close())
   const relayed = relayedOf(parts)
   const given = {
@@ -112,7 +113,8 @@ async function openEmbedded(
   return naming(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
 }
 
-function webOptions({ settings, files: { tls } }: Parts) {
+function webOptions({ settings, live }: Parts) {
+  const { tls } = live.current
   return {
     openMetrics: settings.openMetrics,
     acceptsHost: createHostCheck(settings),

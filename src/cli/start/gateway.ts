@@ -11,7 +11,7 @@ type Given = Pick<
 >
 
 export async function openGateway(
-  { settings, files, serialise }: Parts,
+  { settings, live, serialise }: Parts,
   upstreamUrl: string,
   given: Given,
 ): Promise<FastifyInstance> {
@@ -23,7 +23,7 @@ export async function openGateway(
     upstreamUrl,
     upstreamAliases: upstream.aliases,
     auth: readUpstreamAuth(upstream),
-    upstreamTls: files.upstreamTls,
+    upstreamTls: () => live.current.upstreamTls,
     narrowing: upstream.narrowing,
     profile: upstream.profile,
     searchCache: upstream.searchCache,

@@ -1,11 +1,13 @@
 import { type Auditor, createAuditor, noAudit } from '../../audit/index.ts'
+import type { Controls } from '../../auth/index.ts'
 import type { Serialise } from '../../cache/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
+import type { TrustedIssuer } from '../../interceptor/index.ts'
 import { isDatabaseUnavailable, openSealer, type Sealer, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import { failMisuse } from '../command.ts'
 import { openConfiguredStore } from '../with-store.ts'
-import type { StartFiles } from './files.ts'
+import type { LiveState } from './live.ts'
 
 const serverNames = ['auth', 'fhir', 'app'] as const
 export type ServerName = (typeof serverNames)[number]
@@ -41,7 +43,9 @@ export class Closing {
 export interface Parts {
   readonly names: readonly ServerName[]
   readonly settings: Settings
-  readonly files: StartFiles
+  readonly trustedIssuers: readonly TrustedIssuer[]
+  readonly live: LiveState
+  readonly controls: Controls
   readonly logger: Logger
   /** Standard output is for a script. */
   readonly logsToStderr?: boolean

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
-import { type CheckResult, getReporter, listen, startDraining } from '../../web/index.ts'
+import { type CheckResult, getReporter, listen, replaceCertificate, startDraining } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
@@ -67,6 +68,10 @@ export async function serve(parts: Parts, preparation: Preparation, closing: Clo
       ...[...apps].map(([name, app]) => bindServer(name, app, parts.settings)),
     ])
     listening()
+    parts.live.onChange(({ tls }, before) => {
+      if (tls && !isDeepStrictEqual(tls, before.tls))
+        for (const app of apps.values()) replaceCertificate(app, tls)
+    })
     const drain = () => {
       for (const app of apps.values()) startDraining(app)
     }
@@ -95,11 +100,9 @@ async function openServers(parts: Parts, { keeping, ...prepared }: Preparation, 
   return { apps, listening: () => fhir?.listening() }
 }
 
-async function openApp(
-  { settings, logger, files: { tls } }: Parts,
-  keeping: Keeping,
-): Promise<FastifyInstance> {
+async function openApp({ settings, logger, live }: Parts, keeping: Keeping): Promise<FastifyInstance> {
   const { createAppServer } = await import('../../session/index.ts')
+  const { tls } = live.current
   return createAppServer({
     ...settings,
     ...keeping,

@@ -34,7 +34,7 @@ export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
 }
 
 function openSlots(
-  { names, settings, files, logger, logsToStderr }: Parts,
+  { names, settings, trustedIssuers, live, controls, logger, logsToStderr }: Parts,
   store: Store,
 ): readonly WorkerSlot[] {
   // Round robin is the default: a shared socket gives most connections to the busiest process.
@@ -43,13 +43,19 @@ function openSlots(
     ...{ exec: join(import.meta.dirname, '../main.ts'), args: [], serialization: 'advanced' },
     ...(logsToStderr && { stdio: ['inherit', 2, 2, 'ipc'] }),
   })
-  const shared = { serialise: createSerialise(), append: createSharedAppend(store) }
+  const { setLogLevel, reload } = controls
+  const shared = { serialise: createSerialise(), append: createSharedAppend(store), setLogLevel, reload }
   const gather = (request: ReportRequest) => gatherReports(slots, request)
-  const input = { names, settings: shareLimits(settings), files }
+  const input = { names, settings: shareLimits(settings), trustedIssuers }
   const slots: readonly WorkerSlot[] = Array.from({ length: settings.workers }, (_, at) => {
     const number = at + 1
-    return openSlot(number, () => forkWorker({ input: { ...input, number }, gather, ...shared }), logger)
+    return openSlot(
+      number,
+      () => forkWorker({ input: { ...input, live: live.current, number }, gather, ...shared }),
+      logger,
+    )
   })
+  live.onChange(current => Promise.all(slots.map(slot => slot.apply(current))))
   return slots
 }
 

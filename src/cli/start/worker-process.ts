@@ -10,6 +10,7 @@ import {
   type WorkerInput,
   type WorkerMethods,
 } from './channel.ts'
+import type { LiveSettings } from './live.ts'
 
 /** A process of a worker, as its supervisor sees it. */
 export interface WorkerProcess {
@@ -19,6 +20,8 @@ export interface WorkerProcess {
   isListening(): boolean
   /** Undefined if the process does not respond in time. */
   report(request: ReportRequest): Promise<Report | undefined>
+  /** Resolves when the process has applied the live settings, or does not respond in time. */
+  apply(live: LiveSettings): Promise<void>
   drain(): void
   stop(): Promise<void>
   kill(): void
@@ -26,7 +29,8 @@ export interface WorkerProcess {
   readonly ended: Promise<string>
 }
 
-export interface WorkerOptions extends Pick<SupervisorMethods, 'gather' | 'append'> {
+export interface WorkerOptions
+  extends Pick<SupervisorMethods, 'gather' | 'append' | 'setLogLevel' | 'reload'> {
   readonly input: WorkerInput
   /** Shared by all workers. */
   readonly serialise: Serialise
@@ -38,13 +42,12 @@ export const REPORT_MS = 1_200
 const STOP_MS = 9_000
 const UNREF = { ref: false }
 
-export function forkWorker({ input, gather, append, serialise }: WorkerOptions): WorkerProcess {
+export function forkWorker({ input, serialise, ...methods }: WorkerOptions): WorkerProcess {
   const worker = cluster.fork()
   const closeAssigned = trackAssigned(worker.process)
   const { take, release, releaseAll } = createHolds(serialise)
   const { call, end } = openChannel<SupervisorMethods, WorkerMethods>(worker, {
-    gather,
-    append,
+    ...methods,
     take,
     release,
   })
@@ -73,6 +76,8 @@ export function forkWorker({ input, gather, append, serialise }: WorkerOptions):
     },
     report: request =>
       Promise.race([call('report', request), pause(REPORT_MS, undefined, UNREF)]).catch(() => undefined),
+    apply: live =>
+      Promise.race([call('apply', live), pause(REPORT_MS, undefined, UNREF)]).catch(() => undefined),
     drain() {
       if (isListening) void call('drain').catch(() => {})
     },

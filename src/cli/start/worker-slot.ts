@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { endMetrics, type Logger, type Metrics, mergeMetrics } from '../../web/index.ts'
 import type { Report, ReportRequest } from './channel.ts'
+import type { LiveSettings } from './live.ts'
 import type { ServerName } from './parts.ts'
 import { REPORT_MS, type WorkerProcess } from './worker-process.ts'
 
@@ -10,6 +11,7 @@ export interface WorkerSlot {
   start(): Promise<void>
   /** Undefined if there is nothing to report. */
   report(request: ReportRequest): Promise<Report | undefined>
+  apply(live: LiveSettings): Promise<void>
   drain(): void
   /** Resolves when running requests are finished and the process has ended. */
   stop(): Promise<void>
@@ -71,6 +73,7 @@ export function openSlot(number: number, fork: () => WorkerProcess, logger: Logg
       // New connections are not assigned to a process that does not listen.
       return isListening ? (report ?? describeSilent(number)) : undefined
     },
+    apply: live => current.apply(live),
     drain: () => current.drain(),
     async stop() {
       isStopping = true

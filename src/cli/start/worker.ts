@@ -1,5 +1,6 @@
+import type { Controls } from '../../auth/index.ts'
 import type { Serialise } from '../../cache/index.ts'
-import { createLogger, type Gatherer, getReporter, joinWorkers } from '../../web/index.ts'
+import { createChildLogger, createLogger, type Gatherer, getReporter, joinWorkers } from '../../web/index.ts'
 import {
   type Channel,
   openChannel,
@@ -8,6 +9,7 @@ import {
   type WorkerInput,
   type WorkerMethods,
 } from './channel.ts'
+import { followLogLevel, LiveState } from './live.ts'
 import { Closing, endAtUnexpected, openKeeping, type Parts, type ServerName } from './parts.ts'
 import { shareAppend } from './shared-append.ts'
 import { type Serving, serve } from './start-servers.ts'
@@ -15,12 +17,13 @@ import { type Serving, serve } from './start-servers.ts'
 /** Runs the servers in this process as the supervisor requests. */
 export function runWorker(port: Port): void {
   // A terminal and a service manager send their signals to all processes; the supervisor decides when this one stops.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {})
-  const { promise: serving, resolve } = Promise.withResolvers<Serving>()
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+  const { promise: serving, resolve } = Promise.withResolvers<Serving & Pick<Parts, 'live'>>()
   const channel: Channel<SupervisorMethods> = openChannel<WorkerMethods, SupervisorMethods>(port, {
     start: async input => resolve(await startServing(input, channel)),
     drain: async () => (await serving).drain(),
     stop: async () => (await serving).close(),
+    apply: async next => (await serving).live.change(next),
     async report({ server, subject }) {
       const app = (await serving).apps.get(server)
       if (!app) throw new Error(`Cannot report: ${server} does not run in this process`)
@@ -30,20 +33,31 @@ export function runWorker(port: Port): void {
 }
 
 async function startServing(
-  { number, ...input }: WorkerInput,
+  { number, live: initial, ...input }: WorkerInput,
   channel: Channel<SupervisorMethods>,
-): Promise<Serving> {
-  const logger = createLogger({ level: input.settings.logLevel }).child({ worker: number })
+): Promise<Serving & Pick<Parts, 'live'>> {
+  const live = new LiveState(initial)
+  const logger = createChildLogger(createLogger({ level: initial.logLevel }), { worker: number })
+  followLogLevel(live, logger)
   endAtUnexpected(logger)
   const parts: Parts = {
-    ...{ ...input, logger, serialise: createSharedSerialise(channel) },
+    ...{ ...input, live, logger, serialise: createSharedSerialise(channel) },
+    controls: relayControls(live, channel),
     shareStore: store => shareAppend(store, channel),
   }
   const closing = new Closing()
   const keeping = openKeeping(parts, closing)
   const serving = await serve(parts, { keeping, auth: undefined, fhir: undefined }, closing)
   for (const [name, app] of serving.apps) joinWorkers(app, createGatherer(channel, name))
-  return serving
+  return { ...serving, live }
+}
+
+function relayControls(live: LiveState, { call }: Channel<SupervisorMethods>): Controls {
+  return {
+    getLogLevel: () => live.current.logLevel,
+    setLogLevel: level => call('setLogLevel', level),
+    reload: () => call('reload'),
+  }
 }
 
 /** Conditional writes with equal conditions must not run at the same time in two workers. */

@@ -1,33 +1,68 @@
-import { getProviderIssuer, type LoginProvider, type OidcProvider } from '../../../config/index.ts'
+import { isDeepStrictEqual } from 'node:util'
+import {
+  getProviderIssuer,
+  type LoginProvider,
+  type OidcProvider,
+  type Settings,
+} from '../../../config/index.ts'
 import { createProviderClient, type ProviderClient, type ProviderClientOptions } from './provider-client.ts'
 
-/** The sign-in providers of the settings, each with its own client: one that is unreachable delays no other. */
+type LoginSettings = Pick<Settings['login'], 'passwords' | 'providers'>
+
+/** The ways to sign in, each provider with its own client: one that is unreachable delays no other. */
 export interface Providers {
+  /** Whether clinicians may sign in with a password of the clinician table. */
+  readonly passwords: boolean
   readonly all: readonly LoginProvider[]
   find(id: string): LoginProvider | undefined
   findByIssuer(issuer: unknown): LoginProvider | undefined
   getClient(provider: OidcProvider): ProviderClient
   /** With several providers, a response must show which one sent it, against mix-up attacks (RFC 9700, 4.4). */
   readonly canBeMixedUp: boolean
+  /** A provider whose settings are the same keeps its client. */
+  replace(login: LoginSettings): void
+}
+
+interface Opened {
+  readonly provider: OidcProvider
+  readonly client: ProviderClient
 }
 
 export function createProviders(
-  all: readonly LoginProvider[],
+  initial: LoginSettings,
   options: Omit<ProviderClientOptions, 'provider'>,
 ): Providers {
-  const oidc = all.filter(provider => provider.kind === 'oidc')
-  const clients = new Map(
-    oidc.map(provider => [provider.id, createProviderClient({ ...options, provider })] as const),
-  )
+  let login = initial
+  let opened: readonly Opened[] = []
+
+  function open(provider: OidcProvider): Opened {
+    const same = opened.find(known => isDeepStrictEqual(known.provider, provider))
+    return same ?? { provider, client: createProviderClient({ ...options, provider }) }
+  }
+
+  function replace(next: LoginSettings): void {
+    login = next
+    opened = next.providers.filter(provider => provider.kind === 'oidc').map(open)
+  }
+
+  replace(initial)
   return {
-    all,
-    find: id => all.find(provider => provider.id === id),
-    findByIssuer: issuer => all.find(provider => getProviderIssuer(provider) === issuer),
-    getClient(provider) {
-      const client = clients.get(provider.id)
-      if (!client) throw new Error(`There is no provider ${provider.id}`)
-      return client
+    get passwords() {
+      return login.passwords
     },
-    canBeMixedUp: oidc.length > 1,
+    get all() {
+      return login.providers
+    },
+    get canBeMixedUp() {
+      return opened.length > 1
+    },
+    find: id => login.providers.find(provider => provider.id === id),
+    findByIssuer: issuer => login.providers.find(provider => getProviderIssuer(provider) === issuer),
+    getClient(provider) {
+      const found = opened.find(known => known.provider.id === provider.id)
+      if (!found) throw new Error(`There is no provider ${provider.id}`)
+      return found.client
+    },
+    replace,
   }
 }
