@@ -329,3 +329,45 @@ describe('readConfiguration', () => {
     assert.equal(sources.get('appPort'), 'default')
   })
 })
+
+describe('a secret in a file', () => {
+  const secretFile = join(folder, 'a-secret')
+  const secrets = settingRows.filter(([, row]) => row.secret || row.hasPassword)
+
+  it('is read for every secret, from the variable and from the name in the file', () => {
+    assert.ok(secrets.length >= 8)
+    for (const [key, row] of secrets) {
+      const text = textFor(row)
+      writeFileSync(secretFile, `${text}\n`)
+      const given = findVariables(row).map(variable => ({ [`${variable}_FILE`]: secretFile }))
+      writeFileSync(join(folder, 'with-files.yaml'), `${row.name}-file: a-secret`)
+      for (const env of [...given, { SMART_CONFIG: 'with-files.yaml' }]) {
+        const { settings, sources, warnings } = readConfiguration(env, folder)
+        assert.deepEqual([row.of(settings), warnings], [row.type.parse(text), []], row.name)
+        assert.notEqual(sources.get(key), 'default')
+      }
+    }
+  })
+
+  it('must be the only value, must exist and must not be empty', () => {
+    writeFileSync(secretFile, '')
+    const env = { SMART_SECRET_FILE: secretFile }
+    assert.throws(() => read({ ...env, SMART_SECRET: 'a secret of some length' }), {
+      message: 'Cannot use SMART_SECRET and SMART_SECRET_FILE: set only one of them',
+    })
+    assert.throws(() => read(env), /^SettingsError: Cannot use SMART_SECRET_FILE: .*a-secret is empty$/)
+    assert.throws(
+      () => read({ SMART_SECRET_FILE: 'none' }),
+      /Cannot use SMART_SECRET_FILE: cannot read none: there is no such file/,
+    )
+    writeFileSync(secretFile, 'short')
+    assert.throws(() => read(env), /^SettingsError: Cannot use SMART_SECRET_FILE: expected (?!.*short)/)
+    writeFileSync(join(folder, 'twice.yaml'), 'smart.server.secret: a\nsmart.server.secret-file: a-secret')
+    assert.throws(() => read({ SMART_CONFIG: 'twice.yaml' }), /smart.server.secret is set twice/)
+  })
+
+  it('exists for secrets only', () => {
+    const { warnings } = readConfiguration({ SMART_APP_URL_FILE: 'x' }, folder)
+    assert.match(warnings.join(), /^Unknown variable SMART_APP_URL_FILE is ignored/)
+  })
+})

@@ -1,5 +1,6 @@
 import { deriveSettings } from './derive.ts'
-import { findVariables, type SettingRow } from './setting-row.ts'
+import { readSecretFile } from './secret-file.ts'
+import { findFileVariables, findVariables, mayBeFile, type SettingRow } from './setting-row.ts'
 import type { Settings, Source } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, findNearest, readSettingsFile } from './settings-file.ts'
@@ -26,7 +27,10 @@ const FILE_VARIABLE = 'SMART_CONFIG'
  */
 export function readConfiguration(env: Environment, cwd: string): Configuration {
   const file = readSettingsFile(env[FILE_VARIABLE] || undefined, cwd)
-  const read = readEach(settingRows, ([key, row]) => [key, readSetting(key, row, env, file)] as const)
+  const read = readEach(
+    settingRows,
+    ([key, row]) => [key, readSetting(key, row, { env, cwd, file })] as const,
+  )
   const values = Object.fromEntries(read.map(([key, { value }]) => [key, value])) as unknown as SettingValues
   const sources = new Map(read.map(([key, { source }]) => [key, source]))
   const settings = deriveSettings(values, cwd)
@@ -43,8 +47,14 @@ export function readSettings(env: Environment, cwd: string): Settings {
   return readConfiguration(env, cwd).settings
 }
 
-function readSetting(key: SettingKey, row: SettingRow<unknown>, env: Environment, file: FileTexts) {
-  const given = readVariable(row, env)
+interface Sources {
+  readonly env: Environment
+  readonly cwd: string
+  readonly file: FileTexts
+}
+
+function readSetting(key: SettingKey, row: SettingRow<unknown>, { env, cwd, file }: Sources) {
+  const given = readVariable(row, env, cwd)
   if (given) return { source: 'environment' as const, value: parsed(row, given.text, given.variable) }
   const written = file.get(key)
   if (written !== undefined) return { source: 'file' as const, value: parsed(row, written, row.name) }
@@ -54,12 +64,12 @@ function readSetting(key: SettingKey, row: SettingRow<unknown>, env: Environment
   }
 }
 
-function readVariable(row: SettingRow<unknown>, env: Environment) {
-  const [given, other] = findVariables(row).flatMap(variable => {
-    // A compose file or a shell leaves a variable empty to unset it.
-    const text = env[variable] || undefined
-    return text === undefined ? [] : [{ variable, text }]
-  })
+function readVariable(row: SettingRow<unknown>, env: Environment, cwd: string) {
+  const [given, other] = findGiven(findVariables(row), env)
+  const [file] = findGiven(findFileVariables(row), env)
+  if (given && file)
+    throw new SettingsError(`Cannot use ${given.variable} and ${file.variable}: set only one of them`)
+  if (file) return { variable: file.variable, text: readSecretFile(file.text, cwd, file.variable) }
   if (given && other && given.text !== other.text)
     throw new SettingsError(
       `Cannot use ${given.variable} and ${other.variable}: both set ${row.name}, to different values`,
@@ -67,14 +77,18 @@ function readVariable(row: SettingRow<unknown>, env: Environment) {
   return given
 }
 
+function findGiven(variables: readonly string[], env: Environment) {
+  return variables.flatMap(variable => {
+    // A compose file or a shell leaves a variable empty to unset it.
+    const text = env[variable] || undefined
+    return text === undefined ? [] : [{ variable, text }]
+  })
+}
+
 function parsed(row: SettingRow<unknown>, text: string, name: string): unknown {
   const value = row.type.parse(text)
   if (value !== undefined) return value
-  // A database URL may contain a password.
-  const got =
-    row.secret || row.name === 'smart.server.database-url'
-      ? ''
-      : `, got ${JSON.stringify(withoutLogin(text))}`
+  const got = mayBeFile(row) ? '' : `, got ${JSON.stringify(withoutLogin(text))}`
   throw new SettingsError(`Cannot use ${name}: expected ${row.type.expected}${got}`)
 }
 
@@ -84,7 +98,10 @@ function withoutLogin(text: string): string {
 }
 
 function unknownVariables(env: Environment): readonly string[] {
-  const known = [FILE_VARIABLE, ...settingRows.flatMap(([, row]) => findVariables(row))]
+  const known = [
+    FILE_VARIABLE,
+    ...settingRows.flatMap(([, row]) => [...findVariables(row), ...findFileVariables(row)]),
+  ]
   return Object.keys(env)
     .filter(name => name.startsWith('SMART_') && !known.includes(name))
     .sort()

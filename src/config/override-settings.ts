@@ -1,5 +1,5 @@
 import type { Environment } from './configuration.ts'
-import { findVariables } from './setting-row.ts'
+import { findFileVariables, findVariables } from './setting-row.ts'
 import { type SettingKey, settingsTable } from './table.ts'
 
 /** Values of settings, as written in the environment or in a settings file. */
@@ -8,7 +8,7 @@ export type SettingTexts = Readonly<Partial<Record<SettingKey, string>>>
 /** The environment in which these settings have these values, whichever of their variables it had. */
 export function overrideSettings(env: Environment, texts: SettingTexts): Environment {
   const rows = listRows(texts)
-  const replaced = new Set(rows.flatMap(([row]) => findVariables(row)))
+  const replaced = new Set(rows.flatMap(([row]) => [...findVariables(row), ...findFileVariables(row)]))
   const others = Object.entries(env).filter(([variable]) => !replaced.has(variable))
   return { ...Object.fromEntries(others), ...Object.fromEntries(rows.map(([row, text]) => [row.env, text])) }
 }

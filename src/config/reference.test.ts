@@ -9,7 +9,7 @@ describe('settingsReference', () => {
     for (const [, row] of settingRows) {
       const line = settingsReference()
         .split('\n')
-        .find(text => text.startsWith(`| \`${row.name}\` | \`${row.env}\` |`))
+        .find(text => text.startsWith(`| \`${row.name}\` | \`${row.env}\``))
       assert.ok(line, row.name)
       assert.equal(line.split(/(?<!\\)\|/).length, 7, row.name)
     }

@@ -1,4 +1,4 @@
-import type { SettingRow } from './setting-row.ts'
+import { mayBeFile, type SettingRow } from './setting-row.ts'
 import { settingGroups } from './table.ts'
 
 export function settingsReference(): string {
@@ -13,10 +13,11 @@ ${Object.values(rows).map(renderRow).join('\n')}
   return `${INTRODUCTION}\n${sections.join('\n')}\n${CLOSING}`
 }
 
-function renderRow({ name, env, otherwise, initial, about, type }: SettingRow<unknown>): string {
+function renderRow(row: SettingRow<unknown>): string {
+  const { name, env, otherwise, initial, about, type } = row
   const cells = [
     `\`${name}\``,
-    `\`${env}\``,
+    mayBeFile(row) ? `\`${env}\`, \`…_FILE\`` : `\`${env}\``,
     otherwise ?? `\`${initial}\``,
     escapeCell(about),
     escapeCell(type.expected),
@@ -38,6 +39,9 @@ You can set a setting in two places: its environment variable, or its name in \`
 - Every setting has an environment variable that follows from its name: upper case, with \`_\` for every dot and hyphen
   (\`smart.server.issuer-url\`: \`SMART_SERVER_ISSUER_URL\`). Many settings also have a shorter variable, which the tables show. If both are
   set to different values, the servers do not start.
+- A secret may also be the content of a file. The variable with \`_FILE\` at its end names the file (\`SMART_SECRET_FILE\`), as does the name
+  with \`-file\` in \`sallyport.yaml\` (\`smart.server.secret-file\`). The value and the file must not both be set. The tables mark such settings
+  with \`_FILE\`.
 - An empty variable counts as unset.
 - An unknown name or an invalid value in the file stops the start, with the name and the expected value. An unknown \`SMART_*\`
   variable causes a warning.

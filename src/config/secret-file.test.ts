@@ -49,7 +49,7 @@ describe('ensureSecret', () => {
     mkdirSync(join(folder, 'odd', 'secret'), { recursive: true })
     assert.throws(
       () => settingsIn('odd'),
-      /Cannot use data folder .*odd \(SMART_DATA_DIR\): the secret in it is not a file/,
+      /Cannot use data folder .*odd \(SMART_DATA_DIR\): it is not a file/,
     )
     mkdirSync(join(folder, 'empty'))
     writeFileSync(join(folder, 'empty', 'secret'), '')

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { makeFolder } from '../store/index.ts'
 import type { Settings } from './settings.ts'
 import { SettingsError } from './settings-error.ts'
@@ -14,6 +14,17 @@ export function readSecret(dataDir: string): string | undefined {
     if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return undefined
     throw cannotUse(dataDir, error)
   }
+}
+
+/** Reads a secret that a setting gives by the name of its file, such as a mounted secret of a container. */
+export function readSecretFile(path: string, cwd: string, name: string): string {
+  try {
+    const text = readFileSync(resolve(cwd, path), 'utf8').trim()
+    if (text !== '') return text
+  } catch (error) {
+    throw new SettingsError(`Cannot use ${name}: cannot read ${path}: ${describeReason(error)}`)
+  }
+  throw new SettingsError(`Cannot use ${name}: ${path} is empty`)
 }
 
 /** On loopback the first start creates the secret, readable by this user only (SETTING-8). */
@@ -48,15 +59,20 @@ function missing(dataDir: string): never {
 }
 
 function cannotUse(dataDir: string, cause: unknown): SettingsError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
-  const reason = REASONS[code] ?? code
+  const reason = describeReason(cause)
   return new SettingsError(`Cannot use data folder ${dataDir} (SMART_DATA_DIR): ${reason}`, { cause })
 }
 
+function describeReason(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+  return REASONS[code] ?? code
+}
+
 const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
   EEXIST: 'it is not a folder',
   ENOTDIR: 'it is not a folder',
-  EISDIR: 'the secret in it is not a file',
+  EISDIR: 'it is not a file',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'it is on a read-only file system',

@@ -12,12 +12,23 @@ export interface SettingRow<T> {
   readonly otherwise?: string
   readonly about: string
   readonly secret?: true
+  /** The value may contain a password, and is shown without it. */
+  readonly hasPassword?: true
   readonly of: (settings: Settings) => unknown
 }
 
 /** A setting has its documented variable and the variable derived from its name. They are often the same. */
 export function findVariables({ name, env }: Pick<SettingRow<unknown>, 'name' | 'env'>): readonly string[] {
   return [...new Set([env, name.toUpperCase().replace(/[.-]/g, '_')])]
+}
+
+/** A secret may also be the content of a file, which `<variable>_FILE` or `<name>-file` names. */
+export function mayBeFile({ secret, hasPassword }: SettingRow<unknown>): boolean {
+  return secret === true || hasPassword === true
+}
+
+export function findFileVariables(row: SettingRow<unknown>): readonly string[] {
+  return mayBeFile(row) ? findVariables(row).map(variable => `${variable}_FILE`) : []
 }
 
 type Spec<T> = Omit<SettingRow<T>, 'initial' | 'otherwise'>

@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
+import { readSecretFile } from './secret-file.ts'
+import { mayBeFile } from './setting-row.ts'
 import type { SettingType } from './setting-types.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type SettingKey, settingRows, settingsTable } from './table.ts'
@@ -46,9 +48,11 @@ export function readSettingsFile(named: string | undefined, cwd: string): FileTe
   const shownAs = named ?? USUAL_NAME
   const texts = new Map<SettingKey, string>()
   readEach([...leaves(parseFile(path, shownAs))], ([name, value]) => {
-    const key = keyOf(name, shownAs)
-    if (texts.has(key)) throw new SettingsError(`Cannot use ${shownAs}: ${name} is set twice`)
-    texts.set(key, textOf(key, name, value, shownAs))
+    const { key, isFile } = keyOf(name, shownAs)
+    if (texts.has(key))
+      throw new SettingsError(`Cannot use ${shownAs}: ${settingsTable[key].name} is set twice`)
+    const text = textOf(key, name, value, shownAs)
+    texts.set(key, isFile ? readSecretFile(text, cwd, name) : text)
   })
   return texts
 }
@@ -73,9 +77,11 @@ function* leaves(value: unknown, prefix = ''): Generator<readonly [name: string,
   }
 }
 
-function keyOf(name: string, shownAs: string): SettingKey {
-  const found = settingRows.find(([, row]) => row.name === name || row.alias === name)
-  if (found) return found[0]
+function keyOf(name: string, shownAs: string): { readonly key: SettingKey; readonly isFile: boolean } {
+  const named = settingRows.find(([, row]) => row.name === name || row.alias === name)
+  if (named) return { key: named[0], isFile: false }
+  const filed = settingRows.find(([, row]) => mayBeFile(row) && `${row.name}-file` === name)
+  if (filed) return { key: filed[0], isFile: true }
   if (name === '') throw new SettingsError(`Cannot use ${shownAs}: expected names with values`)
   const meant = findNearest(
     name,

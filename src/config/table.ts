@@ -12,6 +12,7 @@ const databaseTable = {
     type: types.databaseUrl,
     otherwise: '`sqlite:<data folder>/sallyport.db`',
     about: 'Database of clinicians, clients, keys, tokens, sessions and audit records.',
+    hasPassword: true,
     of: settings => settings.databaseUrl,
   }),
   databasePoolSize: defineFixed({
