@@ -27,11 +27,7 @@ export {
   type KeptRecord,
   type TrailPosition,
 } from './trail/find.ts'
-export {
-  type AuditSweeping,
-  reportUnknownOutcomes,
-  startReportingUnknown,
-  startSweepingAudit,
-  sweepAudit,
-} from './trail/intents.ts'
+export { reportUnknownOutcomes, startReportingUnknown } from './trail/intents.ts'
+export { sealTrail, startSealing, startSweepingAudit, sweepAudit } from './trail/seal.ts'
 export type { RecordFilter } from './trail/terms.ts'
+export { type Verification, verifyTrail } from './trail/verify.ts'

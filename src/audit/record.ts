@@ -19,6 +19,8 @@ export type AuditKind =
   | 'session-renew'
   | 'session-end'
   | 'api'
+  /** The newest seal of the audit trail. */
+  | 'seal'
 
 /** Contains no secret and no patient name. */
 export interface AuditRecord {
@@ -44,6 +46,8 @@ export interface AuditRecord {
   readonly by?: string | undefined
   readonly reason?: string | undefined
   readonly launch?: string | undefined
+  /** The `jti` of the access token, without the launch id that it begins with. */
+  readonly token?: string | undefined
   readonly requestId?: string | undefined
   readonly address?: string | undefined
   /** True if the caller did not authenticate. Repeated requests are counted. */
@@ -103,6 +107,7 @@ export function toRow(record: AuditRecord, deliveryId: string | null = null): Au
     request_id: storable(record.requestId),
     address: storable(record.address),
     delivery_id: deliveryId,
+    token_id: storable(record.token),
     repeats: record.repeats ?? null,
     details: record.details === undefined ? null : storableJson(record.details),
   }

@@ -212,9 +212,21 @@ const SHAPE: Shape = {
     repeats: 'nullable',
     details: 'nullable',
     delivery_id: 'nullable',
+    token_id: 'nullable',
   },
   audit_event_patient: { patient_id: 'required', at: 'required', audit_id: 'required' },
   audit_intent: { id: 'required', at: 'required', record: 'required' },
+  audit_seal: {
+    number: 'required',
+    last_id: 'required',
+    records: 'required',
+    newest_at: 'required',
+    hash: 'required',
+    hash_sealed: 'required',
+    checkpoint_sealed: 'nullable',
+  },
+  audit_cursor: { feed: 'required', last_id: 'required', moved_at: 'required' },
+  audit_refused: { feed: 'required', audit_id: 'required', refused_at: 'required', reason: 'required' },
   lease: { job: 'required', holder: 'required', ends_at: 'required' },
 }
 

@@ -5,6 +5,10 @@ import type { Store } from './store.ts'
 export interface JobOptions {
   readonly clock?: () => number
   readonly everyMs?: number
+  /** Longer than a round of the job takes. */
+  readonly leaseMs?: number
+  /** A round starts, and the lease is taken, only if there is work. */
+  readonly hasWork?: () => Promise<boolean>
   readonly onError: (error: unknown) => void
 }
 
@@ -18,17 +22,21 @@ const INTERVALS = 2
 export function repeatInOneProcess(
   store: Store,
   job: string,
-  { clock = Date.now, everyMs = 60_000, onError }: JobOptions,
+  { clock = Date.now, everyMs = 60_000, leaseMs = INTERVALS * everyMs, hasWork, onError }: JobOptions,
   work: (now: Instant) => Promise<unknown>,
 ): { stop(): Promise<void> } {
   const holder = randomUUID()
-  let running: Promise<unknown> = Promise.resolve()
+  let running: Promise<unknown> | undefined
   const round = async () => {
-    if (await takeLease(store, { job, holder, ends_at: clock() + INTERVALS * everyMs }, clock()))
-      await work(clock())
+    if (hasWork && !(await hasWork())) return
+    if (await takeLease(store, { job, holder, ends_at: clock() + leaseMs }, clock())) await work(clock())
   }
   const schedule = () => {
-    running = running.then(round).catch(onError)
+    running ??= round()
+      .catch(onError)
+      .finally(() => {
+        running = undefined
+      })
   }
   schedule()
   const timer = setInterval(schedule, everyMs)

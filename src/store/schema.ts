@@ -28,6 +28,9 @@ export interface Schema {
   audit_event: AuditEventTable
   audit_event_patient: AuditEventPatientTable
   audit_intent: AuditIntentTable
+  audit_seal: AuditSealTable
+  audit_cursor: AuditCursorTable
+  audit_refused: AuditRefusedTable
   lease: LeaseTable
 }
 
@@ -332,6 +335,37 @@ interface AuditEventTable {
   details: string | null
   /** The id of a record that was durable elsewhere before it reached the trail: it is added once. */
   delivery_id: string | null
+  /** The `jti` of the access token, without the launch id that it begins with. */
+  token_id: string | null
+}
+
+/** One link of the hash chain over the audit trail: all records after those of the seal before, up to `last_id`. */
+interface AuditSealTable {
+  /** 1, 2, 3, …: if two processes make the next seal at once, one wins. */
+  number: number
+  last_id: number
+  records: number
+  newest_at: Instant
+  hash: string
+  /** The hash, encrypted: without the secret nobody can make a seal. */
+  hash_sealed: string
+  /** The hash again, encrypted, when the records up to this seal were removed after their retention time. */
+  checkpoint_sealed: string | null
+}
+
+/** The last audit record that a feed has delivered. */
+interface AuditCursorTable {
+  feed: string
+  last_id: number
+  moved_at: Instant
+}
+
+/** An audit record that the receiver of a feed refused. It is sent again later. */
+interface AuditRefusedTable {
+  feed: string
+  audit_id: number
+  refused_at: Instant
+  reason: string
 }
 
 /** A change that another server is about to make. It ends with the record of that change. */

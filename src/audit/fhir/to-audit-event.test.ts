@@ -30,6 +30,7 @@ const full: KeptRecord = {
   address: '127.0.0.1',
   details: null,
   delivery_id: null,
+  token_id: 't-1',
   repeats: null,
 }
 

@@ -43,6 +43,7 @@ const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding
   'session-open': [application, dicom('110120', 'Application Start')],
   'session-renew': [application, own('session-renew', 'Session renewed')],
   'session-end': [application, dicom('110121', 'Application Stop')],
+  seal: [application, own('seal', 'Audit trail sealed')],
   api: [restful, own('api', 'Session API request')],
 }
 

@@ -118,6 +118,7 @@ const SAMPLE: KeptRecord = {
   ...{ method: null, request: null, resource_type: null, resource_id: null, patient_id: null },
   ...{ patients: null, client_id: null, subject: null, fhir_user: null, decided_by: null, reason: null },
   ...{ launch_id: null, request_id: null, address: null, repeats: null, details: null, delivery_id: null },
+  ...{ token_id: null },
 }
 
 function isMatch(clause: SearchClause, record: Partial<KeptRecord>): boolean {

@@ -30,7 +30,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
     by: request.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
     reason: describeReason(refusal) ?? describeSimulation(grant),
-    launch: grant && findLaunchId(grant),
+    ...splitTokenId(grant?.tokenId),
     requestId: request.requestId,
     address: request.clientAddress,
     anonymous: request.anonymous,
@@ -76,10 +76,10 @@ function describeSimulation(grant: Grant | undefined): string | undefined {
   return grant?.simulate === undefined ? undefined : `Simulated by the lab: ${grant.simulate}`
 }
 
-/** A token's `jti` is the grant's id, a dot and a unique suffix. */
-function findLaunchId({ tokenId }: Pick<Grant, 'tokenId'>): string | undefined {
-  const dot = tokenId?.indexOf('.') ?? -1
-  return dot > 0 ? tokenId?.slice(0, dot) : undefined
+/** The `jti` of our tokens is the grant's id, which is the launch id, a dot and a unique suffix. */
+function splitTokenId(jti: string | undefined): Pick<AuditRecord, 'launch' | 'token'> {
+  const dot = jti?.indexOf('.') ?? -1
+  return dot > 0 ? { launch: jti?.slice(0, dot), token: jti?.slice(dot + 1) } : { token: jti }
 }
 
 const PLAIN: ReadonlySet<string> = new Set([

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { type Store, sweep } from '../../store/index.ts'
+import { createSealer, type Store, sweep } from '../../store/index.ts'
 import { type AuditRecord, toRow } from '../record.ts'
 import {
   countRecords,
@@ -13,8 +13,10 @@ import {
   type KeptRecord,
   listParties,
 } from './find.ts'
-import { sweepAudit } from './intents.ts'
+import { sweepAudit } from './seal.ts'
 import type { RecordFilter } from './terms.ts'
+
+const sealer = createSealer('a secret of the tests, long enough')
 
 const KINDS = ['login', 'token', 'refresh'] as const
 const INTERACTIONS = ['delete', 'create', 'update'] as const
@@ -147,7 +149,9 @@ eachDatabase((_, open) => {
     it('have no patients left after they are deleted', async () => {
       const other = await open()
       await other.append('audit_event', [toRow(createRecord(3)), toRow(createRecord(4))])
-      assert.equal(await sweepAudit(other, 1, Date.now()), 2)
+      assert.equal(await sweepAudit(other, sealer, { days: 1 }, Date.now()), 0)
+      await other.append('audit_event', [toRow(createRecord(100))])
+      assert.equal(await sweepAudit(other, sealer, { days: 1 }, Date.now()), 2)
       assert.deepEqual(await other.db.selectFrom('audit_event_patient').selectAll().execute(), [])
     })
   })
@@ -174,7 +178,7 @@ eachDatabase((_, open) => {
 
     it('read indexes only: rows that expired', async () => {
       await assertIndexed(store, watched => sweep(watched, 1))
-      await assertIndexed(store, watched => sweepAudit(watched, 1, 1))
+      await assertIndexed(store, watched => sweepAudit(watched, sealer, { days: 1 }, 1))
     })
   })
 })

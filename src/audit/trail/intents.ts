@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type JobOptions, removeUntil, repeatInOneProcess, type Store } from '../../store/index.ts'
+import { type JobOptions, repeatInOneProcess, type Store } from '../../store/index.ts'
 import { type AuditRecord, type Delivery, OUTCOME_UNKNOWN, toRow, UNKNOWN_AFTER_MS } from '../record.ts'
 
 const MOST_AT_ONCE = 500
@@ -20,20 +20,22 @@ export function toDeliveries(intentId: string, records: readonly AuditRecord[]):
 }
 
 /**
- * Adds deliveries that may already be in the trail, each once. Replaces a record that was meanwhile reported as
- * unknown.
+ * Adds deliveries that may already be in the trail, each once. A record that was meanwhile reported as unknown stays:
+ * nothing that is in the trail changes.
  */
 export async function deliverOnce({ db }: Store, deliveries: readonly Delivery[]): Promise<void> {
   const ids = deliveries.map(({ id }) => id)
   await db.transaction().execute(async trx => {
-    await trx
-      .deleteFrom('audit_event')
+    const unknown = await trx
+      .selectFrom('audit_event')
+      .select('delivery_id')
       .where('delivery_id', 'in', ids)
       .where('status', '=', OUTCOME_UNKNOWN)
       .execute()
+    const isReported = (id: string) => unknown.some(({ delivery_id }) => delivery_id === id)
     await trx
       .insertInto('audit_event')
-      .values(deliveries.map(({ id, record }) => toRow(record, id)))
+      .values(deliveries.map(({ id, record }) => toRow(record, isReported(id) ? `${id}.known` : id)))
       .onConflict(conflict => conflict.doNothing())
       .execute()
     await trx.deleteFrom('audit_intent').where('id', 'in', ids).execute()
@@ -75,27 +77,7 @@ export async function removeIntents({ db }: Store, ids: readonly string[]): Prom
       .execute()
 }
 
-const DAY = 86_400_000
-const HOUR = 3_600_000
 const MINUTE = 60_000
-
-/** Deletes records older than `smart.server.audit-days`, in small steps so that nobody waits long. */
-export function sweepAudit(store: Store, days: number, now: number): Promise<number> {
-  return removeUntil(store, 'audit_event', 'at', now - days * DAY)
-}
-
-export interface AuditSweeping extends JobOptions {
-  readonly days: number
-}
-
-export function startSweepingAudit(
-  store: Store,
-  { days, ...options }: AuditSweeping,
-): { stop(): Promise<void> } {
-  return repeatInOneProcess(store, 'audit-sweep', { everyMs: HOUR, ...options }, now =>
-    sweepAudit(store, days, now),
-  )
-}
 
 export function startReportingUnknown(store: Store, options: JobOptions): { stop(): Promise<void> } {
   return repeatInOneProcess(store, 'audit-unknown', { everyMs: MINUTE, ...options }, now =>

@@ -5,10 +5,12 @@ import {
   type KeptRecord,
   type RecordFilter,
   toAuditEvent,
+  type Verification,
+  verifyTrail,
 } from '../../audit/index.ts'
 import type { Store } from '../../store/index.ts'
-import { type Arguments, type Command, failMisuse, type Io } from '../command.ts'
-import { withStore } from '../with-store.ts'
+import { type Arguments, type Command, failMisuse, getOptional, type Io } from '../command.ts'
+import { loadSettings, withSealer, withStore } from '../with-store.ts'
 
 /** Records of other instances may arrive this late. */
 const LATE_MS = 5000
@@ -56,7 +58,7 @@ Options:
   --launch <id>       only records of this launch
   --outcome <which>   allowed or refused
   --kind <which>      fhir, login, logout, launch, authorize, token, refresh, revoke, register, admin,
-                      session-open, session-renew, session-end or api
+                      session-open, session-renew, session-end, api or seal
   --limit <number>    maximum number of records (default: 100)
   --json              print each record as a FHIR AuditEvent on one line
   --follow            keep printing new records, until Ctrl-C`,
@@ -158,4 +160,35 @@ function whatOf({ kind, method, request, repeats }: KeptRecord): string {
   if (repeats !== null) return `${kind} (${formatRepeats(repeats)})`
   const hasRequest = kind === 'fhir' || kind === 'api' || kind === 'admin'
   return hasRequest ? `${method ?? ''} ${request || '[base]'}` : kind
+}
+
+export const auditVerify: Command = {
+  usage: `
+Usage: npm run -s sallyport -- audit verify [--head <head>]
+
+Recomputes the hash chain over the audit trail, also while the servers run. It finds records that were changed, removed,
+inserted or reordered after the servers sealed them, about a second after they were written. It needs the SMART_SECRET of the servers.
+
+Options:
+  --head <head>   the head that an earlier verification printed, or that a feed received: finds that the end of the trail was
+                  removed
+
+Exit code: 0 if nothing was changed, otherwise 1.`,
+  options: { head: { type: 'string' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const head = getOptional(args, 'head')
+    if (head !== undefined && !/^\d{1,15}:[\w-]{43}$/.test(head))
+      throw failMisuse('Cannot use --head: expected <number>:<hash>')
+    const found = await withSealer(loadSettings(io), (store, sealer) => verifyTrail(store, sealer, head))
+    for (const problem of found.problems) io.stderr.write(`${problem}\n`)
+    io.stdout.write(formatVerification(found))
+    return found.problems.length === 0 ? 0 : 1
+  },
+}
+
+function formatVerification({ records, seals, unsealed, head, problems }: Verification): string {
+  const result = problems.length === 0 ? 'No change found' : 'The audit trail was changed'
+  const counts = `${records} records in ${seals} seals, ${unsealed} not yet sealed`
+  return `${result}: ${counts}\n${head === undefined ? '' : `Head: ${head}\n`}`
 }

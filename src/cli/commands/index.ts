@@ -82,6 +82,10 @@ const commands = {
     summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests',
     load: async () => (await import('./audit.ts')).audit,
   },
+  'audit verify': {
+    summary: 'Verify that no audit record was changed or removed',
+    load: async () => (await import('./audit.ts')).auditVerify,
+  },
   explain: {
     summary: 'Show whether a request would be allowed, and why',
     load: async () => (await import('./explain.ts')).explain,

@@ -1,5 +1,5 @@
-import { startReportingUnknown, startSweepingAudit } from '../../audit/index.ts'
-import { type Store, startSweeping } from '../../store/index.ts'
+import { startReportingUnknown, startSealing, startSweepingAudit } from '../../audit/index.ts'
+import { startSweeping } from '../../store/index.ts'
 import { type PreparedAuth, prepareAuth } from './auth.ts'
 import { prepareFhir } from './fhir.ts'
 import { type Closing, type Keeping, openKeeping, type Parts, type Tell } from './parts.ts'
@@ -28,18 +28,23 @@ export function prepare(parts: Parts, tell: Tell, closing: Closing): Preparation
 /** Opens the database, and removes expired rows while the servers run (STORE-3). */
 async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Keeping> {
   const keeping = await openKeeping(parts, closing)
-  for (const { stop } of startUpkeep(parts, keeping.store)) closing.add(stop)
+  for (const { stop } of startUpkeep(parts, keeping)) closing.add(stop)
   return keeping
 }
 
-function startUpkeep({ settings, logger }: Parts, store: Store): readonly { stop(): Promise<void> }[] {
+function startUpkeep(
+  { settings, logger }: Parts,
+  { store, sealer }: Keeping,
+): readonly { stop(): Promise<void> }[] {
   return [
     startSweeping(store, {
       onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),
     }),
-    startSweepingAudit(store, {
-      days: settings.audit.days,
+    startSweepingAudit(store, sealer, settings.audit, {
       onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
+    }),
+    startSealing(store, sealer, {
+      onError: error => logger.error({ err: error }, 'Cannot seal the audit trail'),
     }),
     startReportingUnknown(store, {
       onError: error => logger.warn({ err: error }, 'Cannot report changes whose outcome is unknown'),

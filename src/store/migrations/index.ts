@@ -16,6 +16,8 @@ import { relatedPersons } from './0017-related-persons.ts'
 import { loginProviders } from './0018-login-providers.ts'
 import { lab } from './0020-lab.ts'
 import { auditDetails } from './0021-audit-details.ts'
+import { auditSeals } from './0026-audit-seals.ts'
+import { auditFeeds } from './0027-audit-feeds.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -36,4 +38,6 @@ export const migrations: readonly Migration[] = [
   loginProviders,
   lab,
   auditDetails,
+  auditSeals,
+  auditFeeds,
 ]

@@ -1,0 +1,141 @@
+import { setTimeout as pause, setImmediate as yieldTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { type JobOptions, repeatInOneProcess, type Store } from '../../store/index.ts'
+import type { KeptRecord } from './find.ts'
+
+/** Processes the records of the trail in the order of their ids. */
+export interface TrailReader {
+  /** The id of the last record that it has processed. */
+  findPosition(): Promise<number>
+  /** Processes the records after a position, and stores the new position. The signal ends an attempt. */
+  process(records: readonly KeptRecord[], position: number, signal: AbortSignal): Promise<void>
+  readonly atOnce: number
+}
+
+/** Finds an id up to which no record can appear any more. */
+export type FindSettledId = () => Promise<number>
+
+/**
+ * On SQLite records appear in the order of their ids. On PostgreSQL a transaction may commit after a later one. It locks
+ * the table before it gets an id, and until its end: ids are settled when the transactions that held the lock after
+ * these ids were read have ended.
+ */
+export function createSettledFinder(store: Store): FindSettledId {
+  if (store.dialect === 'sqlite') return () => findLastId(store)
+  let settled = 0
+  let candidate: { readonly id: number; readonly writers: readonly string[] } | undefined
+  return async () => {
+    const id = await findLastId(store)
+    const writers = await listWriters(store)
+    const isRunning = (writer: string) => writers.includes(writer)
+    if (candidate && !candidate.writers.some(isRunning)) {
+      settled = candidate.id
+      candidate = undefined
+    }
+    if (writers.length === 0) settled = id
+    else candidate ??= { id, writers }
+    return settled
+  }
+}
+
+const LOOK_MS = 20
+
+/** Waits for transactions that may add records before the last one. */
+export async function waitForSettledId(store: Store): Promise<number> {
+  const last = await findLastId(store)
+  const findSettledId = createSettledFinder(store)
+  for (;;) {
+    const settled = await findSettledId()
+    if (settled >= last) return settled
+    await pause(LOOK_MS)
+  }
+}
+
+export async function findLastId({ db }: Store): Promise<number> {
+  const row = await db
+    .selectFrom('audit_event')
+    .select(({ fn }) => fn.max('id').as('id'))
+    .executeTakeFirst()
+  return Number(row?.id ?? 0)
+}
+
+async function listWriters({ db }: Store): Promise<readonly string[]> {
+  const { rows } = await sql<{ writer: string }>`select virtualtransaction as writer from pg_locks
+    where relation = 'audit_event'::regclass and mode = 'RowExclusiveLock'
+    and database = (select oid from pg_database where datname = current_database())`.execute(db)
+  return rows.map(({ writer }) => writer)
+}
+
+/** Passes all records up to `end` to a reader, until the signal. */
+export async function readOn(
+  store: Store,
+  reader: TrailReader,
+  end: number,
+  signal = new AbortController().signal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const position = await reader.findPosition()
+    const records = await readAfter(store, position, end, reader.atOnce)
+    if (records.length === 0) return
+    await reader.process(records, position, signal)
+    await yieldTurn()
+  }
+}
+
+export function readAfter({ db }: Store, position: number, end: number, limit: number) {
+  return db
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('id', '>', position)
+    .where('id', '<=', end)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+const EVERY_MS = 1000
+/** Longer than the longest attempt to deliver records. */
+const LEASE_MS = 15_000
+const LONGEST_PAUSE_MS = 60_000
+
+/**
+ * Follows the trail in one of the processes that share the database. After a failure it pauses, twice as long each time, up to
+ * a minute, and continues at the stored position: no record is left out, and memory does not grow.
+ */
+export function followTrail(
+  store: Store,
+  name: string,
+  reader: TrailReader,
+  { clock = Date.now, everyMs = EVERY_MS, leaseMs = LEASE_MS, onError }: JobOptions,
+): { stop(): Promise<void> } {
+  const findSettledId = createSettledFinder(store)
+  const stopping = new AbortController()
+  let pauseMs = 0
+  let resumeAt = 0
+  let end = 0
+  const hasWork = async () => {
+    if (clock() < resumeAt) return false
+    end = await findSettledId()
+    return end > (await reader.findPosition())
+  }
+  const backOff = (error: unknown) => {
+    pauseMs = Math.min(Math.max(everyMs, 2 * pauseMs), LONGEST_PAUSE_MS)
+    resumeAt = clock() + pauseMs
+    if (!stopping.signal.aborted) onError(error)
+  }
+  const job = repeatInOneProcess(
+    store,
+    `audit-${name}`,
+    { clock, everyMs, leaseMs, hasWork, onError: backOff },
+    async () => {
+      await readOn(store, reader, end, AbortSignal.any([stopping.signal, AbortSignal.timeout(leaseMs)]))
+      pauseMs = 0
+    },
+  )
+  return {
+    async stop() {
+      stopping.abort()
+      await job.stop()
+    },
+  }
+}

@@ -1,0 +1,132 @@
+import type { Sealer, Store } from '../../store/index.ts'
+import type { KeptRecord } from './find.ts'
+import { findLastId, readAfter } from './follow.ts'
+import { BEGINNING, computeSealHash, formatHead, isCheckpoint, isGenuine, type Seal } from './seal.ts'
+
+export interface Verification {
+  readonly seals: number
+  readonly records: number
+  /** Records that are not yet sealed. */
+  readonly unsealed: number
+  /** `number:hash` of the newest seal. */
+  readonly head: string | undefined
+  /** Empty if nothing was changed. The verification ends after a number of problems. */
+  readonly problems: readonly string[]
+}
+
+const SEALS_AT_ONCE = 100
+const MOST_PROBLEMS = 20
+
+interface Chain {
+  before: Pick<Seal, 'number' | 'hash' | 'last_id'>
+  seals: number
+  records: number
+  problems: string[]
+}
+
+/**
+ * Recomputes the hash chain over the audit trail. It finds records that were changed, removed, inserted or reordered after they
+ * were sealed, and seals that were not made with the secret. `head` is an earlier head, from a feed or an earlier
+ * verification: it finds that the end of the trail was removed.
+ */
+export async function verifyTrail(store: Store, sealer: Sealer, head?: string): Promise<Verification> {
+  const before = (await findCheckpoint(store, sealer)) ?? BEGINNING
+  const chain: Chain = { before, seals: 0, records: 0, problems: [] }
+  for (;;) {
+    const seals = await readSeals(store, chain.before.number)
+    for (const seal of seals) await verifySeal(store, sealer, chain, seal)
+    if (seals.length === 0 || chain.problems.length >= MOST_PROBLEMS) break
+  }
+  if (head !== undefined) await verifyHead(store, chain, head)
+  await verifyCursors(store, chain)
+  return report(store, chain)
+}
+
+function readSeals({ db }: Store, after: number): Promise<readonly Seal[]> {
+  return db
+    .selectFrom('audit_seal')
+    .selectAll()
+    .where('number', '>', after)
+    .orderBy('number')
+    .limit(SEALS_AT_ONCE)
+    .execute()
+}
+
+async function verifySeal(store: Store, sealer: Sealer, chain: Chain, seal: Seal): Promise<void> {
+  const { before, problems } = chain
+  chain.before = seal
+  if (!isGenuine(sealer, seal))
+    problems.push(`Seal ${seal.number} was changed, or made with another SMART_SECRET`)
+  chain.seals += 1
+  if (seal.number !== before.number + 1) {
+    problems.push(`${formatRange('Seal', before.number + 1, seal.number - 1)} missing`)
+    return
+  }
+  const records = await readAfter(store, before.last_id, seal.last_id, seal.records + 1)
+  chain.records += records.length
+  const isSame = computeSealHash(before, records) === seal.hash
+  if (!isSame && !(await isRemoved(store, sealer, seal)))
+    problems.push(describeDifference(before.last_id + 1, seal, records))
+  for (const { id, reason } of records.filter(({ kind }) => kind === 'seal'))
+    if (!(await isKnownHead(store, reason ?? '')))
+      problems.push(`The seal that record ${id} names has changed`)
+}
+
+/** The seal up to which this deployment has removed records, after their retention time. */
+async function findCheckpoint({ db }: Store, sealer: Sealer): Promise<Seal | undefined> {
+  const marked = await db
+    .selectFrom('audit_seal')
+    .selectAll()
+    .where('checkpoint_sealed', 'is not', null)
+    .orderBy('number', 'desc')
+    .execute()
+  return marked.find(seal => isGenuine(sealer, seal) && isCheckpoint(sealer, seal))
+}
+
+/** Records may be removed during the verification. */
+async function isRemoved(store: Store, sealer: Sealer, { number }: Seal): Promise<boolean> {
+  const checkpoint = await findCheckpoint(store, sealer)
+  return checkpoint !== undefined && checkpoint.number >= number
+}
+
+function describeDifference(first: number, seal: Seal, records: readonly KeptRecord[]): string {
+  const range = `Records ${first} to ${seal.last_id} (seal ${seal.number})`
+  if (records.length < seal.records) return `${range}: ${seal.records - records.length} removed`
+  return records.length > seal.records ? `${range}: records inserted` : `${range}: changed`
+}
+
+function formatRange(what: string, first: number, last: number): string {
+  return first === last ? `${what} ${first} is` : `${what}s ${first} to ${last} are`
+}
+
+/** True also for a seal whose records were removed after their retention time. */
+async function isKnownHead(store: Store, head: string): Promise<boolean> {
+  const [number = '', hash] = head.split(':')
+  const [first] = await readSeals(store, -1)
+  if (Number(number) < (first?.number ?? 0)) return true
+  const [seal] = await readSeals(store, Number(number) - 1)
+  return seal?.number === Number(number) && seal.hash === hash
+}
+
+async function verifyHead(store: Store, { problems }: Chain, head: string): Promise<void> {
+  if (!(await isKnownHead(store, head)))
+    problems.push(`The trail does not contain seal ${head}: its end was removed, or it was made anew`)
+}
+
+/** The feeds know the last record that they sent. */
+async function verifyCursors(store: Store, { problems }: Chain): Promise<void> {
+  const last = await findLastId(store)
+  const cursors = await store.db.selectFrom('audit_cursor').selectAll().execute()
+  for (const { feed, last_id: sent } of cursors)
+    if (sent > last)
+      problems.push(`The ${feed} has sent record ${sent}, but the trail ends with record ${last}`)
+}
+
+async function report(store: Store, { before, ...chain }: Chain): Promise<Verification> {
+  const { count } = await store.db
+    .selectFrom('audit_event')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('id', '>', before.last_id)
+    .executeTakeFirstOrThrow()
+  return { ...chain, unsealed: Number(count), head: before === BEGINNING ? undefined : formatHead(before) }
+}
