@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { type AuditRecord, createAuditor, findRecords } from '../../audit/index.ts'
+import { type AuditRecord, createAuditor, findRecords, sealTrail } from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { validate } from '../../fhir/index.ts'
-import { openStore } from '../../store/index.ts'
+import { createSealer, openStore } from '../../store/index.ts'
 
 const now = Date.now()
+const SECRET = 'a secret of these tests, long enough'
 
 const records: readonly AuditRecord[] = [
   { at: now - 7_200_000, server: 'auth', kind: 'login', allowed: true, status: 302, subject: 'c-1' },
@@ -39,6 +40,29 @@ const revoked: AuditRecord = {
 
 eachDatabase((_name, _open, create) => {
   describe('sallyport audit', () => {
+    it('verifies the hash chain, and says with which head it ends', async () => {
+      const url = await create()
+      const env = { SMART_DATABASE_URL: url, SMART_SECRET: SECRET }
+      const store = await openStore(url)
+      await createAuditor({ store }).record(...records)
+      await sealTrail(store, createSealer(SECRET))
+      const intact = await sallyport(['audit', 'verify'], { env })
+      assert.match(
+        intact.stdout,
+        /^No change found: 3 records in 1 seals, 0 not yet sealed\nHead: 1:[\w-]{43}\n$/,
+      )
+      assert.equal(intact.exitCode, 0)
+      const head = intact.stdout.split('Head: ')[1]?.trim() ?? ''
+      assert.equal((await sallyport(['audit', 'verify', '--head', head], { env })).exitCode, 0)
+      assert.equal((await sallyport(['audit', 'verify', '--head', '1'], { env })).exitCode, 2)
+      await store.db.deleteFrom('audit_event').where('kind', '=', 'login').execute()
+      await store.close()
+      const changed = await sallyport(['audit', 'verify'], { env })
+      assert.match(changed.stderr, /\(seal 1\): 1 removed\n/)
+      assert.match(changed.stdout, /^The audit trail was changed/)
+      assert.equal(changed.exitCode, 1)
+    })
+
     it('lists, filters and formats records', async () => {
       const url = await create()
       const store = await openStore(url)
