@@ -139,6 +139,35 @@ describe('an EHR launch', () => {
     await page.getByText('Simulated by the lab: fhir:429').first().waitFor()
   })
 
+  it('registers an app in the browser, and launches it from the portal', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await page.getByRole('link', { name: 'Lab', exact: true }).click()
+    await page.getByRole('link', { name: 'Registered apps' }).click()
+    await page.getByRole('link', { name: 'Register an app' }).click()
+    await page.getByLabel('Name').fill('My app')
+    await page.getByLabel('Redirect URIs', { exact: true }).fill('/callback')
+    await page.getByRole('button', { name: 'Register app' }).click()
+    await inspectOnEveryScreen(page, 'apps-new')
+    await page.getByLabel('Redirect URIs', { exact: true }).fill(`${stack.settings.appUrl}/callback`)
+    await page.getByLabel('Launch URL').fill(`${stack.settings.appUrl}/absent`)
+    await page.getByRole('button', { name: 'Register app' }).click()
+    await inspectOnEveryScreen(page, 'apps-registered')
+    await page.getByRole('link', { name: 'Registered apps' }).click()
+    await inspectOnEveryScreen(page, 'apps')
+    await page.getByRole('link', { name: 'Change My app' }).click()
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('link', { name: 'Launch from the portal' }).click()
+    await page.getByRole('link', { name: /^Juniper, Alba\s/ }).click()
+    await page.getByRole('radio', { name: 'No encounter' }).check()
+    await page.getByRole('button', { name: 'Launch My app' }).click()
+    await page.waitForURL(`${stack.settings.appUrl}/absent?iss=*`)
+    assert.deepEqual(
+      faults.filter(fault => !/status of 40[04]/.test(fault)),
+      [],
+    )
+  })
+
   it('shows the data of the session API in the app', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)

@@ -12,7 +12,19 @@ import type { UnsignedTokens } from './token/token-response.ts'
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<
-    Pick<AuditRecord, 'allowed' | 'anonymous' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>
+    Pick<
+      AuditRecord,
+      | 'allowed'
+      | 'anonymous'
+      | 'reason'
+      | 'client'
+      | 'subject'
+      | 'patient'
+      | 'launch'
+      | 'by'
+      | 'method'
+      | 'request'
+    >
   > & {
     readonly clinician?: Pick<Clinician, 'id' | 'fhirUserId'> | undefined
   }

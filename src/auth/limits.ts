@@ -60,6 +60,8 @@ export const LIMITS = {
   urls: 20,
   nameCharacters: 200,
   descriptionCharacters: 500,
+  /** Apps on a page of `/apps`. */
+  appsPerPage: 50,
   /** Keys of a client's key set, and its characters where the client is registered with it. */
   keys: 50,
   keySetCharacters: 64_000,

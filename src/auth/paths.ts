@@ -13,6 +13,11 @@ export const paths = {
   portalLaunch: '/portal/launch',
   lab: '/lab',
   labLaunch: '/lab/launch',
+  /** The registered apps, for developers. */
+  apps: '/apps',
+  appsNew: '/apps/new',
+  appsEdit: '/apps/edit',
+  appsRemove: '/apps/remove',
   /** For EHRs that launch apps themselves. */
   launchContexts: '/launch-contexts',
   manage: '/manage',

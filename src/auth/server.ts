@@ -6,6 +6,7 @@ import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { listOwnPatients } from './account/own-records.ts'
 import { addAccountRoutes } from './account/routes.ts'
 import { addActivityRoutes } from './activity/routes.ts'
+import { addAppRoutes } from './apps/routes.ts'
 import { findPendingAuthorization, storePendingAuthorization } from './authorize/pending-authorization.ts'
 import { proceed } from './authorize/proceed.ts'
 import { sendExpired, sendRefusal } from './authorize/respond.ts'
@@ -137,7 +138,10 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addPortalRoutes(app, context)
   addLaunchRoutes(app, context)
   addLaunchContextRoutes(app, context)
-  if (context.settings.lab) addLabRoutes(app, context)
+  if (context.settings.lab) {
+    addLabRoutes(app, context)
+    addAppRoutes(app, context)
+  }
   addManageRoutes(app, context)
   addAccountRoutes(app, context)
   addActivityRoutes(app, context)

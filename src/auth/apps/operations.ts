@@ -1,7 +1,8 @@
 import type { Kysely, Transaction } from 'kysely'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
-import { findClient } from '../client/client.ts'
+import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import { type Client, containsText, findClient, toClient } from '../client/client.ts'
 import { storeOrigins } from '../client/origins.ts'
+import { LIMITS } from '../limits.ts'
 import { makeClientTokenPrefix } from '../revoke/revocation.ts'
 import { AppFault, type AppProperties, findAppFault, findClientIdFault } from './validate.ts'
 
@@ -101,6 +102,24 @@ export async function removeApp(trx: Transaction<Schema>, id: string, now: numbe
     .onConflict(conflict => conflict.doNothing())
     .execute()
   return true
+}
+
+/** A page of the registered apps, by name. Clients of the lab, which end by themselves, are left out. */
+export async function listApps(
+  { db }: Pick<Store, 'db'>,
+  { text, page = 0 }: { readonly text?: string | undefined; readonly page?: number },
+): Promise<{ readonly apps: readonly Client[]; readonly hasMore: boolean }> {
+  const rows = await db
+    .selectFrom('client')
+    .selectAll()
+    .where('expires_at', 'is', null)
+    .$if(text !== undefined, query => query.where(containsText(text ?? '')))
+    .orderBy('name')
+    .orderBy('client_id')
+    .limit(LIMITS.appsPerPage + 1)
+    .offset(page * LIMITS.appsPerPage)
+    .execute()
+  return { apps: rows.slice(0, LIMITS.appsPerPage).map(toClient), hasMore: rows.length > LIMITS.appsPerPage }
 }
 
 function revokeGrants(trx: Transaction<Schema>, clientId: string, now: number) {

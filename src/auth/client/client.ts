@@ -57,12 +57,12 @@ export async function findLaunchableClients(
   return rows.map(toClient)
 }
 
-function containsText(text: string) {
+export function containsText(text: string) {
   const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   return sql<boolean>`lower(name) like ${pattern} escape '\\'`
 }
 
-function toClient(row: Selectable<Schema['client']>): Client {
+export function toClient(row: Selectable<Schema['client']>): Client {
   return {
     id: row.client_id,
     name: row.name,

@@ -29,7 +29,8 @@ export function renderLabPage({ settings }: AuthContext, options: LabPageOptions
       scripts: ['copy.js'],
     },
     html`<div class="pagehead"><div><h1>Lab</h1>
-<p class="pagehead__lead">Launch any app with any context, with or without pages, and with simulated errors. Everything else is checked as always.</p></div></div>
+<p class="pagehead__lead">Launch any app with any context, with or without pages, and with simulated errors. Everything else is checked as always.</p></div>
+<a class="btn btn--quiet" href="${paths.apps}">Registered apps</a></div>
 <div class="stack">
 ${isSent && (fault === undefined ? renderLink(settings.issuerUrl, form) : renderAlert('No link.', `${fault}.`, 'bad'))}
 ${renderForm(options)}

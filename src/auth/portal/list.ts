@@ -22,13 +22,16 @@ export interface ListOptions {
   readonly search: string | undefined
   readonly page: string | undefined
   readonly pickedId: string | undefined
+  /** The app that is launched for the patient who is picked. */
+  readonly client: string | undefined
   readonly now: number
 }
 
 export function renderList(options: ListOptions): Html {
-  const { list, search } = options
+  const { list, search, client } = options
+  const hidden = client !== undefined && html`<input type="hidden" name="client" value="${client}">`
   return html`<div class="portal__find">
-${renderSearchForm(paths.portal, search)}
+${renderSearchForm(paths.portal, search, hidden || undefined)}
 <div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
 </div>`
 }
@@ -40,16 +43,16 @@ export function renderSearchForm(action: string, search: string | undefined, hid
 </form>`
 }
 
-function renderRows({ list, search, page, pickedId, now }: ListOptions): Html {
+function renderRows({ list, search, page, pickedId, client, now }: ListOptions): Html {
   const people = listPeople(list)
   const renderRow = (person: Person) =>
-    html`<li><a class="prow" data-patient-id="${person.id}" href="${buildPortalUrl({ search, page, patient: person.id })}"${person.id === pickedId && html` aria-current="true"`}>
+    html`<li><a class="prow" data-patient-id="${person.id}" href="${buildPortalUrl({ search, page, patient: person.id, client })}"${person.id === pickedId && html` aria-current="true"`}>
 ${renderFacts(person, { now, alike: people.some(other => isAlike(person, other)) })}</a></li>
 `
   return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
 ${renderGroups(list, renderRow)}
 <p class="plist__note">${describeList(list, search)}</p>
-${renderPager(list, { first: page === undefined, build: position => buildPortalUrl({ search, page: position }) })}`
+${renderPager(list, { first: page === undefined, build: position => buildPortalUrl({ search, page: position, client }) })}`
 }
 
 /** The recent patients under their own heading, then the others. */

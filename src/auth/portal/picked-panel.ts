@@ -76,14 +76,16 @@ export function renderPicked(options: PickedOptions): Html {
 <section class="card card--clip portal__picked" aria-labelledby="picked">
 ${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: failed === undefined })}
 ${renderAlikeWarning(picked.alike)}
-<div class="card__body">${chosen ? renderLaunchForm({ ...options, chosen }) : renderNoApp()}</div>
+<div class="card__body">${chosen ? renderLaunchForm({ ...options, chosen }) : renderNoApp(options)}</div>
 ${chosen && hasChoice(options) && renderAppChoice({ ...options, chosen })}
 </section>
 </div>`
 }
 
-function renderNoApp(): Html {
-  return html`<p>There is no app to launch yet. Ask your administrator to register one with a launch URL.</p>`
+function renderNoApp({ hasLab }: PickedOptions): Html {
+  return hasLab
+    ? html`<p>There is no app to launch yet. <a href="${paths.appsNew}">Register an app</a> with a launch URL.</p>`
+    : html`<p>There is no app to launch yet. Ask your administrator to register one with a launch URL.</p>`
 }
 
 type LaunchFormOptions = PickedOptions & { readonly chosen: App }
@@ -100,7 +102,7 @@ ${renderEncounterChoice(encounters, { all, chosen: failed?.encounterId, fault: f
 ${renderMoreOptions(failed)}
 ${hasLab && html`<p class="small"><a href="${paths.lab}?${String(new URLSearchParams({ client: client.id, patient: person.id }))}">Launch settings for developers</a></p>`}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}</p></div>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}${hasLab && html` <a href="${paths.appsNew}">Register an app</a>`}</p></div>
 </form>`
 }
 

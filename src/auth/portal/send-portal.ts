@@ -64,7 +64,7 @@ export async function sendPortal(
     settings,
     login,
     isLimited: isLimited(context, login),
-    list: renderList({ list, ...view, pickedId: patient, now }),
+    list: renderList({ list, ...view, pickedId: patient, client: query.client, now }),
     beside: renderBeside(picked, {
       ...{ apps, chosen, appSearch: query.app, view, now, failed },
       hasLab: settings.lab,
