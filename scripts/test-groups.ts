@@ -37,11 +37,15 @@ export function groupTests(files: readonly string[]): readonly TestGroup[] {
   const kinds = Map.groupBy(files, findKind)
   return KINDS.flatMap(kind =>
     splitGroup(
-      { name: kind, files: kinds.get(kind) ?? [] },
+      { name: kind, files: (kinds.get(kind) ?? []).toSorted((a, b) => countUnits(a) - countUnits(b)) },
       kind === 'browser' ? LARGEST_BROWSER_GROUP : LARGEST_GROUP,
-      // The tests of whole flows in `test` take longer than the unit tests in `src`.
-    ).toReversed(),
+    ),
   )
+}
+
+/** Tests of whole flows and commands take longer than those of units in `src`, and begin earlier. */
+function countUnits(file: string): number {
+  return file.startsWith(resolve(ROOT, 'src')) ? 1 : 0
 }
 
 function findKind(file: string): (typeof KINDS)[number] {

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
+import { countRuns } from './support/thorough.ts'
 
 // Two patients; `ann` is the patient of every token here, and nothing of `bob` may be seen, counted or changed.
 const auth = new TestIssuer()
@@ -531,7 +532,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         fc.asyncProperty(line, scopes, async (request, granted) => {
           await assertNothingOfBob(request, granted.join(' '))
         }),
-        { numRuns: 1500 },
+        { numRuns: countRuns(1500) },
       )
       for (const id of ['Patient/bob', 'Condition/cb', 'Observation/ob'])
         assert.equal((await ask(`GET /${id}`, 'system/*.rs')).status, 200, id)

@@ -19,6 +19,7 @@ import {
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS, type OpenGuarded, openApart } from './support/guarded-servers.ts'
 import { matchesNaively, mayNaively, mayWriteNaively, type NaiveLetter } from './support/naive-rules.ts'
+import { countRuns, IS_THOROUGH } from './support/thorough.ts'
 
 // A request through the gateway to another process takes longer.
 const SERVERS: readonly (readonly [
@@ -27,8 +28,8 @@ const SERVERS: readonly (readonly [
   worlds: number,
   runs: number,
 ])[] = [
-  ['the embedded FHIR server', undefined, 5, 400],
-  ['the gateway', openApart, 2, 150],
+  ['the embedded FHIR server', undefined, countRuns(8), countRuns(400)],
+  ['the gateway', openApart, countRuns(4), countRuns(150)],
 ]
 const REQUESTS = 200
 
@@ -140,7 +141,7 @@ type TestRequest = typeof testRequest extends fc.Arbitrary<infer Value> ? Value 
 
 /** Repeats a few values, because signing a token for each new caller takes most of the time. */
 function someOf<Value>(arbitrary: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
-  return fc.constantFrom(...fc.sample(arbitrary, process.env.TEST_THOROUGH === undefined ? 40 : 200))
+  return fc.constantFrom(...fc.sample(arbitrary, IS_THOROUGH ? 200 : 40))
 }
 
 /** A server with a copy of its resources. */
@@ -511,7 +512,7 @@ for (const [name, open] of SERVERS)
           const reply = await fhir.app.inject({ url: '/fhir/Patient/ann', headers: { authorization } })
           assert.equal(reply.statusCode, 401, JSON.stringify(authorization))
         }),
-        { numRuns: 500 },
+        { numRuns: countRuns(500) },
       )
     })
 
@@ -534,7 +535,7 @@ for (const [name, open] of SERVERS)
             assert(status === 401 || status === 400 || !path.includes('/'), `${method} ${path}: ${status}`)
           },
         ),
-        { numRuns: 400 },
+        { numRuns: countRuns(400) },
       )
     })
 
@@ -564,7 +565,7 @@ for (const [name, open] of SERVERS)
             `${asks}: ${reply.statusCode} ${reply.body}`,
           )
         }),
-        { numRuns: 400 },
+        { numRuns: countRuns(400) },
       )
       assert.deepEqual(
         shownIn(await fhir.ask(`GET /?_type=${TYPES}`, ADMIN)),

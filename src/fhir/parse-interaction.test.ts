@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { countRuns } from '../../test/support/thorough.ts'
 import { type Interaction, isPublic, isWriting } from './interaction.ts'
 import { parseInteraction } from './parse-interaction.ts'
 
@@ -343,7 +344,7 @@ describe('parseInteraction', () => {
         if ('id' in answer && answer.id !== undefined)
           assert.match(answer.id, /^(?!\.\.?$)[A-Za-z0-9\-.]{1,64}$/)
       }),
-      { numRuns: 3000 },
+      { numRuns: countRuns(3000) },
     )
   })
 })

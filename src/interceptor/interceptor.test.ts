@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { countRuns } from '../../test/support/thorough.ts'
 import { parsePassedOperation, type Refused } from '../fhir/index.ts'
 import { createInterceptor, type InterceptorOptions } from './interceptor.ts'
 import { authUrl, encode, fhirBaseUrl, makeKey, TestIssuer } from './testing/test-issuer.ts'
@@ -170,7 +171,7 @@ describe('createInterceptor', () => {
       fc.asyncProperty(anything, async text => {
         assert.equal((await getRefusal(text)).status, 401)
       }),
-      { numRuns: 1000 },
+      { numRuns: countRuns(1000) },
     )
   })
 

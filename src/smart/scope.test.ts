@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { countRuns } from '../../test/support/thorough.ts'
 import { findScopeListFault, type Permission, parseScope, parseScopes, permits } from './index.ts'
 
 const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const
@@ -133,7 +134,7 @@ describe('parseScope and permits', () => {
           )
         },
       ),
-      { numRuns: 20_000 },
+      { numRuns: countRuns(20_000) },
     )
   })
 })

@@ -9,6 +9,7 @@ import {
   type Page,
 } from 'playwright-core'
 import { prepareBrowser } from './browser-finder.ts'
+import { IS_THOROUGH } from './thorough.ts'
 
 const FLAGS = [
   '--no-sandbox',
@@ -117,23 +118,18 @@ export const SCREENS = {
 const JUDGED = ['wide-light', 'narrow-dark'] as const
 
 type Screen = keyof typeof SCREENS
-let turn = 0
+
+/** A browser takes as long for other screens and for axe as for all else that the tests do in it. */
+const SEEN: readonly Screen[] =
+  IS_THOROUGH || process.env.TEST_SCREENSHOTS !== undefined ? (Object.keys(SCREENS) as Screen[]) : []
 
 /**
- * All of them where TEST_THOROUGH is set (CI) or pictures are wanted. Otherwise page after page takes turns: what a
- * browser does for another screen takes longest of all.
+ * The page as it is now is not wider than a small window. A thorough run looks at it on every screen: accessible, not wider than
+ * the window, pictures if a folder is given.
  */
-function screensOfTurn(): readonly Screen[] {
-  if (process.env.TEST_THOROUGH !== undefined || process.env.TEST_SCREENSHOTS !== undefined)
-    return Object.keys(SCREENS) as Screen[]
-  turn += 1
-  return JUDGED.slice(turn % 2, (turn % 2) + 1)
-}
-
-/** Looks at the page as it is on every screen: accessible, not wider than the window, pictures if a folder is given. */
 export async function inspectOnEveryScreen(page: Page, name: string): Promise<void> {
   const before = page.viewportSize() ?? SCREENS['wide-light'].viewport
-  for (const screen of screensOfTurn()) {
+  for (const screen of SEEN) {
     const { viewport, colorScheme } = SCREENS[screen]
     await page.setViewportSize(viewport)
     // Reduced motion: otherwise axe may see a colour half-way between light and dark.

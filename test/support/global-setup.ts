@@ -2,13 +2,14 @@ import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepareBrowser } from './browser-finder.ts'
-import { type Postgres, startPostgres } from './postgres.ts'
+import { makeTemplate, type Postgres, startPostgres, type Template } from './postgres.ts'
 
 /**
  * Before all test files: a real PostgreSQL (`TEST_POSTGRES_URL`, unless one is given), a Chromium (`CHROMIUM_PATH`), and one
  * temporary folder for all. What the files to be run do not need (`TEST_NEEDS`, from scripts/test.ts) is left out.
  */
 let postgres: Postgres | undefined
+let template: Template | undefined
 let folder: string | undefined
 let outerFolder: string | undefined
 
@@ -17,10 +18,7 @@ function needs(thing: 'postgres' | 'browser'): boolean {
 }
 
 export async function globalSetup(): Promise<void> {
-  if (process.env.TEST_POSTGRES_URL === undefined && needs('postgres')) {
-    postgres = await startPostgres()
-    process.env.TEST_POSTGRES_URL = postgres.url
-  }
+  if (needs('postgres')) await preparePostgres()
   if (needs('browser')) process.env.CHROMIUM_PATH = await prepareBrowser()
   folder = mkdtempSync(join(findQuickFolder(), 'sallyport-test-run-'))
   outerFolder = process.env.TMPDIR
@@ -29,13 +27,23 @@ export async function globalSetup(): Promise<void> {
   process.once('exit', removeFolder)
 }
 
+async function preparePostgres(): Promise<void> {
+  if (process.env.TEST_POSTGRES_URL === undefined) {
+    postgres = await startPostgres(findQuickFolder())
+    process.env.TEST_POSTGRES_URL = postgres.url
+  }
+  template = await makeTemplate(process.env.TEST_POSTGRES_URL)
+  process.env.TEST_POSTGRES_TEMPLATE = template.name
+}
+
 /** Leaves the environment as it was: a second run may follow in this process. */
 export async function globalTeardown(): Promise<void> {
   if (postgres) {
     await postgres.stop()
     postgres = undefined
     delete process.env.TEST_POSTGRES_URL
-  }
+  } else await template?.remove()
+  template = undefined
   removeFolder()
   if (outerFolder === undefined) delete process.env.TMPDIR
   else process.env.TMPDIR = outerFolder

@@ -1,9 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import pg from 'pg'
+import { openStore } from '../../src/store/index.ts'
 import { installBinaries } from './binaries.ts'
 
 /** PostgreSQL refuses to run as root. */
@@ -16,6 +18,8 @@ export interface Postgres {
 
 interface Runner {
   readonly folder: string
+  /** The folder of the data, possibly in memory, from where no program may be started. */
+  readonly cluster: string
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 
@@ -23,8 +27,8 @@ interface Runner {
  * Starts a real PostgreSQL from the binaries of an npm package, in a separate folder, in about a second. It ends with this process,
  * however that ends.
  */
-export async function startPostgres(): Promise<Postgres> {
-  const runner = copyBinaries()
+export async function startPostgres(dataFolder = tmpdir()): Promise<Postgres> {
+  const runner = copyBinaries(dataFolder)
   try {
     makeCluster(runner)
     const port = await freePort()
@@ -33,9 +37,47 @@ export async function startPostgres(): Promise<Postgres> {
     await answers(url, server.exited)
     return { url, stop: server.stop }
   } catch (error) {
-    rmSync(runner.folder, { recursive: true, force: true })
+    for (const folder of [runner.folder, runner.cluster]) rmSync(folder, { recursive: true, force: true })
     throw error
   }
+}
+
+/** A database with the tables of this version. The names of its copies begin with its name. */
+export interface Template {
+  readonly name: string
+  /** Removes the database and its copies. */
+  remove(): Promise<void>
+}
+
+export async function makeTemplate(url: string): Promise<Template> {
+  const name = `sallyport_test_${randomUUID().slice(0, 8)}`
+  await query(url, `create database ${name}`)
+  const store = await openStore(databaseUrl(url, name))
+  await store.close()
+  return { name, remove: () => removeDatabases(url, name) }
+}
+
+async function removeDatabases(url: string, prefix: string): Promise<void> {
+  const found = await query(url, 'select datname from pg_database where starts_with(datname, $1)', [prefix])
+  for (const { datname } of found) await query(url, `drop database ${datname} with (force)`)
+}
+
+export async function query(
+  url: string,
+  sql: string,
+  values?: readonly string[],
+): Promise<pg.QueryResultRow[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(sql, values && [...values]).finally(() => client.end())
+  return rows
+}
+
+/** The URL of another database of the same server. */
+export function databaseUrl(url: string, name: string): string {
+  const changed = new URL(url)
+  changed.pathname = `/${name}`
+  return changed.href
 }
 
 function binariesFolder(): string {
@@ -48,14 +90,15 @@ function binariesFolder(): string {
 }
 
 /** Copies the binaries, because the install script that creates the package's links does not run. */
-function copyBinaries(): Runner {
+function copyBinaries(dataFolder: string): Runner {
   const source = binariesFolder()
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-postgres-'))
+  const cluster = mkdtempSync(join(dataFolder, 'sallyport-postgres-data-'))
   cpSync(source, join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
   makeLinks(folder)
-  if (process.getuid?.() !== 0) return { folder, user: {} }
-  spawnSync('chown', ['-R', `${NOBODY}:${NOBODY}`, folder])
-  return { folder, user: { uid: NOBODY, gid: NOBODY } }
+  if (process.getuid?.() !== 0) return { folder, cluster, user: {} }
+  spawnSync('chown', ['-R', `${NOBODY}:${NOBODY}`, folder, cluster])
+  return { folder, cluster, user: { uid: NOBODY, gid: NOBODY } }
 }
 
 function makeLinks(folder: string): void {
@@ -66,10 +109,10 @@ function makeLinks(folder: string): void {
   }
 }
 
-function makeCluster({ folder, user }: Runner): void {
+function makeCluster({ folder, cluster, user }: Runner): void {
   const made = spawnSync(
     join(folder, 'native/bin/initdb'),
-    ['-D', join(folder, 'cluster'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+    ['-D', cluster, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
     { ...user, encoding: 'utf8', cwd: folder, env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } },
   )
   if (made.status !== 0)
@@ -86,19 +129,20 @@ async function freePort(): Promise<number> {
 }
 
 /** Waits for the end of its standard input, which comes with the end of the process that holds the other end. */
-const KEEPER = '"$@" >log 2>&1 & server=$!; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$PWD"'
+const KEEPER =
+  'cluster=$1; shift; "$@" >log 2>&1 & server=$!; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$PWD" "$cluster"'
 
 const SETTINGS = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB']
 
 function startServer(
-  { folder, user }: Runner,
+  { folder, cluster, user }: Runner,
   port: number,
 ): { exited: Promise<string>; stop(): Promise<void> } {
   const command = [
-    ...[join(folder, 'native/bin/postgres'), '-D', join(folder, 'cluster'), '-p', String(port), '-k', ''],
+    ...[join(folder, 'native/bin/postgres'), '-D', cluster, '-p', String(port), '-k', ''],
     ...SETTINGS.flatMap(setting => ['-c', setting]),
   ]
-  const keeper = spawn('/bin/sh', ['-c', KEEPER, basename(folder), ...command], {
+  const keeper = spawn('/bin/sh', ['-c', KEEPER, basename(folder), cluster, ...command], {
     ...user,
     cwd: folder,
     stdio: ['pipe', 'ignore', 'ignore'],

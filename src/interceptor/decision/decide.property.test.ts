@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { countRuns } from '../../../test/support/thorough.ts'
 import { computeAccess, type ScopeContext, satisfies } from '../../smart/index.ts'
 import { type Context, decideRequest, makeGrant, policy } from '../testing/decide-request.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
@@ -168,7 +169,7 @@ describe('decide with random scopes and requests', () => {
         tally[expected] = (tally[expected] ?? 0) + 1
         assert.equal(decideOutcome(question.line, given), expected)
       }),
-      { numRuns: 20_000 },
+      { numRuns: countRuns(20_000) },
     )
     const tried = Object.values(tally).reduce((sum, count) => sum + count, 0)
     for (const kind of ['allowed', 'not-within', 'insufficient-scope'])
@@ -181,7 +182,7 @@ describe('decide with random scopes and requests', () => {
         if (decideOutcome(line, given) === 'allowed')
           assert.equal(decideOutcome(line, { ...given, scope: `${given.scope} ${more}` }), 'allowed')
       }),
-      { numRuns: 5_000 },
+      { numRuns: countRuns(5_000) },
     )
   })
 
@@ -208,7 +209,7 @@ describe('decide with random scopes and requests', () => {
         }
         if (sees(given.scope)) assert(sees(`${given.scope} ${more}`))
       }),
-      { numRuns: 5_000 },
+      { numRuns: countRuns(5_000) },
     )
   })
 
@@ -233,7 +234,7 @@ describe('decide with random scopes and requests', () => {
         const access = computeAccess(makeGrant({ scope: scopes.join(' '), patient: '1' }), policy)
         assert(!satisfies(resource, access.filterFor(resource.resourceType, permission), fhirBaseUrl))
       }),
-      { numRuns: 5_000 },
+      { numRuns: countRuns(5_000) },
     )
   })
 })
