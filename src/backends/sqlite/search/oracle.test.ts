@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { samplePatients } from '../../../../sample-patients/index.ts'
-import { countRuns } from '../../../../test/support/thorough.ts'
 import {
   couldMatch,
   type ExactResource,
@@ -262,7 +261,7 @@ describe('a search in SQL', () => {
         assert.deepEqual(idsThroughAll(type, pairs), expected, `${line}, going through all`)
         found += expected.length
       }),
-      { numRuns: countRuns(300) },
+      { numRuns: 300 },
     )
     assert(found > 500, `only ${found} found: the searches say too little`)
   })
@@ -461,7 +460,7 @@ describe('a search by long and unusual texts', () => {
         assert.deepEqual(found([pair], { filterFor: () => 'everything' }), ids, `${way}=${value}`)
         compared++
       }),
-      { numRuns: countRuns(250) },
+      { numRuns: 250 },
     )
     assert(compared > 100, `only ${compared} could be compared`)
   })
