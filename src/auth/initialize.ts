@@ -1,6 +1,6 @@
 import type { Sealer, Store } from '../store/index.ts'
 import { storeOrigins } from './client/origins.ts'
-import { seedClinician } from './clinician/clinician.ts'
+import { disableSampleAdministrator, seedClinician } from './clinician/clinician.ts'
 import type { AuthSettings } from './context.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { makeFirstSigningKey } from './keys/signing-key.ts'
@@ -23,7 +23,10 @@ export interface Initialized {
 /** The sample data always has this Practitioner. */
 const SAMPLE_PRACTITIONER = 'practitioner-1'
 
-/** Creates the signing key, the demo app's client and the test clinician at the first start. Ends a lab that was turned off. */
+/**
+ * Creates the signing key, the demo app's client and the test clinician at the first start. Ends a lab that was turned
+ * off, and disables the sample administrator on a public URL.
+ */
 export async function initialize({
   settings,
   store,
@@ -36,6 +39,7 @@ export async function initialize({
   await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).getSigningKey()
   await registerOwnClient(store, settings, clock())
   if (!settings.lab) await endLab(store, clock())
+  if (!settings.onLoopback) await disableSampleAdministrator(store)
   const seeded = await seedClinician(store, settings.seedClinicianPassword, practitionerId)
   return { seeded }
 }

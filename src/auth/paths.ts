@@ -26,6 +26,8 @@ export const paths = {
   accountSignIns: '/account/sign-ins',
   accountAccessLog: '/account/access-log',
   activity: '/activity',
+  /** The pages of the administration area begin with it. */
+  admin: '/admin',
   authorize: '/oauth2/authorize',
   /** An authorization request continues here after the login page. */
   resume: '/oauth2/resume',

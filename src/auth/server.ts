@@ -6,6 +6,7 @@ import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { listOwnPatients } from './account/own-records.ts'
 import { addAccountRoutes } from './account/routes.ts'
 import { addActivityRoutes } from './activity/routes.ts'
+import { addAdminPages } from './admin/pages/routes.ts'
 import { addAppRoutes } from './apps/routes.ts'
 import { findPendingAuthorization, storePendingAuthorization } from './authorize/pending-authorization.ts'
 import { proceed } from './authorize/proceed.ts'
@@ -145,6 +146,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addManageRoutes(app, context)
   addAccountRoutes(app, context)
   addActivityRoutes(app, context)
+  addAdminPages(app, context)
   addAuthorizeRoutes(app, context)
   addPickerRoutes(app, context)
   addConsentRoutes(app, context)

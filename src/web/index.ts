@@ -69,6 +69,7 @@ export { stripQuery } from './reply.ts'
 export {
   type CheckResult,
   type Gatherer,
+  getGatherer,
   getReporter,
   joinWorkers,
   type ReportSubject,

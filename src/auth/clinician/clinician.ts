@@ -52,11 +52,15 @@ export function isPatientUser({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): bo
 /** The test clinician of the first start. */
 export const TEST_CLINICIAN = { username: 'clinician', displayName: 'Dr. Robin Ahmadi' } as const
 
-/** Accounts for the sample data: a patient, and the mother of another one. */
+/** Accounts for the sample data: an administrator, a patient, and the mother of another one. */
 export const SAMPLE_ACCOUNTS = [
+  { kind: 'Admin', username: 'admin', displayName: 'Dr. Priya Quill', fhirUserId: 'practitioner-2' },
   { kind: 'Patient', username: 'alba', displayName: 'Alba Juniper', fhirUserId: 'Patient/patient-1' },
   { kind: 'Mother', username: 'mira', displayName: 'Mira Alabaster', fhirUserId: 'RelatedPerson/mother-27' },
 ] as const
+
+/** Its id, by which a later start with a public URL finds it, even under another username. */
+const SAMPLE_ADMINISTRATOR = 'sample-administrator'
 
 /** Creates the sample accounts, with the password of the test clinician. */
 export async function seedSampleAccounts({ db }: Store): Promise<void> {
@@ -65,10 +69,13 @@ export async function seedSampleAccounts({ db }: Store): Promise<void> {
     .select('password_hash')
     .where('username', '=', TEST_CLINICIAN.username)
     .executeTakeFirstOrThrow()
-  for (const { username, displayName, fhirUserId } of SAMPLE_ACCOUNTS) {
+  for (const { kind, username, displayName, fhirUserId } of SAMPLE_ACCOUNTS) {
     const added = await db
       .insertInto('clinician')
-      .values({ username, password_hash, display_name: displayName, fhir_user_id: fhirUserId })
+      .values({
+        ...{ username, password_hash, display_name: displayName, fhir_user_id: fhirUserId },
+        ...(kind === 'Admin' && { id: SAMPLE_ADMINISTRATOR, admin: true }),
+      })
       .onConflict(conflict => conflict.doNothing())
       .returning('id')
       .executeTakeFirst()
@@ -79,6 +86,15 @@ export async function seedSampleAccounts({ db }: Store): Promise<void> {
         .values({ clinician_id: added.id, related_person_id: id })
         .execute()
   }
+}
+
+/** Disables the sample administrator, whose password everybody knows. Its logins end with it (LOGIN-1). */
+export async function disableSampleAdministrator({ db }: Store): Promise<void> {
+  await db
+    .updateTable('clinician')
+    .set({ disabled: true, admin: false })
+    .where('id', '=', SAMPLE_ADMINISTRATOR)
+    .execute()
 }
 
 /** The sample accounts whose password is still that of the test clinician. */

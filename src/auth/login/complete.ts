@@ -7,6 +7,7 @@ import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { paths } from '../paths.ts'
 import { beginLogin, findLastLogin, type ProviderLogin, setLoginCookie } from './login.ts'
+import { takeReturnPath } from './return-path.ts'
 
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {
@@ -17,7 +18,7 @@ export interface AuthenticatedUser {
   readonly reason?: string
 }
 
-/** Logs the user in and continues the authorization request, or shows the portal. */
+/** Logs the user in and continues the authorization request, returns to a page that required it, or shows the portal. */
 export async function completeLogin(
   context: AuthContext,
   request: FastifyRequest,
@@ -42,7 +43,8 @@ export async function completeLogin(
   })
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId }, 'Clinician logged in')
-  return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : paths.portal, 302)
+  const returnPath = takeReturnPath(context, request, reply) ?? paths.portal
+  return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : returnPath, 302)
 }
 
 /** The client and launch that the login belongs to. */

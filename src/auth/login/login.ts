@@ -19,6 +19,7 @@ export interface Login {
   readonly amr?: readonly string[]
   /** The identity provider; undefined after a login with a password of ours. */
   readonly issuer?: string
+  /** Patients and related persons are never administrators. */
   readonly admin: boolean
   readonly mayViewActivity?: boolean
   readonly mayUseLab?: boolean
@@ -62,7 +63,7 @@ export async function findLoginByHash(
       createdAt: row.created_at,
       lastUsedAt: row.seen_at ?? row.created_at,
       authTime: row.auth_time ?? row.created_at,
-      admin: Boolean(row.admin || row.login_admin),
+      admin: Boolean(row.admin || row.login_admin) && !isPatientUser(toClinician(row)),
       ...(row.acr === null ? {} : { acr: row.acr }),
       ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),
       ...(row.issuer === null ? {} : { issuer: row.issuer }),

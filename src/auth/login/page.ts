@@ -8,6 +8,7 @@ import {
   renderLogo,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
+import { RECENT_SECONDS } from '../lifetimes.ts'
 import { renderUnverifiedWarning } from '../portal/apps.ts'
 
 export interface LoginPageOptions {
@@ -23,6 +24,8 @@ export interface LoginPageOptions {
   readonly signedOut?: boolean
   /** Whether the login of this browser has ended by itself. */
   readonly expired?: boolean
+  /** Whether the user is signed in, and must authenticate again. */
+  readonly again?: boolean
   /** Shown on loopback with sample patients. */
   readonly testLogin?: { readonly username: string; readonly password: string } | undefined
 }
@@ -48,13 +51,14 @@ function renderCover(): Html {
 }
 
 function renderSignIn(options: LoginPageOptions): Html {
-  const { form, others, app, problem, signedOut, expired, testLogin } = options
+  const { form, others, app, problem, signedOut, expired, again, testLogin } = options
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">${describeAccount(form)}</p>
 ${problem !== undefined && renderAlert(problem, '', 'bad')}
 ${signedOut && renderAlert('You are signed out.', '', 'ok')}
 ${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue.')}
+${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in in the last ${RECENT_SECONDS / 60} minutes.`)}
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${form !== undefined && renderForm(options, form)}
 ${others.length > 0 && renderOthers(options)}

@@ -50,7 +50,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
   const readTestLogin = createTestLoginReader(context)
 
   async function sendForm(reply: FastifyReply, form: LoginForm): Promise<FastifyReply> {
-    const { pending, username, problem, signedOut, expired, status } = form
+    const { pending, username, problem, signedOut, expired, again, status } = form
     const client = pending && (await findClient(context.store, pending.request.clientId))
     const options: LoginPageOptions = {
       app: client,
@@ -61,6 +61,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
       ...(problem === undefined ? {} : { problem }),
       ...(signedOut === undefined ? {} : { signedOut }),
       ...(expired === undefined ? {} : { expired }),
+      ...(again === undefined ? {} : { again }),
     }
     // The form's redirects lead to the client, and the content security policy applies to all of them.
     const formTargets = pending ? [pending.request.redirectUri] : []
@@ -90,12 +91,15 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
   app.get(paths.login, async (request, reply) => {
     const query = readParameters(request.query)
     // Only if it is true: anyone can make a link.
-    const isSignedIn = (await findCurrentLogin(context, request)) !== undefined
-    const signedOut = query.get('signed-out') === '1' && !isSignedIn
-    const expired = !isSignedIn && hasLoginCookie(context, request)
+    const login = await findCurrentLogin(context, request)
+    const signedOut = query.get('signed-out') === '1' && !login
+    const expired = !login && hasLoginCookie(context, request)
+    const again = query.get('prompt') === 'login' && login !== undefined
     if (expired) clearLoginCookie(context, reply)
     const pending = await findPendingAuthorization(context, query)
-    return sendForm(reply, { directory: findDirectory(context, query), pending, signedOut, expired })
+    const username = again && !login.issuer ? login.clinician.username : undefined
+    const directory = findDirectory(context, query)
+    return sendForm(reply, { directory, pending, username, signedOut, expired, again })
   })
 
   app.post(paths.login, async (request, reply) => {
@@ -125,11 +129,12 @@ interface LoginForm {
   readonly pending: PendingAuthorization | undefined
   /** The directory whose passwords the form takes. */
   readonly directory?: LdapProvider | undefined
-  readonly username?: string
+  readonly username?: string | undefined
   readonly status?: 401 | 403 | 429
   readonly problem?: string
   readonly signedOut?: boolean
   readonly expired?: boolean
+  readonly again?: boolean
 }
 
 /** The form takes passwords of the named directory, of the clinician table, or of the first directory. */

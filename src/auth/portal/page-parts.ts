@@ -4,7 +4,7 @@ import type { AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 
-type SignedInPage = 'portal' | 'lab' | 'manage' | 'activity' | 'access-log' | 'account'
+type SignedInPage = 'portal' | 'lab' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
 
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   return {
@@ -22,6 +22,7 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
       ...(login.mayViewActivity
         ? [{ href: paths.activity, text: 'Activity', current: current === 'activity' }]
         : []),
+      ...(login.admin ? [{ href: paths.admin, text: 'Administration', current: current === 'admin' }] : []),
       { href: paths.accountSignIns, text: 'Account', current: current === 'account' },
     ],
   }

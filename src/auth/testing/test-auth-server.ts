@@ -95,15 +95,15 @@ export class TestAuthServer {
     return browser
   }
 
-  async addClinician(username: string, more: Partial<Schema['clinician']> = {}): Promise<void> {
+  async addClinician(username: string, more: Partial<Insertable<Schema['clinician']>> = {}): Promise<void> {
     await this.store.db
       .insertInto('clinician')
       .values({
         username,
         password_hash: QUICK_HASH,
         display_name: `Dr. ${username}`,
-        fhir_user_id: more.fhir_user_id ?? `practitioner-of-${username}`,
-        ...(more.disabled === undefined ? {} : { disabled: true }),
+        fhir_user_id: `practitioner-of-${username}`,
+        ...more,
       })
       .execute()
   }

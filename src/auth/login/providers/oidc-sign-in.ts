@@ -13,7 +13,7 @@ import type { OidcProvider } from '../../../config/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { AuthorizationRequest } from '../../authorize/request.ts'
 import type { AuthContext } from '../../context.ts'
-import { CLOCK_TOLERANCE_SECONDS } from '../../lifetimes.ts'
+import { CLOCK_TOLERANCE_SECONDS, RECENT_SECONDS } from '../../lifetimes.ts'
 import { paths } from '../../paths.ts'
 import type { ProviderLogin } from '../login.ts'
 import { findClaim, listUsedClaims } from './identity.ts'
@@ -26,23 +26,34 @@ export interface PreparedSignIn {
   buildUrl(state: string): Promise<string>
 }
 
+/** The requirements of an authorization request, whose id it has, or of this server. */
+export interface WantedSignIn {
+  readonly id?: string
+  readonly request: Pick<AuthorizationRequest, 'prompts' | 'maxAge' | 'acrValues' | 'loginHint' | 'arrivedAt'>
+}
+
+/** Requires that the user authenticates again. With `max_age`, the id_token must have `auth_time` (OIDC Core, 3.1.2.1). */
+export function makeRecentRequest(now: number): WantedSignIn['request'] {
+  return { prompts: ['login'], maxAge: RECENT_SECONDS, acrValues: [], arrivedAt: now }
+}
+
 /** Prepares the authorization request: code flow with PKCE, state and nonce. */
 export async function prepareSignIn(
   context: AuthContext,
   provider: OidcProvider,
-  interaction: { readonly id: string; readonly request: AuthorizationRequest } | undefined,
+  wanted: WantedSignIn | undefined,
 ): Promise<PreparedSignIn | SignInRefusal> {
   const configuration = await context.providers.getClient(provider).reach()
   if (!configuration) return new SignInRefusal('unreachable')
-  const wishes = readWishes(provider, interaction?.request)
+  const wishes = readWishes(provider, wanted?.request)
   const pending = {
     providerId: provider.id,
     nonce: randomNonce(),
     codeVerifier: randomPKCECodeVerifier(),
     redirectUri: chooseRedirectUri(context, provider, configuration),
-    interaction: interaction?.id,
+    interaction: wanted?.id,
     maxAge: wishes.maxAge,
-    notBefore: wishes.again ? interaction?.request.arrivedAt : undefined,
+    notBefore: wishes.again ? wanted?.request.arrivedAt : undefined,
   }
   return { pending, buildUrl: state => buildUrl(configuration, provider, { ...pending, state }, wishes) }
 }
@@ -56,7 +67,7 @@ interface Wishes {
 }
 
 /** An app may ask for more than the provider's settings, and never for less. */
-function readWishes(provider: OidcProvider, request: AuthorizationRequest | undefined): Wishes {
+function readWishes(provider: OidcProvider, request: WantedSignIn['request'] | undefined): Wishes {
   const ages = [provider.maxAge, request?.maxAge].filter(age => age !== undefined)
   const acrValues = provider.acrValues.length > 0 ? provider.acrValues : (request?.acrValues ?? [])
   const prompts = (request?.prompts ?? []).filter(prompt => prompt === 'login' || prompt === 'select_account')

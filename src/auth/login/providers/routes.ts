@@ -10,7 +10,13 @@ import { paths } from '../../paths.ts'
 import { completeLogin, describeLaunch } from '../complete.ts'
 import { findAccount, storeAccount } from './account.ts'
 import { addBackchannelLogoutRoute } from './logout-token.ts'
-import { finishSignIn, type ProviderUser, prepareSignIn } from './oidc-sign-in.ts'
+import {
+  finishSignIn,
+  makeRecentRequest,
+  type ProviderUser,
+  prepareSignIn,
+  type WantedSignIn,
+} from './oidc-sign-in.ts'
 import { storePendingSignIn, takePendingSignIn } from './pending-sign-in.ts'
 import { SignInRefusal } from './refusal.ts'
 
@@ -22,7 +28,9 @@ export function addProviderRoutes(app: FastifyInstance, context: AuthContext): v
     const provider = context.providers.find(readParameters(request.params).get('id') ?? '')
     if (provider?.kind !== 'oidc') return reply.callNotFound()
     const pending = await findPendingAuthorization(context, readParameters(request.query))
-    const url = await startSignIn(context, request, reply, provider, pending)
+    const isAgain = readParameters(request.query).get('prompt') === 'login'
+    const wanted = pending ?? (isAgain ? { request: makeRecentRequest(context.clock()) } : undefined)
+    const url = await startSignIn(context, request, reply, provider, wanted)
     return typeof url === 'string'
       ? reply.redirect(url, 302)
       : refuseSignIn(context, request, reply, url, { provider, pending })
@@ -37,9 +45,9 @@ async function startSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
   provider: OidcProvider,
-  pending: PendingAuthorization | undefined,
+  wanted: WantedSignIn | undefined,
 ): Promise<string | SignInRefusal> {
-  const prepared = await prepareSignIn(context, provider, pending)
+  const prepared = await prepareSignIn(context, provider, wanted)
   if (prepared instanceof SignInRefusal) return prepared
   const state = await storePendingSignIn(context, request, reply, prepared.pending)
   return state === undefined ? new SignInRefusal('busy') : prepared.buildUrl(state)

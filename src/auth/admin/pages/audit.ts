@@ -1,0 +1,377 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import {
+  type AuditKind,
+  findPage,
+  formatRepeats,
+  type KeptRecord,
+  type RecordFilter,
+  toAuditEvent,
+} from '../../../audit/index.ts'
+import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
+import type { Names } from '../../activity/describe.ts'
+import { findNames } from '../../activity/find-names.ts'
+import { auditEvent } from '../../audit.ts'
+import { formatFhirUser } from '../../clinician/clinician.ts'
+import type { AuthContext } from '../../context.ts'
+import type { Parameters } from '../../parameters.ts'
+import { paths } from '../../paths.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
+import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
+
+const KINDS: Readonly<Record<AuditKind, string>> = {
+  fhir: 'FHIR request',
+  login: 'Sign-in',
+  logout: 'Sign-out',
+  launch: 'Launch',
+  authorize: 'Authorization request',
+  token: 'Tokens issued',
+  refresh: 'Tokens renewed',
+  revoke: 'Access revoked',
+  register: 'App registered',
+  admin: 'Administration',
+  'session-open': 'App session started',
+  'session-renew': 'App session renewed',
+  'session-end': 'App session ended',
+  api: 'Session API request',
+}
+
+const SHOWN = 50
+
+/** `/admin/audit`: review of the audit trail, and its export. */
+export const auditRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/audit',
+    async handle(request) {
+      const { context, reply, form } = request
+      const view = readView(form)
+      const found = await findPage(context.store, { ...view.filter, after: view.after, limit: SHOWN + 1 })
+      const records = found.records.slice(0, SHOWN)
+      const older = found.records.length > SHOWN ? records.at(-1) : found.next
+      const [names, choices] = await Promise.all([findNames(context.store, records), findChoices(context)])
+      return reply.sendPage(renderAuditPage(request, { view, records, older, names, choices }))
+    },
+  },
+  {
+    method: 'GET',
+    path: '/audit/:id',
+    async handle(request) {
+      const { context, reply, params } = request
+      const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
+      const [record] = (await findPage(context.store, { ids: [id], limit: 1 })).records
+      return record
+        ? reply.sendPage(renderRecordPage(request, record, await findNames(context.store, [record])))
+        : reply.sendProblem({ kind: 'not-found' })
+    },
+  },
+  { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },
+  { method: 'GET', path: '/audit/export.csv', handle: request => sendExport(request, 'csv') },
+]
+
+/** The filters of the page, which are in its URL, and the record after which it begins. */
+interface View {
+  readonly fields: Readonly<Record<Field, string>>
+  readonly filter: RecordFilter
+  readonly after: { readonly at: number; readonly id: number } | undefined
+}
+
+const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'launch', 'since', 'until'] as const
+type Field = (typeof FIELDS)[number]
+
+function readView(form: Parameters): View {
+  const read = (name: Field) => form.get(name)?.trim() ?? ''
+  const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
+  const { kind, result, user, app, patient, launch, since, until } = fields
+  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(form.get('after') ?? '') ?? []
+  return {
+    fields,
+    filter: {
+      events: kind === '' ? undefined : [{ kind }],
+      allowed: result === 'allowed' || result === 'refused' ? result === 'allowed' : undefined,
+      users: user === '' ? undefined : [user],
+      client: app === '' ? undefined : app,
+      patients: patient === '' ? undefined : [patient.replace(/^Patient\//, '')],
+      launch: launch === '' ? undefined : launch,
+      since: readDay(since),
+      before: addDay(readDay(until)),
+    },
+    after: at === undefined ? undefined : { at: Number(at), id: Number(id) },
+  }
+}
+
+const DAY_MS = 86_400_000
+
+/** Days are UTC days, as the times of the records. */
+function readDay(text: string): number | undefined {
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : at
+}
+
+function addDay(at: number | undefined): number | undefined {
+  return at === undefined ? undefined : at + DAY_MS
+}
+
+function buildQuery({ fields }: View, after?: View['after']): string {
+  const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''))
+  if (after) query.set('after', `${after.at}.${after.id}`)
+  return query.size === 0 ? '' : `?${query}`
+}
+
+type Choice = readonly [value: string, text: string]
+
+interface Choices {
+  readonly users: readonly Choice[]
+  readonly apps: readonly Choice[]
+}
+
+const OFFERED = 200
+
+/** Suggestions for two fields. Other values can be typed. */
+async function findChoices({ store }: AuthContext): Promise<Choices> {
+  const [users, apps] = await Promise.all([
+    store.db
+      .selectFrom('clinician')
+      .select(['fhir_user_id', 'display_name'])
+      .orderBy('username')
+      .limit(OFFERED)
+      .execute(),
+    store.db.selectFrom('client').select(['client_id', 'name']).orderBy('name').limit(OFFERED).execute(),
+  ])
+  return {
+    users: users.map(row => [formatFhirUser(row.fhir_user_id), row.display_name]),
+    apps: apps.map(row => [row.client_id, row.name]),
+  }
+}
+
+interface AuditPage {
+  readonly view: View
+  readonly records: readonly KeptRecord[]
+  readonly older: View['after']
+  readonly names: Names
+  readonly choices: Choices
+}
+
+function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
+  const { view, records, older, names } = page
+  const columns = [
+    'Time (UTC)',
+    'Result',
+    'Event',
+    'Who',
+    'App',
+    'Patient',
+    { head: 'Details', isHidden: true },
+  ]
+  const rows = records.map(record => renderRow(record, names))
+  return renderAdminPage(
+    request,
+    {
+      section: 'audit',
+      title: 'Audit',
+      lead: 'Who did what, for which patient, and with which result. Newest first.',
+      acts: html`${renderLink(`/audit/export.ndjson${buildQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
+    },
+    html`${renderFilters(page)}
+${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
+${older && html`<p class="actions">${renderLink(`/audit${buildQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
+<p class="small muted after">An export has the records of these filters, at most ${MOST_EXPORTED.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
+  )
+}
+
+/** A page reads a bounded number of records, so it may find none although older ones match. */
+function renderNone(older: View['after']): Html {
+  return html`<div class="card">${renderEmptyState(
+    older
+      ? { title: 'No match among the newest records', text: 'Older records may match.' }
+      : { title: 'No matching records', text: 'No record of the audit trail matches these filters.' },
+  )}</div>`
+}
+
+function renderFilters({ view: { fields }, choices }: AuditPage): Html {
+  const results: readonly Choice[] = [
+    ['allowed', 'Allowed'],
+    ['refused', 'Refused'],
+  ]
+  return html`<form class="narrow narrow__form" method="get" action="${paths.admin}/audit" role="search" aria-label="Audit records">
+${renderSelect('kind', 'Event', 'All events', Object.entries(KINDS), fields.kind)}
+${renderSelect('result', 'Result', 'All results', results, fields.result)}
+${renderInput('user', 'User', fields.user, choices.users)}
+${renderInput('app', 'App', fields.app, choices.apps)}
+${renderInput('patient', 'Patient id', fields.patient)}
+${renderInput('launch', 'Launch id', fields.launch)}
+${renderInput('since', 'From', fields.since, undefined, 'date')}
+${renderInput('until', 'To', fields.until, undefined, 'date')}
+<p class="narrow__act"><button class="btn btn--small">Show</button> ${renderLink('/audit', 'Show all', 'btn btn--quiet btn--small')}</p>
+</form>`
+}
+
+function renderSelect(
+  name: string,
+  label: string,
+  all: string,
+  choices: readonly Choice[],
+  chosen: string,
+): Html {
+  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input select" id="${name}" name="${name}"><option value="">${all}</option>${choices.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  )}</select></p>`
+}
+
+function renderInput(
+  name: string,
+  label: string,
+  value: string,
+  choices: readonly Choice[] = [],
+  type: 'text' | 'date' = 'text',
+): Html {
+  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${choices.length > 0 && html` list="${name}-choices"`}></p>${
+    choices.length > 0 &&
+    html`<datalist id="${name}-choices">${choices.map(([id, text]) => html`<option value="${id}">${text}</option>`)}</datalist>`
+  }`
+}
+
+function renderRow(record: KeptRecord, names: Names) {
+  return [
+    html`${renderDate(record.at, 'UTC')} <span class="sub">${formatTime(record.at, { seconds: true, zone: 'UTC' })}</span>`,
+    html`${renderResult(record)} <span class="status">${record.status}</span>`,
+    html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
+    describeUser(record, names) ?? '–',
+    record.client_id === null ? '–' : (names.app(record.client_id) ?? record.client_id),
+    summarizePatients(record),
+    renderLink(`/audit/${record.id}`, html`Details<span class="sr"> of record ${record.id}</span>`),
+  ]
+}
+
+function renderResult({ allowed }: KeptRecord): Html {
+  return allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
+}
+
+function describeEvent({ kind, interaction, resource_type: type, repeats }: KeptRecord): string {
+  const name = KINDS[kind as AuditKind] ?? kind
+  const what = [interaction, type].filter(part => part !== null).join(' ')
+  return [
+    what === '' ? name : `${name}: ${what}`,
+    ...(repeats === null ? [] : [formatRepeats(repeats)]),
+  ].join(', ')
+}
+
+function describeUser({ subject, fhir_user: user }: KeptRecord, names: Names): string | undefined {
+  return (subject === null ? undefined : names.clinician(subject)) ?? user ?? subject ?? undefined
+}
+
+function listPatients({ patient_id: patient, patients }: KeptRecord): readonly string[] {
+  const listed = patients?.trim().split(' ') ?? (patient === null ? [] : [patient])
+  return listed.map(id => (id === '*' ? 'others' : id))
+}
+
+const FEW = 3
+
+function summarizePatients(record: KeptRecord): string {
+  const all = listPatients(record)
+  if (all.length === 0) return '–'
+  return all.length <= FEW ? all.join(', ') : `${all.slice(0, FEW).join(', ')} and ${all.length - FEW} more`
+}
+
+function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Names): Html {
+  const user = describeUser(record, names)
+  const code = (text: string | null) => (text === null ? undefined : html`<code>${text}</code>`)
+  return renderAdminPage(
+    request,
+    {
+      section: 'audit',
+      title: `Record ${record.id}`,
+      acts: renderLink('/audit', 'All records', 'btn btn--quiet btn--small'),
+    },
+    html`${renderFacts([
+      [
+        'Time',
+        html`${renderDate(record.at, 'UTC')} ${formatTime(record.at, { seconds: true, withZone: true, zone: 'UTC' })}`,
+      ],
+      ['Result', html`${renderResult(record)} <span class="status">${record.status}</span>`],
+      ['Event', describeEvent(record)],
+      ['Reason', record.reason ?? undefined],
+      ['Server', record.server],
+      ['User', user],
+      ['FHIR user', code(record.fhir_user)],
+      [
+        'App',
+        record.client_id === null
+          ? undefined
+          : html`${names.app(record.client_id) ?? ''} <code>${record.client_id}</code>`,
+      ],
+      ['Patients', listPatients(record).join(', ') || undefined],
+      ['Request', code(record.request && `${record.method ?? ''} ${record.request}`)],
+      ['Decided by', code(record.decided_by)],
+      ['Launch id', code(record.launch_id)],
+      ['Request id', code(record.request_id)],
+      ['Address', code(record.address)],
+    ])}
+<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="url url--block">${JSON.stringify(toAuditEvent(record), null, 2)}</pre></details>`,
+  )
+}
+
+const MOST_EXPORTED = 100_000
+const PAGE = 500
+
+const FORMATS = {
+  ndjson: {
+    type: 'application/x-ndjson; charset=utf-8',
+    head: '',
+    format: (record: KeptRecord) => `${JSON.stringify(toAuditEvent(record))}\n`,
+  },
+  csv: { type: 'text/csv; charset=utf-8', head: `${listColumns().join(',')}\r\n`, format: formatCsv },
+} as const
+
+/** The export itself is an event of the trail. */
+async function sendExport(request: AdminRequest, format: keyof typeof FORMATS): Promise<FastifyReply> {
+  const { context, reply, login, form } = request
+  const view = readView(form)
+  const reason = `Exported the audit trail as ${format}: ${buildQuery(view) || 'all records'}`
+  await auditEvent(context, request.request, {
+    kind: 'admin',
+    status: 200,
+    clinician: login.clinician,
+    reason,
+  })
+  const { type } = FORMATS[format]
+  return reply
+    .type(type)
+    .header('content-disposition', `attachment; filename="audit.${format}"`)
+    .send(Readable.from(exportRecords(context, view.filter, format)))
+}
+
+async function* exportRecords({ store }: AuthContext, filter: RecordFilter, format: keyof typeof FORMATS) {
+  const { head, format: formatRecord } = FORMATS[format]
+  yield head
+  let after: View['after']
+  for (let left = MOST_EXPORTED; left > 0; ) {
+    const limit = Math.min(PAGE, left)
+    const { records, next } = await findPage(store, { ...filter, after, limit })
+    yield records.map(formatRecord).join('')
+    left -= records.length
+    after = records.length === limit ? records.at(-1) : next
+    if (!after) return
+  }
+}
+
+function listColumns(): readonly (keyof KeptRecord)[] {
+  return [
+    ...(['id', 'at', 'server', 'kind', 'interaction', 'allowed', 'status', 'method', 'request'] as const),
+    ...(['resource_type', 'resource_id', 'patient_id', 'patients', 'client_id', 'subject'] as const),
+    ...(['fhir_user', 'decided_by', 'reason', 'launch_id', 'request_id', 'address', 'repeats'] as const),
+  ]
+}
+
+function formatCsv(record: KeptRecord): string {
+  const cells = listColumns().map(name =>
+    name === 'at' ? new Date(record.at).toISOString() : formatCell(record[name]),
+  )
+  return `${cells.join(',')}\r\n`
+}
+
+/** RFC 4180. A spreadsheet would run a text that begins with one of these signs as a formula. */
+function formatCell(value: KeptRecord[keyof KeptRecord]): string {
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? '')
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { renderErrorPage } from '../../../web/index.ts'
+import { auditEvent } from '../../audit.ts'
+import { isPatientUser } from '../../clinician/clinician.ts'
+import type { AuthContext } from '../../context.ts'
+import { findCurrentLogin, type Login } from '../../login/login.ts'
+import { rememberReturnPath } from '../../login/return-path.ts'
+import { type Parameters, readParameters } from '../../parameters.ts'
+import { paths } from '../../paths.ts'
+import { makeSignedInBar } from '../../portal/page-parts.ts'
+import { isRecent, renderSignInAgain, signInAgain } from './step-up.ts'
+
+/** A request of an administrator. */
+export interface AdminRequest {
+  readonly context: AuthContext
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly login: Login
+  /** The parameters of the path, by name. */
+  readonly params: Readonly<Record<string, string>>
+  /** The query of a GET, the form of a POST. */
+  readonly form: Parameters
+}
+
+/** A page or an act of the administration area. */
+export interface AdminRoute {
+  readonly method: 'GET' | 'POST'
+  /** Below `/admin`. */
+  readonly path: string
+  /** Requires a recent sign-in (ADMIN-22). */
+  readonly stepUp?: boolean
+  handle(request: AdminRequest): Promise<FastifyReply>
+}
+
+/** Adds routes of the area. This function alone decides who may use them (ADMIN-20). */
+export function addAdminRoutes(
+  app: FastifyInstance,
+  context: AuthContext,
+  routes: readonly AdminRoute[],
+): void {
+  for (const { method, path, stepUp = false, handle } of routes)
+    app.route({
+      method,
+      url: `${paths.admin}${path}`,
+      async handler(request, reply) {
+        const login = await findCurrentLogin(context, request)
+        if (!login) return signIn(context, request, reply)
+        if (!login.admin) return refuse(context, request, reply, login)
+        if (stepUp && !isRecent(context, login))
+          return method === 'GET'
+            ? signInAgain(context, reply, login, request.url)
+            : reply.sendPage(renderSignInAgain(request, login), { status: 403 })
+        const params = request.params as Readonly<Record<string, string>>
+        const form = readParameters(method === 'GET' ? request.query : request.body)
+        return handle({ context, request, reply, login, params, form })
+      },
+    })
+}
+
+/** A form cannot be repeated after the sign-in, so the user returns to the start of the area. */
+function signIn(context: AuthContext, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const isPage = request.method !== 'POST'
+  rememberReturnPath(context, reply, isPage ? request.url : paths.admin)
+  return reply.redirect(paths.login, isPage ? 302 : 303)
+}
+
+async function refuse(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Login,
+): Promise<FastifyReply> {
+  const { clinician } = login
+  const refused = { allowed: false, status: 403, clinician, reason: 'Not an administrator' }
+  await auditEvent(context, request, { kind: 'admin', ...refused })
+  const page = renderErrorPage({
+    kind: 'refused',
+    title: 'You are not an administrator',
+    text: ['This area is for the administrators of Sallyport. Another administrator can give you access.'],
+    code: '403',
+    reference: request.id,
+    now: context.clock(),
+    actions: [{ href: isPatientUser(clinician) ? paths.manage : paths.portal, text: 'Go to the start page' }],
+    bar: makeSignedInBar(login),
+  })
+  return reply.sendPage(page, { status: 403 })
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify'
+import { html } from '../../../web/index.ts'
+import type { AuthContext } from '../../context.ts'
+import { paths } from '../../paths.ts'
+import { auditRoutes } from './audit.ts'
+import { type AdminRoute, addAdminRoutes } from './gate.ts'
+import { renderAdminPage } from './shell.ts'
+import { signInAgain } from './step-up.ts'
+import { systemRoutes } from './system.ts'
+
+/** `/admin`: the administration area. */
+export function addAdminPages(app: FastifyInstance, context: AuthContext): void {
+  addAdminRoutes(app, context, [...signInRoutes, ...systemRoutes, ...auditRoutes])
+}
+
+/** The sign-in in another tab, while a form waits. */
+const signInRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/sign-in',
+    handle: async ({ context, reply, login }) =>
+      signInAgain(context, reply, login, `${paths.admin}/signed-in`),
+  },
+  {
+    method: 'GET',
+    path: '/signed-in',
+    handle: async request =>
+      request.reply.sendPage(
+        renderAdminPage(
+          request,
+          {
+            section: 'system',
+            title: 'You are signed in',
+            lead: 'Close this tab, and continue in the other one.',
+          },
+          html``,
+        ),
+      ),
+  },
+]
