@@ -27,6 +27,7 @@ const KINDS: Readonly<Record<AuditKind, string>> = {
   authorize: 'Authorization request',
   token: 'Tokens issued',
   refresh: 'Tokens renewed',
+  introspect: 'Token introspection',
   revoke: 'Access revoked',
   register: 'App registered',
   admin: 'Administration',
