@@ -1,21 +1,18 @@
-import { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
 import {
   type AuditKind,
   findPage,
   formatRepeats,
   type KeptRecord,
-  type RecordFilter,
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
 import type { Names } from '../../activity/describe.ts'
 import { findNames } from '../../activity/find-names.ts'
-import { auditEvent } from '../../audit.ts'
 import { formatFhirUser } from '../../clinician/clinician.ts'
 import type { AuthContext } from '../../context.ts'
-import type { Parameters } from '../../parameters.ts'
 import { paths } from '../../paths.ts'
+import { MOST_EXPORTED, sendExport } from './audit-export.ts'
+import { buildQuery, readView, type View } from './audit-view.ts'
 import type { AdminRequest, AdminRoute } from './gate.ts'
 import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -69,55 +66,6 @@ export const auditRoutes: readonly AdminRoute[] = [
   { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },
   { method: 'GET', path: '/audit/export.csv', handle: request => sendExport(request, 'csv') },
 ]
-
-/** The filters of the page, which are in its URL, and the record after which it begins. */
-interface View {
-  readonly fields: Readonly<Record<Field, string>>
-  readonly filter: RecordFilter
-  readonly after: { readonly at: number; readonly id: number } | undefined
-}
-
-const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'launch', 'since', 'until'] as const
-type Field = (typeof FIELDS)[number]
-
-function readView(form: Parameters): View {
-  const read = (name: Field) => form.get(name)?.trim() ?? ''
-  const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
-  const { kind, result, user, app, patient, launch, since, until } = fields
-  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(form.get('after') ?? '') ?? []
-  return {
-    fields,
-    filter: {
-      events: kind === '' ? undefined : [{ kind }],
-      allowed: result === 'allowed' || result === 'refused' ? result === 'allowed' : undefined,
-      users: user === '' ? undefined : [user],
-      client: app === '' ? undefined : app,
-      patients: patient === '' ? undefined : [patient.replace(/^Patient\//, '')],
-      launch: launch === '' ? undefined : launch,
-      since: readDay(since),
-      before: addDay(readDay(until)),
-    },
-    after: at === undefined ? undefined : { at: Number(at), id: Number(id) },
-  }
-}
-
-const DAY_MS = 86_400_000
-
-/** Days are UTC days, as the times of the records. */
-function readDay(text: string): number | undefined {
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(at) ? undefined : at
-}
-
-function addDay(at: number | undefined): number | undefined {
-  return at === undefined ? undefined : at + DAY_MS
-}
-
-function buildQuery({ fields }: View, after?: View['after']): string {
-  const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''))
-  if (after) query.set('after', `${after.at}.${after.id}`)
-  return query.size === 0 ? '' : `?${query}`
-}
 
 type Choice = readonly [value: string, text: string]
 
@@ -310,69 +258,4 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
     ])}
 <details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="url url--block">${JSON.stringify(toAuditEvent(record), null, 2)}</pre></details>`,
   )
-}
-
-const MOST_EXPORTED = 100_000
-const PAGE = 500
-
-const FORMATS = {
-  ndjson: {
-    type: 'application/x-ndjson; charset=utf-8',
-    head: '',
-    format: (record: KeptRecord) => `${JSON.stringify(toAuditEvent(record))}\n`,
-  },
-  csv: { type: 'text/csv; charset=utf-8', head: `${listColumns().join(',')}\r\n`, format: formatCsv },
-} as const
-
-/** The export itself is an event of the trail. */
-async function sendExport(request: AdminRequest, format: keyof typeof FORMATS): Promise<FastifyReply> {
-  const { context, reply, login, form } = request
-  const view = readView(form)
-  const reason = `Exported the audit trail as ${format}: ${buildQuery(view) || 'all records'}`
-  await auditEvent(context, request.request, {
-    kind: 'admin',
-    status: 200,
-    clinician: login.clinician,
-    reason,
-  })
-  const { type } = FORMATS[format]
-  return reply
-    .type(type)
-    .header('content-disposition', `attachment; filename="audit.${format}"`)
-    .send(Readable.from(exportRecords(context, view.filter, format)))
-}
-
-async function* exportRecords({ store }: AuthContext, filter: RecordFilter, format: keyof typeof FORMATS) {
-  const { head, format: formatRecord } = FORMATS[format]
-  yield head
-  let after: View['after']
-  for (let left = MOST_EXPORTED; left > 0; ) {
-    const limit = Math.min(PAGE, left)
-    const { records, next } = await findPage(store, { ...filter, after, limit })
-    yield records.map(formatRecord).join('')
-    left -= records.length
-    after = records.length === limit ? records.at(-1) : next
-    if (!after) return
-  }
-}
-
-function listColumns(): readonly (keyof KeptRecord)[] {
-  return [
-    ...(['id', 'at', 'server', 'kind', 'interaction', 'allowed', 'status', 'method', 'request'] as const),
-    ...(['resource_type', 'resource_id', 'patient_id', 'patients', 'client_id', 'subject'] as const),
-    ...(['fhir_user', 'decided_by', 'reason', 'launch_id', 'request_id', 'address', 'repeats'] as const),
-  ]
-}
-
-function formatCsv(record: KeptRecord): string {
-  const cells = listColumns().map(name =>
-    name === 'at' ? new Date(record.at).toISOString() : formatCell(record[name]),
-  )
-  return `${cells.join(',')}\r\n`
-}
-
-/** RFC 4180. A spreadsheet would run a text that begins with one of these signs as a formula. */
-function formatCell(value: KeptRecord[keyof KeptRecord]): string {
-  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? '')
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
