@@ -32,6 +32,7 @@ const KINDS: Readonly<Record<AuditKind, string>> = {
   'session-renew': 'App session renewed',
   'session-end': 'App session ended',
   api: 'Session API request',
+  seal: 'Audit trail sealed',
 }
 
 const SHOWN = 50
