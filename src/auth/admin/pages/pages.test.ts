@@ -65,6 +65,13 @@ describe('/admin', () => {
     assert.doesNotMatch((await (await auth.logIn()).get('/manage')).body, /href="\/admin"/)
   })
 
+  it('signs in again with the own username, and returns', async () => {
+    const browser = await auth.logIn('ada')
+    const page = await browser.get((await browser.get('/admin/sign-in')).headers.location ?? '')
+    assert.match(page.body, /Sign in again to continue[\s\S]*name="username"[^>]* value="ada"/)
+    assert.equal((await browser.login('ada')).headers.location, '/admin/signed-in')
+  })
+
   it('shows the state of the servers', async () => {
     const { body } = await admin.get('/admin')
     assert.match(body, /Auth server[\s\S]*Ready[\s\S]*database, signing key/)

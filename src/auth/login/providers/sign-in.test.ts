@@ -167,6 +167,22 @@ describe('the account of a provider’s user', () => {
     assert.equal(await isAdmin('user-2'), false)
   })
 
+  it('signs an administrator in again at the provider, who must show when the user authenticated', async () => {
+    const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
+    const browser = auth.openBrowser()
+    assert.equal((await signIn(browser, hospital, 'user-2')).headers.location, '/portal')
+    const again = (await browser.get('/admin/sign-in')).headers.location
+    assert.equal(again, '/login/providers/hospital?prompt=login')
+    const request = new URL(await startSignIn(browser, again)).searchParams
+    assert.deepEqual([request.get('prompt'), request.get('max_age')], ['login', '300'])
+    const repeat = async () => describeSignIn(await signIn(browser, hospital, 'user-2', again))
+    assert.equal(await repeat(), '302 /admin/signed-in')
+    for (const authTime of [undefined, Math.floor(Date.now() / 1000) - 100]) {
+      hospital.tamper = change({ auth_time: authTime })
+      assert.equal(await repeat(), '403 weak-authentication')
+    }
+  })
+
   it('needs exactly one Practitioner on the FHIR server', async () => {
     const search = (text: string) => ({ fhirUser: { kind: 'search', search: text } }) as const
     const byNumber = await openServer(search('Practitioner?identifier=urn:x|{employee_number}'))
