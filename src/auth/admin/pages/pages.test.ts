@@ -78,6 +78,13 @@ describe('/admin', () => {
     assert.match(body, /FHIR server[\s\S]*No response/)
   })
 
+  it('reloads the settings after a confirmation', async () => {
+    assert.match((await admin.get('/admin/reload')).body, /Reload the settings\?/)
+    assert.match((await admin.post('/admin/reload', {})).body, /The settings are reloaded/)
+    const [record] = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 })
+    assert.equal(record?.reason, 'Settings reloaded')
+  })
+
   describe('/audit', () => {
     it('filters, pages and shows the records', async () => {
       const all = (await admin.get('/admin/audit?kind=login')).body

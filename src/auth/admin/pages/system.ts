@@ -2,14 +2,16 @@ import { isRecord } from '../../../fhir/index.ts'
 import {
   type CheckResult,
   getGatherer,
+  type Html,
   html,
   renderBadge,
   renderDateTime,
   version,
 } from '../../../web/index.ts'
-import type { AuthContext } from '../../context.ts'
+import { auditEvent } from '../../audit.ts'
+import type { AuthContext, Reloaded } from '../../context.ts'
 import type { AdminRequest, AdminRoute } from './gate.ts'
-import { renderAdminPage, renderFacts, renderTable } from './shell.ts'
+import { renderAdminPage, renderConfirmation, renderFacts, renderLink, renderTable } from './shell.ts'
 
 /** `GET /admin`: the state of the servers, and what they run with. */
 export const systemRoutes: readonly AdminRoute[] = [
@@ -22,7 +24,12 @@ export const systemRoutes: readonly AdminRoute[] = [
       return reply.sendPage(
         renderAdminPage(
           request,
-          { section: 'system', title: 'System', lead: 'The servers now, and what they run with.' },
+          {
+            section: 'system',
+            title: 'System',
+            lead: 'The servers now, and what they run with.',
+            acts: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
+          },
           html`${renderTable('Servers', ['Server', 'State', 'Checks', 'URL'], servers.map(renderServer))}
 <h2 class="section__title after">Versions and settings</h2>
 ${renderFacts(listFacts(context))}`,
@@ -30,7 +37,57 @@ ${renderFacts(listFacts(context))}`,
       )
     },
   },
+  {
+    method: 'GET',
+    path: '/reload',
+    handle: async request =>
+      request.reply.sendPage(
+        renderConfirmation(request, {
+          section: 'system',
+          title: 'Reload the settings?',
+          text: 'The servers read the policy file, the sign-in providers, the log level and the certificates again. If anything is invalid, nothing changes.',
+          path: '/reload',
+          button: 'Reload settings',
+          back: '',
+          isDangerous: false,
+        }),
+      ),
+  },
+  {
+    method: 'POST',
+    path: '/reload',
+    async handle(request) {
+      const { context, reply, login } = request
+      const reloaded = await context.controls.reload()
+      const reason = reloaded.problems ? 'Settings not reloaded: they are invalid' : 'Settings reloaded'
+      const status = reloaded.problems ? 422 : 200
+      await auditEvent(context, request.request, {
+        kind: 'admin',
+        status,
+        clinician: login.clinician,
+        reason,
+      })
+      return reply.sendPage(renderReloaded(request, reloaded), { status })
+    },
+  },
 ]
+
+function renderReloaded(request: AdminRequest, { problems, needRestart }: Reloaded): Html {
+  const back = renderLink('', 'System', 'btn btn--quiet btn--small')
+  if (problems)
+    return renderAdminPage(
+      request,
+      { section: 'system', title: 'The settings are invalid', lead: 'Nothing changed.', acts: back },
+      html`<div class="card card__body"><ul>${problems.map(problem => html`<li>${problem}</li>`)}</ul></div>`,
+    )
+  return renderAdminPage(
+    request,
+    { section: 'system', title: 'Settings', done: 'The settings are reloaded.', acts: back },
+    needRestart.length === 0
+      ? html`<p>They are in effect on all processes of this server.</p>`
+      : html`<p>These changed settings need a restart:</p><ul>${needRestart.map(name => html`<li><code>${name}</code></li>`)}</ul>`,
+  )
+}
 
 interface ServerState {
   readonly name: string
