@@ -39,7 +39,13 @@ export function auditEvent(
   event: Event,
   trx?: Transaction<Schema>,
 ): Promise<void> {
+  if (event.kind === 'launch') context.metrics.launches.add([describeLaunch(event)])
   return writeRecords(context, trx, makeRecord(context, request, event))
+}
+
+function describeLaunch({ status }: Event): string {
+  if (status < 400) return 'issued'
+  return status < 500 ? 'refused' : 'failed'
 }
 
 function writeRecords(

@@ -6,6 +6,7 @@ import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { CheckPassword } from './login/check-password.ts'
 import type { Providers } from './login/providers/providers.ts'
+import type { AuthMetrics } from './metrics.ts'
 import type { GetPortalToken } from './portal/portal-token.ts'
 
 /** The settings that the auth server uses. */
@@ -27,7 +28,6 @@ export type AuthSettings = Pick<
   | 'loginFailureWindowSeconds'
   | 'loginFailureLimitPerAddress'
   | 'loginIdleSeconds'
-  | 'openMetrics'
   | 'audit'
   | 'privateJwksHosts'
   | 'openRegistration'
@@ -36,6 +36,7 @@ export type AuthSettings = Pick<
   | 'lab'
 > & {
   readonly login: Pick<Settings['login'], 'passwords' | 'providers'>
+  readonly metrics: Pick<Settings['metrics'], 'access'>
   readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>
   readonly fhir: Pick<
     Settings['fhir'],
@@ -76,6 +77,7 @@ export interface AuthContext {
   readonly getPortalToken: GetPortalToken
   readonly providers: Providers
   readonly controls: Controls
+  readonly metrics: AuthMetrics
   /** Milliseconds since 1970. */
   readonly clock: () => number
   /** Which patients a clinician may see (`smart.fhir.policy-file`). */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
+import { createServer, type Logger, Registry, type ServerOptions } from '../web/index.ts'
 import { listOwnPatients } from './account/own-records.ts'
 import { addAccountRoutes } from './account/routes.ts'
 import { addActivityRoutes } from './activity/routes.ts'
@@ -36,6 +36,7 @@ import { addProviderRoutes } from './login/providers/routes.ts'
 import { addLoginRoutes } from './login/routes.ts'
 import { addLogoutRoutes } from './logout/routes.ts'
 import { addManageRoutes } from './manage/routes.ts'
+import { createAuthMetrics } from './metrics.ts'
 import { NO_HEAD_ROUTE } from './no-head-route.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './outgoing/fetch-document.ts'
 import { readParameters } from './parameters.ts'
@@ -113,6 +114,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     onFailure: (provider, error) =>
       options.logger?.warn({ provider, err: error }, 'Cannot reach the sign-in provider'),
   })
+  const registry = new Registry()
   options.onLoginChange?.(login => providers.replace(login))
   const context: AuthContext = {
     ...{ settings, store, sealer, keys, keySets, clock, fetch },
@@ -123,10 +125,11 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     }),
     providers,
     controls: options.controls ?? NO_CONTROLS,
+    metrics: createAuthMetrics(registry),
     audit: options.audit ?? noAudit,
     userFilter: options.userFilter,
   }
-  const app = await createServer(makeServerOptions(options, context))
+  const app = await createServer({ ...makeServerOptions(options, context), metrics: registry })
   app.addHook('onClose', () => outgoing.close())
   addRoutes(app, context)
   return app
@@ -179,7 +182,7 @@ function makeServerOptions({ logger, tls }: AuthServerOptions, context: AuthCont
     url: settings.issuerUrl,
     clock,
     home: paths.portal,
-    openMetrics: settings.openMetrics,
+    metricsAccess: settings.metrics.access,
     acceptsHost: createHostCheck(settings),
     checks: [
       { name: 'database', check: () => store.ping() },

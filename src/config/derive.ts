@@ -53,7 +53,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     loginIdleSeconds: values.loginIdleSeconds ?? (onLoopback ? 0 : 1800),
     login: deriveLogin(values, absolute),
     lab: values.lab ?? onLoopback,
-    openMetrics: values.openMetrics,
+    metrics: deriveMetrics(values, bind),
     logLevel: values.logLevel,
     privateJwksHosts: values.privateJwksHosts ?? [],
     openRegistration: values.openRegistration ?? onLoopback,
@@ -94,6 +94,14 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     },
     onLoopback,
   }
+}
+
+function deriveMetrics(
+  { openMetrics: isOpen, metricsPort: port, metricsBind }: SettingValues,
+  bind: readonly string[],
+): Settings['metrics'] {
+  const access = port !== undefined ? 'nobody' : isOpen ? 'everyone' : 'loopback'
+  return { isOpen, port, bind: metricsBind ?? bind, access }
 }
 
 function upstreamOf(

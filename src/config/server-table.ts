@@ -57,7 +57,24 @@ export const serverTable = {
     type: types.flag,
     initial: 'false',
     about: 'Serves `GET /metrics` to other hosts too, not only to local requests.',
-    of: settings => settings.openMetrics,
+    of: settings => settings.metrics.isOpen,
+  }),
+  metricsPort: defineOpen({
+    name: 'smart.server.metrics-port',
+    env: 'SMART_METRICS_PORT',
+    type: types.port,
+    otherwise: 'none: each server has `/metrics` on its own port',
+    about:
+      'Port for `GET /metrics` of all servers of this host, without TLS, for everyone who reaches it. The ports of the servers then have no `/metrics`.',
+    of: settings => settings.metrics.port,
+  }),
+  metricsBind: defineOpen({
+    name: 'smart.server.metrics-bind',
+    env: 'SMART_METRICS_BIND',
+    type: types.hosts,
+    otherwise: 'as `bind`',
+    about: 'Addresses on which `metrics-port` listens.',
+    of: settings => settings.metrics.bind,
   }),
 }
 

@@ -56,7 +56,14 @@ export interface Settings {
   }
   /** Developers may get launches and tokens without a login. */
   readonly lab: boolean
-  readonly openMetrics: boolean
+  readonly metrics: {
+    readonly isOpen: boolean
+    /** Undefined: every server has `/metrics` on its own port. */
+    readonly port: number | undefined
+    readonly bind: readonly string[]
+    /** Who may read `/metrics` on the ports of the servers. */
+    readonly access: 'loopback' | 'everyone' | 'nobody'
+  }
   readonly logLevel: LogLevel
   readonly privateJwksHosts: readonly string[]
   readonly openRegistration: boolean

@@ -57,6 +57,8 @@ export interface Refused {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly outcome: OperationOutcome
+  /** The kind of the refusal, for metrics. */
+  readonly reason?: string
   /** The way to get access; also in the diagnostics of the outcome. */
   readonly hint?: string
   /** For the audit trail, never for the caller: why the token is invalid. */

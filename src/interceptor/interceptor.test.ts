@@ -57,6 +57,7 @@ describe('createInterceptor', () => {
     it(`says that a bearer token is needed to ${JSON.stringify(authorization)}`, async () => {
       assert.deepEqual(await getRefusal(authorization), {
         allowed: false,
+        reason: 'no-bearer',
         status: 401,
         headers: { 'www-authenticate': 'Bearer' },
         outcome: {

@@ -50,6 +50,10 @@ export type Refusal =
 
 /** Turns a refusal into a response (RFC 6750, 3). */
 export function refuse(refusal: Refusal): Refused {
+  return { ...makeResponse(refusal), reason: refusal.kind }
+}
+
+function makeResponse(refusal: Refusal): Refused {
   switch (refusal.kind) {
     case 'no-bearer':
       return makeRefused(

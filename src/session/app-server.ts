@@ -15,7 +15,7 @@ import { createDiscovery } from './oauth/discovery.ts'
 
 export interface AppServerOptions
   extends AppSettings,
-    Pick<ServerOptions, 'tls' | 'openMetrics' | 'drainMs'> {
+    Pick<ServerOptions, 'tls' | 'metricsAccess' | 'drainMs'> {
   readonly store: Store
   readonly sealer: Sealer
   readonly audit?: Auditor
@@ -27,7 +27,7 @@ export interface AppServerOptions
 
 /** Creates the app server: launch, session API and demo pages. It does not listen yet. */
 export async function createAppServer(options: AppServerOptions): Promise<FastifyInstance> {
-  const { store, clock = Date.now, logger, trustProxy, tls, openMetrics, drainMs } = options
+  const { store, clock = Date.now, logger, trustProxy, tls, metricsAccess, drainMs } = options
   const app = await createServer({
     name: 'app',
     url: options.appUrl,
@@ -39,7 +39,7 @@ export async function createAppServer(options: AppServerOptions): Promise<Fastif
     ...(logger ? { logger } : {}),
     ...(trustProxy === undefined ? {} : { trustProxy }),
     ...(tls ? { tls } : {}),
-    ...(openMetrics === undefined ? {} : { openMetrics }),
+    ...(metricsAccess === undefined ? {} : { metricsAccess }),
     ...(drainMs === undefined ? {} : { drainMs }),
   })
   const context = createContext(options, app)

@@ -15,6 +15,16 @@ export interface Store {
    */
   append<Table extends keyof Schema>(table: Table, rows: readonly Insertable<Schema[Table]>[]): Promise<void>
   close(): Promise<void>
+  /** PostgreSQL: the connections of this process. */
+  readonly pool?: () => PoolUse
+}
+
+export interface PoolUse {
+  readonly idle: number
+  readonly busy: number
+  readonly max: number
+  /** Statements that wait for a connection. */
+  readonly waiting: number
 }
 
 /** A database that may be empty or have an earlier schema. */

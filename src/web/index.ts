@@ -31,7 +31,11 @@ export { Html, html, raw } from './html.ts'
 export { type IconName, renderErrorArt, renderIcon, renderLoginArt, renderLogo, renderMark } from './icons.ts'
 export { listen, replaceCertificate } from './listen.ts'
 export { createChildLogger, createLogger, type Logger, scrub, serializeError, setLogLevel } from './logger.ts'
-export { readProcessMetrics } from './metrics.ts'
+export {
+  createMetricsServer,
+  readProcessMetrics,
+  type ServerReports,
+} from './metrics.ts'
 export { findNetwork } from './network.ts'
 export { type PageOptions, renderDocument, renderPage } from './page.ts'
 export { formatAge } from './person/age.ts'
@@ -64,6 +68,15 @@ export { describeEncounter, type EncounterDescription, formatEncounterTime } fro
 export { formatDose, formatMedicine } from './person/medicine.ts'
 export { type Person, type PersonName, readPerson } from './person/person.ts'
 export { type Problem, toProblem } from './problems.ts'
+export {
+  type Counter,
+  endMetrics,
+  type Histogram,
+  type Metrics,
+  mergeMetrics,
+  processMetrics,
+  Registry,
+} from './registry.ts'
 export type { ErrorStyle } from './reply.ts'
 export { stripQuery } from './reply.ts'
 export {
@@ -75,7 +88,6 @@ export {
   type ReportSubject,
 } from './reports.ts'
 export { createRequestId, readRequestId } from './request-id.ts'
-export { endMetrics, type Metrics, mergeMetrics } from './request-metrics.ts'
 export { listRoutes } from './routes.ts'
 export { createServer, type ServerOptions } from './server.ts'
 export { startDraining } from './shutdown.ts'

@@ -3,57 +3,73 @@ import { createHistogram } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
 import { type FastifyInstance, fastify } from 'fastify'
 import { createServer } from './index.ts'
-import { formatMetrics, readProcessMetrics, serveMetrics } from './metrics.ts'
+import { createMetricsServer, readProcessMetrics, serveMetrics } from './metrics.ts'
+import { endMetrics, formatFamilies, mergeMetrics, Registry } from './registry.ts'
 import { addReports, prepareReports } from './reports.ts'
-import { endMetrics, type Metrics, mergeMetrics, RequestMetrics } from './request-metrics.ts'
 
-async function server(openMetrics = false): Promise<FastifyInstance> {
-  const app = await createServer({ name: 'auth', url: 'http://localhost:9000', openMetrics })
+async function server(access: 'loopback' | 'everyone' | 'nobody' = 'loopback'): Promise<FastifyInstance> {
+  const app = await createServer({ name: 'auth', url: 'http://localhost:9000', metricsAccess: access })
   app.get('/portal/:id', async () => 'ok')
   return app
 }
 
-function read(metrics: RequestMetrics): Metrics {
-  return { ...metrics.read(), process: readProcessMetrics() }
-}
+const DURATION = { name: 'duration_seconds', help: 'A duration.', labels: ['route'] }
+const COUNT = { name: 'requests_total', help: 'A count.', labels: ['route'] }
 
-describe('RequestMetrics', () => {
+describe('Registry', () => {
   it('counts into cumulative buckets', () => {
-    const metrics = new RequestMetrics()
-    for (const seconds of [0.0005, 0.02, 20]) metrics.observe('GET', '/x', 200, seconds)
-    const lines = formatMetrics('app', read(metrics)).split('\n')
+    const registry = new Registry()
+    const durations = registry.histogram(DURATION)
+    for (const seconds of [0.0005, 0.02, 20]) durations.observe(['/x'], seconds)
+    const lines = formatFamilies(registry.read()).split('\n')
     const bucket = (le: string) =>
-      lines
-        .find(line => line.includes(`_bucket{server="app",method="GET",route="/x",le="${le}"}`))
-        ?.split(' ')[1]
+      lines.find(line => line.startsWith(`duration_seconds_bucket{route="/x",le="${le}"}`))?.split(' ')[1]
     assert.deepEqual(['0.001', '0.01', '0.025', '10', '+Inf'].map(bucket), ['1', '1', '2', '2', '3'])
-    assert.ok(
-      lines.includes(
-        'sallyport_http_request_duration_seconds_sum{server="app",method="GET",route="/x"} 20.0205',
-      ),
-    )
+    assert.ok(lines.includes('duration_seconds_sum{route="/x"} 20.0205'))
+    assert.ok(lines.includes('duration_seconds_count{route="/x"} 3'))
   })
 
   it('escapes the values of labels', () => {
-    const metrics = new RequestMetrics()
-    metrics.observe('GET', '/a"b\\c\nd', 200, 0)
-    assert.match(formatMetrics('app', read(metrics)), /route="\/a\\"b\\\\c\\nd"/)
+    const registry = new Registry()
+    registry.counter(COUNT).add(['/a"b\\c\nd'])
+    assert.match(formatFamilies(registry.read()), /^requests_total\{route="\/a\\"b\\\\c\\nd"\} 1$/m)
+  })
+
+  it('omits a gauge that has no value', () => {
+    const registry = new Registry()
+    registry.gauge({ name: 'up', help: 'A gauge.', merge: 'min' }, () => [[Number.NaN]])
+    assert.equal(formatFamilies(registry.read()), '\n')
   })
 })
 
 describe('mergeMetrics', () => {
   it('adds counters and memory of all processes, and keeps the counters of one that has ended', () => {
-    const [one, two] = [new RequestMetrics(), new RequestMetrics()]
-    one.observe('GET', '/x', 200, 0.02)
-    two.observe('GET', '/x', 200, 0.0005)
-    two.observe('GET', '/x', 404, 3)
-    const [first, second] = [read(one), read(two)]
-    const merged = mergeMetrics([first, endMetrics(second)])
-    const text = formatMetrics('app', merged)
-    assert.match(text, /requests_total\{.*status="200"\} 2\n.*requests_total\{.*status="404"\} 1\n/)
-    assert.match(text, /_bucket\{.*le="0.001"\} 1\n(.*\n)*.*le="0.025"\} 2\n(.*\n)*.*_count\{.*\} 3\n/)
-    assert.equal(merged.process.cpuSeconds, first.process.cpuSeconds + second.process.cpuSeconds)
-    assert.equal(merged.process.residentBytes, first.process.residentBytes)
+    const [first, second] = [[0.02], [0.0005, 3]].map((durations, at) => {
+      const registry = new Registry()
+      registry.counter(COUNT).add(['/x'], at + 1)
+      for (const seconds of durations) registry.histogram(DURATION).observe(['/x'], seconds)
+      registry.gauge({ name: 'up', help: 'A gauge.', merge: 'min' }, () => [[at]])
+      registry.gauge({ name: 'used_bytes', help: 'A gauge.', merge: 'sum' }, () => [[at + 1]])
+      return { server: registry.read(), process: readProcessMetrics() }
+    })
+    assert.ok(first && second)
+    const format = (ended: typeof second) => formatFamilies(mergeMetrics([first, ended]).server)
+    assert.match(format(second), /^requests_total\{route="\/x"\} 3$/m)
+    assert.match(format(second), /^up 0$(?:.*\n)*^used_bytes 3$/m)
+    assert.match(format(endMetrics(second)), /^requests_total\{route="\/x"\} 3$/m)
+    assert.match(format(endMetrics(second)), /^used_bytes 1$/m)
+    const seconds = (metrics: typeof first) => metrics.process[0]?.samples[0]?.value ?? 0
+    assert.equal(seconds(mergeMetrics([first, endMetrics(second)])), seconds(first) + seconds(second))
+  })
+
+  it('adds the buckets of histograms', () => {
+    const read = (seconds: number) => {
+      const registry = new Registry()
+      registry.histogram(DURATION).observe(['/x'], seconds)
+      return { server: registry.read(), process: [] }
+    }
+    const text = formatFamilies(mergeMetrics([read(0.02), read(0.0005), read(3)]).server)
+    assert.match(text, /le="0.001"\} 1\n(.*\n)*.*le="0.025"\} 2\n(.*\n)*.*_count\{.*\} 3\n/)
   })
 })
 
@@ -63,7 +79,7 @@ describe('GET /metrics', () => {
     const app = fastify()
     prepareReports(app)
     addReports(app, { readiness: async () => [] })
-    serveMetrics(app, 'auth', false, delays)
+    serveMetrics(app, { server: 'auth', registry: new Registry(), access: 'loopback' }, delays)
     const scrape = async () =>
       [...(await app.inject('/metrics')).body.matchAll(/^nodejs_eventloop_delay_\w+ (\S+)$/gm)].map(it =>
         Math.round(Number(it[1]) * 10),
@@ -103,6 +119,35 @@ describe('GET /metrics', () => {
       assert.match(line, /^(# (HELP|TYPE) \S+ .+|[a-z0-9_]+(\{.*\})? [0-9.e+-]+)$/)
   })
 
+  it('shows whether each check of /readyz passes', async () => {
+    const failing = { name: 'database', check: () => Promise.reject(new Error('down')) }
+    const app = await createServer({ name: 'auth', url: 'http://localhost:9000', checks: [failing] })
+    const { body } = await app.inject('/metrics')
+    assert.match(body, /^sallyport_check_up\{server="auth",check="database"\} 0$/m)
+  })
+
+  it('is absent from the port of a server if metrics have their own port', async () => {
+    const app = await server('nobody')
+    assert.equal((await app.inject('/metrics')).statusCode, 404)
+  })
+
+  it('has the metrics of all servers on a port of its own, and those of the process once', async () => {
+    const reports = ['auth', 'fhir'].map(name => {
+      const registry = new Registry()
+      registry.counter({ ...COUNT, labels: ['server'] }).add([name])
+      return {
+        server: name,
+        metrics: [{ server: registry.read(), process: readProcessMetrics() }],
+        readiness: [],
+      }
+    })
+    const app = createMetricsServer(async () => reports)
+    const { body } = await app.inject({ url: '/metrics', remoteAddress: '192.0.2.1' })
+    assert.match(body, /^# TYPE requests_total counter\nrequests_total\{server="auth"\} 1\n.*"fhir"\} 1$/m)
+    assert.equal(body.match(/^process_cpu_seconds_total /gm)?.length, 1)
+    assert.equal((await app.inject('/healthz')).statusCode, 404)
+  })
+
   for (const remoteAddress of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1']) {
     it(`allows ${remoteAddress}`, async () => {
       assert.equal((await (await server()).inject({ url: '/metrics', remoteAddress })).statusCode, 200)
@@ -112,7 +157,10 @@ describe('GET /metrics', () => {
   for (const remoteAddress of ['192.0.2.1', '10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1']) {
     it(`refuses ${remoteAddress} by default`, async () => {
       assert.equal((await (await server()).inject({ url: '/metrics', remoteAddress })).statusCode, 403)
-      assert.equal((await (await server(true)).inject({ url: '/metrics', remoteAddress })).statusCode, 200)
+      assert.equal(
+        (await (await server('everyone')).inject({ url: '/metrics', remoteAddress })).statusCode,
+        200,
+      )
     })
   }
 

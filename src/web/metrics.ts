@@ -1,105 +1,83 @@
 import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import './reply.ts'
-import { addReports, getGatherer } from './reports.ts'
+import { prepareListeners } from './listen.ts'
 import {
-  BUCKETS,
-  type Durations,
+  type Family,
+  formatFamilies,
   type Metrics,
-  mergeMetrics,
-  type ProcessMetrics,
-  RequestMetrics,
-} from './request-metrics.ts'
-
-type Labels = Readonly<Record<string, string | number>>
-
-function formatLabel(labels: Labels): string {
-  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(String(value))}"`)
-  return parts.length > 0 ? `{${parts.join(',')}}` : ''
-}
-
-function escapeLabel(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
-}
-
-/** Prometheus text exposition format 0.0.4. */
-export function formatMetrics(server: string, { requests, durations, process }: Metrics): string {
-  return [
-    '# HELP sallyport_http_requests_total HTTP responses sent.',
-    '# TYPE sallyport_http_requests_total counter',
-    ...requests.map(
-      ({ count, method, route, status }) =>
-        `sallyport_http_requests_total${formatLabel({ server, method, route, status })} ${count}`,
-    ),
-    '# HELP sallyport_http_request_duration_seconds Time from the request to the end of the response.',
-    '# TYPE sallyport_http_request_duration_seconds histogram',
-    ...durations.flatMap(histogram => formatHistogram(server, histogram)),
-    ...formatProcess(process),
-    '',
-  ].join('\n')
-}
-
-function formatHistogram(
-  server: string,
-  { method, route, buckets, sum, count }: Durations,
-): readonly string[] {
-  const labels = { server, method, route }
-  const name = 'sallyport_http_request_duration_seconds'
-  let below = 0
-  const lines = BUCKETS.map((bound, at) => {
-    below += buckets[at] ?? 0
-    return `${name}_bucket${formatLabel({ ...labels, le: bound })} ${below}`
-  })
-  return [
-    ...lines,
-    `${name}_bucket${formatLabel({ ...labels, le: '+Inf' })} ${count}`,
-    `${name}_sum${formatLabel(labels)} ${sum}`,
-    `${name}_count${formatLabel(labels)} ${count}`,
-  ]
-}
-
-function formatProcess(metrics: ProcessMetrics): readonly string[] {
-  const lines: readonly (readonly [name: string, type: string, help: string, value: number])[] = [
-    ['process_cpu_seconds_total', 'counter', 'CPU time used.', metrics.cpuSeconds],
-    ['process_resident_memory_bytes', 'gauge', 'Resident memory.', metrics.residentBytes],
-    ['process_start_time_seconds', 'gauge', 'Start time since 1970.', metrics.startedAt],
-    ['nodejs_heap_used_bytes', 'gauge', 'Heap in use.', metrics.heapBytes],
-    [
-      'nodejs_eventloop_delay_p99_seconds',
-      'gauge',
-      'Event loop delay since the last scrape.',
-      metrics.delayP99,
-    ],
-    [
-      'nodejs_eventloop_delay_max_seconds',
-      'gauge',
-      'Longest event loop delay since the last scrape.',
-      metrics.delayMax,
-    ],
-  ]
-  return lines.map(
-    ([name, type, help, value]) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}`,
-  )
-}
+  mergeFamilies,
+  processMetrics,
+  type Registry,
+} from './registry.ts'
+import { addReports, type CheckResult, getGatherer } from './reports.ts'
+import { version } from './version.ts'
 
 /** A histogram of delays in nanoseconds. */
 export type DelayHistogram = Pick<Histogram, 'max' | 'percentile' | 'reset' | 'count'>
 
 /** The metrics of this process. Delays are those since the previous call: an old peak says nothing about the present. */
-export function readProcessMetrics(eventLoop?: DelayHistogram): ProcessMetrics {
+export function readProcessMetrics(eventLoop?: DelayHistogram): readonly Family[] {
   const isDelayed = eventLoop !== undefined && eventLoop.count > 0
-  const delays = isDelayed
-    ? { delayP99: eventLoop.percentile(99) / 1e9, delayMax: eventLoop.max / 1e9 }
-    : { delayP99: 0, delayMax: 0 }
+  const [p99, max] = isDelayed ? [eventLoop.percentile(99) / 1e9, eventLoop.max / 1e9] : [0, 0]
   eventLoop?.reset()
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed } = process.memoryUsage()
+  const startedAt = Math.round(Date.now() / 1e3 - process.uptime())
+  return [
+    makeFamily('process_cpu_seconds_total', 'sum', 'CPU time used.', (user + system) / 1e6),
+    makeFamily('process_resident_memory_bytes', 'sum', 'Resident memory.', rss),
+    makeFamily('process_start_time_seconds', 'min', 'Start time since 1970.', startedAt),
+    makeFamily('nodejs_heap_used_bytes', 'sum', 'Heap in use.', heapUsed),
+    // Delays cannot be added: the worst process counts.
+    makeFamily(
+      'nodejs_eventloop_delay_p99_seconds',
+      'max',
+      'Event loop delay since the last scrape, 99th percentile.',
+      p99,
+    ),
+    makeFamily(
+      'nodejs_eventloop_delay_max_seconds',
+      'max',
+      'Longest event loop delay since the last scrape.',
+      max,
+    ),
+    { ...makeFamily('sallyport_build_info', 'max', 'The running version.', 1), ...BUILD },
+    ...processMetrics.read(),
+  ]
+}
+
+const BUILD = { labels: ['version'], samples: [{ labels: [version], value: 1 }] }
+
+function makeFamily(name: string, merge: Family['merge'], help: string, value: number): Family {
+  const type = name.endsWith('_total') ? 'counter' : 'gauge'
+  return { name, help, type, merge, labels: [], samples: [{ labels: [], value }] }
+}
+
+/** The reports of one server, of all processes that serve its port. */
+export interface ServerReports {
+  readonly server: string
+  readonly metrics: readonly Metrics[]
+  readonly readiness: readonly CheckResult[]
+}
+
+/** The metrics of an instance. Every server reports those of its process, which count once. */
+export function formatReports(reports: readonly ServerReports[]): string {
+  const [first] = reports
+  return formatFamilies(
+    mergeFamilies([
+      ...reports.flatMap(({ metrics }) => metrics.flatMap(({ server }) => server)),
+      ...reports.map(({ server, readiness }) => makeCheckFamily(server, readiness)),
+      ...(first?.metrics ?? []).flatMap(it => it.process),
+    ]),
+  )
+}
+
+function makeCheckFamily(server: string, checks: readonly CheckResult[]): Family {
   return {
-    cpuSeconds: (user + system) / 1e6,
-    residentBytes: rss,
-    heapBytes: heapUsed,
-    startedAt: Math.round(Date.now() / 1e3 - process.uptime()),
-    ...delays,
+    ...{ name: 'sallyport_check_up', type: 'gauge', merge: 'min', labels: ['server', 'check'] },
+    help: 'Whether a check of /readyz passes: 1 or 0.',
+    samples: checks.map(({ name, ok }) => ({ labels: [server, name], value: ok ? 1 : 0 })),
   }
 }
 
@@ -121,25 +99,59 @@ function watchEventLoop(app: FastifyInstance): DelayHistogram {
   return eventLoop
 }
 
-/** Adds `GET /metrics` for Prometheus. Only requests from this machine are allowed unless `open` (HTTP-2). */
+export interface MetricsOptions {
+  readonly server: string
+  readonly registry: Registry
+  /** Who may read `GET /metrics` on this port. With a port of its own, nobody. */
+  readonly access: 'loopback' | 'everyone' | 'nobody'
+}
+
+/** Counts requests by method, route pattern and status, and adds `GET /metrics` for Prometheus (HTTP-2). */
 export function serveMetrics(
   app: FastifyInstance,
-  server: string,
-  open: boolean,
+  { server, registry, access }: MetricsOptions,
   eventLoop: DelayHistogram = watchEventLoop(app),
 ): void {
-  const metrics = new RequestMetrics()
-  addReports(app, { metrics: async () => ({ ...metrics.read(), process: readProcessMetrics(eventLoop) }) })
+  countRequests(app, server, registry)
+  addReports(app, {
+    metrics: async () => ({ server: registry.read(), process: readProcessMetrics(eventLoop) }),
+  })
+  if (access === 'nobody') return
+  app.get('/metrics', async (request, reply) => {
+    if (access === 'loopback' && !isFromLoopback(request)) return reply.sendProblem({ kind: 'loopback-only' })
+    const { metrics, readiness } = getGatherer(app)
+    const reports = { server, metrics: await metrics(), readiness: (await readiness()).flat() }
+    return sendMetrics(reply, [reports])
+  })
+}
+
+/** A server with `GET /metrics` alone, for everyone who reaches its port. It does not listen yet. */
+export function createMetricsServer(gather: () => Promise<readonly ServerReports[]>): FastifyInstance {
+  const app = fastify()
+  prepareListeners(app)
+  app.get('/metrics', async (_request, reply) => sendMetrics(reply, await gather()))
+  return app
+}
+
+function sendMetrics(reply: FastifyReply, reports: readonly ServerReports[]): FastifyReply {
+  return reply.type('text/plain; version=0.0.4; charset=utf-8').send(formatReports(reports))
+}
+
+function countRequests(app: FastifyInstance, server: string, registry: Registry): void {
+  const requests = registry.counter({
+    ...{ name: 'sallyport_http_requests_total', help: 'HTTP responses sent.' },
+    labels: ['server', 'method', 'route', 'status'],
+  })
+  const durations = registry.histogram({
+    name: 'sallyport_http_request_duration_seconds',
+    help: 'Time from the request to the end of the response.',
+    labels: ['server', 'method', 'route'],
+  })
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none')
-    metrics.observe(request.method, route, reply.statusCode, reply.elapsedTime / 1e3)
+    const { method } = request
+    requests.add([server, method, route, String(reply.statusCode)])
+    durations.observe([server, method, route], reply.elapsedTime / 1e3)
     done()
-  })
-  app.get('/metrics', async (request, reply) => {
-    if (!open && !isFromLoopback(request)) return reply.sendProblem({ kind: 'loopback-only' })
-    const all = await getGatherer(app).metrics()
-    return reply
-      .type('text/plain; version=0.0.4; charset=utf-8')
-      .send(formatMetrics(server, mergeMetrics(all)))
   })
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Metrics } from './request-metrics.ts'
+import type { Metrics } from './registry.ts'
 
 export interface CheckResult {
   readonly name: string

@@ -17,9 +17,10 @@ import { type ReadyCheck, serveHealth } from './health.ts'
 import { BODY_BYTES, FORM_BYTES, HEADER_BYTES } from './limits.ts'
 import { type Certificate, prepareListeners, TLS_POLICY } from './listen.ts'
 import { createChildLogger, type Logger } from './logger.ts'
-import { serveMetrics } from './metrics.ts'
+import { type MetricsOptions, serveMetrics } from './metrics.ts'
 import { findHostName, hasTwoHosts, isCrossSite } from './origin.ts'
 import { toProblem } from './problems.ts'
+import { Registry } from './registry.ts'
 import type { ErrorStyle } from './reply.ts'
 import { decorateReply, type ReplyOptions, sendProblemReply, stripQuery } from './reply.ts'
 import { prepareReports } from './reports.ts'
@@ -37,8 +38,9 @@ export interface ServerOptions {
   readonly clock?: () => number
   /** The checks of `GET /readyz`. */
   readonly checks?: readonly ReadyCheck[]
-  /** Whether other hosts may read `GET /metrics`. */
-  readonly openMetrics?: boolean
+  readonly metrics?: Registry
+  /** By default only requests from this machine. */
+  readonly metricsAccess?: MetricsOptions['access']
   readonly trustProxy?: string
   readonly tls?: Certificate
   readonly bodyLimit?: number
@@ -91,7 +93,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     return reply.sendProblem(problem)
   })
   serveHealth(app, options.checks ?? [], options.clock)
-  serveMetrics(app, options.name, options.openMetrics ?? false)
+  serveMetrics(app, {
+    server: options.name,
+    registry: options.metrics ?? new Registry(),
+    access: options.metricsAccess ?? 'loopback',
+  })
   serveAssets(app)
   return app
 }

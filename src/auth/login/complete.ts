@@ -41,6 +41,8 @@ export async function completeLogin(
     await auditEvent(context, request, event, trx)
     return { id: begun, clinicianId: clinician.id }
   })
+  const { providers, metrics } = context
+  metrics.signIns.add([providers.findByIssuer(user.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId }, 'Clinician logged in')
   const returnPath = takeReturnPath(context, request, reply) ?? paths.portal

@@ -113,6 +113,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
       auditFailure(context, request, username, { ...describeLaunch(pending), ...REFUSED_EVENTS[kind] }, keep),
     )
+    if (result.kind !== 'right') context.metrics.signIns.add(['password', result.kind])
     switch (result.kind) {
       case 'wrong':
         return sendForm(reply, { pending, username, status: 401, problem: WRONG })

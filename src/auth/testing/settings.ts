@@ -20,7 +20,7 @@ export const testSettings: AuthSettings = {
   loginIdleSeconds: 0,
   login: { passwords: true, providers: [] },
   audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
-  openMetrics: false,
+  metrics: { access: 'loopback' },
   privateJwksHosts: [],
   openRegistration: true,
   registrationToken: undefined,

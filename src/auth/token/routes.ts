@@ -8,7 +8,7 @@ import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
 import { isPatientUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { SLOW_MS } from '../lab/settings.ts'
-import type { Parameters } from '../parameters.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { grantClientCredentials } from './client-credentials.ts'
@@ -45,8 +45,20 @@ export function addTokenRoutes(app: FastifyInstance, context: AuthContext): void
   app.options(paths.token, { onRequest: allowOrigin }, answerPreflight)
   app.post(paths.token, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
     const response = await handleTokenRequest(context, request, reply)
+    context.metrics.tokenRequests.add(describeTokenRequest(request, response))
     return response instanceof Refusal ? sendOAuthError(request, reply, response) : reply.send(response)
   })
+}
+
+function describeTokenRequest(
+  { body }: FastifyRequest,
+  response: TokenResponse | Refusal,
+): readonly string[] {
+  const grantType = readParameters(body).get('grant_type') ?? ''
+  return [
+    Object.hasOwn(GRANT_TYPES, grantType) ? grantType : 'other',
+    response instanceof Refusal ? response.code : 'issued',
+  ]
 }
 
 /** Resolves after the audit record is stored. */

@@ -10,6 +10,7 @@ import {
   isFailure,
 } from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
+import { Registry } from '../../web/index.ts'
 import { createBackend } from './backend.ts'
 import { createStatement } from './capability-statement.ts'
 import type { GatewayContext } from './context.ts'
@@ -17,6 +18,7 @@ import { createCapabilities, type UpstreamCapabilities } from './http/capabiliti
 import { createClient, type Upstream } from './http/client.ts'
 import type { Fetch } from './http/credentials.ts'
 import { createCredentials, type UpstreamAuth } from './http/credentials.ts'
+import type { RawResponse, TransportFailure } from './http/exchange.ts'
 import { createUrlRewriter } from './http/urls.ts'
 import { type Watch, watchUpstream } from './http/watch.ts'
 import { CONNECTIONS, COUNTS_REMEMBERED, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
@@ -65,14 +67,23 @@ const TIMEOUT_MS = 10_000
 /** Creates the gateway in front of a FHIR server. It does not listen yet. */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
   const { logger, clock = Date.now, checks = [] } = options
+  const metrics = options.metrics ?? new Registry()
   const pool = createPool(options)
   const watching = watchUpstream({ clock, log: logger, onAvailable: () => statement.start() })
+  metrics.gauge(
+    {
+      name: 'sallyport_upstream_up',
+      help: 'Whether the upstream FHIR server is available: 1 or 0.',
+      merge: 'min',
+    },
+    () => [[Number(watching.isAvailable() ?? Number.NaN)]],
+  )
   const urls = createUrlRewriter(options.baseUrl, [options.upstreamUrl, ...(options.upstreamAliases ?? [])])
-  const upstream = createUpstream(options, pool, urls, watching, clock)
+  const upstream = createUpstream(options, pool, urls, watching, clock, metrics)
   const statement = createCapabilities(upstream, clock)
   const context = createContext(options, { urls, upstream, statement })
   const app = await createFhirApi(
-    { ...options, clock, checks: [watching.check, ...checks] },
+    { ...options, metrics, clock, checks: [watching.check, ...checks] },
     createBackend(context),
   )
   watching.start(upstream)
@@ -157,8 +168,14 @@ function createUpstream(
   urls: GatewayContext['urls'],
   watching: Watch,
   clock: () => number,
+  metrics: Registry,
 ): Upstream {
   const { timeoutMs = TIMEOUT_MS, auth = { kind: 'none' }, logger } = options
+  const durations = metrics.histogram({
+    name: 'sallyport_upstream_request_duration_seconds',
+    help: 'Time of requests to the upstream FHIR server, until the headers of a streamed response. The outcome is the class of the status, or why there is no response.',
+    labels: ['method', 'outcome'],
+  })
   return createClient({
     pool,
     connections: options.connections ?? CONNECTIONS,
@@ -173,9 +190,16 @@ function createUpstream(
     timeoutMs,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     clock,
-    onExchange: answer => watching.observe(answer),
+    onExchange(answer, method, seconds) {
+      watching.observe(answer)
+      durations.observe([method, describeOutcome(answer)], seconds)
+    },
     warn: text => logger?.warn(text),
   })
+}
+
+function describeOutcome(answer: RawResponse | TransportFailure): string {
+  return 'failure' in answer ? answer.failure : `${Math.floor(answer.status / 100)}xx`
 }
 
 const PATIENT_COMPARTMENT = 'http://hl7.org/fhir/CompartmentDefinition/patient'

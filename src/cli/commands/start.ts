@@ -14,7 +14,8 @@ import {
   watchCertificates,
 } from '../start/live.ts'
 import { chooseServers, endAtUnexpected, type ServerName, type Tell } from '../start/parts.ts'
-import { type Running, startServers } from '../start/start-servers.ts'
+import { reportCertificate } from '../start/process-metrics.ts'
+import { openMetricsPort, type Running, startServers } from '../start/start-servers.ts'
 import { startWorkers } from '../start/supervisor.ts'
 import { readTrustedIssuers } from '../start/trusted-issuers.ts'
 
@@ -94,11 +95,13 @@ To see the settings in effect: npm run -s sallyport -- settings`,
     followLogLevel(live, logger)
     const controls = createControls({ names, live, initial: configuration, read, logger })
     watchCertificates(controls)
+    reportCertificate(() => live.current.tls?.cert)
     // A terminal that closes sends SIGHUP too, and then the process ends.
     if (!io.stdin.isTTY) process.on('SIGHUP', () => void controls.reload())
     const trustedIssuers = names.includes('fhir') ? readTrustedIssuers(settings) : []
     const parts = { names, settings, trustedIssuers, live, controls, logger, logsToStderr: forScripts }
-    const running = await (settings.workers === 1 ? startServers(parts, tell) : startWorkers(parts, tell))
+    const started = await (settings.workers === 1 ? startServers(parts, tell) : startWorkers(parts, tell))
+    const running = await openMetricsPort(settings, started)
     output.write(formatBanner(configuration, names, running.testLogin))
     if (ephemeral) tell(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
     const missing = forScripts ? await waitUntilReady(running, stopped) : undefined

@@ -116,7 +116,7 @@ async function openEmbedded(
 function webOptions({ settings, live }: Parts) {
   const { tls } = live.current
   return {
-    openMetrics: settings.openMetrics,
+    metricsAccess: settings.metrics.access,
     acceptsHost: createHostCheck(settings),
     ...(tls && { tls }),
     ...(settings.trustProxy !== undefined && { trustProxy: settings.trustProxy }),

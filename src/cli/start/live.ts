@@ -11,6 +11,7 @@ import {
 import { type AccessPolicy, createUserFilter, type EnforcementPolicy } from '../../smart/index.ts'
 import { type Logger, setLogLevel } from '../../web/index.ts'
 import { readTls, readUpstreamTls, type Tls } from './files.ts'
+import { reloads } from './process-metrics.ts'
 import { readPolicy } from './trusted-issuers.ts'
 
 /** The part of the configuration that may change while the servers run. Plain data, which the supervisor sends to the workers. */
@@ -120,10 +121,12 @@ export function createControls({ names, live, initial, read, logger }: ControlOp
         await live.change({ ...next, ...(!hasLevel && { logLevel: live.current.logLevel }) })
         last = configuration
         const needRestart = listChangedSettings(initial, configuration).filter(name => !LIVE.test(name))
+        reloads.add(['settings', 'applied'])
         logger.warn({ needRestart }, 'Settings reloaded')
         return { needRestart }
       } catch (error) {
         const problems = listProblems(error)
+        reloads.add(['settings', 'refused'])
         logger.error({ problems }, 'Cannot reload the settings: those in effect stay')
         return { problems }
       }
@@ -135,12 +138,15 @@ export function createControls({ names, live, initial, read, logger }: ControlOp
         refused = undefined
         if (isDeepStrictEqual(next, { tls, upstreamTls })) return
         await live.change(next)
+        reloads.add(['certificates', 'applied'])
         logger.warn('Certificates replaced')
       } catch (error) {
         const [problem] = listProblems(error)
         // An error that lasts is logged once.
-        if (problem !== refused)
+        if (problem !== refused) {
+          reloads.add(['certificates', 'refused'])
           logger.error({ problem }, 'Cannot use the new certificates: those in effect stay')
+        }
         refused = problem
       }
     },

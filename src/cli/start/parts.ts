@@ -8,6 +8,7 @@ import type { Logger } from '../../web/index.ts'
 import { failMisuse } from '../command.ts'
 import { openConfiguredStore } from '../with-store.ts'
 import type { LiveState } from './live.ts'
+import { reportPool, timeAuditor } from './process-metrics.ts'
 
 const serverNames = ['auth', 'fhir', 'app'] as const
 export type ServerName = (typeof serverNames)[number]
@@ -71,6 +72,7 @@ export async function openKeeping(
   const secret = ensureSecret(settings)
   const store = shareStore(await openConfiguredStore(settings))
   closing.add(() => store.close())
+  reportPool(store)
   return {
     store,
     sealer: await openSealer(store, secret),
@@ -94,7 +96,7 @@ function openAudit(
     },
   })
   closing.add(() => auditor.flush())
-  return auditor
+  return timeAuditor(auditor)
 }
 
 /** After an uncaught error the state is unknown: the process logs it and exits. */

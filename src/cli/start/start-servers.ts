@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
-import { type CheckResult, getReporter, listen, replaceCertificate, startDraining } from '../../web/index.ts'
+import {
+  type CheckResult,
+  createMetricsServer,
+  getReporter,
+  listen,
+  replaceCertificate,
+  type ServerReports,
+  startDraining,
+} from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
@@ -15,14 +23,40 @@ const PORTS = {
   app: ['appPort', 'SMART_APP_PORT'],
 } as const
 
-async function bindServer(name: ServerName, app: FastifyInstance, settings: Settings): Promise<void> {
+function bindServer(name: ServerName, app: FastifyInstance, settings: Settings): Promise<void> {
   const [key, variable] = PORTS[name]
+  return bindPort(app, settings[key], settings.bind, {
+    ...{ name: `${name} server`, variable, bindVariable: 'SMART_BIND' },
+  })
+}
+
+async function bindPort(
+  app: FastifyInstance,
+  port: number,
+  hosts: readonly string[],
+  about: { readonly name: string; readonly variable: string; readonly bindVariable: string },
+): Promise<void> {
   try {
-    await listen(app, settings[key], settings.bind)
+    await listen(app, port, hosts)
   } catch (error) {
-    const where = `port ${settings[key]} (${variable}) of ${settings.bind.join(', ')} (SMART_BIND)`
-    throw new CommandFailure(`Cannot start the ${name} server on ${where}: ${reasonOf(error)}`)
+    const where = `port ${port} (${about.variable}) of ${hosts.join(', ')} (${about.bindVariable})`
+    throw new CommandFailure(`Cannot start the ${about.name} on ${where}: ${reasonOf(error)}`)
   }
+}
+
+/** Serves the metrics of all servers on their own port, if the settings name one. Closes the servers if it cannot. */
+export async function openMetricsPort({ metrics }: Settings, running: Running): Promise<Running> {
+  if (metrics.port === undefined) return running
+  const app = createMetricsServer(() => running.report())
+  try {
+    await bindPort(app, metrics.port, metrics.bind, {
+      ...{ name: 'metrics', variable: 'SMART_METRICS_PORT', bindVariable: 'SMART_METRICS_BIND' },
+    })
+  } catch (error) {
+    await running.close()
+    throw error
+  }
+  return { ...running, close: () => Promise.all([app.close(), running.close()]).then(() => {}) }
 }
 
 function reasonOf(error: unknown): string {
@@ -44,6 +78,8 @@ export interface Running {
   close(): Promise<void>
   /** The checks of `/readyz` of all servers. */
   checkReadiness(): Promise<readonly CheckResult[]>
+  /** The metrics and checks of all servers. */
+  report(): Promise<readonly ServerReports[]>
 }
 
 /** Does the work of a start and runs the servers, in this process. */
@@ -77,11 +113,17 @@ export async function serve(parts: Parts, preparation: Preparation, closing: Clo
     }
     const checkReadiness = async () =>
       (await Promise.all([...apps.values()].map(app => getReporter(app).readiness()))).flat()
-    return { apps, drain, checkReadiness, close: () => closing.close() }
+    const report = () => Promise.all([...apps].map(([name, app]) => reportServer(name, app)))
+    return { apps, drain, checkReadiness, report, close: () => closing.close() }
   } catch (error) {
     await closing.close().catch(() => {})
     throw error
   }
+}
+
+async function reportServer(server: ServerName, app: FastifyInstance): Promise<ServerReports> {
+  const { metrics, readiness } = getReporter(app)
+  return { server, metrics: [await metrics()], readiness: await readiness() }
 }
 
 async function openServers(parts: Parts, { keeping, ...prepared }: Preparation, closing: Closing) {
@@ -107,6 +149,7 @@ async function openApp({ settings, logger, live }: Parts, keeping: Keeping): Pro
     ...settings,
     ...keeping,
     logger,
+    metricsAccess: settings.metrics.access,
     fetch: createReportingFetch(fetch, logger),
     ...(tls && { tls }),
   })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createSerialise } from '../../cache/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
-import { type CheckResult, readProcessMetrics } from '../../web/index.ts'
+import { type CheckResult, type Metrics, readProcessMetrics, type ServerReports } from '../../web/index.ts'
 import type { Report, ReportRequest } from './channel.ts'
 import { Closing, type Parts, type ServerName, type Tell } from './parts.ts'
 import { prepare } from './prepare.ts'
@@ -26,7 +26,8 @@ export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
     }
     const checkReadiness = async () =>
       (await Promise.all(parts.names.map(server => gatherReadiness(slots, server)))).flat(2)
-    return { testLogin, drain, checkReadiness, close: () => closing.close() }
+    const report = () => Promise.all(parts.names.map(server => reportServer(slots, server)))
+    return { testLogin, drain, checkReadiness, report, close: () => closing.close() }
   } catch (error) {
     await closing.close().catch(() => {})
     throw error
@@ -71,11 +72,16 @@ function gatherReadiness(slots: readonly WorkerSlot[], server: ServerName) {
   return gatherReports(slots, { server, subject: 'readiness' }) as Promise<readonly CheckResult[][]>
 }
 
+async function reportServer(slots: readonly WorkerSlot[], server: ServerName): Promise<ServerReports> {
+  const metrics = (await gatherReports(slots, { server, subject: 'metrics' })) as readonly Metrics[]
+  return { server, metrics, readiness: (await gatherReadiness(slots, server)).flat() }
+}
+
 async function gatherReports(
   slots: readonly WorkerSlot[],
   request: ReportRequest,
 ): Promise<readonly Report[]> {
   const reports = await Promise.all(slots.map(slot => slot.report(request)))
-  const own = { requests: [], durations: [], process: readProcessMetrics() }
+  const own = { server: [], process: readProcessMetrics() }
   return [...reports.filter(it => it !== undefined), ...(request.subject === 'metrics' ? [own] : [])]
 }

@@ -11,6 +11,12 @@ export interface AccessCache {
   /** The version that the text states, where it is within the access; undefined where that is not known. */
   find(access: Access, place: string, text: string): StatedVersion | undefined
   add(access: Access, place: string, text: string, version?: StatedVersion): void
+  count(): CacheCounts
+}
+
+export interface CacheCounts {
+  readonly hits: number
+  readonly misses: number
 }
 
 interface CheckedText {
@@ -36,6 +42,7 @@ export function createAccessCache({ entries = 10_000, characters = 16_000_000 } 
   let older = new Map<string, CheckedText>()
   let newerCharacters = 0
   let count = 0
+  const counts = { hits: 0, misses: 0 }
 
   function getKey(access: Access, place: string): string {
     let prefix = accesses.get(access)
@@ -57,11 +64,16 @@ export function createAccessCache({ entries = 10_000, characters = 16_000_000 } 
   }
 
   return {
+    count: () => counts,
     find(access, place, text) {
       const key = getKey(access, place)
       const recent = newer.get(key)
       const checked = recent ?? older.get(key)
-      if (checked?.length !== text.length || checked.mark !== computeMark(text)) return undefined
+      if (checked?.length !== text.length || checked.mark !== computeMark(text)) {
+        counts.misses += 1
+        return undefined
+      }
+      counts.hits += 1
       if (!recent) keep(key, checked)
       return checked.version
     },

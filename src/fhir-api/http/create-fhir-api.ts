@@ -9,12 +9,14 @@ import {
   type Logger,
   type Origins,
   type ReadyCheck,
+  Registry,
   type ServerOptions,
 } from '../../web/index.ts'
 import type { FhirBackend } from '../backend.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import { authenticate } from './authenticate.ts'
 import type { FhirApi } from './fhir-api.ts'
+import { countDecisions, countLookups, createDecisionCounter } from './metrics.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
 
@@ -31,6 +33,7 @@ export interface FhirApiOptions {
   readonly smartConfiguration: object | (() => object)
   readonly logger?: Logger
   readonly clock?: () => number
+  readonly metrics?: Registry
   /** The checks of `/readyz`. */
   readonly checks?: readonly ReadyCheck[]
   /** The largest request body, in bytes. */
@@ -38,17 +41,21 @@ export interface FhirApiOptions {
   /** The origins whose pages may read responses; all by default. */
   readonly origins?: Origins
   /** Options of every server: TLS, proxies, metrics. */
-  readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'openMetrics' | 'acceptsHost' | 'drainMs'>
+  readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'metricsAccess' | 'acceptsHost' | 'drainMs'>
 }
 
 /** The FHIR HTTP API on a backend, not yet listening. */
 export async function createFhirApi(options: FhirApiOptions, backend: FhirBackend): Promise<FastifyInstance> {
   const { baseUrl, guard, audit, logger, checks = [], origins = '*', smartConfiguration } = options
   const { clock = Date.now, bodyLimit = limits.BODY_BYTES, versionAccess = 'current' } = options
+  const registry = options.metrics ?? new Registry()
+  const decisions = createDecisionCounter(registry)
+  const counting = countDecisions(guard, decisions)
+  countLookups(registry, { token: counting.count, access: backend.accessCache.count })
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
   const app = await createServer({
-    ...{ name: 'fhir', url: baseUrl, clock, bodyLimit, checks },
+    ...{ name: 'fhir', url: baseUrl, clock, bodyLimit, checks, metrics: registry },
     errorStyle: path => (isFhir(path) ? 'fhir' : 'api'),
     // A bearer token is sent on purpose; no cookie gives access to this server.
     acceptsCrossSite: isFhir,
@@ -58,7 +65,18 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
     ...options.web,
   })
   const api = {
-    ...{ guard, audit, backend, clock, baseUrl, basePath, bodyLimit, origins, versionAccess },
+    ...{
+      guard: counting,
+      decisions,
+      audit,
+      backend,
+      clock,
+      baseUrl,
+      basePath,
+      bodyLimit,
+      origins,
+      versionAccess,
+    },
     smartConfiguration: evaluateLate(smartConfiguration),
   }
   await app.register(async scope => addRoutes(scope, api), { prefix: basePath })

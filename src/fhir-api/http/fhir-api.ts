@@ -2,12 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
 import { formatAsForm, type Interaction, type Misunderstood, parseInteraction } from '../../fhir/index.ts'
 import type { Authenticator, VersionAccess } from '../../smart/index.ts'
-import type { Origins } from '../../web/index.ts'
+import type { Counter, Origins } from '../../web/index.ts'
 import type { FhirBackend } from '../backend.ts'
 
 /** Everything that the handling of a request needs. */
 export interface FhirApi extends BaseLocation {
   readonly guard: Authenticator
+  readonly decisions: Counter
   readonly audit: FhirAudit | undefined
   readonly backend: FhirBackend
   readonly versionAccess: VersionAccess

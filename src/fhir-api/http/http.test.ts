@@ -142,14 +142,14 @@ describe('the FHIR API', () => {
     assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, recorded 200, sent 200; 200')
     const [{ interaction, access, by, authenticated } = assert.fail()] = requests
     assert.deepEqual(
-      [interaction.kind, access, by, authenticated],
-      ['read', fullAccess, 'user/*.cruds', caller],
+      [interaction.kind, access, by, authenticated.allowed],
+      ['read', fullAccess, 'user/*.cruds', true],
     )
     const [{ at, method, address, authenticated: recorded, status, responseBody: body } = assert.fail()] =
       finished
     assert.deepEqual(
       [at, method, address, recorded, status, body],
-      [7, 'GET', '/Patient/1', caller, 200, '"done"'],
+      [7, 'GET', '/Patient/1', authenticated, 200, '"done"'],
     )
   })
 
@@ -194,6 +194,25 @@ describe('the FHIR API', () => {
       )
       assert.equal(await ask('GET /Patient/1'), 'authenticated, performed, recorded 200, sent 200; 200')
     }
+  })
+
+  it('counts decisions by outcome and reason, and whether tokens were cached', async () => {
+    const outside = async () => fail({ problem: 'outside-access' })
+    const { ask, app } = await open({ perform: outside })
+    await ask('GET /Patient/1')
+    await ask('GET /Observation/1')
+    await ask('GET /Patient/1', withoutToken)
+    const { body } = await app.inject('/metrics')
+    const lines = body.match(/^sallyport_(?:decisions|cache_lookups)_total.*(?= )..$/gm)
+    assert.deepEqual(lines, [
+      'sallyport_decisions_total{outcome="allowed",reason="scope"} 1',
+      'sallyport_decisions_total{outcome="refused",reason="outside-access"} 1',
+      'sallyport_decisions_total{outcome="refused",reason="other"} 2',
+      'sallyport_cache_lookups_total{cache="token",result="hit"} 2',
+      'sallyport_cache_lookups_total{cache="token",result="miss"} 0',
+      'sallyport_cache_lookups_total{cache="access",result="hit"} 0',
+      'sallyport_cache_lookups_total{cache="access",result="miss"} 0',
+    ])
   })
 
   it('refuses every request if the authenticator fails', async () => {

@@ -27,12 +27,23 @@ export async function recordOutcome(
   input: AuditInput,
   outcome: FhirResponse | Failure,
 ): Promise<FhirResponse> {
-  const response = respondWith(outcome)
+  const response = respondWith(api, outcome)
   if (api.audit) await record(api, request, input, describe(response), getFailure(outcome))
   return response
 }
 
-export function respondWith(outcome: FhirResponse | Failure): FhirResponse {
+/** The response to send. */
+export function respondWith(
+  { decisions }: Pick<FhirApi, 'decisions'>,
+  outcome: FhirResponse | Failure,
+): FhirResponse {
+  if (isFailure(outcome) && outcome.problem === 'outside-access') decisions.add(OUTSIDE)
+  return makeResponse(outcome)
+}
+
+const OUTSIDE = ['refused', 'outside-access']
+
+function makeResponse(outcome: FhirResponse | Failure): FhirResponse {
   return isFailure(outcome) ? toResponse(outcome) : outcome
 }
 
@@ -52,7 +63,7 @@ export function describeOutcome(
   input: AuditInput,
   outcome: FhirResponse | Failure,
 ): FinishedRequest {
-  return describeRequest(api, request, input, describe(respondWith(outcome)), getFailure(outcome))
+  return describeRequest(api, request, input, describe(makeResponse(outcome)), getFailure(outcome))
 }
 
 export function describeRequest(

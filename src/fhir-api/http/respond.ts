@@ -71,7 +71,7 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   if (isFailure(allowed)) return recordOutcome(api, request, { interaction }, allowed)
   const { audit } = api
   const context = createContext(api, allowed)
-  if (!audit) return respondWith(await performDurably(context, allowed))
+  if (!audit) return respondWith(api, await performDurably(context, allowed))
   if (mayWrite(interaction) && !isAboutAudit(interaction))
     return performWrite(api, audit, request, context, allowed)
   return recordingFailures(api, request, allowed, async () =>
@@ -169,7 +169,7 @@ async function performWrite(
   try {
     const outcome = await performDurably(context, allowed)
     await audit.complete(intent, describe(outcome))
-    return respondWith(outcome)
+    return respondWith(api, outcome)
   } catch (error) {
     await audit.complete(intent, describeRequest(api, request, allowed, describeError(error)))
     throw error

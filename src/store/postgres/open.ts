@@ -56,6 +56,10 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
         throw error
       }
     },
+    pool: () => ({
+      ...{ idle: pool.idleCount, busy: pool.totalCount - pool.idleCount },
+      ...{ max: poolSize, waiting: pool.waitingCount },
+    }),
     close: async () => {
       await Promise.all([db.destroy(), probing.end()])
     },

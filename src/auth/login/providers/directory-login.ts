@@ -25,6 +25,7 @@ export async function logInAtDirectory(
 ): Promise<FastifyReply | RefusedAttempt['kind']> {
   const limit = createAttemptLimit(context, { ...attempt, username: `${provider.id}/${attempt.username}` })
   const refuse = async (kind: RefusedAttempt['kind']) => {
+    context.metrics.signIns.add([provider.id, kind])
     await recordFailure(kind)
     return kind
   }

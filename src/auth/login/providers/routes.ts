@@ -121,6 +121,7 @@ export async function refuseSignIn(
   { provider, pending, subject }: RefusedSignIn,
 ): Promise<FastifyReply> {
   const { status, kind, title, paragraphs } = refusal
+  context.metrics.signIns.add([provider?.id ?? 'unknown', kind])
   request.log.info({ provider: provider?.id, refusal: kind, detail: refusal.detail }, 'Sign-in refused')
   await auditEvent(context, request, {
     ...({ kind: 'login', allowed: false, status, ...describeLaunch(pending) } as const),

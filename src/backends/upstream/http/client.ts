@@ -52,7 +52,7 @@ export interface UpstreamOptions extends SendOptions {
   readonly timeoutMs: number
   readonly clock: () => number
   /** Called with the outcome of every exchange except probes. */
-  readonly onExchange: (answer: RawResponse | TransportFailure) => void
+  readonly onExchange: (answer: RawResponse | TransportFailure, method: string, seconds: number) => void
   readonly warn: (text: string) => void
 }
 
@@ -68,9 +68,14 @@ export function createClient(options: UpstreamOptions): Upstream {
   const waitingMs = timeoutMs * WAITING_TIME
   const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
 
-  function recordExchange<A extends RawResponse | TransportFailure>(answer: A): A {
+  /** `began` is evaluated before `answer` is awaited. */
+  function recordExchange<A extends RawResponse | TransportFailure>(
+    { method }: UpstreamRequest,
+    began: number,
+    answer: A,
+  ): A {
     observe(answer, circuit, options)
-    options.onExchange(answer)
+    options.onExchange(answer, method, (performance.now() - began) / 1000)
     return answer
   }
 
@@ -86,7 +91,11 @@ export function createClient(options: UpstreamOptions): Upstream {
       // The gateway's credentials may have ended early: they are renewed once.
       if (isUnauthorized(answer) && !renewed) renewed = true
       else if (!isRetryable(request, answer) || tries >= TRIES || clock() >= deadline) return answer
-      answer = recordExchange(await attempt(request, Math.max(deadline - clock(), 1)))
+      answer = recordExchange(
+        request,
+        performance.now(),
+        await attempt(request, Math.max(deadline - clock(), 1)),
+      )
     }
   }
 
@@ -105,7 +114,11 @@ export function createClient(options: UpstreamOptions): Upstream {
       if (typeof release === 'string') return NO_SLOT[release]
       try {
         const deadline = began + timeoutMs
-        const first = recordExchange(await send(request, Math.max(deadline - clock(), 1)))
+        const first = recordExchange(
+          request,
+          performance.now(),
+          await send(request, Math.max(deadline - clock(), 1)),
+        )
         const isFinal = !isUnauthorized(first) && !isRetryable(request, first)
         const answer = isFinal ? first : await retry(request, first, deadline, send)
         if ('failure' in answer) return explainFailure(answer, request)
@@ -122,7 +135,11 @@ export function createClient(options: UpstreamOptions): Upstream {
       const release = await slots.take(caller, waitingMs)
       if (typeof release === 'string') return NO_SLOT[release]
       const attempt = (it: UpstreamRequest, ms: number) => passOnce(it, ms, options)
-      const first = recordExchange(await attempt(request, Math.max(deadline - clock(), 1)))
+      const first = recordExchange(
+        request,
+        performance.now(),
+        await attempt(request, Math.max(deadline - clock(), 1)),
+      )
       const answer = await retry(request, first, deadline, attempt)
       if ('failure' in answer) {
         release()

@@ -9,6 +9,8 @@ export interface Watch {
   /** Takes the result of every exchange except probes. */
   observe(answer: RawResponse | TransportFailure): void
   readonly check: ReadyCheck
+  /** Undefined until the first probe. */
+  isAvailable(): boolean | undefined
   start(upstream: Upstream): void
   close(): void
 }
@@ -113,6 +115,7 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
       else if (!isFailing(answer) && state?.outage?.kind !== 'unusable') setState(undefined)
       else if (isFailing(answer) && watched && !state?.outage) void probeOnce(watched)
     },
+    isAvailable: () => state && !state.outage,
     check: {
       name: 'upstream',
       async check() {
