@@ -77,7 +77,7 @@ describe('readSettings', () => {
       },
       loginIdleSeconds: 0,
       lab: true,
-      openMetrics: false,
+      metrics: { isOpen: false, port: undefined, bind: ['127.0.0.1', '::1'], access: 'loopback' },
       logLevel: 'warn',
       privateJwksHosts: [],
       openRegistration: true,
