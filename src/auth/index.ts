@@ -4,7 +4,26 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { type AppChanges, addApp, approveApp, changeApp, removeApp } from './apps/operations.ts'
+export { type Admin, AdminFailure } from './admin/act.ts'
+export {
+  addClient,
+  approveClient,
+  ClientFailure,
+  type ClientRow,
+  changeClient,
+  removeClient,
+  setClientDisabled,
+} from './admin/clients.ts'
+export {
+  addUser,
+  changeUser,
+  linkUser,
+  type NewUser,
+  setPassword,
+  type UserChanges,
+} from './admin/clinicians.ts'
+export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
+export { type AppChanges, addApp, removeApp } from './apps/operations.ts'
 export {
   APP_DEFAULTS,
   AppFault,
@@ -13,21 +32,19 @@ export {
   normalizeScope,
   readAppKeys,
 } from './apps/validate.ts'
+export { ADMIN_SCOPE } from './client/client.ts'
 export { findSampleAccounts, seedSampleAccounts, TEST_CLINICIAN } from './clinician/clinician.ts'
-export { hashPassword, isPasswordOf } from './clinician/password.ts'
+export { isPasswordOf } from './clinician/password.ts'
 export type { AuthSettings, Controls, Reloaded } from './context.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/metadata.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
-export { KEY_LEAD_MS } from './keys/key-ring.ts'
 export { makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
-export { canOpenSigningKeys, withdrawEveryKey } from './keys/withdraw-keys.ts'
 export {
   type CommandContext,
   type CommandRequest,
   issueLaunchByCommand,
   issueTokenByCommand,
 } from './lab/command-line.ts'
-export { endAccess } from './login/login.ts'
 export { findSubject } from './login/providers/account.ts'
 export { explainSignIn } from './login/providers/explain.ts'
 export { Refusal } from './refusal.ts'

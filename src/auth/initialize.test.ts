@@ -41,6 +41,8 @@ eachDatabase((_name, open, create) => {
           iss_parameter: true,
           created_at: 1,
           expires_at: null,
+          disabled: false,
+          enabled_at: null,
         },
       ])
       const [clinician] = await store.db.selectFrom('clinician').selectAll().execute()

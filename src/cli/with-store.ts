@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { Transaction } from 'kysely'
 import { type Auditor, createAuditor, noAudit } from '../audit/index.ts'
+import type { Admin, AdminFailure } from '../auth/index.ts'
 import { ensureSecret, readConfiguration, type Settings } from '../config/index.ts'
 import { makeFolder, openSealer, openStore, type Schema, type Sealer, type Store } from '../store/index.ts'
-import type { Io } from './command.ts'
+import { CommandFailure, type Io } from './command.ts'
 
 export function loadSettings(io: Io): Settings {
   const { settings, warnings } = readConfiguration(io.env, io.cwd)
@@ -44,6 +45,28 @@ export async function withSealer<T>(
 export function openAuditor({ audit }: Settings, store: Store): Auditor {
   return audit.kept ? createAuditor({ store, failure: audit.failure }) : noAudit
 }
+
+/**
+ * Performs an operation of the administration as the command line. `refusal` begins the line of a failure: `Cannot add
+ * client growth`.
+ */
+export async function performCommand<T>(
+  io: Io,
+  refusal: string,
+  operate: (admin: Admin, sealer: () => Promise<Sealer>) => Promise<T | AdminFailure>,
+): Promise<T> {
+  const { AdminFailure } = await import('../auth/index.ts')
+  const settings = loadSettings(io)
+  const result = await withStore(io, store => {
+    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, actor: COMMAND_LINE }
+    return operate(admin, () => openSealer(store, ensureSecret(settings)))
+  })
+  if (result instanceof AdminFailure)
+    throw new CommandFailure(`${refusal}: ${result.reason}`, result.code === 'invalid' ? 2 : 1)
+  return result
+}
+
+const COMMAND_LINE = { kind: 'command' } as const
 
 /**
  * The change and its audit record are one transaction. The record contains the command and its subject, no other

@@ -56,6 +56,8 @@ const SHAPE: Shape = {
     iss_parameter: 'required',
     created_at: 'required',
     expires_at: 'nullable',
+    disabled: 'required',
+    enabled_at: 'nullable',
   },
   client_origin: { client_id: 'required', origin: 'required' },
   signing_key: {
@@ -228,6 +230,7 @@ const SHAPE: Shape = {
   audit_cursor: { feed: 'required', last_id: 'required', moved_at: 'required' },
   audit_refused: { feed: 'required', audit_id: 'required', refused_at: 'required', reason: 'required' },
   lease: { job: 'required', holder: 'required', ends_at: 'required' },
+  runtime_value: { name: 'required', value: 'required', changed_at: 'required', expires_at: 'nullable' },
 }
 
 interface Column {

@@ -31,6 +31,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0018-login-providers.ts': '6eda696e0b786fc01e24004ee14085dc59c95c0eeeec27e9992680ac2fcebc49',
   '0020-lab.ts': '4724d1ceedd74e306c3864baa9b62c7e4e2e4b44a4240c689c218edb743f2349',
   '0021-audit-details.ts': '59417c6976b2ea4ea51223f1e064f511e6ca059cc76eb4ad936940133363ea40',
+  '0024-administration.ts': '7087072be4416b7375fedf206e349dee651026d9f30b748c39c05b586497215b',
   '0026-audit-seals.ts': '38bd43fc1482800fea7fd12d30c45a31f6da2373fbe732edd4c788a2a5834452',
   '0027-audit-feeds.ts': 'eeee4089e92aa99e60d90597a447b9ab365ec939d37f068f76bed5860040be2b',
 }

@@ -32,6 +32,7 @@ export interface Schema {
   audit_cursor: AuditCursorTable
   audit_refused: AuditRefusedTable
   lease: LeaseTable
+  runtime_value: RuntimeValueTable
 }
 
 /** LOGIN-1. `id`, `disabled` and `admin` have defaults, so that one plain INSERT adds a clinician. */
@@ -98,6 +99,10 @@ interface ClientTable {
   created_at: Instant
   /** When a client of the lab is deleted. Null for all others. */
   expires_at: Instant | null
+  /** A disabled client is treated like an unknown one. */
+  disabled: Generated<boolean>
+  /** When it was last enabled again. Its earlier tokens stay revoked. */
+  enabled_at: Instant | null
 }
 
 interface ClientOriginTable {
@@ -388,4 +393,13 @@ interface LeaseTable {
   job: string
   holder: string
   ends_at: Instant
+}
+
+/** A value that an administrator sets while the servers run, for the processes of all instances (ADMIN-9). */
+interface RuntimeValueTable {
+  name: string
+  value: string
+  changed_at: Instant
+  /** Null: it holds until it is changed. */
+  expires_at: Instant | null
 }

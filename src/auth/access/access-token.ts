@@ -23,13 +23,17 @@ export async function readAccessToken(context: AuthContext, token: string): Prom
   return typeof found === 'string' ? undefined : found
 }
 
-/** Like `readAccessToken`, but returns the check that failed, for the log. */
-export async function checkAccessToken(context: AuthContext, token: string): Promise<AccessToken | string> {
+/** Like `readAccessToken`, but returns the check that failed, for the log. By default for a token of the FHIR server. */
+export async function checkAccessToken(
+  context: AuthContext,
+  token: string,
+  audience = context.settings.fhirBaseUrl,
+): Promise<AccessToken | string> {
   const { settings, keys, clock, store } = context
   const claims = verifyOwnJwt(token, 'at+jwt', await keys.listPublicKeys())
   if (!claims) return 'it is not an access token that this server signed'
   if (claims.iss !== settings.issuerUrl) return `iss, expected ${settings.issuerUrl}`
-  if (claims.aud !== settings.fhirBaseUrl) return `aud, expected ${settings.fhirBaseUrl}`
+  if (claims.aud !== audience) return `aud, expected ${audience}`
   const { jti, client_id: clientId, scope, exp } = claims
   if (typeof jti !== 'string' || typeof clientId !== 'string' || typeof scope !== 'string')
     return 'jti, client_id or scope, expected strings'
@@ -49,10 +53,12 @@ export type BearerError = 'no-token' | 'invalid-token' | 'insufficient-scope'
 export async function authenticateBearer(
   context: AuthContext,
   authorization: string | undefined,
+  audience?: string,
 ): Promise<AccessToken | BearerError> {
   if (authorization === undefined || !isBearer(authorization)) return 'no-token'
   const token = authorization.slice('bearer'.length).trim()
-  return (await readAccessToken(context, token)) ?? 'invalid-token'
+  const found = await checkAccessToken(context, token, audience)
+  return typeof found === 'string' ? 'invalid-token' : found
 }
 
 export function isBearer(authorization: string | undefined): boolean {

@@ -1,10 +1,10 @@
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
-import { type Client, containsText, findClient, toClient } from '../client/client.ts'
+import { type Client, containsText, findRegisteredClient, toClient } from '../client/client.ts'
 import { storeOrigins } from '../client/origins.ts'
 import { LIMITS } from '../limits.ts'
 import { makeClientTokenPrefix } from '../revoke/revocation.ts'
-import { AppFault, type AppProperties, findAppFault, findClientIdFault } from './validate.ts'
+import { AppFault, type AppProperties, findAppFault, findClientIdFault, type Registrar } from './validate.ts'
 
 /** An app that was registered or changed. Only its hash is stored, so show a new secret now. */
 export interface StoredApp {
@@ -21,9 +21,9 @@ export type AppChanges = Partial<AppProperties> & {
 export async function addApp(
   trx: Transaction<Schema>,
   id: string,
-  { app, now }: { readonly app: AppProperties; readonly now: number },
+  { app, now, ...registrar }: { readonly app: AppProperties; readonly now: number } & Registrar,
 ): Promise<StoredApp | AppFault> {
-  const fault = findClientIdFault(id) ?? findAppFault(app)
+  const fault = findClientIdFault(id) ?? findAppFault(app, registrar)
   if (fault) return fault
   const secret = app.authMethod === 'client_secret' ? createRandomToken() : undefined
   const added = await trx
@@ -44,12 +44,12 @@ export async function addApp(
 export async function changeApp(
   trx: Transaction<Schema>,
   id: string,
-  { changes, now }: { readonly changes: AppChanges; readonly now: number },
+  { changes, now, ...registrar }: { readonly changes: AppChanges; readonly now: number } & Registrar,
 ): Promise<StoredApp | AppFault | undefined> {
-  const client = await findClient({ db: trx }, id)
+  const client = await findRegisteredClient(trx, id)
   if (!client) return undefined
   const app = { ...client, ...changes, ...(changes.authMethod && chooseKeys(changes)) }
-  const fault = findAppFault(app)
+  const fault = findAppFault(app, registrar)
   if (fault) return fault
   const keepsSecret =
     app.authMethod === 'client_secret' && client.authMethod === 'client_secret' && changes.newSecret !== true
@@ -82,26 +82,32 @@ export async function approveApp(db: Kysely<Schema>, id: string): Promise<boolea
 // The longest configurable lifetime of an access token.
 const LONGEST_TOKEN_MS = 86_400_000
 
-/**
- * Removes an app with its grants. The revocation is kept as long as one of its tokens could still be valid. False if there
- * is none.
- */
+/** Removes an app with its grants. False if there is none. */
 export async function removeApp(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
-  const grants = await trx.selectFrom('grant').select('id').where('client_id', '=', id).execute()
-  const client = await trx
-    .deleteFrom('client')
-    .where('client_id', '=', id)
-    .returning('created_at')
-    .executeTakeFirst()
+  const client = await trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
   if (!client) return false
-  const tokens = makeClientTokenPrefix({ id, createdAt: client.created_at })
-  const ended = [...grants.map(grant => grant.id), tokens]
-  await trx
-    .insertInto('revocation')
-    .values(ended.map(ending => ({ id: ending, revoked_at: now, expires_at: now + LONGEST_TOKEN_MS })))
-    .onConflict(conflict => conflict.doNothing())
-    .execute()
+  await revokeAppTokens(trx, client, now)
+  await trx.deleteFrom('client').where('client_id', '=', id).execute()
   return true
+}
+
+/**
+ * Revokes the grants of an app, and its tokens even if the grants are deleted. The revocation is kept as long as one of the
+ * tokens could still be valid.
+ */
+export async function revokeAppTokens(
+  trx: Transaction<Schema>,
+  client: Pick<Selectable<Schema['client']>, 'client_id' | 'created_at' | 'enabled_at'>,
+  now: number,
+): Promise<void> {
+  const { client_id: id, created_at: createdAt, enabled_at } = client
+  const prefix = makeClientTokenPrefix({ id, createdAt, enabledAt: enabled_at ?? undefined })
+  const times = sql`cast(${now} as bigint), cast(${now + LONGEST_TOKEN_MS} as bigint)`
+  await revokeGrants(trx, id, now)
+  await sql`insert into revocation (id, revoked_at, expires_at)
+    select id, ${times} from "grant" where client_id = ${id} and last_used_at > ${now - LONGEST_TOKEN_MS}
+    union all select cast(${prefix} as text), ${times} where true
+    on conflict do nothing`.execute(trx)
 }
 
 /** A page of the registered apps, by name. Clients of the lab, which end by themselves, are left out. */

@@ -1,7 +1,7 @@
 import { isResourceType } from '../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../smart/index.ts'
 import { hasPrivateKey, serializeKeySet } from '../client/assertion/client-key.ts'
-import type { Client } from '../client/client.ts'
+import { ADMIN_SCOPE, type Client } from '../client/client.ts'
 import {
   findJwksUrlFault,
   findLaunchUrlFault,
@@ -11,7 +11,10 @@ import {
 import { LIMITS } from '../limits.ts'
 
 /** The properties of an app that its registration states. */
-export type AppProperties = Omit<Client, 'id' | 'name' | 'secretHash' | 'createdAt' | 'expiresAt'> & {
+export type AppProperties = Omit<
+  Client,
+  'id' | 'name' | 'secretHash' | 'createdAt' | 'expiresAt' | 'enabledAt'
+> & {
   /** Undefined: the client id. */
   readonly name: string | undefined
 }
@@ -59,8 +62,17 @@ export function findClientIdFault(id: string): AppFault | undefined {
   return id === PORTAL_CLIENT ? new AppFault('id', 'it is reserved for the portal', id) : undefined
 }
 
+/** Who registers an app. Only an administrator registers a client of the administration API. */
+export interface Registrar {
+  readonly isByAdministrator?: boolean
+}
+
 /** Finds the first fault of an app: the same rules on the command line, in the browser and for registrations by apps. */
-export function findAppFault(app: AppProperties): AppFault | undefined {
+export function findAppFault(
+  app: AppProperties,
+  { isByAdministrator = false }: Registrar = {},
+): AppFault | undefined {
+  const isAdministrator = isByAdministrator && app.scope === ADMIN_SCOPE
   return (
     findTextFault('name', app.name, LIMITS.nameCharacters) ??
     findTextFault('description', app.description, LIMITS.descriptionCharacters) ??
@@ -69,9 +81,20 @@ export function findAppFault(app: AppProperties): AppFault | undefined {
     findUrlFault('redirectUris', findRedirectUriFault, ...app.redirectUris) ??
     findUrlFault('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris) ??
     findUrlFault('jwksUrl', findJwksUrlFault, app.jwksUrl) ??
-    findScopeFault(app.scope) ??
-    findConflict(app)
+    (isAdministrator ? findAdministratorFault(app) : findScopeFault(app.scope)) ??
+    findConflict(app, isAdministrator)
   )
+}
+
+/** A client of the administration API is no app (ADMIN-1). */
+function findAdministratorFault({ authMethod, redirectUris, launchUrl }: AppProperties) {
+  if (authMethod === 'none')
+    return new AppFault('authMethod', `a client with ${ADMIN_SCOPE} needs a secret or keys`)
+  if (redirectUris.length > 0)
+    return new AppFault('redirectUris', `a client with ${ADMIN_SCOPE} has no redirect URI`)
+  if (launchUrl !== undefined)
+    return new AppFault('launchUrl', `a client with ${ADMIN_SCOPE} has no launch URL`)
+  return undefined
 }
 
 function findTextFault(
@@ -112,12 +135,15 @@ function findScopeFault(list: string): AppFault | undefined {
   return undefined
 }
 
-function findConflict({ authMethod, jwks, jwksUrl, scope, redirectUris }: AppProperties) {
+function findConflict(
+  { authMethod, jwks, jwksUrl, scope, redirectUris }: AppProperties,
+  isAdministrator: boolean,
+) {
   if (jwks !== undefined && jwksUrl !== undefined)
     return new AppFault('jwks', 'expected either keys or the URL of keys, not both')
   if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
     return new AppFault('jwksUrl', 'an app that signs needs keys, or the URL of its keys')
-  if (redirectUris.length === 0 && !isForSystemsOnly(scope))
+  if (redirectUris.length === 0 && !isAdministrator && !isForSystemsOnly(scope))
     return new AppFault('redirectUris', 'expected at least one, because not all scopes are system/ scopes')
   // SMART backend services: only clients that sign may use system scopes.
   if (authMethod !== 'private_key_jwt' && /(^| )(system\/|__launch-contexts\.c)/.test(scope))

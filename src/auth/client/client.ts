@@ -1,5 +1,8 @@
-import { type Selectable, sql } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
+
+/** The scope of the administration API, for clients without a user (ADMIN-1). */
+export const ADMIN_SCOPE = 'sallyport/admin'
 
 /** A registered app. */
 export interface Client {
@@ -28,16 +31,25 @@ export interface Client {
   readonly createdAt: number
   /** When a client of the lab ends. It may use every redirect URI of its origin. */
   readonly expiresAt: number | undefined
+  /** When an administrator last enabled it again. */
+  readonly enabledAt: number | undefined
 }
 
+/** Finds a client that is not disabled. */
 export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise<Client | undefined> {
   const { rows } = await selectClient(db, { id })
   return rows[0] && toClient(rows[0])
 }
 
 const selectClient = prepareQuery((db, { id }: { id: string }) =>
-  db.selectFrom('client').selectAll().where('client_id', '=', id),
+  db.selectFrom('client').selectAll().where('client_id', '=', id).where('disabled', '=', false),
 )
+
+/** Finds a client, disabled or not. */
+export async function findRegisteredClient(db: Kysely<Schema>, id: string): Promise<Client | undefined> {
+  const row = await db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  return row && toClient(row)
+}
 
 /** Clients with a launch URL, by name, unverified ones last: those with these ids, or whose names contain a text. */
 export async function findLaunchableClients(
@@ -48,6 +60,7 @@ export async function findLaunchableClients(
     .selectFrom('client')
     .selectAll()
     .where('launch_url', 'is not', null)
+    .where('disabled', '=', false)
     .$if(ids !== undefined, query => query.where('client_id', 'in', ids ?? []))
     .$if(text !== undefined, query => query.where(containsText(text ?? '')))
     .orderBy('approved', 'desc')
@@ -82,6 +95,7 @@ export function toClient(row: Selectable<Schema['client']>): Client {
     issParameter: row.iss_parameter,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
+    enabledAt: row.enabled_at ?? undefined,
   }
 }
 

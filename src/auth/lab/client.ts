@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
-import { findClient } from '../client/client.ts'
 import { storeOrigins } from '../client/origins.ts'
 import { findLaunchUrlFault } from '../client/urls.ts'
 import type { AuthContext } from '../context.ts'
@@ -26,8 +25,13 @@ export async function registerLabClient(
   if (fault !== undefined) return `launch_url: ${fault}`
   if (!/^[\x21-\x7e]{1,100}$/.test(clientId)) return 'client: expected at most 100 characters without spaces'
   return context.store.db.transaction().execute(async trx => {
-    const known = await findClient({ db: trx }, clientId)
-    if (known && known.expiresAt === undefined) return undefined
+    const known = await trx
+      .selectFrom('client')
+      .select(['expires_at', 'disabled'])
+      .where('client_id', '=', clientId)
+      .executeTakeFirst()
+    if (known?.disabled) return 'client: an administrator disabled it'
+    if (known && known.expires_at === null) return undefined
     if (!known && (await isFull(trx))) return `The lab has ${LIMITS.labClients} clients. Name one of them`
     await storeClient(trx, { clientId, launchUrl, now: context.clock() })
     const reason = 'The lab registered the client for a day'

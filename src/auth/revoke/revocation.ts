@@ -1,15 +1,20 @@
 import type { Kysely } from 'kysely'
 import { type Schema, type Store, sha256 } from '../../store/index.ts'
 
-/** The prefix of the `jti` of a backend service's tokens. It differs for a later client with the same id. */
+/**
+ * The prefix of the `jti` of a backend service's tokens. It differs for a later client with the same id, and after the
+ * client was disabled and enabled again.
+ */
 export function makeClientTokenPrefix({
   id,
   createdAt,
+  enabledAt,
 }: {
   readonly id: string
   readonly createdAt: number
+  readonly enabledAt?: number | undefined
 }): string {
-  return `client-${sha256(`${id} ${createdAt}`)}`
+  return `client-${sha256([id, createdAt, ...(enabledAt === undefined ? [] : [enabledAt])].join(' '))}`
 }
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Claims } from '../../jwt/index.ts'
 import { parseScopes, type ResourceScope } from '../../smart/index.ts'
-import type { Client } from '../client/client.ts'
+import { ADMIN_SCOPE, type Client } from '../client/client.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { checkGrantedScope, checkRequestedScope, grantEach, rememberScope } from '../grant/grant-scope.ts'
 import { indexAllowedScopes, keepPermissions, toCanonical } from '../grant/narrow.ts'
@@ -16,11 +16,16 @@ const LONGEST_SECONDS = 300
 /** Sallyport's own scopes for backend services: the launch API for EHRs. */
 const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
 
-/** `grant_type=client_credentials` (SMART 2.2, backend services), only with `private_key_jwt` and without a refresh token. */
+/**
+ * `grant_type=client_credentials` (SMART 2.2, backend services), without a refresh token. Only clients of the administration
+ * API may use a secret instead of `private_key_jwt`.
+ */
 export async function grantClientCredentials(
   context: Pick<AuthContext, 'settings' | 'clock'>,
   { client, form }: Pick<TokenRequest, 'client' | 'form'>,
 ): Promise<UnsignedTokens | Refusal> {
+  if (isAdministrator(client) && form.get('scope') === ADMIN_SCOPE)
+    return buildResponse(context, client, ADMIN_SCOPE, context.settings.issuerUrl)
   if (client.authMethod !== 'private_key_jwt')
     return new Refusal(
       'unauthorized_client',
@@ -33,10 +38,24 @@ export async function grantClientCredentials(
   const scope = grantSystemScope(requested, client.scope, context.settings.fhir)
   const notGranted = checkGrantedScope(scope)
   if (notGranted) return notGranted
-  const lifetime = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
+  return buildResponse(context, client, scope, context.settings.fhirBaseUrl)
+}
+
+/** A client of the administration API (ADMIN-1). Its token is for this server alone, and its scope stands alone. */
+function isAdministrator({ scope, authMethod }: Client): boolean {
+  return scope === ADMIN_SCOPE && authMethod !== 'none'
+}
+
+function buildResponse(
+  context: Pick<AuthContext, 'settings' | 'clock'>,
+  client: Client,
+  scope: string,
+  audience: string,
+): UnsignedTokens {
+  const lifetimeSeconds = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
   return {
-    accessToken: buildBackendToken(context, { client, scope, lifetimeSeconds: lifetime }),
-    response: { token_type: 'Bearer', expires_in: lifetime, scope },
+    accessToken: buildBackendToken(context, { client, scope, audience, lifetimeSeconds }),
+    response: { token_type: 'Bearer', expires_in: lifetimeSeconds, scope },
   }
 }
 
@@ -69,14 +88,20 @@ function buildBackendToken(
   {
     client,
     scope,
+    audience,
     lifetimeSeconds,
-  }: { readonly client: Client; readonly scope: string; readonly lifetimeSeconds: number },
+  }: {
+    readonly client: Client
+    readonly scope: string
+    readonly audience: string
+    readonly lifetimeSeconds: number
+  },
 ): Claims {
   const issuedAt = Math.floor(clock() / 1000)
   return {
     iss: settings.issuerUrl,
     sub: client.id,
-    aud: settings.fhirBaseUrl,
+    aud: audience,
     client_id: client.id,
     scope,
     jti: `${makeClientTokenPrefix(client)}.${randomBytes(12).toString('base64url')}`,

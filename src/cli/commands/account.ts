@@ -27,22 +27,21 @@ Options:
     const name = args.values['display-name']
     const patients = readIds(args, 'patient', 'Patient')
     const relatedPersons = readIds(args, 'related-person', 'RelatedPerson')
-    const [fhirUserId] = [...patients, ...relatedPersons]
-    if (fhirUserId === undefined) throw failMisuse('Needs --patient or --related-person')
-    const row = {
-      username,
-      display_name: typeof name === 'string' && name !== '' ? name : username,
-      fhir_user_id: fhirUserId,
-    }
-    return addAccount(io, 'account', row, relatedPersons)
+    const [fhirUser] = [
+      ...patients.map(id => `Patient/${id}`),
+      ...relatedPersons.map(id => `RelatedPerson/${id}`),
+    ]
+    if (fhirUser === undefined) throw failMisuse('Needs --patient or --related-person')
+    const displayName = typeof name === 'string' && name !== '' ? name : username
+    return addAccount(io, { kind: 'account', username, displayName, fhirUser, relatedPersons })
   },
 }
 
-/** References to the resources that an option names, by id or with their type. */
+/** The ids of the resources that an option names, by id or with their type. */
 function readIds({ values }: Arguments, option: string, type: string): readonly string[] {
   return [values[option] ?? []].flat().map(value => {
     const id = String(value).replace(`${type}/`, '')
-    if (isId(id)) return `${type}/${id}`
+    if (isId(id)) return id
     throw failMisuse(`Cannot use --${option}: expected the id of a ${type}, or ${type}/<id>`)
   })
 }

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import {
+  ADMIN_SCOPE,
   APP_DEFAULTS,
   type AppChanges,
   AppFault,
-  addApp,
-  changeApp,
+  addClient,
+  ClientFailure,
+  changeClient,
   findAppFault,
   findClientIdFault,
   normalizeScope,
@@ -25,7 +27,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { administer } from '../with-store.ts'
+import { performCommand } from '../with-store.ts'
 
 const describingOptions = {
   'redirect-uri': { type: 'string', multiple: true },
@@ -74,26 +76,28 @@ Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <url> --scope
          [--launch-url <url>] [--post-logout-redirect-uri <url>] [--first-party]
          [--pkce <required|optional>] [--no-iss-parameter]
          [--name <text>] [--description <text>] [--logo-url <url>]
+       npm run -s sallyport -- client add --id <id> --admin (--secret | --jwks-url <url> | --jwks-file <file>) [--name <text>]
 
 Options:
   --id <id>                 client id
+  --admin                   a program that administers by the API: it gets tokens for ${ADMIN_SCOPE}, by client credentials,
+                            and is no app
 ${describingUsage}`,
-  options: { id: { type: 'string' }, ...describingOptions },
+  options: { id: { type: 'string' }, admin: { type: 'boolean' }, ...describingOptions },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
     const id = getRequired(args, 'id')
-    getRequired(args, 'scope')
-    const { authMethod, scope = '', ...described } = readDescription(args, io.cwd)
+    const isAdmin = isSet(args, 'admin')
+    if (isAdmin && getOptional(args, 'scope') !== undefined)
+      throw failMisuse('Unexpected --scope: --admin is already set')
+    if (!isAdmin) getRequired(args, 'scope')
+    const { authMethod, scope = ADMIN_SCOPE, ...described } = readDescription(args, io.cwd)
     if (authMethod === undefined)
       throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
     const app = { ...APP_DEFAULTS, ...described, authMethod, scope }
-    const fault = findClientIdFault(id) ?? findAppFault(app)
+    const fault = findClientIdFault(id) ?? findAppFault(app, { isByAdministrator: isAdmin })
     if (fault) throw describeFault(fault)
-    const added = await administer(io, `client add ${id}`, async trx => {
-      const result = await addApp(trx, id, { app, now: Date.now() })
-      if (result instanceof AppFault) throw new CommandFailure(`Cannot add client ${id}: ${result.text}`)
-      return result
-    })
+    const added = await performCommand(io, `Cannot add client ${id}`, admin => addClient(admin, id, app))
     io.stdout.write(`client_id: ${id}\n`)
     printSecret(added.secret, io)
     noteScopes(scope, io)
@@ -130,10 +134,9 @@ ${describingUsage}
     const described = readDescription(args, io.cwd)
     const changes = { ...readCleared(getSeveral(args, 'clear')), ...described }
     if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
-    const { secret } = await administer(io, `client set ${id}`, async trx => {
-      const result = await changeApp(trx, id, { changes, now: Date.now() })
-      if (!result) throw new CommandFailure(`Cannot change client: there is no client ${id}`)
-      if (result instanceof AppFault) throw describeFault(result)
+    const { secret } = await performCommand(io, 'Cannot change client', async admin => {
+      const result = await changeClient(admin, id, changes)
+      if (result instanceof ClientFailure) throw describeFault(result.fault)
       return result
     })
     io.stdout.write(`Changed client ${id}\n`)

@@ -79,6 +79,8 @@ eachDatabase((_, __, create) => {
         iss_parameter: true,
         created_at: row.created_at,
         expires_at: null,
+        disabled: false,
+        enabled_at: null,
       })
     })
 

@@ -1,9 +1,14 @@
-import type { Selectable } from 'kysely'
-import type { Schema } from '../../store/index.ts'
-import { type Command, CommandFailure, formatColumns, getSubject } from '../command.ts'
-import { administer, withStore } from '../with-store.ts'
-
-type ClientRow = Selectable<Schema['client']>
+import type { ClientRow } from '../../auth/index.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  type ExitCode,
+  formatColumns,
+  getSubject,
+  type Io,
+} from '../command.ts'
+import { performCommand, withStore } from '../with-store.ts'
 
 const PROOFS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
@@ -23,7 +28,7 @@ To see all properties of an app: client show --id <id>`,
       row.name,
       PROOFS[row.auth_method],
       row.first_party ? 'not asked' : 'asked',
-      row.approved ? 'approved' : 'unverified',
+      describeState(row),
       row.launch_url ?? '',
     ])
     io.stdout.write(
@@ -49,6 +54,11 @@ Usage: npm run -s sallyport -- client show --id <id>`,
   },
 }
 
+function describeState({ disabled, approved }: ClientRow): string {
+  if (disabled) return 'disabled'
+  return approved ? 'approved' : 'unverified'
+}
+
 function linesOf(client: ClientRow): readonly (readonly string[])[] {
   return [
     ['id', client.client_id],
@@ -57,7 +67,10 @@ function linesOf(client: ClientRow): readonly (readonly string[])[] {
     ...given('logo-url', client.logo_url),
     ...proofOf(client),
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
-    ['state', client.approved ? 'approved' : `unverified: client approve ${client.client_id} approves it`],
+    [
+      'state',
+      describeState(client) + (client.approved ? '' : `: client approve ${client.client_id} approves it`),
+    ],
     ...given('pkce', client.pkce_required ? null : 'optional'),
     ...given('iss-parameter', client.iss_parameter ? null : 'not sent'),
     ...several('redirect-uri', client.redirect_uris),
@@ -105,11 +118,8 @@ the app first: client show --id <id>`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const { approveApp } = await import('../../auth/index.ts')
-    await administer(io, `client approve ${id}`, async trx => {
-      if (!(await approveApp(trx, id)))
-        throw new CommandFailure(`Cannot approve client: there is no client ${id}`)
-    })
+    const { approveClient } = await import('../../auth/index.ts')
+    await performCommand(io, 'Cannot approve client', admin => approveClient(admin, id))
     io.stdout.write(`Approved client ${id}\n`)
     return 0
   },
@@ -124,12 +134,37 @@ FHIR servers refuse the app's access tokens within 5 seconds.`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const { removeApp } = await import('../../auth/index.ts')
-    await administer(io, `client remove ${id}`, async trx => {
-      if (!(await removeApp(trx, id, Date.now())))
-        throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
-    })
+    const { removeClient } = await import('../../auth/index.ts')
+    await performCommand(io, 'Cannot remove client', admin => removeClient(admin, id))
     io.stdout.write(`Removed client ${id}\n`)
     return 0
   },
+}
+
+export const clientDisable: Command = {
+  usage: `
+Usage: npm run -s sallyport -- client disable --id <id>
+
+The app is treated like an unknown one. FHIR servers refuse its access tokens within 5 seconds. After client enable, users have
+to consent again.`,
+  options: { id: { type: 'string' } },
+  positionals: { min: 0, max: 1 },
+  run: (args, io) => setDisabled(args, io, true),
+}
+
+export const clientEnable: Command = {
+  usage: `
+Usage: npm run -s sallyport -- client enable --id <id>`,
+  options: { id: { type: 'string' } },
+  positionals: { min: 0, max: 1 },
+  run: (args, io) => setDisabled(args, io, false),
+}
+
+async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
+  const id = getSubject(args, 'id')
+  const { setClientDisabled } = await import('../../auth/index.ts')
+  const verb = disabled ? 'disable' : 'enable'
+  await performCommand(io, `Cannot ${verb} client`, admin => setClientDisabled(admin, id, disabled))
+  io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} client ${id}\n`)
+  return 0
 }

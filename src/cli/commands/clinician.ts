@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { NewUser, UserChanges } from '../../auth/index.ts'
 import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import {
   type Arguments,
   type Command,
-  CommandFailure,
   type ExitCode,
   failMisuse,
   formatColumns,
+  getOptional,
   getRequired,
   getSubject,
   type Io,
@@ -15,11 +16,11 @@ import {
 } from '../command.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { readFhirUser } from '../start/trusted-issuers.ts'
-import { administer, withStore } from '../with-store.ts'
+import { performCommand, withStore } from '../with-store.ts'
 
 export const clinicianAdd: Command = {
   usage: `
-Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
+Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id> [--admin]
 
 The clinician can log in at once. Prompts for the password, or reads it from the first line of standard input (at most
 72 bytes):
@@ -28,66 +29,38 @@ The clinician can log in at once. Prompts for the password, or reads it from the
 Options:
   --username <name>        login name
   --display-name <text>    name shown on pages
-  --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7`,
+  --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7
+  --admin                  the clinician is an administrator`,
   options: {
     username: { type: 'string' },
     'display-name': { type: 'string' },
     'fhir-user': { type: 'string' },
+    admin: { type: 'boolean' },
   },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
-    const row = {
+    return addAccount(io, {
+      kind: 'clinician',
       username: readUsername(getRequired(args, 'username')),
-      display_name: getRequired(args, 'display-name'),
-      fhir_user_id: practitionerIdOf(
-        getRequired(args, 'fhir-user'),
-        readSettings(io.env, io.cwd).fhirBaseUrl,
-      ),
-    }
-    return addAccount(io, 'clinician', row)
+      displayName: getRequired(args, 'display-name'),
+      fhirUser: readPractitioner(getRequired(args, 'fhir-user'), io),
+      admin: isSet(args, 'admin'),
+    })
   },
 }
 
-interface Account {
-  readonly username: string
-  readonly display_name: string
-  /** The bare id of a Practitioner, `Patient/<id>` or `RelatedPerson/<id>`. */
-  readonly fhir_user_id: string
-}
-
 /** Adds a clinician, or the account of a patient or of related persons. */
-export async function addAccount(
-  io: Io,
-  kind: 'clinician' | 'account',
-  row: Account,
-  relatedPersons: readonly string[] = [],
-): Promise<ExitCode> {
+export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promise<ExitCode> {
+  const { kind, username, fhirUser, relatedPersons = [] } = user
   const password = await readNewPassword(io)
-  const { hashPassword } = await import('../../auth/index.ts')
-  const password_hash = await hashPassword(password)
-  const added = await administer(io, `${kind} add ${row.username}`, async trx => {
-    const inserted = await trx
-      .insertInto('clinician')
-      .values({ ...row, password_hash })
-      .onConflict(conflict => conflict.column('username').doNothing())
-      .returning('id')
-      .executeTakeFirst()
-    if (!inserted) throw new CommandFailure(`Cannot add ${kind} ${row.username}: the username is taken`)
-    for (const reference of new Set(relatedPersons))
-      await trx
-        .insertInto('account_related_person')
-        .values({ clinician_id: inserted.id, related_person_id: reference.replace('RelatedPerson/', '') })
-        .execute()
-    return inserted
-  })
-  io.stdout.write(`Added ${kind} ${row.username} with id ${added.id}\n`)
+  const { addUser } = await import('../../auth/index.ts')
+  const refusal = `Cannot add ${kind} ${username}`
+  const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
+  io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
   warnIfShort(password, io)
-  for (const user of new Set([formatUser(row.fhir_user_id), ...relatedPersons])) await noteAbsent(user, io)
+  const resources = [fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)]
+  for (const resource of new Set(resources)) await noteAbsent(resource, io)
   return 0
-}
-
-function formatUser(fhirUserId: string): string {
-  return fhirUserId.includes('/') ? fhirUserId : `Practitioner/${fhirUserId}`
 }
 
 /** Warns if the embedded FHIR server does not have the user's resource: apps could not read their user. */
@@ -114,10 +87,9 @@ export function readUsername(text: string): string {
   )
 }
 
-/** The id without the type, as the table stores it (LOGIN-1). */
-function practitionerIdOf(text: string, fhirBaseUrl: string): string {
-  const { type, id } = readFhirUser(text, fhirBaseUrl)
-  if (type === 'Practitioner') return id
+function readPractitioner(text: string, { env, cwd }: Io): string {
+  const { type, id } = readFhirUser(text, readSettings(env, cwd).fhirBaseUrl)
+  if (type === 'Practitioner') return `Practitioner/${id}`
   throw failMisuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
 }
 
@@ -133,8 +105,8 @@ Usage: npm run -s sallyport -- clinician list`,
     const lines = rows.map(row => [
       row.username,
       row.display_name,
-      formatUser(row.fhir_user_id),
-      row.disabled ? 'disabled' : 'active',
+      row.fhir_user_id.includes('/') ? row.fhir_user_id : `Practitioner/${row.fhir_user_id}`,
+      row.disabled ? 'disabled' : row.admin ? 'administrator' : 'active',
       row.id,
     ])
     io.stdout.write(
@@ -159,22 +131,62 @@ standard input (at most 72 bytes).`,
   async run(args, io) {
     const username = getSubject(args, 'username')
     const password = await readNewPassword(io)
-    const { endAccess, hashPassword } = await import('../../auth/index.ts')
-    const password_hash = await hashPassword(password)
-    await administer(io, `clinician set-password ${username}`, async trx => {
-      const changed = await trx
-        .updateTable('clinician')
-        .set({ password_hash })
-        .where('username', '=', username)
-        .returning('id')
-        .executeTakeFirst()
-      if (!changed) throw new CommandFailure(`Cannot set password: there is no clinician ${username}`)
-      await endAccess(trx, changed.id, { now: Date.now(), keepOffline: isSet(args, 'keep-apps') })
-    })
+    const { setPassword } = await import('../../auth/index.ts')
+    const keepApps = isSet(args, 'keep-apps')
+    await performCommand(io, 'Cannot set password', admin =>
+      setPassword(admin, { username }, { password, keepApps }),
+    )
     io.stdout.write(`Set the password of clinician ${username}\n`)
     warnIfShort(password, io)
     return 0
   },
+}
+
+export const clinicianSet: Command = {
+  usage: `
+Usage: npm run -s sallyport -- clinician set --username <name> [--admin | --no-admin] [--display-name <text>]
+         [--fhir-user <practitioner id>]
+
+Changes only the properties that you name, at once. A provider that calls a user an administrator (smart.login.providers)
+does so at each sign-in, whatever is set here.
+
+Options:
+  --username <name>        the clinician
+  --admin                  the clinician becomes an administrator
+  --no-admin               the clinician is no longer an administrator
+  --display-name <text>    name shown on pages
+  --fhir-user <id>         id of the Practitioner resource`,
+  options: {
+    username: { type: 'string' },
+    admin: { type: 'boolean' },
+    'no-admin': { type: 'boolean' },
+    'display-name': { type: 'string' },
+    'fhir-user': { type: 'string' },
+  },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const username = getSubject(args, 'username')
+    const changes = readChanges(args, io)
+    const { changeUser } = await import('../../auth/index.ts')
+    await performCommand(io, 'Cannot change clinician', admin => changeUser(admin, { username }, changes))
+    io.stdout.write(`Changed clinician ${username}\n`)
+    return 0
+  },
+}
+
+function readChanges(args: Arguments, io: Io): UserChanges {
+  if (isSet(args, 'admin') && isSet(args, 'no-admin'))
+    throw failMisuse('Expected --admin or --no-admin, not both')
+  const displayName = getOptional(args, 'display-name')
+  const fhirUser = getOptional(args, 'fhir-user')
+  const changes = {
+    ...(isSet(args, 'admin') && { admin: true }),
+    ...(isSet(args, 'no-admin') && { admin: false }),
+    ...(displayName !== undefined && { displayName }),
+    ...(fhirUser !== undefined && { fhirUser: readPractitioner(fhirUser, io) }),
+  }
+  if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
+  return changes
 }
 
 const options = { username: { type: 'string' } } as const
@@ -201,18 +213,8 @@ Usage: npm run -s sallyport -- clinician enable --username <name>`,
 async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
   const username = getSubject(args, 'username')
   const verb = disabled ? 'disable' : 'enable'
-  await administer(io, `clinician ${verb} ${username}`, async trx => {
-    const changed = await trx
-      .updateTable('clinician')
-      .set({ disabled })
-      .where('username', '=', username)
-      .returning('id')
-      .executeTakeFirst()
-    if (!changed) throw new CommandFailure(`Cannot ${verb} clinician: there is no clinician ${username}`)
-    if (!disabled) return
-    const { endAccess } = await import('../../auth/index.ts')
-    await endAccess(trx, changed.id, { now: Date.now(), keepOffline: false })
-  })
+  const { changeUser } = await import('../../auth/index.ts')
+  await performCommand(io, `Cannot ${verb} clinician`, admin => changeUser(admin, { username }, { disabled }))
   io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} clinician ${username}\n`)
   return 0
 }
@@ -233,20 +235,8 @@ Options:
   async run(args, io) {
     const username = getRequired(args, 'username')
     const link = { issuer: getRequired(args, 'issuer'), subject: getRequired(args, 'subject') }
-    await administer(io, `clinician link ${username}`, async trx => {
-      const found = await trx
-        .selectFrom('clinician')
-        .select('id')
-        .where('username', '=', username)
-        .executeTakeFirst()
-      if (!found) throw new CommandFailure(`Cannot link clinician: there is no clinician ${username}`)
-      const linked = { clinician_id: found.id, provisioned: false, created_at: Date.now() }
-      await trx
-        .insertInto('clinician_link')
-        .values({ ...link, ...linked })
-        .onConflict(conflict => conflict.columns(['issuer', 'subject']).doUpdateSet(linked))
-        .execute()
-    })
+    const { linkUser } = await import('../../auth/index.ts')
+    await performCommand(io, 'Cannot link clinician', admin => linkUser(admin, { username }, link))
     io.stdout.write(`Linked clinician ${username} to ${link.subject} of ${link.issuer}\n`)
     noteUnknownIssuer(link.issuer, io)
     return 0

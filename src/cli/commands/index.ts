@@ -22,6 +22,10 @@ const commands = {
     summary: 'List the clinicians',
     load: async () => (await import('./clinician.ts')).clinicianList,
   },
+  'clinician set': {
+    summary: 'Change a clinician: name, Practitioner, administrator',
+    load: async () => (await import('./clinician.ts')).clinicianSet,
+  },
   'clinician set-password': {
     summary: "Set a password; end the clinician's logins and app access",
     load: async () => (await import('./clinician.ts')).clinicianSetPassword,
@@ -61,6 +65,14 @@ const commands = {
   'client approve': {
     summary: 'Approve an app that registered itself',
     load: async () => (await import('./client.ts')).clientApprove,
+  },
+  'client disable': {
+    summary: 'Disable an app and revoke its access',
+    load: async () => (await import('./client.ts')).clientDisable,
+  },
+  'client enable': {
+    summary: 'Enable a disabled app',
+    load: async () => (await import('./client.ts')).clientEnable,
   },
   'client remove': {
     summary: 'Remove an app and revoke its access',

@@ -1,8 +1,6 @@
-import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
   type Command,
-  CommandFailure,
   type ExitCode,
   failMisuse,
   formatColumns,
@@ -11,7 +9,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { loadSettings, recordCommand, withSealer, withStore } from '../with-store.ts'
+import { performCommand, withStore } from '../with-store.ts'
 
 export const keysRotate: Command = {
   usage: `
@@ -23,15 +21,10 @@ published until the last token that it signed has expired. The auth server also 
   options: {},
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
-    const { KEY_LEAD_MS, makeNextSigningKey } = await import('../../auth/index.ts')
-    const now = Date.now()
-    const signsFrom = now + KEY_LEAD_MS.byCommand
-    const made = await withSealer(loadSettings(io), async (store, seal) => {
-      await needSameSecret(store, seal, 'Cannot rotate keys')
-      const record = recordCommand(io, store, 'keys rotate')
-      return makeNextSigningKey(store, seal, { now, signsFrom, record })
-    })
-    if (!made) throw new CommandFailure('Cannot rotate keys: another rotation finished first')
+    const { rotateKeys } = await import('../../auth/index.ts')
+    const { signsFrom } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
+      rotateKeys(admin, await openSealer()),
+    )
     io.stdout.write(`A new key signs from ${timeText(signsFrom)}\n`)
     return 0
   },
@@ -53,14 +46,11 @@ Options:
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     if (isSet(args, 'all')) return withdrawAll(args, io)
-    const { withdrawSigningKey } = await import('../../auth/index.ts')
+    const { withdrawKey } = await import('../../auth/index.ts')
     const kid = getSubject(args, 'kid')
-    const withdrawn = await withSealer(loadSettings(io), async (store, seal) => {
-      await needSameSecret(store, seal, 'Cannot withdraw key')
-      const record = recordCommand(io, store, `keys withdraw ${kid}`)
-      return withdrawSigningKey(store, seal, { kid, now: Date.now(), record })
-    })
-    if (!withdrawn) throw new CommandFailure(`Cannot withdraw key: there is no key ${kid}`)
+    await performCommand(io, 'Cannot withdraw key', async (admin, openSealer) =>
+      withdrawKey(admin, await openSealer(), kid),
+    )
     io.stdout.write(`Withdrew key ${kid}; a new key signs\n`)
     return 0
   },
@@ -69,9 +59,9 @@ Options:
 async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   if (args.positionals.length > 0 || getOptional(args, 'kid') !== undefined)
     throw failMisuse('Unexpected key: --all is already set')
-  const { withdrawEveryKey } = await import('../../auth/index.ts')
-  await withSealer(loadSettings(io), (store, seal) =>
-    withdrawEveryKey(store, seal, Date.now(), recordCommand(io, store, 'keys withdraw --all')),
+  const { withdrawKeys } = await import('../../auth/index.ts')
+  await performCommand(io, 'Cannot withdraw keys', async (admin, openSealer) =>
+    withdrawKeys(admin, await openSealer()),
   )
   io.stdout.write('Withdrew all keys; a new key signs\n')
   return 0
@@ -83,29 +73,18 @@ Usage: npm run -s sallyport -- keys list`,
   options: {},
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
-    const rows = await withStore(io, ({ db }) =>
-      db.selectFrom('signing_key').selectAll().orderBy('generation', 'desc').execute(),
-    )
-    const now = Date.now()
-    const signing = rows.find(row => row.signs_from <= now)
-    const lines = rows.map(row => [
-      row.kid,
-      row === signing ? 'signs' : row.signs_from > now ? 'next' : 'retired',
-      timeText(row.created_at),
-      timeText(row.signs_from),
-      row.retired_at === null ? '' : timeText(row.retired_at),
+    const { listKeys } = await import('../../auth/index.ts')
+    const keys = await withStore(io, store => listKeys({ store, clock: Date.now }))
+    const lines = keys.map(key => [
+      key.kid,
+      key.state,
+      timeText(key.createdAt),
+      timeText(key.signsFrom),
+      key.retiredAt === undefined ? '' : timeText(key.retiredAt),
     ])
     io.stdout.write(`${formatColumns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
     return 0
   },
-}
-
-async function needSameSecret(store: Store, seal: Sealer, refusal: string): Promise<void> {
-  const { canOpenSigningKeys } = await import('../../auth/index.ts')
-  if (!(await canOpenSigningKeys(store, seal)))
-    throw new CommandFailure(
-      `${refusal}: the keys are encrypted with another SMART_SECRET. Set the SMART_SECRET of the servers, or see: keys withdraw --help`,
-    )
 }
 
 function timeText(at: number): string {

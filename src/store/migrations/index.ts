@@ -16,6 +16,7 @@ import { relatedPersons } from './0017-related-persons.ts'
 import { loginProviders } from './0018-login-providers.ts'
 import { lab } from './0020-lab.ts'
 import { auditDetails } from './0021-audit-details.ts'
+import { administration } from './0024-administration.ts'
 import { auditSeals } from './0026-audit-seals.ts'
 import { auditFeeds } from './0027-audit-feeds.ts'
 
@@ -38,6 +39,7 @@ export const migrations: readonly Migration[] = [
   loginProviders,
   lab,
   auditDetails,
+  administration,
   auditSeals,
   auditFeeds,
 ]

@@ -3,6 +3,7 @@ import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import type { Clinician } from '../../clinician/clinician.ts'
+import { NO_PASSWORD } from '../../clinician/password.ts'
 import type { AuthContext } from '../../context.ts'
 import { checkAllowed, mapFhirUser, matchesRule, readNames } from './identity.ts'
 import { findPractitioner } from './practitioner.ts'
@@ -126,9 +127,6 @@ export async function storeAccount(
     await trx.updateTable('clinician').set(toColumns(account)).where('id', '=', clinicianId).execute()
   return { id: clinicianId, fhirUserId }
 }
-
-/** No password matches it, because it is not a bcrypt hash. */
-const NO_PASSWORD = ''
 
 async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {
   const { id } = await trx

@@ -1,0 +1,299 @@
+import type { Selectable, Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import {
+  type AppChanges,
+  addApp,
+  approveApp,
+  changeApp,
+  removeApp,
+  revokeAppTokens,
+} from '../apps/operations.ts'
+import { AppFault, type AppProperties } from '../apps/validate.ts'
+import { ADMIN_SCOPE, parseRedirectUris } from '../client/client.ts'
+import {
+  type Admin,
+  AdminFailure,
+  compare,
+  containsText,
+  cutPage,
+  type ListPage,
+  type PageRequest,
+  type Properties,
+  perform,
+  requireRecentLogin,
+} from './act.ts'
+
+export type ClientRow = Selectable<Schema['client']>
+
+/** A client, and its secret if it got a new one. Only its hash is stored, so show the secret now. */
+export interface ChangedClient {
+  readonly client: ClientRow
+  readonly secret: string | undefined
+}
+
+/** A property of a client that cannot be stored. */
+export class ClientFailure extends AdminFailure {
+  readonly fault: AppFault
+  constructor(fault: AppFault) {
+    super(fault.text === TAKEN ? 'conflict' : 'invalid', fault.text)
+    this.fault = fault
+  }
+}
+
+const TAKEN = 'the id is taken'
+
+/** Registers a client. */
+export async function addClient(
+  admin: Admin,
+  id: string,
+  app: AppProperties,
+): Promise<ChangedClient | AdminFailure> {
+  const refusal = app.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
+  if (refusal) return refusal
+  return perform(admin, async trx => {
+    const added = await addApp(trx, id, { app, now: admin.clock(), isByAdministrator: true })
+    if (added instanceof AppFault) return new ClientFailure(added)
+    const client = await getRow(trx, id)
+    return { act: `client add ${id}`, result: { client, secret: added.secret }, after: toProperties(client) }
+  })
+}
+
+/** Changes a client. A new scope revokes the access that users gave it. */
+export async function changeClient(
+  admin: Admin,
+  id: string,
+  changes: AppChanges,
+  verb = 'set',
+): Promise<ChangedClient | AdminFailure> {
+  return onClient(admin, id, verb, async (trx, client) => {
+    const refusal = isSensitive(client, changes) ? requireRecentLogin(admin) : undefined
+    if (refusal) return refusal
+    const changed = await changeApp(trx, id, { changes, now: admin.clock(), isByAdministrator: true })
+    if (changed instanceof AppFault) return new ClientFailure(changed)
+    return { secret: changed?.secret }
+  })
+}
+
+/** Approves a client that registered itself (CLIENT-3). */
+export function approveClient(admin: Admin, id: string): Promise<ChangedClient | AdminFailure> {
+  return onClient(admin, id, 'approve', async trx => {
+    await approveApp(trx, id)
+    return {}
+  })
+}
+
+/** Replaces the secret. The client cannot authenticate with the old one from now on. */
+export async function rotateClientSecret(admin: Admin, id: string): Promise<ChangedClient | AdminFailure> {
+  const client = await findClientRow(admin, id)
+  if (client instanceof AdminFailure) return client
+  return client.auth_method === 'client_secret'
+    ? changeClient(admin, id, { newSecret: true }, 'rotate-secret')
+    : new AdminFailure('conflict', `the client ${id} has no secret`)
+}
+
+/** A disabled client is treated like an unknown one, and its access ends. It does not get the access back. */
+export function setClientDisabled(
+  admin: Admin,
+  id: string,
+  disabled: boolean,
+): Promise<ChangedClient | AdminFailure> {
+  return onClient(admin, id, disabled ? 'disable' : 'enable', async (trx, client) => {
+    const refusal = client.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
+    if (refusal) return refusal
+    const now = admin.clock()
+    const enabled = client.disabled && !disabled && { enabled_at: now }
+    if (disabled) await revokeAppTokens(trx, client, now)
+    await trx
+      .updateTable('client')
+      .set({ disabled, ...enabled })
+      .where('client_id', '=', id)
+      .execute()
+    return {}
+  })
+}
+
+/** Deletes a client with its grants. */
+export function removeClient(admin: Admin, id: string): Promise<ClientRow | AdminFailure> {
+  return perform(admin, async trx => {
+    const client = await findRow(trx, id)
+    if (!client) return failUnknown(id)
+    const refusal = client.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
+    if (refusal) return refusal
+    await removeApp(trx, id, admin.clock())
+    return { act: `client remove ${id}`, result: client, before: toProperties(client) }
+  })
+}
+
+/** Performs an act on a client, and records the properties that changed. */
+function onClient(
+  admin: Admin,
+  id: string,
+  verb: string,
+  change: (
+    trx: Transaction<Schema>,
+    client: ClientRow,
+  ) => Promise<{ readonly secret?: string | undefined } | AdminFailure>,
+): Promise<ChangedClient | AdminFailure> {
+  return perform(admin, async trx => {
+    const before = await findRow(trx, id)
+    if (!before) return failUnknown(id)
+    const changed = await change(trx, before)
+    if (changed instanceof AdminFailure) return changed
+    const client = await getRow(trx, id)
+    const { before: old, after } = compare(toProperties(before), toProperties(client))
+    return {
+      act: `client ${verb} ${id}`,
+      result: { client, secret: changed.secret },
+      before: old,
+      after: { ...after, ...(changed.secret !== undefined && { secret: 'replaced' }) },
+    }
+  })
+}
+
+const CREDENTIALS = ['authMethod', 'jwks', 'jwksUrl', 'newSecret'] as const
+
+/** Whether a change concerns secrets, keys or an administrator (ADMIN-4). */
+function isSensitive(client: ClientRow, changes: AppChanges): boolean {
+  return (
+    client.scope === ADMIN_SCOPE || changes.scope === ADMIN_SCOPE || CREDENTIALS.some(name => name in changes)
+  )
+}
+
+function findRow(trx: Transaction<Schema>, id: string): Promise<ClientRow | undefined> {
+  return trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+}
+
+async function getRow(trx: Transaction<Schema>, id: string): Promise<ClientRow> {
+  return trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirstOrThrow()
+}
+
+function failUnknown(id: string): AdminFailure {
+  return new AdminFailure('not_found', `there is no client ${id}`)
+}
+
+/** The properties of a client for the audit trail: of its keys the ids, and of its secret nothing. */
+function toProperties(client: ClientRow): Properties {
+  const { jwks, ...metadata } = describeClient(client)
+  return { ...metadata, ...(client.jwks !== null && { keys: listKeyIds(client.jwks) }) }
+}
+
+function listKeyIds(jwks: string): readonly unknown[] {
+  const { keys = [] }: { keys?: readonly { readonly kid?: unknown }[] } = JSON.parse(jwks)
+  return keys.map(({ kid }) => kid)
+}
+
+/** Describes a client in the names of RFC 7591 and of this server, without its secret. */
+export function describeClient(client: ClientRow) {
+  const redirectUris = parseRedirectUris(client.redirect_uris)
+  const grantTypes = listGrantTypes(client.scope, redirectUris)
+  return {
+    client_id: client.client_id,
+    client_id_issued_at: Math.floor(client.created_at / 1000),
+    client_name: client.name,
+    ...(client.description !== null && { description: client.description }),
+    ...(client.logo_url !== null && { logo_uri: client.logo_url }),
+    redirect_uris: redirectUris,
+    post_logout_redirect_uris: parseRedirectUris(client.post_logout_redirect_uris),
+    ...(client.launch_url !== null && { initiate_login_uri: client.launch_url }),
+    scope: client.scope,
+    token_endpoint_auth_method: AUTH_METHODS[client.auth_method],
+    grant_types: grantTypes,
+    response_types: grantTypes.includes('authorization_code') ? ['code'] : [],
+    ...(client.jwks !== null && { jwks: JSON.parse(client.jwks) as Properties }),
+    ...(client.jwks_url !== null && { jwks_uri: client.jwks_url }),
+    first_party: Boolean(client.first_party),
+    approved: Boolean(client.approved),
+    disabled: Boolean(client.disabled),
+    pkce_required: Boolean(client.pkce_required),
+    iss_parameter: Boolean(client.iss_parameter),
+  }
+}
+
+const AUTH_METHODS = {
+  none: 'none',
+  client_secret: 'client_secret_basic',
+  private_key_jwt: 'private_key_jwt',
+} as const satisfies Record<ClientRow['auth_method'], string>
+
+function listGrantTypes(scope: string, redirectUris: readonly string[]): readonly string[] {
+  const scopes = scope.split(' ')
+  const isRefreshed = scopes.includes('online_access') || scopes.includes('offline_access')
+  const isForSystems = scopes.some(part => /^(?:system\/|__)/.test(part) || part === ADMIN_SCOPE)
+  return [
+    ...(redirectUris.length > 0 ? ['authorization_code', ...(isRefreshed ? ['refresh_token'] : [])] : []),
+    ...(isForSystems ? ['client_credentials'] : []),
+  ]
+}
+
+export async function findClientRow(
+  { store }: Pick<Admin, 'store'>,
+  id: string,
+): Promise<ClientRow | AdminFailure> {
+  const client = await store.db
+    .selectFrom('client')
+    .selectAll()
+    .where('client_id', '=', id)
+    .executeTakeFirst()
+  return client ?? failUnknown(id)
+}
+
+export interface ClientFilter extends PageRequest {
+  /** Part of the id or the name. */
+  readonly text?: string | undefined
+  readonly approved?: boolean | undefined
+  readonly disabled?: boolean | undefined
+}
+
+/** Lists clients by id. */
+export async function listClients(
+  { store }: Pick<Admin, 'store'>,
+  filter: ClientFilter,
+): Promise<ListPage<ClientRow>> {
+  const { text, approved, disabled, after, limit } = filter
+  const rows = await store.db
+    .selectFrom('client')
+    .selectAll()
+    .$if(after !== undefined, query => query.where('client_id', '>', after ?? ''))
+    .$if(text !== undefined, query => query.where(containsText(['client_id', 'name'], text ?? '')))
+    .$if(approved !== undefined, query => query.where('approved', '=', approved ?? true))
+    .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
+    .orderBy('client_id')
+    .limit(limit + 1)
+    .execute()
+  return cutPage(rows, filter, row => row.client_id)
+}
+
+/** Records and grants of a client that are read for its last use. */
+const READ_FOR_LAST_USE = 100
+
+/** When clients last acted, by the audit trail and by their newest grants. */
+export async function findLastUses(
+  admin: Pick<Admin, 'store'>,
+  clientIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const uses = await Promise.all(clientIds.map(async id => [id, await findLastUse(admin, id)] as const))
+  return new Map(uses.flatMap(([id, at]) => (at === undefined ? [] : [[id, at] as const])))
+}
+
+async function findLastUse({ store }: Pick<Admin, 'store'>, clientId: string): Promise<number | undefined> {
+  const recorded = await store.db
+    .selectFrom('audit_event')
+    .select(['at', 'allowed'])
+    .where('client_id', '=', clientId)
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(READ_FOR_LAST_USE)
+    .execute()
+  const grants = await store.db
+    .selectFrom('grant')
+    .select('last_used_at')
+    .where('client_id', '=', clientId)
+    .orderBy('created_at', 'desc')
+    .limit(READ_FOR_LAST_USE)
+    .execute()
+  const times = [
+    ...recorded.filter(({ allowed }) => allowed).map(({ at }) => at),
+    ...grants.map(grant => grant.last_used_at),
+  ]
+  return times.length === 0 ? undefined : Math.max(...times)
+}

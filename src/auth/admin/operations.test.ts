@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { createAuditor } from '../../audit/index.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { type Actor, type Admin, AdminFailure, requireRecentLogin } from './act.ts'
+import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
+import {
+  approveClient,
+  describeClient,
+  findLastUses,
+  listClients,
+  removeClient,
+  rotateClientSecret,
+  setClientDisabled,
+} from './clients.ts'
+import {
+  addUser,
+  changeUser,
+  endSessions,
+  findUser,
+  linkUser,
+  listUsers,
+  setPassword,
+  unlinkUser,
+} from './clinicians.ts'
+import { listGrants, revokeGrantById } from './grants.ts'
+import { listKeys } from './keys.ts'
+
+const APP = {
+  client_id: 'growth',
+  redirect_uris: ['https://growth.example/callback'],
+  scope: 'launch openid offline_access patient/*.rs',
+  token_endpoint_auth_method: 'client_secret_basic',
+} as const
+
+function succeed<T>(result: T | AdminFailure): T {
+  assert(!(result instanceof AdminFailure), result instanceof AdminFailure ? result.reason : '')
+  return result
+}
+
+function fail(result: unknown): string {
+  assert(result instanceof AdminFailure)
+  return result.code
+}
+
+eachDatabase((_, open) => {
+  describe('an administrator', () => {
+    let auth: TestAuthServer
+    let admin: Admin
+    const as = (actor: Actor): Admin => ({ ...admin, actor })
+    before(async () => {
+      const store = await open()
+      const audit = createAuditor({ store })
+      auth = await TestAuthServer.open(store, { audit })
+      admin = { store, audit, clock: () => auth.time.now, actor: { kind: 'client', id: 'console' } }
+    })
+    const lastChange = async () => {
+      const row = await auth.store.db
+        .selectFrom('audit_event')
+        .selectAll()
+        .where('kind', '=', 'admin')
+        .orderBy('id', 'desc')
+        .executeTakeFirstOrThrow()
+      const details = JSON.parse(row.details ?? '{}')
+      return { act: `${row.method} ${row.request}`, client: row.client_id, subject: row.subject, ...details }
+    }
+
+    it('registers, changes, rotates, disables and removes a client, each with an audit record', async () => {
+      const { client, secret } = succeed(await registerByMetadata(admin, APP))
+      assert.deepEqual(
+        [client.approved, client.auth_method, typeof secret],
+        [true, 'client_secret', 'string'],
+      )
+      const added = await lastChange()
+      assert.deepEqual(
+        [added.act, added.client, added.before],
+        ['admin-api client add growth', 'console', undefined],
+      )
+      assert.equal(added.after.scope, APP.scope)
+
+      succeed(await changeByMetadata(admin, 'growth', { client_name: 'Growth', description: 'Charts' }))
+      const { act, ...changed } = await lastChange()
+      assert.equal(act, 'admin-api client set growth')
+      assert.deepEqual(changed.before, { client_name: 'growth', description: null })
+      assert.deepEqual(changed.after, { client_name: 'Growth', description: 'Charts' })
+
+      const rotated = succeed(await rotateClientSecret(admin, 'growth'))
+      assert.notEqual(rotated.secret, secret)
+      assert.deepEqual((await lastChange()).after, { secret: 'replaced' })
+      const page = await listClients(admin, { text: 'GROW', limit: 10 })
+      assert.deepEqual(
+        page.items.map(row => describeClient(row).client_name),
+        ['Growth'],
+      )
+
+      succeed(await setClientDisabled(admin, 'growth', true))
+      assert.deepEqual((await lastChange()).after, { disabled: true })
+      succeed(await removeClient(admin, 'growth'))
+      assert.equal((await lastChange()).before.client_name, 'Growth')
+      assert.equal(fail(await approveClient(admin, 'growth')), 'not_found')
+      const { details } = await auth.store.db
+        .selectFrom('audit_event')
+        .select(({ fn }) => fn.agg<string>('max', ['details']).as('details'))
+        .executeTakeFirstOrThrow()
+      assert.doesNotMatch(details, new RegExp(`${secret}|${rotated.secret}|secret_hash`))
+    })
+
+    it('disables an app: it is unknown, its tokens end, and enabling gives no access back', async () => {
+      succeed(
+        await registerByMetadata(admin, {
+          ...APP,
+          client_id: 'app',
+          first_party: true,
+          initiate_login_uri: 'https://app.example/launch',
+          redirect_uris: ['https://app.example/callback'],
+          token_endpoint_auth_method: 'none',
+        }),
+      )
+      const clinician = await auth.logIn()
+      const query = {
+        client_id: 'app',
+        redirect_uri: 'https://app.example/callback',
+        scope: 'launch offline_access patient/*.rs',
+      }
+      const code = await auth.getCode(clinician, query)
+      const tokens = (await auth.exchange(code, query)).json()
+      assert.ok(tokens.refresh_token, JSON.stringify(tokens))
+      const { items } = succeed(await listGrants(admin, { clientId: 'app', limit: 5 }))
+      assert.deepEqual([items.length, items[0]?.username, items[0]?.endsAt], [1, 'clinician', undefined])
+      assert.equal((await findLastUses(admin, ['app'])).get('app'), auth.time.now)
+
+      succeed(await setClientDisabled(admin, 'app', true))
+      assert.equal(
+        (await auth.refresh(tokens.refresh_token, { client_id: 'app' })).json().error,
+        'invalid_client',
+      )
+      assert.equal((await auth.authorize(clinician, query)).statusCode, 400)
+      assert.deepEqual(succeed(await listGrants(admin, { clientId: 'app', limit: 5 })).items, [])
+      succeed(await setClientDisabled(admin, 'app', false))
+      assert.equal(
+        (await auth.refresh(tokens.refresh_token, { client_id: 'app' })).json().error,
+        'invalid_grant',
+      )
+    })
+
+    it('revokes a grant once', async () => {
+      const browser = await auth.logIn()
+      await auth.exchange(await auth.getCode(browser))
+      const [{ id: clinicianId } = { id: '' }] = (await listUsers(admin, { text: 'clinician', limit: 1 }))
+        .items
+      const [grant] = succeed(await listGrants(admin, { clinicianId, limit: 1 })).items
+      succeed(await revokeGrantById(admin, grant?.id ?? ''))
+      assert.equal((await lastChange()).before.client_id, 'sallyport-app')
+      assert.equal(fail(await revokeGrantById(admin, grant?.id ?? '')), 'not_found')
+      assert.equal(fail(await listGrants(admin, { limit: 1 })), 'invalid')
+    })
+
+    it('lists grants and clients in pages', async () => {
+      const browser = await auth.logIn()
+      for (let count = 0; count < 3; count++) await auth.exchange(await auth.getCode(browser))
+      const seen: string[] = []
+      let after: string | undefined
+      do {
+        const page = succeed(await listGrants(admin, { clientId: 'sallyport-app', limit: 2, after }))
+        seen.push(...page.items.map(({ id }) => id))
+        after = page.next
+      } while (after !== undefined)
+      assert.ok(seen.length >= 3)
+      assert.equal(new Set(seen).size, seen.length)
+      const first = await listClients(admin, { limit: 1 })
+      const second = await listClients(admin, { limit: 1, after: first.next })
+      assert.notEqual(first.items[0]?.client_id, second.items[0]?.client_id)
+    })
+
+    it('adds, links, disables and enables a clinician, and ends sessions', async () => {
+      const ada = succeed(
+        await addUser(admin, {
+          kind: 'clinician',
+          username: 'ada',
+          displayName: 'Dr. Ada',
+          fhirUser: 'Practitioner/p7',
+          password: 'correct horse',
+        }),
+      )
+      const target = { id: ada.id }
+      const { password } = succeed(await setPassword(admin, target, {}))
+      assert.ok(password.length >= 20)
+      assert.deepEqual((await lastChange()).after, { password: 'replaced' })
+      succeed(await linkUser(admin, target, { issuer: 'https://idp.example', subject: 's-1' }))
+      assert.deepEqual((await lastChange()).after.links, [{ issuer: 'https://idp.example', subject: 's-1' }])
+      succeed(await unlinkUser(admin, target, { issuer: 'https://idp.example', subject: 's-1' }))
+      succeed(await changeUser(admin, target, { disabled: true }))
+      assert.equal((await lastChange()).act, 'admin-api clinician disable ada')
+      succeed(await changeUser(admin, target, { disabled: false, admin: true }))
+      assert.deepEqual((await lastChange()).after, { disabled: false, admin: true })
+      assert.deepEqual(
+        (await listUsers(admin, { admin: true, kind: 'clinician', limit: 5 })).items.map(
+          ({ username }) => username,
+        ),
+        ['ada'],
+      )
+
+      const browser = await auth.logIn()
+      const user = await findUser(admin, { username: 'clinician' })
+      assert.ok(user && user.signIns > 0)
+      assert.equal(succeed(await endSessions(admin, { id: user.id })).signIns, 0)
+      assert.equal((await browser.get('/portal')).statusCode, 302)
+    })
+
+    it('adds an account of a patient, who is never an administrator', async () => {
+      const account = {
+        kind: 'account',
+        username: 'alba',
+        displayName: 'Alba',
+        fhirUser: 'Patient/1',
+      } as const
+      const { id } = succeed(await addUser(admin, { ...account, relatedPersons: ['r-1'] }))
+      assert.equal(fail(await changeUser(admin, { id }, { admin: true })), 'invalid')
+      assert.equal(fail(await changeUser(admin, { id, kind: 'clinician' }, { disabled: true })), 'not_found')
+      assert.deepEqual(
+        (await listUsers(admin, { kind: 'account', limit: 5 })).items.map(user => user.relatedPersons),
+        [['r-1']],
+      )
+      assert.equal(
+        fail(await addUser(admin, { ...account, username: 'x', fhirUser: 'Practitioner/1' })),
+        'invalid',
+      )
+      assert.equal(fail(await addUser(admin, account)), 'conflict')
+    })
+
+    it('changes keys, secrets and administrators only soon after a sign-in', async () => {
+      const person = (ageMs: number) =>
+        as({ kind: 'clinician', id: 'c', fhirUserId: 'p', authTime: auth.time.now - ageMs })
+      const [old, recent] = [person(301_000), person(299_000)]
+      assert.equal(requireRecentLogin(old)?.code, 'reauthenticate')
+      succeed(await registerByMetadata(old, { ...APP, client_id: 'later' }))
+      const user = {
+        kind: 'clinician',
+        username: 'eve',
+        displayName: 'Eve',
+        fhirUser: 'Practitioner/e',
+      } as const
+      for (const attempt of [
+        (it: Admin) => rotateClientSecret(it, 'later'),
+        (it: Admin) => changeByMetadata(it, 'later', { token_endpoint_auth_method: 'none' }),
+        (it: Admin) => registerByMetadata(it, { client_id: 'a', scope: 'sallyport/admin' }),
+        (it: Admin) => setClientDisabled(it, 'a', true),
+        (it: Admin) => addUser(it, { ...user, admin: true }),
+        (it: Admin) => setPassword(it, { username: 'eve' }, {}),
+        (it: Admin) => changeUser(it, { username: 'eve' }, { displayName: 'Eva' }),
+        (it: Admin) => linkUser(it, { username: 'eve' }, { issuer: 'i', subject: 's' }),
+      ]) {
+        const isKnown = fail(await attempt(old))
+        assert.ok(isKnown === 'reauthenticate' || isKnown === 'not_found', String(attempt))
+        succeed(await attempt(recent))
+      }
+      succeed(await changeUser(recent, { username: 'eve' }, { admin: false }))
+      assert.equal((await lastChange()).subject, 'c')
+    })
+
+    it('lists the keys without their private parts', async () => {
+      const [key] = await listKeys(admin)
+      assert.deepEqual(Object.keys(key ?? {}), ['kid', 'state', 'createdAt', 'signsFrom', 'retiredAt'])
+    })
+  })
+})
