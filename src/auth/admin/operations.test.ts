@@ -14,18 +14,10 @@ import {
   rotateClientSecret,
   setClientDisabled,
 } from './clients.ts'
-import {
-  addUser,
-  changeUser,
-  endSessions,
-  findUser,
-  linkUser,
-  listUsers,
-  setPassword,
-  unlinkUser,
-} from './clinicians.ts'
+import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './clinicians.ts'
 import { listGrants, revokeGrantById } from './grants.ts'
 import { listKeys } from './keys.ts'
+import { findUser, listUsers } from './users.ts'
 
 const APP = {
   client_id: 'growth',

@@ -1,0 +1,150 @@
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { formatFhirUser, isPatientUser } from '../clinician/clinician.ts'
+import { NO_PASSWORD } from '../clinician/password.ts'
+import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './act.ts'
+
+/** A user of this server: a clinician, or the account of a patient or of related persons. */
+export type UserKind = 'clinician' | 'account'
+
+/** Which user an operation is about. With a kind, users of the other kind do not exist. */
+export type UserTarget = ({ readonly id: string } | { readonly username: string }) & {
+  readonly kind?: UserKind
+}
+
+export interface UserDescription {
+  readonly id: string
+  readonly kind: UserKind
+  readonly username: string
+  readonly displayName: string
+  /** `Practitioner/1` */
+  readonly fhirUser: string
+  /** The ids of the RelatedPersons as which an account acts for patients. */
+  readonly relatedPersons: readonly string[]
+  readonly admin: boolean
+  readonly disabled: boolean
+  readonly hasPassword: boolean
+  readonly links: readonly UserLink[]
+  /** Browsers in which the user is signed in. */
+  readonly signIns: number
+}
+
+/** A user of an identity provider who signs in as this user. */
+export interface UserLink {
+  readonly issuer: string
+  readonly subject: string
+  readonly provisioned: boolean
+  readonly createdAt: number
+}
+
+export type UserRow = Selectable<Schema['clinician']>
+
+export function findRow(db: Kysely<Schema>, target: UserTarget): Promise<UserRow | undefined> {
+  return db
+    .selectFrom('clinician')
+    .selectAll()
+    .$if('id' in target, query => query.where('id', '=', 'id' in target ? target.id : ''))
+    .$if('username' in target, query =>
+      query.where('username', '=', 'username' in target ? target.username : ''),
+    )
+    .$if(target.kind !== undefined, query => query.where(isOfKind(target.kind ?? 'clinician')))
+    .executeTakeFirst()
+}
+
+function isOfKind(kind: UserKind) {
+  const isAccount = sql`(fhir_user_id like 'Patient/%' or fhir_user_id like 'RelatedPerson/%')`
+  return kind === 'account' ? sql<boolean>`${isAccount}` : sql<boolean>`not ${isAccount}`
+}
+
+function getKind({ fhir_user_id }: UserRow): UserKind {
+  return isPatientUser({ fhirUserId: fhir_user_id }) ? 'account' : 'clinician'
+}
+
+export async function findUser(
+  { store, clock }: Pick<Admin, 'store' | 'clock'>,
+  target: UserTarget,
+): Promise<UserDescription | undefined> {
+  const row = await findRow(store.db, target)
+  return row && describe(store.db, row, clock())
+}
+
+export interface UserFilter extends PageRequest {
+  readonly kind?: UserKind | undefined
+  /** Part of the username or the display name. */
+  readonly text?: string | undefined
+  readonly admin?: boolean | undefined
+  readonly disabled?: boolean | undefined
+}
+
+/** Lists users by username. */
+export async function listUsers(
+  { store, clock }: Pick<Admin, 'store' | 'clock'>,
+  filter: UserFilter,
+): Promise<ListPage<UserDescription>> {
+  const { kind, text, admin, disabled, after, limit } = filter
+  const rows = await store.db
+    .selectFrom('clinician')
+    .selectAll()
+    .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
+    .$if(after !== undefined, query => query.where('username', '>', after ?? ''))
+    .$if(admin !== undefined, query => query.where('admin', '=', admin ?? true))
+    .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
+    .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
+    .orderBy('username')
+    .limit(limit + 1)
+    .execute()
+  const page = cutPage(rows, filter, row => row.username)
+  return { ...page, items: await describeAll(store.db, page.items, clock()) }
+}
+
+export async function describe(db: Kysely<Schema>, row: UserRow, now: number): Promise<UserDescription> {
+  const [user] = await describeAll(db, [row], now)
+  if (!user) throw new Error('Cannot describe the user')
+  return user
+}
+
+async function describeAll(
+  db: Kysely<Schema>,
+  rows: readonly UserRow[],
+  now: number,
+): Promise<readonly UserDescription[]> {
+  const ids = rows.map(({ id }) => id)
+  if (ids.length === 0) return []
+  const links = await db
+    .selectFrom('clinician_link')
+    .selectAll()
+    .where('clinician_id', 'in', ids)
+    .orderBy('created_at')
+    .execute()
+  const related = await db
+    .selectFrom('account_related_person')
+    .selectAll()
+    .where('clinician_id', 'in', ids)
+    .orderBy('related_person_id')
+    .execute()
+  const signIns = await db
+    .selectFrom('login')
+    .select(({ fn }) => ['clinician_id', fn.countAll().as('count')])
+    .where('clinician_id', 'in', ids)
+    .where('expires_at', '>', now)
+    .groupBy('clinician_id')
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    kind: getKind(row),
+    username: row.username,
+    displayName: row.display_name,
+    fhirUser: formatFhirUser(row.fhir_user_id),
+    relatedPersons: related.filter(one => one.clinician_id === row.id).map(one => one.related_person_id),
+    admin: Boolean(row.admin),
+    disabled: Boolean(row.disabled),
+    hasPassword: row.password_hash !== NO_PASSWORD,
+    links: links.filter(link => link.clinician_id === row.id).map(toLink),
+    signIns: Number(signIns.find(one => one.clinician_id === row.id)?.count ?? 0),
+  }))
+}
+
+function toLink(link: Selectable<Schema['clinician_link']>): UserLink {
+  const { issuer, subject, provisioned, created_at } = link
+  return { issuer, subject, provisioned: Boolean(provisioned), createdAt: created_at }
+}
