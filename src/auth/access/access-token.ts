@@ -17,13 +17,10 @@ export interface AccessToken {
   readonly grant: Grant | undefined
 }
 
-/** Reads an access token of this server that has not expired or been revoked and whose client and grant still exist. */
-export async function readAccessToken(context: AuthContext, token: string): Promise<AccessToken | undefined> {
-  const found = await checkAccessToken(context, token)
-  return typeof found === 'string' ? undefined : found
-}
-
-/** Like `readAccessToken`, but returns the check that failed, for the log. By default for a token of the FHIR server. */
+/**
+ * Checks an access token of this server: it has not expired or been revoked, and its client and grant still exist. By default
+ * for the FHIR server. Returns the check that failed, for the log.
+ */
 export async function checkAccessToken(
   context: AuthContext,
   token: string,

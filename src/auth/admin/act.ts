@@ -1,9 +1,7 @@
-import type { FastifyRequest } from 'fastify'
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { formatFhirUser } from '../clinician/clinician.ts'
-import type { AuthContext } from '../context.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, or the command line. */
 export type Actor =
@@ -26,15 +24,6 @@ export interface Admin {
   /** Of the HTTP request. */
   readonly requestId?: string
   readonly address?: string
-}
-
-/** The administration by the sender of a request. */
-export function createAdmin(
-  { store, audit, clock }: Pick<AuthContext, 'store' | 'audit' | 'clock'>,
-  request: FastifyRequest,
-  actor: Actor,
-): Admin {
-  return { store, audit, clock, actor, requestId: request.id, address: request.ip }
 }
 
 /** `not_found`, `conflict`: the state does not allow it. `reauthenticate`: see `requireRecentLogin`. */
