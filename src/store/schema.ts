@@ -395,7 +395,7 @@ interface LeaseTable {
   ends_at: Instant
 }
 
-/** A value that an administrator sets while the servers run, for the processes of all instances (ADMIN-9). */
+/** A value that an administrator sets while the servers run, for the processes of all instances. */
 interface RuntimeValueTable {
   name: string
   value: string

@@ -139,4 +139,38 @@ describe('client_credentials', () => {
     const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() }
     assert.equal((await other.requestToken(form)).json().error, 'invalid_scope')
   })
+
+  describe('of a client of the administration API', () => {
+    const admin = { client_id: 'console', client_secret: 's' }
+    before(() =>
+      auth.addClient({
+        ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
+        ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+      }),
+    )
+    const request = (scope: string, client: Record<string, string> = admin) =>
+      auth.requestToken({ grant_type: 'client_credentials', scope, ...client })
+
+    it('issue a token for the auth server alone, for 300 s', async () => {
+      const { access_token, expires_in, scope } = (await request('sallyport/admin')).json()
+      assert.deepEqual([expires_in, scope], [300, 'sallyport/admin'])
+      const claims = decodeClaims(access_token)
+      assert.deepEqual([claims.aud, claims.sub], [auth.settings.issuerUrl, 'console'])
+      const headers = { authorization: `Bearer ${access_token}` }
+      assert.equal((await auth.app.inject({ url: '/oauth2/userinfo', headers })).statusCode, 401)
+    })
+
+    it('grant the scope to no other client, to none without a proof, and with no other scope', async () => {
+      await auth.addClient({ client_id: 'open', scope: 'sallyport/admin' })
+      const backend = { ...backEnd.makeProof() }
+      for (const [scope, client] of [
+        ['sallyport/admin', { client_id: 'open' }],
+        ['sallyport/admin', { client_id: 'console', client_secret: 'wrong' }],
+        ['sallyport/admin', backend],
+        ['sallyport/admin system/*.rs', admin],
+        ['system/*.rs', admin],
+      ] as const)
+        assert.notEqual((await request(scope, client)).statusCode, 200, scope)
+    })
+  })
 })
