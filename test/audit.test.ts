@@ -49,7 +49,8 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       const reads = mine.filter(record => record.kind === 'fhir' && record.allowed)
       assert.ok(reads.every(record => record.decided_by?.startsWith('patient/')))
       assert.ok(all.some(record => record.kind === 'login' && record.allowed))
-      for (const record of all) assert.deepEqual(validate(toAuditEvent(record)), [])
+      for (const record of all)
+        assert.deepEqual(validate(toAuditEvent(record, { fhirBaseUrl: 'http://fhir.test/fhir' })), [])
       assert.doesNotMatch(JSON.stringify(all), /juniper|alba|eyJ/i)
     })
 

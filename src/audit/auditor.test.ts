@@ -293,7 +293,7 @@ eachDatabase((_name, open) => {
       assert.equal(await reportUnknownOutcomes(store, LATER), 0)
       assert.deepEqual(await statuses(store), [201, OUTCOME_UNKNOWN])
       const [unknown = assert.fail()] = await findRecords(store, { limit: 1 })
-      const event = toAuditEvent(unknown)
+      const event = toAuditEvent(unknown, { fhirBaseUrl: 'http://fhir.test/fhir' })
       assert.deepEqual(validate(event), [])
       assert.equal(event.outcome, '8')
       assert.match(String(event.outcomeDesc), /^Outcome unknown/)

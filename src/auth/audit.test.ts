@@ -41,7 +41,7 @@ eachDatabase((_name, open) => {
     const records = (): Promise<KeptRecord[]> => findRecords(auth.store, { limit: 100, order: 'oldest' })
     const lines = async (): Promise<readonly Line[]> =>
       (await records()).map(it => {
-        assert.deepEqual(validate(toAuditEvent(it)), [])
+        assert.deepEqual(validate(toAuditEvent(it, auth.settings)), [])
         const who = it.subject === null ? null : it.subject === id ? it.fhir_user : `${it.subject}?`
         return [it.kind, it.allowed, it.status, it.client_id, who, it.patient_id, it.launch_id, it.reason]
       })

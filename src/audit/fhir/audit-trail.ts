@@ -69,7 +69,7 @@ async function read<P extends AnyProblem>(
   panelMembers: FindPanelMembership<P>,
 ) {
   const [record] = await findRecords(store, { ids: [parseId(id)], limit: 1 })
-  const resource = record && toAuditEvent(record)
+  const resource = record && toAuditEvent(record, { fhirBaseUrl })
   const known = createPatientCache(filter, panelMembers)
   const problem = record && (await known.learn([record]))
   if (problem) return problem

@@ -36,6 +36,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
       details: null,
       delivery_id: null,
       repeats: null,
+      token_id: 'token',
     })
   })
 

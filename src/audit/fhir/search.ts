@@ -103,7 +103,7 @@ async function collect<P extends AnyProblem>(
     const problem = await known.learn(records)
     if (problem) return problem
     for (const record of records) {
-      const resource = toAuditEvent(record)
+      const resource = toAuditEvent(record, { fhirBaseUrl })
       const matches =
         isShown(record, resource, filter, fhirBaseUrl, known) &&
         rest.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findCompartmentPatients, matches, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
-import { findAction, findEventType, toAuditEvent } from './to-audit-event.ts'
+import { toAuditEvent as convert, findAction, findEventType } from './to-audit-event.ts'
 
 const BASE = 'http://fhir.test/fhir'
+
+const toAuditEvent = (record: KeptRecord) => convert(record, { fhirBaseUrl: BASE })
 
 const full: KeptRecord = {
   id: 7,
@@ -50,6 +52,8 @@ const bare: KeptRecord = {
   request_id: null,
   address: null,
 }
+
+const patientRead = { request: 'Patient/juniper', resource_type: 'Patient', resource_id: 'juniper' } as const
 
 const KINDS = [
   'login',
@@ -110,6 +114,10 @@ describe('toAuditEvent', () => {
   it('is found by its subject, and only in the compartment of its patient', () => {
     const event = toAuditEvent(full)
     assert.deepEqual([...findCompartmentPatients(event, BASE)], ['juniper'])
+    assert.deepEqual(
+      [...findCompartmentPatients(toAuditEvent({ ...full, ...patientRead, resource_id: 'ashlar' }), BASE)],
+      ['juniper'],
+    )
     const found: readonly (readonly [string, string])[] = [
       ['date', 'ge2026-11-13'],
       ['patient', 'juniper'],
@@ -135,9 +143,10 @@ describe('toAuditEvent', () => {
       assert.equal(agent.filter(it => it.requestor).length, 1)
       return agent.map(it => `${it.who?.identifier.value} ${it.requestor} ${it.network !== undefined}`)
     }
+    const server = 'fhir false true'
     const byUser = ['c-1 true false', 'sallyport-app false true']
     const byApp = ['c-1 false false', 'sallyport-app true true']
-    assert.deepEqual(requestors({}), byUser)
+    assert.deepEqual(requestors({}), [...byUser, server])
     assert.deepEqual(requestors({ kind: 'revoke' }), byUser)
     assert.deepEqual(requestors({ kind: 'revoke', reason: 'A used code was sent again' }), byApp)
     for (const kind of ['token', 'refresh']) {
@@ -145,7 +154,7 @@ describe('toAuditEvent', () => {
       assert.deepEqual(requestors({ kind, client_id: null }), ['c-1 false false', 'undefined true true'])
     }
     assert.deepEqual(requestors({ kind: 'login', client_id: null }), ['c-1 true true'])
-    assert.deepEqual(requestors({ ...bare, address: '127.0.0.1' }), ['undefined true true'])
+    assert.deepEqual(requestors({ ...bare, address: '127.0.0.1' }), ['undefined true true', server])
   })
 
   it('names a backend service as an app, not as a clinician', () => {
@@ -156,7 +165,7 @@ describe('toAuditEvent', () => {
         subtype: readonly { display: string }[]
       }
       assert.deepEqual(
-        agent.map(it => [it.requestor, it.who]),
+        agent.filter(it => it.requestor).map(it => [it.requestor, it.who]),
         [[true, { identifier: { system: 'urn:sallyport:client-id', value: 'nightly' } }]],
       )
       assert.doesNotMatch(subtype[0]?.display ?? '', /code/)

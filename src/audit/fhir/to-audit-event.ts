@@ -2,14 +2,19 @@ import { isResourceType, type Resource } from '../../fhir/index.ts'
 import { type AuditKind, OUTCOME_UNKNOWN, readFiledPatients } from '../record.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import type { EventKind } from '../trail/terms.ts'
+import {
+  APPLICATION,
+  type Coding,
+  coding,
+  DICOM,
+  findPattern,
+  formatTokenId,
+  listProfiles,
+  type Pattern,
+  REQUEST_ID,
+  TOKEN_USER,
+} from './balp.ts'
 
-interface Coding {
-  readonly system: string
-  readonly code: string
-  readonly display: string
-}
-
-const DICOM = 'http://dicom.nema.org/resources/ontology/DCM'
 const REST = 'http://hl7.org/fhir/restful-interaction'
 export const OWN_SYSTEMS = {
   events: 'urn:sallyport:audit-event',
@@ -119,30 +124,60 @@ function rest(code: string): Coding {
   return { system: REST, code, display: code }
 }
 
-export function toAuditEvent(record: KeptRecord): Resource {
+export interface AuditEventOptions {
+  readonly fhirBaseUrl: string
+  /** For readers outside the FHIR server, for whom a relative reference would be to a resource of their own. */
+  readonly absolute?: boolean
+}
+
+export function toAuditEvent(record: KeptRecord, options: AuditEventOptions): Resource {
   const [type, subtype] = findEventType(record.kind, record.interaction)
   const instant = new Date(record.at).toISOString()
-  const entity = createEntities(record)
+  const pattern = record.kind === 'fhir' ? findPattern(subtype.code) : undefined
+  const refer = (reference: string) => (options.absolute ? `${options.fhirBaseUrl}/${reference}` : reference)
+  const entity = createEntities(record, pattern, refer)
+  const profile = pattern ? listProfiles(describeConformance(record, pattern)) : []
   return {
     resourceType: 'AuditEvent',
     id: String(record.id),
-    meta: { lastUpdated: instant },
+    meta: { lastUpdated: instant, ...(profile.length > 0 && { profile }) },
     type,
     subtype: [subtype],
     action: findAction(record.kind, record.interaction),
     recorded: instant,
     outcome: chooseOutcome(record),
     outcomeDesc: descriptionOf(record),
-    agent: createAgents(record),
-    source: {
-      observer: {
-        identifier: { system: OWN_SYSTEMS.server, value: record.server },
-        display: SERVERS[record.server],
-      },
-      type: [SOURCE],
-    },
+    agent: pattern
+      ? createFhirAgents(record, pattern, options.fhirBaseUrl, refer)
+      : createAgents(record, refer),
+    source: { observer: createObserver(record), type: [SOURCE] },
     ...(entity.length > 0 && { entity }),
   }
+}
+
+type Refer = (reference: string) => string
+
+function describeConformance(record: KeptRecord, pattern: Pattern) {
+  const { patients, hasOthers } = readFiledPatients(record)
+  const isFound = pattern.profile === 'Query' ? record.request !== null : findTarget(record) !== undefined
+  const isKnown = record.client_id !== null && record.address !== null && record.repeats === null
+  const user = userOf(record, it => it)
+  const isOfToken =
+    record.token_id !== null && record.client_id !== null && (user === undefined || record.subject !== null)
+  return {
+    pattern,
+    isComplete: chooseOutcome(record) === '0' && isKnown && isFound,
+    isOfPatient: patients.length === 1 && !hasOthers,
+    token: isOfToken ? (user === undefined ? 'of client' : 'of user') : undefined,
+  } as const
+}
+
+function findTokenId({ launch_id: launch, token_id: token }: KeptRecord): string | undefined {
+  return token === null ? undefined : formatTokenId(launch === null ? token : `${launch}.${token}`)
+}
+
+function createObserver({ server }: KeptRecord): object {
+  return { identifier: { system: OWN_SYSTEMS.server, value: server }, display: SERVERS[server] }
 }
 
 const SERVERS = { auth: 'Auth server', fhir: 'FHIR server', app: 'App server' } as const
@@ -166,22 +201,70 @@ function descriptionOf({ allowed, status, reason, repeats }: KeptRecord): string
   return repeats === null ? text : `${text} (${formatRepeats(repeats)} within a minute)`
 }
 
-function createAgents(record: KeptRecord): readonly object[] {
-  const network = record.address === null ? {} : { network: { address: record.address, type: '2' } }
-  const policy = record.decided_by === null ? {} : { policy: record.decided_by.split(' ') }
-  const user = userOf(record)
-  const isUsers = user !== undefined && !isOfAppAlone(record)
-  if (record.client_id === null && isUsers) return [{ who: user, requestor: true, ...policy, ...network }]
-  const client = {
-    ...(record.client_id !== null && {
-      type: { coding: [coding('http://dicom.nema.org/resources/ontology/DCM', '110150', 'Application')] },
-      who: { identifier: { system: OWN_SYSTEMS.client, value: record.client_id } },
-    }),
-    requestor: !isUsers,
-    ...policy,
-    ...network,
+/** User, client and server, with the roles of the pattern. */
+function createFhirAgents(
+  record: KeptRecord,
+  pattern: Pattern,
+  fhirBaseUrl: string,
+  refer: Refer,
+): readonly object[] {
+  const user = userOf(record, refer)
+  const tokenId = findTokenId(record)
+  const roles = [pattern.client, ...(record.client_id === null ? [] : [APPLICATION])]
+  return [
+    ...(user ? [createUser(record, pattern, user, tokenId)] : []),
+    {
+      type: { coding: [...new Set(roles)] },
+      ...createClient(record, user ? undefined : tokenId),
+      requestor: user === undefined,
+    },
+    {
+      type: { coding: [pattern.server] },
+      who: createObserver(record),
+      requestor: false,
+      network: { address: fhirBaseUrl, type: '5' },
+    },
+  ]
+}
+
+function createUser(record: KeptRecord, pattern: Pattern, who: object, tokenId: string | undefined): object {
+  return {
+    type: { coding: [pattern.user, ...(tokenId === undefined ? [] : [TOKEN_USER])] },
+    who,
+    requestor: true,
+    ...(tokenId !== undefined && { policy: [tokenId] }),
+    ...(PATIENT_USER.test(record.fhir_user ?? '') && { purposeOfUse: [{ coding: [PATIENT_REQUEST] }] }),
   }
-  return user ? [{ who: user, requestor: isUsers }, client] : [client]
+}
+
+const PATIENT_USER = /^(Patient|RelatedPerson)\//
+
+const PATIENT_REQUEST = coding(
+  'http://terminology.hl7.org/CodeSystem/v3-ActReason',
+  'PATRQT',
+  'patient requested',
+)
+
+function createClient({ client_id: id, address, decided_by: by }: KeptRecord, tokenId?: string): object {
+  const policy = [...(tokenId === undefined ? [] : [tokenId]), ...(by?.split(' ') ?? [])]
+  return {
+    ...(id !== null && { who: { identifier: { system: OWN_SYSTEMS.client, value: id } } }),
+    ...(policy.length > 0 && { policy }),
+    ...(address !== null && { network: { address, type: '2' } }),
+  }
+}
+
+function createAgents(record: KeptRecord, refer: Refer): readonly object[] {
+  const user = userOf(record, refer)
+  const isUsers = user !== undefined && !isOfAppAlone(record)
+  const client = createClient(record)
+  if (record.client_id === null && isUsers) return [{ ...client, who: user, requestor: true }]
+  const app = {
+    ...(record.client_id !== null && { type: { coding: [APPLICATION] } }),
+    ...client,
+    requestor: !isUsers,
+  }
+  return user ? [{ who: user, requestor: isUsers }, app] : [app]
 }
 
 /** True for token endpoint events: the app acts, and the user is only the owner of the grant. */
@@ -192,38 +275,48 @@ function isOfAppAlone({ kind, reason }: KeptRecord): boolean {
 }
 
 /** The subject of a backend service's token is the client itself. */
-function userOf({ subject, fhir_user, client_id }: KeptRecord): object | undefined {
+function userOf({ subject, fhir_user, client_id }: KeptRecord, refer: Refer): object | undefined {
   if (fhir_user === null && (subject === null || subject === client_id)) return undefined
   return {
-    ...(fhir_user !== null && { reference: fhir_user }),
+    ...(fhir_user !== null && { reference: refer(fhir_user) }),
     ...(subject !== null && { identifier: { system: OWN_SYSTEMS.clinician, value: subject } }),
   }
 }
 
-function createEntities(record: KeptRecord): readonly object[] {
-  const { resource_type: type, resource_id: id } = record
+function createEntities(record: KeptRecord, pattern: Pattern | undefined, refer: Refer): readonly object[] {
   const { patients, hasOthers } = readFiledPatients(record)
   const person = { type: ENTITY_TYPES.person, role: ENTITY_ROLES.patient }
-  const entities: object[] = patients.map(it => ({ what: { reference: `Patient/${it}` }, ...person }))
+  const entities: object[] = patients.map(it => ({ what: { reference: refer(`Patient/${it}`) }, ...person }))
   if (hasOthers) entities.push({ ...person, description: 'Other patients' })
-  // A reference to another Patient would put the event into that patient's compartment.
-  if (type !== null && id !== null && type !== 'Patient' && isResourceType(type))
+  const target = findTarget(record)
+  if (target !== undefined)
     entities.push({
-      what: { reference: `${type}/${id}` },
+      what: { reference: refer(target) },
       type: ENTITY_TYPES.object,
       role: ENTITY_ROLES.domain,
     })
-  if (record.request !== null) entities.push(requestEntity(record))
+  if (record.request !== null) entities.push(requestEntity(record, pattern))
   if (record.repeats !== null) entities.push(countEntity(record.repeats))
   if (record.launch_id !== null) entities.push(named(OWN_SYSTEMS.launch, record.launch_id))
-  if (record.request_id !== null) entities.push(named(OWN_SYSTEMS.request, record.request_id))
+  if (record.request_id !== null)
+    entities.push({ ...named(OWN_SYSTEMS.request, record.request_id), type: REQUEST_ID })
   return entities
 }
 
-function requestEntity({ method, request }: KeptRecord): object {
+/** The resource of the request. A reference to another Patient would put the event into that patient's compartment. */
+function findTarget(record: KeptRecord): string | undefined {
+  const { resource_type: type, resource_id: id } = record
+  if (type === null || id === null || !isResourceType(type)) return undefined
+  if (type === 'Patient' && !readFiledPatients(record).patients.includes(id)) return undefined
+  return `${type}/${id}`
+}
+
+/** BALP allows one System Object: the search, or the resource. */
+function requestEntity({ method, request }: KeptRecord, pattern: Pattern | undefined): object {
   const text = `${method ?? 'GET'} ${request ?? ''}`.trim()
+  const isOther = pattern?.profile !== undefined && pattern.profile !== 'Query'
   return {
-    type: ENTITY_TYPES.object,
+    type: isOther ? ENTITY_TYPES.other : ENTITY_TYPES.object,
     role: ENTITY_ROLES.query,
     query: Buffer.from(text, 'utf8').toString('base64'),
   }
@@ -257,8 +350,4 @@ const ENTITY_ROLES = {
   patient: coding(ROLES, '1', 'Patient'),
   domain: coding(ROLES, '4', 'Domain Resource'),
   query: coding(ROLES, '24', 'Query'),
-}
-
-function coding(system: string, code: string, display: string): Coding {
-  return { system, code, display }
 }

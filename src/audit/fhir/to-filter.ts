@@ -122,7 +122,7 @@ const SAMPLE: KeptRecord = {
 }
 
 function isMatch(clause: SearchClause, record: Partial<KeptRecord>): boolean {
-  return matchesClause(toAuditEvent({ ...SAMPLE, ...record }), clause, '') === true
+  return matchesClause(toAuditEvent({ ...SAMPLE, ...record }, { fhirBaseUrl: '' }), clause, '') === true
 }
 
 const STATUSES: readonly (readonly [Outcome, number])[] = [

@@ -8,6 +8,7 @@ import {
   type Verification,
   verifyTrail,
 } from '../../audit/index.ts'
+import type { Settings } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Arguments, type Command, failMisuse, getOptional, type Io } from '../command.ts'
 import { loadSettings, withSealer, withStore } from '../with-store.ts'
@@ -77,7 +78,7 @@ Options:
   async run(args, io) {
     const filter = filterOf(args, Date.now())
     const limit = limitOf(args)
-    const print = printer(io, args.values.json === true)
+    const print = printer(io, args.values.json === true, loadSettings(io))
     await withStore(io, async store => {
       const found = await findRecords(store, { ...filter, limit })
       for (const record of found.toReversed()) print(record)
@@ -103,9 +104,9 @@ async function follow(
   }
 }
 
-function printer({ stdout }: Io, asJson: boolean): (record: KeptRecord) => void {
+function printer({ stdout }: Io, asJson: boolean, settings: Settings): (record: KeptRecord) => void {
   return record => {
-    stdout.write(`${asJson ? JSON.stringify(toAuditEvent(record)) : formatLine(record)}\n`)
+    stdout.write(`${asJson ? JSON.stringify(toAuditEvent(record, settings)) : formatLine(record)}\n`)
   }
 }
 
