@@ -2,7 +2,8 @@ import { matchesClause, type SearchClause } from '../../fhir/index.ts'
 import type { AccessFilter, Constraint } from '../../smart/index.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import type { Outcome, RecordFilter } from '../trail/terms.ts'
-import { EVENT_KINDS, OWN_SYSTEMS, toAuditEvent } from './to-audit-event.ts'
+import { EVENT_KINDS, OWN_SYSTEMS } from './event-type.ts'
+import { toAuditEvent } from './to-audit-event.ts'
 
 export interface DatabaseSearch {
   readonly filter: RecordFilter
