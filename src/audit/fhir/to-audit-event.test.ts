@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findCompartmentPatients, matches, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
-import { toAuditEvent as convert, findAction, findEventType } from './to-audit-event.ts'
+import { findAction, findEventType } from './event-type.ts'
+import { toAuditEvent as convert } from './to-audit-event.ts'
 
 const BASE = 'http://fhir.test/fhir'
 

@@ -13,7 +13,8 @@ const FORMATS = {
   ndjson: {
     type: 'application/x-ndjson; charset=utf-8',
     head: '',
-    format: (record: KeptRecord) => `${JSON.stringify(toAuditEvent(record))}\n`,
+    format: (record: KeptRecord, { fhirBaseUrl }: AuthContext['settings']) =>
+      `${JSON.stringify(toAuditEvent(record, { fhirBaseUrl }))}\n`,
   },
   csv: { type: 'text/csv; charset=utf-8', head: `${listColumns().join(',')}\r\n`, format: formatCsv },
 } as const
@@ -36,14 +37,18 @@ export async function sendExport(request: AdminRequest, format: keyof typeof FOR
     .send(Readable.from(exportRecords(context, view.filter, format)))
 }
 
-async function* exportRecords({ store }: AuthContext, filter: RecordFilter, format: keyof typeof FORMATS) {
+async function* exportRecords(
+  { store, settings }: AuthContext,
+  filter: RecordFilter,
+  format: keyof typeof FORMATS,
+) {
   const { head, format: formatRecord } = FORMATS[format]
   yield head
   let after: View['after']
   for (let left = MOST_EXPORTED; left > 0; ) {
     const limit = Math.min(PAGE, left)
     const { records, next } = await findPage(store, { ...filter, after, limit })
-    yield records.map(formatRecord).join('')
+    yield records.map(record => formatRecord(record, settings)).join('')
     left -= records.length
     after = records.length === limit ? records.at(-1) : next
     if (!after) return

@@ -257,6 +257,6 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
       ['Request id', code(record.request_id)],
       ['Address', code(record.address)],
     ])}
-<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="url url--block">${JSON.stringify(toAuditEvent(record), null, 2)}</pre></details>`,
+<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="url url--block">${JSON.stringify(toAuditEvent(record, request.context.settings), null, 2)}</pre></details>`,
   )
 }
