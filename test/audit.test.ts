@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { findRecords, type KeptRecord, toAuditEvent } from '../src/audit/index.ts'
 import { validate } from '../src/fhir/index.ts'
 import { openStore } from '../src/store/index.ts'
-import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { postgresDatabases } from './support/databases.ts'
 import { HttpClinician } from './support/http-clinician.ts'
 import { type Stack, startStack } from './support/stack.ts'
@@ -101,7 +101,7 @@ describe('/activity', () => {
     return fetch(`${stack.settings.fhirBaseUrl}/${path}`)
   }
 
-  it('shows every FHIR request, live, with Pause, and is accessible on every screen', async () => {
+  it('shows every request by launch, live, with Pause, and is accessible on every screen', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')
@@ -110,15 +110,19 @@ describe('/activity', () => {
     await page.getByRole('link', { name: 'Activity' }).click()
     await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor()
     await page.getByText('Search inside this patient’s record').first().waitFor()
-    await page.getByText('user/Patient.rs').first().waitFor()
-    await page.getByText('Search by Dr. Robin Ahmadi').first().waitFor()
+    const demo = page.getByRole('region', { name: 'Demo app' })
+    await demo.getByText('The app got an access token').click()
+    await demo.getByText('Claims of the access token').waitFor()
+    assert.equal(await page.getByText('Search by Dr. Robin Ahmadi').count(), 0)
     assert.equal(await page.getByText('Juniper').count(), 0)
 
     await fhir('Patient/juniper-nobody')
-    const refused = page.getByRole('row').filter({ hasText: 'juniper-nobody' })
+    const refused = page.getByRole('listitem').filter({ hasText: 'juniper-nobody' })
     await refused.getByText('Refused').waitFor()
-    await refused.getByText('Token not accepted').waitFor()
+    await refused.getByText('Explain this').click()
+    await refused.getByText('The request has no access token.').waitFor()
     await page.getByText('Live, last hour').waitFor()
+    assert.ok(await demo.getByText('Claims of the access token').isVisible())
     await inspectOnEveryScreen(page, 'activity')
 
     await page.getByRole('button', { name: 'Pause' }).click()
@@ -140,17 +144,43 @@ describe('/activity', () => {
     const { page } = await open({ javaScriptEnabled: false })
     await signIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/activity?app=nobody`)
-    await page.getByRole('heading', { name: 'No matching requests' }).waitFor()
+    await page.getByRole('heading', { name: 'No matching events' }).waitFor()
     await page.getByRole('link', { name: 'Show all', exact: true }).click()
     await fhir('Patient/by-refresh')
     assert.equal(await page.getByText('by-refresh').count(), 0)
     await page.getByRole('link', { name: 'Refresh' }).click()
     await page.getByText('by-refresh').waitFor()
-    await page.locator('summary').click()
-    await page.getByLabel('Client id').fill('sallyport-portal')
+    await page.getByLabel('App', { exact: true }).selectOption('Patient list')
     await page.getByRole('button', { name: 'Show' }).click()
-    await page.getByText('Patient list').first().waitFor()
+    await page.getByRole('region', { name: 'Patient list' }).waitFor()
+    await page.getByText('Search by Dr. Robin Ahmadi').first().waitFor()
     assert.equal(await page.getByText('by-refresh').count(), 0)
+  })
+
+  it('shows the event of an error page: a simulated token error, and a redirect_uri that is not registered', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    const { issuerUrl, appUrl, fhirBaseUrl } = stack.settings
+    const follow = async () => {
+      const opened = page.waitForEvent('popup')
+      await page.locator('dd a').click()
+      return opened
+    }
+    await page.goto(
+      `${issuerUrl}/lab/launch?client=sallyport-app&patient=patient-1&simulate=token:invalid_client`,
+    )
+    await page.getByRole('heading', { name: 'This launch was refused' }).waitFor()
+    const simulated = await follow()
+    await simulated.getByText('The lab simulates this error (token:invalid_client)').waitFor()
+
+    const redirect_uri = `${appUrl}/callback/`
+    const query = { client_id: 'sallyport-app', redirect_uri, response_type: 'code', aud: fhirBaseUrl }
+    await page.goto(`${issuerUrl}/oauth2/authorize?${new URLSearchParams(query)}`)
+    const wrong = await follow()
+    await wrong.getByText(redirect_uri, { exact: true }).waitFor()
+    await wrong.getByText(`${appUrl}/callback`, { exact: true }).waitFor()
+    await wrong.getByText('asks the server to return to a URL that is not registered').waitFor()
+    await expectAccessible(wrong)
   })
 })
 

@@ -22,9 +22,12 @@ export {
 } from './record.ts'
 export {
   countRecords,
+  findFirstOAuthEvents,
   findPage,
   findRecords,
   type KeptRecord,
+  listParties,
+  type Parties,
   type TrailPosition,
 } from './trail/find.ts'
 export { reportUnknownOutcomes, startReportingUnknown } from './trail/intents.ts'

@@ -4,6 +4,7 @@ import type { AuditRecord } from '../audit/index.ts'
 import type { Schema } from '../store/index.ts'
 import { type Clinician, formatFhirUser } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
+import { describeRefusalDetails, describeTokens, type EventDetails } from './event-details.ts'
 import { findGrantForAudit } from './grant/find-grant-for-audit.ts'
 import { describeSimulation } from './lab/settings.ts'
 import { readParameters } from './parameters.ts'
@@ -27,6 +28,7 @@ type Event = Pick<AuditRecord, 'kind' | 'status'> &
     >
   > & {
     readonly clinician?: Pick<Clinician, 'id' | 'fhirUserId'> | undefined
+    readonly details?: EventDetails | undefined
   }
 
 /**
@@ -69,12 +71,13 @@ function makeRecord({ clock }: AuthContext, request: FastifyRequest, event: Even
   }
 }
 
-/** Describes a refusal with the text that the client gets. */
-export function describeRefusal(refusal: Refusal): Pick<Event, 'allowed' | 'status' | 'reason'> {
+/** Describes a refusal with the text that the client gets, and with details that it does not get. */
+export function describeRefusal(refusal: Refusal): Pick<Event, 'allowed' | 'status' | 'reason' | 'details'> {
   return {
     allowed: false,
     status: refusal.returnTo ? 302 : getStatus(refusal.code),
     reason: `${refusal.code}: ${refusal.description}`,
+    details: describeRefusalDetails(refusal),
   }
 }
 
@@ -94,6 +97,7 @@ export async function auditTokens(
     launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
     by: result.response.scope,
     reason: describeSimulation(result.grant?.lab),
+    details: { claims: describeTokens(result) },
   }
   return auditEvent(context, request, event, trx)
 }
@@ -110,8 +114,15 @@ async function auditRefusedTokens(
   const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
   const grant = await findGrantForAudit(trx ?? context.store.db, sent)
   const { clientId, isAuthenticated: isProven = false } = refusal.known
+  const isOfOther = grant?.client !== undefined && clientId !== undefined && grant.client !== clientId
+  const explained = isOfOther
+    ? refusal.withComparison({
+        ...({ name: 'client_id', sent: clientId, origin: 'in the authorization request' } as const),
+        expected: [grant.client],
+      })
+    : refusal
   const parties = { ...grant, client: clientId, anonymous: grant === undefined && !isProven }
-  const refused = makeRecord(context, request, { ...parties, kind, ...describeRefusal(refusal) })
+  const refused = makeRecord(context, request, { ...parties, kind, ...describeRefusal(explained) })
   const reason = refusal.known.endedGrant
   // The revocation of the grant has its own record, before the refusal.
   return reason === undefined

@@ -64,6 +64,16 @@ export const NO_CONTROLS: Controls = {
   reload: async () => ({ needRestart: [] }),
 }
 
+/** Decides a FHIR request again, without its token, body and data, as `sallyport explain` does. */
+export type ExplainRequest = (question: {
+  readonly method: string
+  /** Relative to the FHIR base. */
+  readonly url: string
+  readonly scope: string
+  readonly patient: string | undefined
+  readonly fhirUser: string | undefined
+}) => { readonly allowed: boolean; readonly text: string; readonly hint?: string | undefined }
+
 /** The dependencies of every endpoint. */
 export interface AuthContext {
   readonly settings: AuthSettings
@@ -84,4 +94,6 @@ export interface AuthContext {
   readonly userFilter?: EnforcementPolicy['userFilter']
   /** For requests to the FHIR server. */
   readonly fetch: typeof globalThis.fetch
+  /** Explains the decision about a FHIR request on the activity page. */
+  readonly explainRequest?: ExplainRequest | undefined
 }

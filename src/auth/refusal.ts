@@ -39,6 +39,16 @@ export interface KnownParties {
   readonly endedGrant?: string | undefined
 }
 
+/** A sent value beside the one that it was compared with, for the activity page only. It must not be a secret. */
+export interface Comparison {
+  /** The parameter. */
+  readonly name: string
+  /** Undefined if it was not sent. */
+  readonly sent: string | undefined
+  readonly expected: readonly string[]
+  readonly origin: 'registered' | 'required' | 'granted' | 'launched' | 'in the authorization request'
+}
+
 /**
  * A refused request. `description` is for the client and its developers, `detail` for the log only. It may be redirected
  * only if `returnTo` is set (RFC 6749, 4.1.2.1).
@@ -49,21 +59,27 @@ export class Refusal {
   readonly detail: string | undefined
   readonly returnTo: ReturnTarget | undefined
   readonly known: KnownParties
+  readonly compared: readonly Comparison[]
 
   constructor(
     code: RefusalCode,
     description: string,
-    more: { detail?: string | undefined; returnTo?: ReturnTarget | undefined; known?: KnownParties } = {},
+    more: Partial<Pick<Refusal, 'detail' | 'returnTo' | 'known' | 'compared'>> = {},
   ) {
     this.code = code
     this.description = description
     this.detail = more.detail
     this.returnTo = more.returnTo
     this.known = more.known ?? {}
+    this.compared = more.compared ?? []
   }
 
   withReturnTo(returnTo: ReturnTarget): Refusal {
     return new Refusal(this.code, this.description, { ...this, returnTo })
+  }
+
+  withComparison(comparison: Comparison): Refusal {
+    return new Refusal(this.code, this.description, { ...this, compared: [...this.compared, comparison] })
   }
 
   withKnown(known: KnownParties): Refusal {

@@ -70,6 +70,7 @@ export interface AuthServerOptions {
   readonly tls?: ServerOptions['tls']
   /** The cost of new password hashes. */
   readonly passwordCost?: number
+  readonly explainRequest?: AuthContext['explainRequest']
 }
 
 /** Endpoints for programs: JSON, without cookies. */
@@ -128,6 +129,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     metrics: createAuthMetrics(registry),
     audit: options.audit ?? noAudit,
     userFilter: options.userFilter,
+    explainRequest: options.explainRequest,
   }
   const app = await createServer({ ...makeServerOptions(options, context), metrics: registry })
   app.addHook('onClose', () => outgoing.close())

@@ -101,7 +101,7 @@ export const authTable = {
     name: 'smart.server.activity-clinicians',
     env: 'SMART_ACTIVITY_CLINICIANS',
     type: types.usernames,
-    otherwise: 'on loopback every clinician, otherwise none',
+    otherwise: 'on loopback or with the lab on every clinician, otherwise none',
     about: 'Usernames of the clinicians who may see `/activity`.',
     of: settings => settings.audit.activityClinicians,
   }),

@@ -10,7 +10,7 @@ import type { Session } from './sessions/session.ts'
 
 export type AppSettings = Pick<
   Settings,
-  'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'bind' | 'allowedHosts' | 'app'
+  'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'bind' | 'allowedHosts' | 'app' | 'lab'
 > & {
   readonly fhir: Pick<Settings['fhir'], 'upstreamUrl' | 'samplePatients'>
 }
@@ -37,6 +37,11 @@ export interface AppContext {
 /** The link to the patient list. Pages of the auth server are never shown in a frame: there it opens a new tab. */
 export function linkPortal(settings: AppSettings, text: string): Action {
   return { href: `${settings.issuerUrl}/portal`, text, newTab: allowsFrames(settings) }
+}
+
+/** Links the reference of an error page to its event, for developers. */
+export function linkReference({ lab, issuerUrl }: AppSettings, reference: string): string | undefined {
+  return lab ? `${issuerUrl}/activity?${new URLSearchParams({ reference })}` : undefined
 }
 
 /** Whether pages of other sites may show the app in a frame. */

@@ -17,6 +17,8 @@ export interface ErrorPageOptions {
   readonly reason?: string
   /** The request id. */
   readonly reference: string
+  /** The page that shows the event with this reference. */
+  readonly referenceUrl?: string | undefined
   readonly now: number
   /** The first one is the main button. */
   readonly actions?: readonly Action[]
@@ -57,12 +59,18 @@ function listFacts({
   facts = [],
   now,
   reference,
+  referenceUrl,
 }: ErrorPageOptions): (readonly [string, Html | string])[] {
   return [
     ['Error', html`<code>${code}</code>`],
     ...(reason === undefined ? [] : [['Reason', reason] as const]),
     ...facts,
     ['Time', html`${renderDate(now)} ${formatTime(now, { seconds: true, withZone: true })}`],
-    ['Reference', html`<code>${reference}</code>`],
+    [
+      'Reference',
+      referenceUrl === undefined
+        ? html`<code>${reference}</code>`
+        : html`<a href="${referenceUrl}" target="_blank"><code>${reference}</code></a>`,
+    ],
   ]
 }

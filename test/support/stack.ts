@@ -12,6 +12,7 @@ import {
 } from '../../src/audit/index.ts'
 import { buildSmartConfiguration, createAuthServer, initialize } from '../../src/auth/index.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
+import { createExplainRequest } from '../../src/cli/start/auth.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { createInterceptor, simulateFailures } from '../../src/interceptor/index.ts'
 import { createAppServer } from '../../src/session/index.ts'
@@ -50,7 +51,10 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
   const counting = createAuditor({ store, failure: settings.audit.failure, clock })
   const audit = settings.audit.kept ? counting : noAudit
   await initialize({ settings, store, sealer: seal, clock })
-  const auth = await createAuthServer({ settings, store, sealer: seal, audit, clock, logger })
+  const explainRequest = await createExplainRequest(settings, undefined)
+  const auth = await createAuthServer({
+    ...{ settings, store, sealer: seal, audit, clock, logger, explainRequest },
+  })
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
   const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, { store, audit })
   await listen(fhir, settings.fhirPort, ['127.0.0.1', '::1'])

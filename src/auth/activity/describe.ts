@@ -1,4 +1,6 @@
 import type { KeptRecord } from '../../audit/index.ts'
+import { PORTAL_CLIENT } from '../../smart/index.ts'
+import { KINDS } from './view.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
 export interface DecisionText {
@@ -14,13 +16,25 @@ export interface Names {
 }
 
 export function describeDecision(record: KeptRecord, names: Names): DecisionText {
-  const { allowed, decided_by: by, reason, status } = record
-  if (!allowed) return { ...describeRefusal(status, by), why: reason ?? 'Refused' }
+  const { kind, allowed, decided_by: by, reason, status } = record
+  if (kind !== 'fhir') return { why: reason ?? DONE[kind] ?? '' }
+  if (!allowed)
+    return { ...(!findSimulation(record) && describeRefusal(status, by)), why: reason ?? 'Refused' }
   if (by === 'public') return { title: 'No scope needed', why: 'Public: needs no token' }
   if (by === 'entries') return { title: 'Each entry separately', why: 'A batch or transaction' }
   if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
   if (by === null) return { title: 'No access control', why: 'This server needs no token' }
   return { scope: by, why: reason ?? describeAccess(record, by, names) }
+}
+
+/** The outcome of an OAuth event without a reason. */
+const DONE: Readonly<Record<string, string>> = {
+  launch: 'The app was launched for a patient',
+  authorize: 'The app got a code',
+  token: 'The app got an access token',
+  refresh: 'The app got a new access token',
+  revoke: 'The clinician removed the access',
+  register: 'The app registered itself',
 }
 
 function describeRefusal(status: number, by: string | null): Pick<DecisionText, 'scope' | 'title'> {
@@ -51,7 +65,25 @@ export function chooseVerb(interaction: string): string {
   return interaction === 'operation' ? 'Operation' : 'Read'
 }
 
-export function describeApp({ client_id: client }: KeptRecord, names: Names): string {
+export function nameKind({ kind }: Pick<KeptRecord, 'kind'>): string {
+  return KINDS[kind as keyof typeof KINDS] ?? OTHER_KINDS[kind] ?? kind
+}
+
+/** Kinds that only a reference finds. */
+const OTHER_KINDS: Readonly<Record<string, string>> = {
+  login: 'Login',
+  'session-open': 'Session of the app',
+  api: 'Session API request',
+}
+
+export function describeApp({ client_id: client }: Pick<KeptRecord, 'client_id'>, names: Names): string {
   if (client === null) return 'No app'
-  return client === 'sallyport-portal' ? 'Patient list' : (names.app(client) ?? client)
+  return client === PORTAL_CLIENT ? 'Patient list' : (names.app(client) ?? client)
+}
+
+const SIMULATED = /simulated by the lab: ([a-z0-9:_-]+)/i
+
+/** The error that the lab simulated. */
+export function findSimulation({ reason }: Pick<KeptRecord, 'reason'>): string | undefined {
+  return SIMULATED.exec(reason ?? '')?.[1]
 }

@@ -1,56 +1,21 @@
-import type { KeptRecord } from '../../audit/index.ts'
-import { formatRepeats } from '../../audit/index.ts'
-import { formatDate, type Html, html, renderBadge, renderEmptyState, renderPage } from '../../web/index.ts'
+import type { Parties } from '../../audit/index.ts'
+import { type Html, html, renderEmptyState, renderPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
-import type { Names } from './describe.ts'
-import { describeApp, describeDecision } from './describe.ts'
-import { buildUrl, isNarrowed, type View } from './view.ts'
-
-/** Renders the rows of the table, each with its record id, by which the script recognizes new ones. */
-function renderRows(records: readonly KeptRecord[], names: Names): readonly Html[] {
-  return records.map(record => renderRow(record, names))
-}
-
-const SHORT = 24
-
-function renderRow(record: KeptRecord, names: Names): Html {
-  const { scope, title, why } = describeDecision(record, names)
-  const app = describeApp(record, names)
-  return html`<tr role="row" data-record="${record.id}"${!record.allowed && html` class="refused"`}>
-<td role="cell" class="time" data-label="Time">${renderTime(record.at)}</td>
-<td role="cell" data-label="Result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="status">${record.status}</span></td>
-<td role="cell" data-label="Request">${renderRequest(record)}</td>
-<td role="cell" data-label="App"${app.length <= SHORT && html` class="nowrap"`}>${app}</td>
-<td role="cell" data-label="Decided by">${scope === undefined ? html`<span>${title}</span>` : html`<code>${insertBreaks(scope)}</code>`}<span class="sub">${why}</span></td>
-</tr>`
-}
-
-/** A count stands for several requests, possibly with different URLs. */
-function renderRequest({ method, request, repeats }: KeptRecord): Html {
-  if (repeats !== null) return html`<span>${formatRepeats(repeats)}, within a minute</span>`
-  return html`<code><span class="verb">${method ?? ''}</span> ${insertBreaks(request ?? '')}</code>`
-}
-
-function renderTime(at: number): Html {
-  const instant = new Date(at).toISOString()
-  const [day = '', time = ''] = instant.slice(0, -1).split('T')
-  return html`<time datetime="${instant}">${time} <span class="sub">${formatDate(day)}</span></time>`
-}
-
-/** Allows line breaks between the parts of a URL. */
-function insertBreaks(url: string): Html | string {
-  if (url === '') return 'the base'
-  return html`${url.split(/(?=[?&])|(?<=\/)/).map((part, at) => html`${at > 0 && html`<wbr>`}${part}`)}`
-}
+import { describeApp, type Names } from './describe.ts'
+import { renderGroup } from './events.ts'
+import type { LaunchGroup } from './launches.ts'
+import { buildUrl, isNarrowed, KINDS, showsPortal, TIMES, type View } from './view.ts'
 
 export interface ActivityPageOptions {
   readonly login: Login
   readonly view: View
-  readonly records: readonly KeptRecord[]
+  readonly groups: readonly LaunchGroup[]
   readonly names: Names
+  /** The apps and patients of the newest records. */
+  readonly parties: Parties
   /** Of the last hour. Undefined if there are too many to count. */
   readonly counts: { readonly allowed: number; readonly refused: number } | undefined
   /** Where older records follow. */
@@ -59,8 +24,10 @@ export interface ActivityPageOptions {
   readonly kept: boolean
 }
 
-export function renderActivityPage({ settings }: AuthContext, options: ActivityPageOptions): Html {
-  const { login, view, records, names } = options
+export function renderActivityPage(context: AuthContext, options: ActivityPageOptions): Html {
+  const { settings, explainRequest } = context
+  const { login, view, groups, names } = options
+  const isLive = !view.before && view.reference === undefined
   return renderPage(
     {
       title: 'Activity',
@@ -69,44 +36,73 @@ export function renderActivityPage({ settings }: AuthContext, options: ActivityP
       scripts: ['activity.js'],
     },
     html`<div class="pagehead"><div><h1>Activity</h1>
-<p class="pagehead__lead">Every request to the FHIR server, and the scope that decided it.</p></div>
+<p class="pagehead__lead">Every OAuth and FHIR request by launch, with the reason for each decision.</p></div>
 <p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p></div>
 ${renderFilters(options)}
-<div id="activity" data-live="${view.before ? 'off' : 'on'}">${
-      records.length === 0 ? renderEmpty(options) : renderTable(renderRows(records, names))
+<div id="activity" class="stack" data-live="${isLive ? 'on' : 'off'}">${
+      groups.length === 0
+        ? renderEmpty(options)
+        : groups.map(group => renderGroup(group, { view, names, explainRequest }))
     }</div>
 ${renderOlderLink(options)}
-<p class="small muted after">Times are UTC. Search values that could name a person are hidden. Tokens are never shown or stored here.</p>`,
+<p class="small muted after">Times are UTC. Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
   )
 }
 
-function renderFilters({ view, counts }: ActivityPageOptions): Html {
-  return html`<div class="filters"><nav aria-label="Show"><ul class="tabs">
+function renderFilters(options: ActivityPageOptions): Html {
+  const { view, counts } = options
+  return html`<div class="filters"><nav aria-label="Outcome"><ul class="tabs">
 ${renderTab(view, 'all', 'All', counts && counts.allowed + counts.refused)}${renderTab(view, 'allowed', 'Allowed', counts?.allowed)}${renderTab(view, 'refused', 'Refused', counts?.refused)}
 </ul></nav>
 <p class="live live--still">${counts && html`<span>Counts for the last hour</span>`} <a class="btn btn--quiet btn--small" href="${buildUrl(view, { before: undefined })}">Refresh</a></p></div>
-<details class="more narrow"${isNarrowed(view) && html` open`}><summary>Filter by app, patient or launch</summary>
-<form class="narrow__form" method="get" action="${paths.activity}">
-${view.result !== 'all' && html`<input type="hidden" name="result" value="${view.result}">`}
-${renderField('app', 'Client id', view.app)}${renderField('patient', 'Patient id', view.patient)}${renderField('launch', 'Launch id', view.launch)}
-<p class="narrow__act"><button class="btn btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${buildUrl(view, { app: undefined, patient: undefined, launch: undefined, before: undefined })}">Show all</a>`}</p>
-</form></details>`
+${renderPickers(options)}`
 }
 
 function renderTab(view: View, result: View['result'], text: string, count: number | undefined): Html {
   const current = view.result === result && html` aria-current="page"`
-  return html`<li><a href="${buildUrl(view, { result, before: undefined })}"${current}>${text}${count !== undefined && html` <span class="count">${count}</span>`}</a></li>`
+  return html`<li><a href="${buildUrl(view, { result, before: undefined, reference: undefined })}"${current}>${text}${count !== undefined && html` <span class="count">${count}</span>`}</a></li>`
 }
 
-function renderField(name: string, label: string, value: string | undefined): Html {
-  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" value="${value ?? ''}" autocomplete="off" autocapitalize="none" spellcheck="false"></p>`
+function renderPickers({ view, names, parties }: ActivityPageOptions): Html {
+  const apps = addChosen(parties.clients, view.app).map(
+    id => [id, describeApp({ client_id: id }, names)] as const,
+  )
+  const patients = addChosen(parties.patients, view.patient).map(id => [id, id] as const)
+  const times = Object.entries(TIMES).map(([time, [text]]) => [time, text] as const)
+  return html`<form class="narrow narrow__form" method="get" action="${paths.activity}">
+${view.result !== 'all' && html`<input type="hidden" name="result" value="${view.result}">`}
+${view.launch !== undefined && html`<input type="hidden" name="launch" value="${view.launch}">`}
+${renderPicker('app', 'App', 'All apps', apps, view.app)}
+${renderPicker('patient', 'Patient', 'All patients', patients, view.patient)}
+${renderPicker('kind', 'Kind', 'All kinds', Object.entries(KINDS), view.kind)}
+${renderPicker('time', 'Time', 'Any time', times, view.time)}
+<label class="narrow__switch"><input type="checkbox" name="portal" value="1"${showsPortal(view) && html` checked`}> Requests of the portal itself</label>
+<p class="narrow__act"><button class="btn btn--quiet btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${paths.activity}">Show all</a>`}</p>
+</form>`
 }
 
-function renderTable(rows: readonly Html[]): Html {
-  return html`<div class="card card--clip"><table class="table table--stack log" role="table">
-<caption class="sr">FHIR requests, newest first</caption>
-<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Time</th><th role="columnheader" scope="col">Result</th><th role="columnheader" scope="col">Request</th><th role="columnheader" scope="col">App</th><th role="columnheader" scope="col">Decided by</th></tr></thead>
-<tbody role="rowgroup">${rows}</tbody></table></div>`
+/** A chosen value stays in its picker, even if it is not among the newest. */
+function addChosen(values: readonly string[], chosen: string | undefined): readonly string[] {
+  return chosen === undefined || values.includes(chosen) ? values : [...values, chosen]
+}
+
+type Choice = readonly [value: string, text: string]
+
+function renderPicker(
+  name: string,
+  label: string,
+  all: string,
+  choices: readonly Choice[],
+  chosen: string | undefined,
+): Html {
+  const sorted = name === 'app' || name === 'patient' ? choices.toSorted(byText) : choices
+  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input" id="${name}" name="${name}"><option value="">${all}</option>${sorted.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  )}</select></p>`
+}
+
+function byText([, a]: Choice, [, b]: Choice): number {
+  return a.localeCompare(b, 'en')
 }
 
 function renderEmpty({ view, kept }: ActivityPageOptions): Html {
@@ -115,20 +111,26 @@ function renderEmpty({ view, kept }: ActivityPageOptions): Html {
       title: 'The audit trail is off',
       text: 'The setting smart.server.audit turns it off.',
     })
-  if (isNarrowed(view) || view.result !== 'all')
+  if (view.reference !== undefined)
     return renderEmptyState({
-      title: 'No matching requests',
-      text: 'No request to the FHIR server matches these filters.',
-      action: { href: paths.activity, text: 'Show all requests' },
+      title: 'No event has this reference',
+      text: 'The event is older than the audit trail, was not recorded, or was counted together with others like it. The log lines of the servers have the same reference.',
+      action: { href: paths.activity, text: 'Show all events' },
+    })
+  if (isNarrowed(view))
+    return renderEmptyState({
+      title: 'No matching events',
+      text: 'No event matches these filters.',
+      action: { href: paths.activity, text: 'Show all events' },
     })
   return renderEmptyState({
-    title: 'No requests yet',
-    text: 'Launch an app. Its requests to the FHIR server will appear here.',
+    title: 'No events yet',
+    text: 'Launch an app. Its OAuth and FHIR requests will appear here.',
     action: { href: paths.portal, text: 'Go to patients' },
   })
 }
 
 function renderOlderLink({ view, older }: ActivityPageOptions): Html | undefined {
   if (!older) return undefined
-  return html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(view, { before: older })}">Show older requests</a></p>`
+  return html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(view, { before: older })}">Show older events</a></p>`
 }

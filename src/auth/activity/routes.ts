@@ -1,21 +1,22 @@
 import type { FastifyInstance } from 'fastify'
-import { countRecords, findPage } from '../../audit/index.ts'
+import { countRecords, findPage, listParties } from '../../audit/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
-import { requireLogin } from '../login/login.ts'
+import { type Login, requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
 import { findNames } from './find-names.ts'
-import { renderActivityPage } from './page.ts'
-import { buildFilter, readView } from './view.ts'
+import { findFirstEvents, groupByLaunch } from './launches.ts'
+import { type ActivityPageOptions, renderActivityPage } from './page.ts'
+import { buildFilter, readView, type View } from './view.ts'
 
 const SHOWN = 100
 const COUNTED_MS = 3_600_000
 
-/** `GET /activity`: every FHIR request, allowed or refused, newest first. */
+/** `GET /activity`: every OAuth and FHIR request by launch, allowed or refused. */
 export function addActivityRoutes(app: FastifyInstance, context: AuthContext): void {
-  const { store, settings, clock } = context
+  const { clock } = context
   app.get(
     paths.activity,
     requireLogin(context, async (request, reply, login) => {
@@ -34,26 +35,29 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
           { status: 403 },
         )
       const view = readView(readParameters(request.query))
-      const filter = buildFilter(view)
-      const allowed = view.result === 'all' ? undefined : view.result === 'allowed'
-      const [found, counts] = await Promise.all([
-        findPage(store, { ...filter, allowed, after: view.before, limit: SHOWN + 1 }),
-        countRecords(store, { ...filter, since: clock() - COUNTED_MS }),
-      ])
-      const records = found.records.slice(0, SHOWN)
-      const names = await findNames(store, records)
-      const older = found.records.length > SHOWN ? records.at(-1) : found.next
-      return reply.sendPage(
-        renderActivityPage(context, {
-          login,
-          view,
-          records,
-          names,
-          counts,
-          older,
-          kept: settings.audit.kept,
-        }),
-      )
+      return reply.sendPage(renderActivityPage(context, await loadPage(context, login, view)))
     }),
   )
+}
+
+async function loadPage(context: AuthContext, login: Login, view: View): Promise<ActivityPageOptions> {
+  const { store, settings, clock } = context
+  const filter = buildFilter(view, clock())
+  const allowed =
+    view.result === 'all' || view.reference !== undefined ? undefined : view.result === 'allowed'
+  const since = Math.max(filter.since ?? 0, clock() - COUNTED_MS)
+  const [found, counts, parties] = await Promise.all([
+    findPage(store, { ...filter, allowed, after: view.before, limit: SHOWN + 1 }),
+    countRecords(store, { ...filter, since }),
+    listParties(store),
+  ])
+  const records = found.records.slice(0, SHOWN)
+  const first = await findFirstEvents(store, records)
+  const names = await findNames(store, [...records, ...first], parties.clients)
+  const addsFirst = view.result === 'all' && view.kind === undefined
+  return {
+    ...{ login, view, names, parties, counts, kept: settings.audit.kept },
+    groups: groupByLaunch(records, { first, addsFirst, names }),
+    older: found.records.length > SHOWN ? records.at(-1) : found.next,
+  }
 }

@@ -1,5 +1,5 @@
 import type { AuthContext } from '../context.ts'
-import { checkGrantedScope, checkRequestedScope, grantScope } from '../grant/grant-scope.ts'
+import { checkGrantedScope, checkRequestedScope, compareScope, grantScope } from '../grant/grant-scope.ts'
 import { type KeyRing, verifyOwnJwt } from '../keys/key-ring.ts'
 import { LIMITS } from '../limits.ts'
 import { Refusal, type RefusalCode } from '../refusal.ts'
@@ -66,7 +66,8 @@ export function checkScope(
   if (refused) return refused
   const launched = parameters.get('launch') !== undefined
   const available = predictContext(settings, client, { scope, launched })
-  return checkGrantedScope(grantScope(scope, makeScopeTerms(settings, client, available))) ?? {}
+  const notGranted = checkGrantedScope(grantScope(scope, makeScopeTerms(settings, client, available)))
+  return notGranted?.withComparison(compareScope(scope, client.scope)) ?? {}
 }
 
 /** OIDC Core, 3.1.2.1. */

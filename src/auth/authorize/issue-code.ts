@@ -83,12 +83,12 @@ export interface Approval {
 export async function issueCode(
   context: AuthContext,
   approval: Approval,
-  record: (trx: Transaction<Schema>) => Promise<void>,
+  record: (trx: Transaction<Schema>, scope: string) => Promise<void>,
 ): Promise<string | Refusal> {
   try {
     return await context.store.db.transaction().execute(async trx => {
-      const code = await issueInTransaction(trx, context, approval)
-      await record(trx)
+      const { code, scope } = await issueInTransaction(trx, context, approval)
+      await record(trx, scope)
       return code
     })
   } catch (error) {
@@ -110,7 +110,7 @@ async function issueInTransaction(
   trx: Kysely<Schema>,
   { settings, clock }: AuthContext,
   { request, client, login, pendingId, approvedScopes }: Approval,
-): Promise<string> {
+): Promise<{ readonly code: string; readonly scope: string }> {
   const now = clock()
   if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
     throw new RolledBack(new Refusal('invalid_request', 'This request has already been completed.'))
@@ -128,7 +128,7 @@ async function issueInTransaction(
     },
     now,
   )
-  return createCode(trx, grantId, request, now)
+  return { code: await createCode(trx, grantId, request, now), scope }
 }
 
 /** The grantable scopes, limited to those that the user approved. */

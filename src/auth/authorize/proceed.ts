@@ -5,6 +5,8 @@ import { findClient } from '../client/client.ts'
 import { isRegisteredRedirectUri } from '../client/urls.ts'
 import { isPatientUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
+import { limitComparisons } from '../event-details.ts'
+import { compareScope } from '../grant/grant-scope.ts'
 import { simulateRefusal } from '../lab/settings.ts'
 import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
 import type { Login } from '../login/login.ts'
@@ -64,7 +66,10 @@ export async function proceed(
         patient: resolveLaunchContext(state.launch, request.picked)?.patientId,
         launch: request.launchId,
       }
-      const code = await issueCode(context, approval, trx => auditEvent(context, reply.request, event, trx))
+      const code = await issueCode(context, approval, (trx, scope) => {
+        const details = { compared: limitComparisons([compareScope(request.scope, scope, 'granted')]) }
+        return auditEvent(context, reply.request, { ...event, details }, trx)
+      })
       if (code instanceof Refusal) return refuseRequest(reply, context, progress, code, step.login)
       return redirectToClient(reply, context, toReturnTarget(request), { code })
     }

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { renderErrorPage } from '../../web/index.ts'
+import { linkReference } from '../activity/view.ts'
 import { auditEvent, describeRefusal } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
@@ -75,7 +76,8 @@ async function findKnown({ store }: AuthContext, request: AuthorizationRequest):
   return { clientId, launchId, patientId: resolveLaunchContext(launch, picked)?.patientId }
 }
 
-function renderRefusalPage(reply: FastifyReply, { clock }: AuthContext, refusal: Refusal) {
+function renderRefusalPage(reply: FastifyReply, context: AuthContext, refusal: Refusal) {
+  const { id } = reply.request
   return renderErrorPage({
     kind: 'refused',
     title: 'The app could not be opened',
@@ -85,14 +87,19 @@ function renderRefusalPage(reply: FastifyReply, { clock }: AuthContext, refusal:
     ],
     code: refusal.code,
     reason: refusal.description,
-    reference: reply.request.id,
-    now: clock(),
+    reference: id,
+    referenceUrl: linkReference(context, id),
+    now: context.clock(),
     actions: [{ href: paths.portal, text: 'Go to patients' }],
   })
 }
 
 /** The request has been completed or has expired, and its client is no longer known. */
-export function sendExpired(reply: FastifyReply, { clock }: AuthContext): FastifyReply {
+export async function sendExpired(reply: FastifyReply, context: AuthContext): Promise<FastifyReply> {
+  const { id } = reply.request
+  const reason = 'The sign-in was already completed, or it took longer than 10 minutes'
+  const event = { kind: 'authorize', allowed: false, status: 400, anonymous: true } as const
+  await auditEvent(context, reply.request, { ...event, reason })
   const page = renderErrorPage({
     kind: 'ended',
     title: 'This sign-in has ended',
@@ -101,8 +108,9 @@ export function sendExpired(reply: FastifyReply, { clock }: AuthContext): Fastif
       'Launch the app again from the patient list.',
     ],
     code: 'invalid_request',
-    reference: reply.request.id,
-    now: clock(),
+    reference: id,
+    referenceUrl: linkReference(context, id),
+    now: context.clock(),
     actions: [{ href: paths.portal, text: 'Go to patients' }],
   })
   return reply.sendPage(page, { status: 400 })

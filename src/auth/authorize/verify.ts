@@ -35,8 +35,11 @@ function checkPkce({ client, parameters }: RequestInput): Finding | Refusal {
   if (isLeftOut && !client.pkceRequired) return {}
   if (codeChallenge === undefined)
     return new Refusal('invalid_request', 'The parameter code_challenge is missing: PKCE is required.')
-  if (parameters.get('code_challenge_method') !== 'S256')
-    return new Refusal('invalid_request', 'The code_challenge_method must be S256.')
+  const method = parameters.get('code_challenge_method')
+  if (method !== 'S256')
+    return new Refusal('invalid_request', 'The code_challenge_method must be S256.', {
+      compared: [{ name: 'code_challenge_method', sent: method, expected: ['S256'], origin: 'required' }],
+    })
   return CHALLENGE.test(codeChallenge)
     ? { codeChallenge }
     : new Refusal('invalid_request', 'The code_challenge is not the base64url of a SHA-256.')
@@ -152,7 +155,9 @@ function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refus
   const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]
   return named.every(audience => ours.includes(audience))
     ? undefined
-    : new Refusal('invalid_request', 'The aud is not the FHIR server of this authorization server.')
+    : new Refusal('invalid_request', 'The aud is not the FHIR server of this authorization server.', {
+        compared: [{ name: 'aud', sent: named.join(' '), expected: [fhirBaseUrl], origin: 'required' }],
+      })
 }
 
 async function checkClient({ store, clock }: AuthContext, parameters: Parameters): Promise<Client | Refusal> {
@@ -163,7 +168,9 @@ async function checkClient({ store, clock }: AuthContext, parameters: Parameters
   const client = await findClient(store, id)
   return client && (client.expiresAt ?? Number.POSITIVE_INFINITY) > clock()
     ? client
-    : new Refusal('invalid_request', 'The app is not registered.')
+    : new Refusal('invalid_request', 'The app is not registered.', {
+        compared: [{ name: 'client_id', sent: id, expected: [], origin: 'registered' }],
+      })
 }
 
 /**
@@ -182,7 +189,9 @@ async function checkLaunch(
   const launch = await findLaunch(store.db, launchHash)
   if (!launch || (launch.lab && !settings.lab)) return refuseLaunch('unknown')
   if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
-    return refuseLaunch('other-client-or-user')
+    return refuseLaunch('other-client-or-user', [
+      { name: 'client_id', sent: client.id, expected: [launch.clientId], origin: 'launched' },
+    ])
   if (launch.usedAt !== undefined) return refuseLaunch('used')
   return launch.expiresAt > clock() ? { launchHash, launchId: launch.id } : refuseLaunch('expired')
 }
@@ -199,7 +208,11 @@ function checkRedirectUri(client: Client, parameters: Parameters): string | Refu
       `The parameter redirect_uri is longer than ${LIMITS.urlCharacters} characters.`,
     )
   if (!isRegisteredRedirectUri(client, redirectUri))
-    return new Refusal('invalid_request', 'The redirect_uri is not registered for the app.')
+    return new Refusal('invalid_request', 'The redirect_uri is not registered for the app.', {
+      compared: [
+        { name: 'redirect_uri', sent: redirectUri, expected: client.redirectUris, origin: 'registered' },
+      ],
+    })
   return redirectUri
 }
 
@@ -208,7 +221,9 @@ function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
   if (type === undefined) return new Refusal('invalid_request', 'The parameter response_type is missing.')
   return type === 'code'
     ? undefined
-    : new Refusal('unsupported_response_type', 'Only the response_type code is supported.')
+    : new Refusal('unsupported_response_type', 'Only the response_type code is supported.', {
+        compared: [{ name: 'response_type', sent: type, expected: ['code'], origin: 'required' }],
+      })
 }
 
 function checkResponseMode({ parameters }: RequestInput): Refusal | undefined {

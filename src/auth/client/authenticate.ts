@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { isSameText, type Schema, type Store, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
-import { Refusal } from '../refusal.ts'
+import { type Comparison, Refusal } from '../refusal.ts'
 import {
   type AssertedClient,
   checkAssertion,
@@ -44,16 +44,44 @@ export async function verifyClient(
     const verified = await checkAssertion(context, credentials)
     if (typeof verified !== 'string') return verified
     const named = credentials.clientId ?? readNamedClient(credentials.assertion)
-    return refuseAssertion(verified, named === undefined ? undefined : await findClient(context.store, named))
+    const client = named === undefined ? undefined : await findClient(context.store, named)
+    const refusal = refuseAssertion(verified, client)
+    return client && client.authMethod !== 'private_key_jwt'
+      ? refusal.withComparison(compareMethods('private_key_jwt', client))
+      : refusal
   }
   const client =
     credentials.kind === 'refresh-token'
       ? await findClientOfRefreshToken(context.store, credentials.refreshToken)
       : await findClient(context.store, credentials.clientId)
-  const checked = client
-    ? checkCredentials(client, credentials)
-    : refuseClient('the client is not registered')
-  return checked instanceof Refusal ? checked : { client: checked }
+  if (!client) return refuseUnknown(credentials)
+  const checked = checkCredentials(client, credentials)
+  if (!(checked instanceof Refusal)) return { client: checked }
+  return checked.withComparison(compareMethods(nameMethod(credentials, authorization), client))
+}
+
+function refuseUnknown(credentials: Exclude<Credentials, { readonly kind: 'assertion' }>): Refusal {
+  const refusal = refuseClient('the client is not registered')
+  return credentials.kind === 'refresh-token'
+    ? refusal
+    : refusal.withComparison({
+        name: 'client_id',
+        sent: credentials.clientId,
+        expected: [],
+        origin: 'registered',
+      })
+}
+
+/** The names of RFC 7591, 2. */
+function nameMethod({ kind }: Credentials, authorization: string | undefined): string {
+  if (kind !== 'secret') return 'none'
+  return authorization === undefined ? 'client_secret_post' : 'client_secret_basic'
+}
+
+function compareMethods(sent: string, { authMethod }: Client): Comparison {
+  const expected =
+    authMethod === 'client_secret' ? ['client_secret_basic', 'client_secret_post'] : [authMethod]
+  return { name: 'client authentication', sent, expected, origin: 'registered' }
 }
 
 async function findClientOfRefreshToken(store: Store, refreshToken: string): Promise<Client | undefined> {

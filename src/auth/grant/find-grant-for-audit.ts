@@ -4,6 +4,7 @@ import type { Clinician } from '../clinician/clinician.ts'
 
 /** The owner of a grant, active or not. */
 export interface AuditedGrant {
+  readonly client: string
   readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>
   readonly patient: string | undefined
   readonly launch: string
@@ -19,11 +20,12 @@ export async function findGrantForAudit(
   const row = await db
     .selectFrom('grant')
     .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
-    .select(['clinician.id', 'fhir_user_id', 'patient_id'])
+    .select(['clinician.id', 'fhir_user_id', 'patient_id', 'client_id'])
     .where('grant.id', '=', id)
     .executeTakeFirst()
   return (
     row && {
+      client: row.client_id,
       clinician: { id: row.id, fhirUserId: row.fhir_user_id },
       patient: row.patient_id ?? undefined,
       launch: id,

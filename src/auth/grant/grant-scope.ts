@@ -9,7 +9,7 @@ import {
   type ScopeContext,
 } from '../../smart/index.ts'
 import { LIMITS } from '../limits.ts'
-import { Refusal } from '../refusal.ts'
+import { type Comparison, Refusal } from '../refusal.ts'
 import { type AllowedScopes, indexAllowedScopes, keepPermissions, toCanonical } from './narrow.ts'
 
 /** What the granted scopes depend on, except the request. */
@@ -113,6 +113,14 @@ function isContextGranted(context: ScopeContext, terms: ScopeTerms): boolean {
     case 'system':
       return false
   }
+}
+
+export function compareScope(
+  sent: string,
+  expected: string,
+  origin: Comparison['origin'] = 'registered',
+): Comparison {
+  return { name: 'scope', sent, expected: [expected], origin }
 }
 
 /** Refuses a list of scopes that exceeds a limit. */

@@ -9,41 +9,87 @@ import {
   isBearer,
   sendBearerError,
 } from '../access/access-token.ts'
+import { auditEvent, describeRefusal } from '../audit.ts'
 import { authenticateClient } from '../client/authenticate.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
 import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
+import { selectClaims } from '../event-details.ts'
 import { buildContextMembers, findLiveGrant, type Grant, hasScope } from '../grant/grant.ts'
-import type { Parameters } from '../parameters.ts'
+import type { Parameters as Form } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 
 /** `POST /oauth2/introspect` (RFC 7662; SMART 2.2, token introspection). */
 export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.introspect, { onRequest: forbidCaching }, async (request, reply) => {
+    const refuse = async (refusal: Refusal) => {
+      await recordIntrospection(context, request, { ...describeRefusal(refusal), anonymous: true })
+      return sendOAuthError(request, reply, refusal)
+    }
     const form = readForm(request)
-    if (form instanceof Refusal) return sendOAuthError(request, reply, form)
+    if (form instanceof Refusal) return refuse(form)
     const visible = await authorizeIntrospection(context, request, form)
-    if (visible instanceof Refusal) return sendOAuthError(request, reply, visible)
-    if (typeof visible === 'string') return sendBearerError(reply, visible, 'system/*.rs', 401)
+    if (visible instanceof Refusal) return refuse(visible)
+    if (typeof visible === 'string') {
+      const reason = `The bearer token of the caller: ${visible}`
+      await recordIntrospection(context, request, { allowed: false, status: 401, reason, anonymous: true })
+      return sendBearerError(reply, visible, 'system/*.rs', 401)
+    }
     const token = form.get('token')
-    if (token === undefined)
-      return sendOAuthError(request, reply, new Refusal('invalid_request', 'The parameter token is missing.'))
-    const onInactive = (check: string) => request.log.info({ check }, 'Introspected token is inactive')
-    return reply.send(await introspect(context, visible, token, onInactive))
+    if (token === undefined) return refuse(new Refusal('invalid_request', 'The parameter token is missing.'))
+    let check: string | undefined
+    const found = await introspect(context, visible, token, why => {
+      check = why
+      request.log.info({ check }, 'Introspected token is inactive')
+    })
+    await recordIntrospection(context, request, describeIntrospection(visible, found, check))
+    return reply.send(found)
   })
+}
+
+type IntrospectionEvent = Omit<Parameters<typeof auditEvent>[2], 'kind'>
+
+/** Only while the lab is on: a resource server may introspect every token that it gets, and waits for the response. */
+async function recordIntrospection(
+  context: AuthContext,
+  request: FastifyRequest,
+  event: IntrospectionEvent,
+): Promise<void> {
+  if (context.settings.lab) await auditEvent(context, request, { ...event, kind: 'introspect' })
+}
+
+function describeIntrospection(
+  visible: IntrospectionScope,
+  found: Introspection,
+  check: string | undefined,
+): IntrospectionEvent {
+  const { clientId: client } = visible
+  if (!found.active) return { status: 200, client, reason: `Inactive: ${check}` }
+  const { active, sub, patient, scope, jti, ...rest } = found
+  return {
+    ...{ status: 200, client, reason: 'Active', subject: readText(sub), patient: readText(patient) },
+    ...{ by: readText(scope), launch: readText(jti)?.split('.')[0] },
+    details: { claims: { response: selectClaims({ active, sub, patient, jti, ...rest }) } },
+  }
+}
+
+function readText(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
 }
 
 /** A confidential client may introspect its own tokens, a `system/` read scope the access tokens of every client. */
 async function authorizeIntrospection(
   context: AuthContext,
   { headers }: FastifyRequest,
-  form: Parameters,
+  form: Form,
 ): Promise<IntrospectionScope | Refusal | BearerError> {
   if (isBearer(headers.authorization)) {
     const bearer = await authenticateBearer(context, headers.authorization)
     if (typeof bearer === 'string') return bearer
-    return readsAsSystem(bearer.scope) ? { kind: 'any-access-token' } : 'insufficient-scope'
+    return readsAsSystem(bearer.scope)
+      ? { kind: 'any-access-token', clientId: bearer.clientId }
+      : 'insufficient-scope'
   }
   const client = await authenticateClient(context, headers.authorization, form)
   if (client instanceof Refusal) return client
@@ -71,7 +117,7 @@ const INACTIVE: Introspection = { active: false }
  */
 export type IntrospectionScope =
   | { readonly kind: 'own'; readonly clientId: string }
-  | { readonly kind: 'any-access-token' }
+  | { readonly kind: 'any-access-token'; readonly clientId: string }
 
 /**
  * Introspects an access or refresh token. A token that the caller may not introspect is inactive; only the log has the

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sha256 } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
+import { linkReference } from '../activity/view.ts'
 import { auditEvent } from '../audit.ts'
 import { forbidCaching } from '../client/request.ts'
 import { type Clinician, findClinician, TEST_CLINICIAN } from '../clinician/clinician.ts'
@@ -153,6 +154,7 @@ async function sendProblem(
     text: [text],
     code: error,
     reference: request.id,
+    referenceUrl: linkReference(context, request.id),
     now: context.clock(),
     actions: [{ href: paths.lab, text: 'Go to the lab' }],
   })

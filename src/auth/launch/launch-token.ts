@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { LabSettings } from '../lab/settings.ts'
 import { LIFETIME } from '../lifetimes.ts'
-import { Refusal } from '../refusal.ts'
+import { type Comparison, Refusal } from '../refusal.ts'
 import type { ExtraContext } from './options.ts'
 
 /** The context of a launch, and the client and user that may use it. */
@@ -83,13 +83,17 @@ export async function consumeLaunchToken(db: Kysely<Schema>, hash: string, now: 
 }
 
 /** The `detail` for the log has the exact reason. */
-export function refuseLaunch(reason: 'unknown' | 'other-client-or-user' | 'expired' | 'used'): Refusal {
+export function refuseLaunch(
+  reason: 'unknown' | 'other-client-or-user' | 'expired' | 'used',
+  compared: readonly Comparison[] = [],
+): Refusal {
   switch (reason) {
     // One text for both, so that a stolen token does not reveal whose it is.
     case 'unknown':
     case 'other-client-or-user':
       return new Refusal('invalid_request', 'The launch is not known for this app and user.', {
         detail: `launch token ${reason}`,
+        compared,
       })
     case 'expired':
       return new Refusal('invalid_request', 'The launch has expired. Launch the app again.', {

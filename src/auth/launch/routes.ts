@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
+import { linkReference } from '../activity/view.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
@@ -116,6 +117,7 @@ function sendProblem(
     text: [text, 'No record was opened. Launch the app again from the patient list.'],
     code: String(status),
     reference: request.id,
+    referenceUrl: linkReference(context, request.id),
     now: context.clock(),
     actions: [{ href: paths.portal, text: 'Go to patients' }],
     bar: makeSignedInBar(login),

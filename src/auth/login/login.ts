@@ -281,11 +281,11 @@ function makeLoginCookie(issuerUrl: string) {
   return defineCookie(issuerUrl, 'sallyport-login')
 }
 
-/** The clinicians in the setting may view the activity page; by default everyone on loopback. */
+/** The clinicians in the setting may view the activity page; by default all, on loopback or while the lab is on. */
 export function mayViewActivity(
-  { audit, onLoopback }: AuthSettings,
+  { audit, onLoopback, lab }: AuthSettings,
   clinician: Pick<Clinician, 'username' | 'fhirUserId'>,
 ): boolean {
   if (isPatientUser(clinician)) return false
-  return audit.activityClinicians?.includes(clinician.username) ?? onLoopback
+  return audit.activityClinicians?.includes(clinician.username) ?? (onLoopback || lab)
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Schema, sha256 } from '../../store/index.ts'
-import { auditEvent } from '../audit.ts'
+import { auditEvent, describeRefusal } from '../audit.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../client/authenticate.ts'
 import type { Client } from '../client/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from '../client/origins.ts'
@@ -65,13 +65,11 @@ export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): voi
   const allowOrigin = createOriginHook(context.store)
   app.options(paths.revoke, { onRequest: allowOrigin }, answerPreflight)
   app.post(paths.revoke, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
-    const form = readForm(request)
-    if (form instanceof Refusal) return sendOAuthError(request, reply, form)
-    const verified = await verifyClient(context, request.headers.authorization, form)
-    if (verified instanceof Refusal) return sendOAuthError(request, reply, verified)
-    limitToClientOrigins(verified.client, request, reply)
-    const refusal = await revokeRecorded(context, request, verified, form.get('token'))
-    return refusal ? sendOAuthError(request, reply, refusal) : reply.code(200).send()
+    const refusal = await handleRevocation(context, request, reply)
+    if (!refusal) return reply.code(200).send()
+    const event = { kind: 'revoke', client: refusal.known.clientId, anonymous: true } as const
+    await auditEvent(context, request, { ...event, ...describeRefusal(refusal) })
+    return sendOAuthError(request, reply, refusal)
   })
 
   app.get(paths.revocations, async (request, reply) => {
@@ -85,6 +83,19 @@ export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): voi
     })
     return reply.header('cache-control', 'no-store').send(feed)
   })
+}
+
+async function handleRevocation(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Refusal | undefined> {
+  const form = readForm(request)
+  if (form instanceof Refusal) return form
+  const verified = await verifyClient(context, request.headers.authorization, form)
+  if (verified instanceof Refusal) return verified
+  limitToClientOrigins(verified.client, request, reply)
+  return revokeRecorded(context, request, verified, form.get('token'))
 }
 
 /** Consumes the client's assertion, revokes the token and writes the audit record in one transaction. */

@@ -3,7 +3,13 @@ import type { Claims } from '../../jwt/index.ts'
 import { parseScopes, type ResourceScope } from '../../smart/index.ts'
 import { ADMIN_SCOPE, type Client } from '../client/client.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import { checkGrantedScope, checkRequestedScope, grantEach, rememberScope } from '../grant/grant-scope.ts'
+import {
+  checkGrantedScope,
+  checkRequestedScope,
+  compareScope,
+  grantEach,
+  rememberScope,
+} from '../grant/grant-scope.ts'
 import { indexAllowedScopes, keepPermissions, toCanonical } from '../grant/narrow.ts'
 import { Refusal } from '../refusal.ts'
 import { makeClientTokenPrefix } from '../revoke/revocation.ts'
@@ -30,14 +36,17 @@ export async function grantClientCredentials(
     return new Refusal(
       'unauthorized_client',
       'Only a client with private_key_jwt may use client_credentials.',
-    )
+    ).withComparison({
+      ...{ name: 'grant_type', sent: 'client_credentials', origin: 'registered' },
+      expected: [`authorization_code, with ${client.authMethod}`],
+    })
   const requested = form.get('scope')
   if (requested === undefined) return new Refusal('invalid_scope', 'The parameter scope is missing.')
   const tooLarge = checkRequestedScope(requested)
   if (tooLarge) return tooLarge
   const scope = grantSystemScope(requested, client.scope, context.settings.fhir)
   const notGranted = checkGrantedScope(scope)
-  if (notGranted) return notGranted
+  if (notGranted) return notGranted.withComparison(compareScope(requested, client.scope))
   return buildResponse(context, client, scope, context.settings.fhirBaseUrl)
 }
 

@@ -24,8 +24,8 @@ export async function exchangeCode(
   if (client.pkceRequired && !isPkceOptional(row) && form.get('code_verifier') === undefined)
     return refuseMissing('code_verifier')
   if (!row) return refuseCode('it is unknown, or belongs to another client')
-  const fault = findFault(row, form, clock())
-  if (fault !== undefined) return refuseCode(fault)
+  const refusal = checkCode(row, form, clock())
+  if (refusal) return refusal
   if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
     const refusal = refuseCode('it was used before, so its grant is revoked')
     const hasEnded = await revokeGrant(trx, row.grant_id, clock())
@@ -51,12 +51,35 @@ const selectCode = prepareQuery((db, { codeHash, clientId }: { codeHash: string;
     .where('grant.client_id', '=', clientId),
 )
 
-function findFault(row: CodeRow, form: Parameters, now: number): string | undefined {
-  if (row.redirect_uri !== form.get('redirect_uri')) return 'the redirect_uri is not that of the request'
-  if (!matchesChallenge(row.code_challenge, form.get('code_verifier'))) return 'the code_verifier is wrong'
+function checkCode(row: CodeRow, form: Parameters, now: number): Refusal | undefined {
+  const origin = 'in the authorization request'
+  const { redirect_uri, code_challenge } = row
+  if (redirect_uri !== form.get('redirect_uri'))
+    return refuseCode('the redirect_uri is not that of the request').withComparison({
+      name: 'redirect_uri',
+      sent: form.get('redirect_uri'),
+      expected: [redirect_uri],
+      origin,
+    })
+  if (!matchesChallenge(code_challenge, form.get('code_verifier')))
+    return refuseCode('the code_verifier is wrong').withComparison({
+      name: 'code_verifier',
+      sent: describeVerifier(form),
+      expected: [describeChallenge(code_challenge)],
+      origin,
+    })
   // A used code never counts as expired, so that its replay still revokes the grant.
-  if (row.used_at === null && row.expires_at <= now) return 'it has expired'
-  return undefined
+  return row.used_at === null && row.expires_at <= now ? refuseCode('it has expired') : undefined
+}
+
+/** The verifier itself is a secret. */
+function describeVerifier(form: Parameters): string | undefined {
+  const verifier = form.get('code_verifier')
+  return verifier === undefined ? undefined : `one with ${verifier.length} characters`
+}
+
+function describeChallenge(challenge: string): string {
+  return challenge === '' ? 'no code_challenge' : 'another code_challenge (S256)'
 }
 
 function matchesChallenge(challenge: string, verifier: string | undefined): boolean {

@@ -3,7 +3,7 @@ import { parseScopes } from '../../smart/index.ts'
 import { prepareQuery, type Schema, type Sealer, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
-import { checkRequestedScope } from '../grant/grant-scope.ts'
+import { checkRequestedScope, compareScope } from '../grant/grant-scope.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
 import { simulateRefusal } from '../lab/settings.ts'
 import { LIFETIME } from '../lifetimes.ts'
@@ -76,7 +76,9 @@ function narrowScope(grant: Grant, requested: string | undefined): string | Refu
   const granted = new ScopeIndex(parseScopes(grant.scope))
   return texts.length > 0 && scopes.length === new Set(texts).size && scopes.every(one => granted.covers(one))
     ? scopes.map(one => one.text).join(' ')
-    : new Refusal('invalid_scope', 'The scope exceeds the granted scope.')
+    : new Refusal('invalid_scope', 'The scope exceeds the granted scope.', {
+        compared: [compareScope(requested, grant.scope, 'granted')],
+      })
 }
 
 async function consumeToken(

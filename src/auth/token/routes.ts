@@ -137,5 +137,9 @@ const issueTokens: GrantHandler<UnsignedTokens> = async (context, request) => {
   const grantType = Object.hasOwn(GRANT_TYPES, name) ? GRANT_TYPES[name] : undefined
   return grantType
     ? grantType(context, request)
-    : new Refusal('unsupported_grant_type', 'The grant_type is not supported.')
+    : new Refusal('unsupported_grant_type', 'The grant_type is not supported.', {
+        compared: [
+          { name: 'grant_type', sent: name, expected: Object.keys(GRANT_TYPES), origin: 'required' },
+        ],
+      })
 }

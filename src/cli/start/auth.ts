@@ -1,7 +1,11 @@
 import type { FastifyInstance } from 'fastify'
+import type { AuthServerOptions } from '../../auth/index.ts'
+import type { Settings } from '../../config/index.ts'
+import type { EnforcementPolicy } from '../../smart/index.ts'
 import { createLiveFilter } from './live.ts'
 import type { Keeping, Parts } from './parts.ts'
 import { createReportingFetch } from './relay-configuration.ts'
+import { findOfferedOperations } from './trusted-issuers.ts'
 
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
@@ -36,16 +40,30 @@ export async function openAuth(
 ): Promise<FastifyInstance> {
   const { createAuthServer } = await import('../../auth/index.ts')
   const { tls } = live.current
+  const userFilter = createLiveFilter(live)
   return createAuthServer({
     settings,
     ...keeping,
     logger,
     controls,
     onLoginChange: apply => live.onChange(({ login }) => apply(login)),
-    userFilter: createLiveFilter(live),
+    userFilter,
+    explainRequest: await createExplainRequest(settings, userFilter),
     fetch: createReportingFetch(fetch, logger),
     ...(tls && { tls }),
   })
+}
+
+/** Explains requests on the activity page as the command `explain` does. */
+export async function createExplainRequest(
+  settings: Settings,
+  userFilter: EnforcementPolicy['userFilter'],
+): Promise<NonNullable<AuthServerOptions['explainRequest']>> {
+  const { explain } = await import('../../interceptor/index.ts')
+  const { fhirBaseUrl, fhir } = settings
+  const { searchPermission, scopeContexts: contexts } = fhir
+  const operations = findOfferedOperations(settings)
+  return question => explain({ ...question, searchPermission, contexts, userFilter, operations }, fhirBaseUrl)
 }
 
 async function findTestLogin(

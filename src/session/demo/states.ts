@@ -11,7 +11,7 @@ import {
   renderPage,
   stripQuery,
 } from '../../web/index.ts'
-import { type AppContext, type AppSettings, isSampleData, linkPortal } from '../context.ts'
+import { type AppContext, type AppSettings, isSampleData, linkPortal, linkReference } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
 
 export interface StatePage {
@@ -87,6 +87,7 @@ function renderRefusedPage({ context, request }: Occasion, failure: Failure): St
       code: String(status),
       reason: body.issue[0]?.details.text ?? '',
       reference: request.id,
+      referenceUrl: linkReference(context.settings, request.id),
       now: context.clock(),
       actions: [linkPortal(context.settings, 'Go to patients')],
       bar: { kind: 'app' },

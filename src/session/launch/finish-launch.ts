@@ -46,6 +46,7 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
     state: callback.state,
     nonce: launch.nonce,
     codeVerifier: launch.codeVerifier,
+    requestId: callback.requestId,
   })
   if (exchange.kind === 'bad-callback') return exchange
   if (exchange.kind === 'refused' && launch.framedLaunch !== undefined && needsPage(exchange.error))

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderErrorPage } from '../../web/index.ts'
-import { type AppContext, isSampleData, linkPortal } from '../context.ts'
+import { type AppContext, isSampleData, linkPortal, linkReference } from '../context.ts'
 import { clearSessionCookie, planSessionCookie, readSessionCookies } from '../sessions/find-session.ts'
 import { getSessionPath } from '../sessions/session.ts'
-import type { OpenedSession } from '../sessions/session-store.ts'
+import { auditSession, type OpenedSession } from '../sessions/session-store.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
 import { isInFrame, type LaunchParameters, renderFramePage, renderReturnPage, testCookies } from './frame.ts'
@@ -90,13 +90,21 @@ function redirectToSession(
   return reply.setCookie(name, cookie, attributes).redirect(getSessionPath(opened))
 }
 
-function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRefusal): FastifyReply {
+async function sendRefusal(
+  context: AppContext,
+  reply: FastifyReply,
+  refusal: LaunchRefusal,
+): Promise<FastifyReply> {
   const { status, ...words } = chooseRefusalTexts(refusal, context.settings)
+  const { id, ip } = reply.request
   const check = describeRefusal(refusal, context.settings.app.issuers)
   reply.log.warn({ refusal: refusal.kind, code: words.code, check }, 'Launch refused')
+  const event = { kind: 'session-open', allowed: false, status, requestId: id, address: ip } as const
+  await auditSession(context, undefined, { ...event, reason: check })
   const page = renderErrorPage({
     ...words,
-    reference: reply.request.id,
+    reference: id,
+    referenceUrl: linkReference(context.settings, id),
     now: context.clock(),
     actions: [linkPortal(context.settings, 'Go to patients')],
     bar: { kind: 'app' },

@@ -29,6 +29,8 @@ interface ExchangeRequest {
   readonly state: string
   readonly nonce: string
   readonly codeVerifier: string
+  /** Also the id of the token request, so that the reference of an error page finds both. */
+  readonly requestId: string
 }
 
 /** Checks the authorization response (state, RFC 9207 issuer, error) and exchanges the code for tokens. */
@@ -36,7 +38,7 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
   let asked = false
   const fetch: typeof globalThis.fetch = (input, init) => {
     asked = true
-    return context.fetch(input, init)
+    return context.fetch(input, addRequestId(init, request.requestId))
   }
   try {
     const response = await redeem({ ...context, fetch }, request)
@@ -49,6 +51,12 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
       ? { kind: 'bad-callback', code: problem.code, check: problem.check }
       : problem
   }
+}
+
+function addRequestId(init: RequestInit | undefined, requestId: string): RequestInit {
+  const headers = new Headers(init?.headers)
+  headers.set('x-request-id', requestId)
+  return { ...init, headers }
 }
 
 async function redeem(context: AppContext, request: ExchangeRequest) {

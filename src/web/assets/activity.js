@@ -47,22 +47,31 @@ if (root && live && root.dataset.live === 'on') {
     if (running) timer = setTimeout(ask, EVERY_MS)
   }
 
-  /** Keeps existing rows, so that a text selection or a screen reader's position is not lost. */
+  /** Keeps existing launches and events, so that open details, a selection or a screen reader's position are not lost. */
   function take(page) {
     // The links themselves stay: one of them may have the focus.
     const counts = page.querySelectorAll('.tabs .count')
     for (const [at, count] of document.querySelectorAll('.tabs .count').entries())
-      count.textContent = counts[at].textContent
-    const [now, next] = [root.querySelector('tbody'), page.querySelector('#activity tbody')]
-    if (!now || !next) {
-      root.replaceChildren(...page.querySelector('#activity').childNodes)
-      return
-    }
-    const known = new Map([...now.rows].map(row => [row.dataset.record, row]))
-    const rows = [...next.rows].map(row => known.get(row.dataset.record) ?? row)
-    const shown = new Set(rows)
-    for (const row of [...now.rows]) if (!shown.has(row)) row.remove()
-    for (const [at, row] of rows.entries())
-      if (now.rows[at] !== row) now.insertBefore(row, now.rows[at] ?? null)
+      if (counts[at]) count.textContent = counts[at].textContent
+    const next = page.querySelector('#activity')
+    if (!root.querySelector('[data-key]') || !next.querySelector('[data-key]'))
+      return root.replaceChildren(...next.childNodes)
+    merge(root, next, (launch, newer) => {
+      launch.querySelector('.run__facts').replaceWith(newer.querySelector('.run__facts'))
+      merge(launch.querySelector('ol'), newer.querySelector('ol'))
+    })
+  }
+
+  function merge(now, next, update = () => {}) {
+    const known = new Map([...now.children].map(one => [one.dataset.key, one]))
+    const wanted = [...next.children].map(newer => {
+      const one = known.get(newer.dataset.key)
+      if (one) update(one, newer)
+      return one ?? newer
+    })
+    const shown = new Set(wanted)
+    for (const one of known.values()) if (!shown.has(one)) one.remove()
+    for (const [at, one] of wanted.entries())
+      if (now.children[at] !== one) now.insertBefore(one, now.children[at] ?? null)
   }
 }

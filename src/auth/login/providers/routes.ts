@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LoginProvider, OidcProvider } from '../../../config/index.ts'
 import { renderErrorPage } from '../../../web/index.ts'
+import { linkReference } from '../../activity/view.ts'
 import { auditEvent } from '../../audit.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../authorize/pending-authorization.ts'
 import type { AuthContext } from '../../context.ts'
@@ -136,6 +137,7 @@ export async function refuseSignIn(
     text: paragraphs,
     code: kind,
     reference: request.id,
+    referenceUrl: linkReference(context, request.id),
     now: context.clock(),
     actions: [{ href: back, text: 'Back to sign-in' }],
     ...(provider && { facts: [['Sign-in', provider.name]] }),
