@@ -42,7 +42,7 @@ function helioApp(app: Express, url: string): void {
   app.get('/start', async (request, response) => {
     const config = await oidc.discovery(
       new URL(stack.settings.issuerUrl),
-      'Helio Trends',
+      'helio-trends',
       undefined,
       oidc.None(),
       {
@@ -77,7 +77,7 @@ function slateApp(app: Express): void {
   const [launchPage = '', appPage = ''] = [...tutorial.matchAll(/```html\n([\s\S]*?)```/g)].map(
     ([, html = '']) =>
       html
-        .replace("'browser-app'", "'Slate Charts'")
+        .replace("'browser-app'", "'slate-charts'")
         .replace("'index.html'", "'callback'")
         .replace('http://localhost:8080/fhir', stack.settings.fhirBaseUrl),
   )
@@ -249,7 +249,7 @@ describe('the portal with several apps', () => {
     await stack.store.db
       .updateTable('client')
       .set({ approved: false })
-      .where('client_id', '=', 'Slate Charts')
+      .where('client_id', '=', 'slate-charts')
       .execute()
     const { page, faults } = await open()
     await signIn(page, stack)

@@ -40,8 +40,9 @@ export async function startThirdPartyApp(
 async function register({ store }: Stack, name: string, url: string): Promise<void> {
   const app = {
     ...{ ...APP_DEFAULTS, authMethod: 'none' as const, scope: SCOPE },
-    ...{ redirectUris: [`${url}/callback`], launchUrl: `${url}/launch` },
+    ...{ name, redirectUris: [`${url}/callback`], launchUrl: `${url}/launch` },
   }
-  const added = await store.db.transaction().execute(trx => addApp(trx, name, { app, now: Date.now() }))
+  const id = name.toLowerCase().replaceAll(' ', '-')
+  const added = await store.db.transaction().execute(trx => addApp(trx, id, { app, now: Date.now() }))
   if (added instanceof AppFault) throw new Error(added.text)
 }
