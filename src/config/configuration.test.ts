@@ -79,6 +79,7 @@ describe('readSettings', () => {
       lab: true,
       metrics: { isOpen: false, port: undefined, bind: ['127.0.0.1', '::1'], access: 'loopback' },
       logLevel: 'warn',
+      telemetry: undefined,
       privateJwksHosts: [],
       openRegistration: true,
       registrationToken: undefined,

@@ -6,6 +6,7 @@ import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, findNearest, readSettingsFile } from './settings-file.ts'
 import { findStartProblems, findStartWarnings } from './start-problems.ts'
 import { type SettingKey, type SettingValues, settingRows } from './table.ts'
+import { readTelemetry } from './telemetry.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -33,7 +34,7 @@ export function readConfiguration(env: Environment, cwd: string): Configuration 
   )
   const values = Object.fromEntries(read.map(([key, { value }]) => [key, value])) as unknown as SettingValues
   const sources = new Map(read.map(([key, { source }]) => [key, source]))
-  const settings = deriveSettings(values, cwd)
+  const settings = deriveSettings(values, readTelemetry(env, cwd), cwd)
   return {
     settings,
     sources,

@@ -17,7 +17,11 @@ import type { SettingValues } from './table.ts'
 const MOST_DEFAULT_WORKERS = 8
 
 /** Fills in defaults that depend on other settings, and makes every path absolute. */
-export function deriveSettings(values: SettingValues, cwd: string): Settings {
+export function deriveSettings(
+  values: SettingValues,
+  telemetry: Settings['telemetry'],
+  cwd: string,
+): Settings {
   const { issuerUrl, fhirBaseUrl, appUrl } = values
   const addressesOnLoopback = [issuerUrl, fhirBaseUrl, appUrl].every(isLoopbackUrl)
   const bind = values.bind ?? (addressesOnLoopback ? ['127.0.0.1', '::1'] : ['0.0.0.0'])
@@ -55,6 +59,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     lab: values.lab ?? onLoopback,
     metrics: deriveMetrics(values, bind),
     logLevel: values.logLevel,
+    telemetry,
     privateJwksHosts: values.privateJwksHosts ?? [],
     openRegistration: values.openRegistration ?? onLoopback,
     registrationToken: values.registrationToken,

@@ -65,6 +65,8 @@ export interface Settings {
     readonly access: 'loopback' | 'everyone' | 'nobody'
   }
   readonly logLevel: LogLevel
+  /** Undefined: traces are not exported. */
+  readonly telemetry: TelemetrySettings | undefined
   readonly privateJwksHosts: readonly string[]
   readonly openRegistration: boolean
   readonly registrationToken: string | undefined
@@ -128,4 +130,25 @@ export interface UpstreamSettings {
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined
   readonly tlsCa: string | undefined
+}
+
+/** How traces are exported, by OpenTelemetry's standard variables. */
+export interface TelemetrySettings {
+  /** The URL for traces, complete. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  /** Describes this service in every span. */
+  readonly resource: Readonly<Record<string, string>>
+  readonly sampler: Sampler
+  readonly everyMs: number
+  readonly batchSize: number
+  readonly queueSize: number
+}
+
+export interface Sampler {
+  /** Whether the decision of the caller is followed, if there is one. */
+  readonly isParentBased: boolean
+  /** The part of the other traces that is sampled. */
+  readonly ratio: number
 }

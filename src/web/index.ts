@@ -37,6 +37,7 @@ export {
   type ServerReports,
 } from './metrics.ts'
 export { findNetwork } from './network.ts'
+export { startSpanExport } from './otlp.ts'
 export { type PageOptions, renderDocument, renderPage } from './page.ts'
 export { formatAge } from './person/age.ts'
 export { findAlike, isAlike } from './person/alike.ts'
@@ -93,4 +94,5 @@ export { createServer, type ServerOptions } from './server.ts'
 export { startDraining } from './shutdown.ts'
 export type { Bar, BarLink } from './top-bar.ts'
 export { endsSoon, formatTimeLeft, renderCountdown } from './top-bar.ts'
+export { startClientSpan } from './trace.ts'
 export { version } from './version.ts'

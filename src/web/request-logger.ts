@@ -7,12 +7,12 @@ type Level = (typeof LEVELS)[number]
 /** Creates the child logger only when a request logs something; most never do. */
 class RequestLogger {
   readonly #parent: Logger
-  readonly #bindings: Readonly<Record<string, unknown>>
+  readonly #getBindings: () => Readonly<Record<string, unknown>>
   #own: Logger | undefined
 
-  constructor(parent: Logger, bindings: Readonly<Record<string, unknown>>) {
+  constructor(parent: Logger, getBindings: () => Readonly<Record<string, unknown>>) {
     this.#parent = parent
-    this.#bindings = bindings
+    this.#getBindings = getBindings
   }
 
   get level(): string {
@@ -47,16 +47,16 @@ class RequestLogger {
     if (this.#parent.isLevelEnabled(level)) Reflect.apply(this.#getOwn()[level], this.#own, values)
   }
   #getOwn(): Logger {
-    this.#own ??= this.#parent.child(this.#bindings)
+    this.#own ??= this.#parent.child(this.#getBindings())
     return this.#own
   }
 }
 
 export function createRequestLogger(
   parent: Logger,
-  bindings: Readonly<Record<string, unknown>>,
+  getBindings: () => Readonly<Record<string, unknown>>,
 ): FastifyBaseLogger {
-  return new RequestLogger(parent, bindings) satisfies Pick<
+  return new RequestLogger(parent, getBindings) satisfies Pick<
     FastifyBaseLogger,
     Level | 'silent' | 'level'
   > as never

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import {
@@ -28,6 +29,7 @@ import { readRequestId } from './request-id.ts'
 import { createRequestLogger, logOutages } from './request-logger.ts'
 import { watchRoutes } from './routes.ts'
 import { prepareDraining } from './shutdown.ts'
+import { addTracing, findTrace } from './trace.ts'
 
 export interface ServerOptions {
   /** Names the server in log lines and metrics. */
@@ -75,6 +77,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   prepareListeners(app)
   prepareDraining(app, options.drainMs)
   prepareReports(app)
+  addTracing(app, options.name)
   addHooks(app, options)
   drainUnread(app)
   addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? listMethods(path))
@@ -131,8 +134,14 @@ function makeLogOptions({ logger, name }: ServerOptions): FastifyServerOptions {
   const own = createChildLogger(logger, { server: name })
   return {
     loggerInstance: own,
-    childLoggerFactory: (_logger, bindings) => createRequestLogger(own, bindings),
+    childLoggerFactory: (_logger, bindings, _options, raw) =>
+      createRequestLogger(own, () => ({ ...bindings, ...describeTrace(raw) })),
   }
+}
+
+function describeTrace(raw: IncomingMessage): Readonly<Record<string, string>> {
+  const trace = findTrace(raw)
+  return trace ? { trace_id: trace.traceId, span_id: trace.spanId } : {}
 }
 
 function createReplyOptions({

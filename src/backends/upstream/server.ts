@@ -179,6 +179,7 @@ function createUpstream(
   return createClient({
     pool,
     connections: options.connections ?? CONNECTIONS,
+    origin: new URL(options.upstreamUrl).origin,
     basePath: new URL(options.upstreamUrl).pathname.replace(/\/$/, ''),
     urls,
     credentials: createCredentials({

@@ -1,5 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
-import { type Logger, NotReady } from '../../web/index.ts'
+import { type Logger, NotReady, startClientSpan } from '../../web/index.ts'
 
 export interface RelayedConfiguration {
   /** Returns the last configuration and refreshes it in the background. Throws until the first successful read. */
@@ -80,11 +80,14 @@ export function createReportingFetch(
   const told = new Map<string, string>()
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input)
+    const span = startClientSpan(init?.method ?? 'GET', origin)
     try {
-      const response = await fetch(input, init)
+      const response = await fetch(input, span ? addHeaders(init, span.headers) : init)
+      span?.end(response.status)
       if (told.delete(origin)) logger.warn({ origin }, 'Server is reachable again')
       return response
     } catch (error) {
+      span?.end()
       const reason = reasonOf(error)
       // The caller aborted the request.
       if (reason !== 'AbortError' && told.get(origin) !== reason) {
@@ -95,6 +98,12 @@ export function createReportingFetch(
       throw error
     }
   }
+}
+
+function addHeaders(init: RequestInit | undefined, added: Readonly<Record<string, string>>): RequestInit {
+  const headers = new Headers(init?.headers)
+  for (const [name, value] of Object.entries(added)) headers.set(name, value)
+  return { ...init, headers }
 }
 
 function reasonOf(error: unknown): string {

@@ -9,6 +9,7 @@ import {
   replaceCertificate,
   type ServerReports,
   startDraining,
+  startSpanExport,
 } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
@@ -97,6 +98,7 @@ export interface Serving extends Omit<Running, 'testLogin'> {
 /** Runs the servers. If one of them cannot start, the others are closed again. */
 export async function serve(parts: Parts, preparation: Preparation, closing: Closing): Promise<Serving> {
   try {
+    startTelemetry(parts, closing)
     const { apps, listening } = await openServers(parts, preparation, closing)
     closing.add(() => Promise.all([...apps.values()].map(app => app.close())))
     await Promise.all([
@@ -119,6 +121,12 @@ export async function serve(parts: Parts, preparation: Preparation, closing: Clo
     await closing.close().catch(() => {})
     throw error
   }
+}
+
+function startTelemetry({ settings: { telemetry }, logger }: Parts, closing: Closing): void {
+  if (!telemetry) return
+  const { stop } = startSpanExport(telemetry, logger)
+  closing.add(stop)
 }
 
 async function reportServer(server: ServerName, app: FastifyInstance): Promise<ServerReports> {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
-import { scrub } from '../../../web/index.ts'
+import { scrub, startClientSpan } from '../../../web/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import { createDeadlines } from './deadlines.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
@@ -48,6 +48,8 @@ export type Probe = Pick<UpstreamRequest, 'path'> & { readonly method: 'GET' | '
 
 export interface UpstreamOptions extends SendOptions {
   readonly connections: number
+  /** Of the upstream. */
+  readonly origin: string
   readonly urls: UrlRewriter
   readonly timeoutMs: number
   readonly clock: () => number
@@ -62,11 +64,25 @@ export function createClient(options: UpstreamOptions): Upstream {
   const { clock, timeoutMs } = options
   const circuit = createBreaker(clock)
   const time = createDeadlines()
-  const send = (request: UpstreamRequest, ms: number) => sendOnce(request, ms, time, options)
+  const send = (request: UpstreamRequest, ms: number) =>
+    trace(request, traced => sendOnce(traced, ms, time, options))
   const { connections } = options
   // Some time has to be left for the response.
   const waitingMs = timeoutMs * WAITING_TIME
   const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
+
+  /** Passes the trace of the caller on. */
+  function trace<A extends RawResponse | TransportFailure>(
+    request: UpstreamRequest,
+    attempt: (request: UpstreamRequest) => Promise<A>,
+  ): Promise<A> {
+    const span = startClientSpan(request.method, options.origin)
+    if (!span) return attempt(request)
+    return attempt({ ...request, headers: { ...request.headers, ...span.headers } }).then(answer => {
+      span.end('status' in answer ? answer.status : undefined)
+      return answer
+    })
+  }
 
   /** `began` is evaluated before `answer` is awaited. */
   function recordExchange<A extends RawResponse | TransportFailure>(
@@ -134,7 +150,7 @@ export function createClient(options: UpstreamOptions): Upstream {
       const deadline = clock() + timeoutMs
       const release = await slots.take(caller, waitingMs)
       if (typeof release === 'string') return NO_SLOT[release]
-      const attempt = (it: UpstreamRequest, ms: number) => passOnce(it, ms, options)
+      const attempt = (it: UpstreamRequest, ms: number) => trace(it, traced => passOnce(traced, ms, options))
       const first = recordExchange(
         request,
         performance.now(),
