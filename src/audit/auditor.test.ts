@@ -54,6 +54,19 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await ats({ after: newest }), [3000, 2000, 1000])
     })
 
+    it('stores as many anonymous requests of a kind and source in full as the option says', async () => {
+      const store = await open()
+      const auditor = createAuditor({ store, clock: () => 1000, fullRecords: 3 })
+      for (let number = 0; number < 5; number++)
+        await auditor.record(record({ at: 1000, anonymous: true, requestId: `r${number}` }))
+      await auditor.flush()
+      const kept = await findRecords(store, { limit: 10, order: 'oldest' })
+      assert.deepEqual(
+        kept.map(it => it.request_id ?? it.repeats),
+        ['r0', 'r1', 'r2', 2],
+      )
+    })
+
     it('stores the first anonymous request of a kind and source, and counts the rest of its minute', async () => {
       const store = await open()
       let now = 1000

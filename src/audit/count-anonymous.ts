@@ -18,15 +18,20 @@ export interface CountingAuditor extends StoreAuditor {
 interface Counter {
   readonly group: string
   readonly record: AuditRecord
+  /** The records that are stored in full. */
+  full: number
   repeats: number
 }
 
 /**
- * Stores the first anonymous request of a kind and source in full and counts those that follow within a minute, so
+ * Stores the first anonymous requests of a kind and source in full and counts those that follow within a minute, so
  * that an unauthenticated caller cannot fill the disk. The number of kinds and sources is limited for each kind of
  * event; the rest is counted together, separately for each clinician that it names.
  */
-export function countAnonymous(auditor: StoreAuditor, clock: () => number): CountingAuditor {
+export function countAnonymous(
+  auditor: StoreAuditor,
+  { clock, fullRecords }: { readonly clock: () => number; readonly fullRecords: number },
+): CountingAuditor {
   let counters = new Map<string, Counter>()
   let endsAt = 0
   let timer: NodeJS.Timeout | undefined
@@ -55,7 +60,12 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
     const key = keyOf(record)
     const event = `${record.server} ${record.kind}`
     if (!counters.has(key) && hasRoom(event, KINDS_COUNTED)) {
-      counters.set(key, { group: event, record, repeats: 0 })
+      counters.set(key, { group: event, record, full: 1, repeats: 0 })
+      return key
+    }
+    const known = counters.get(key)
+    if (known && known.full < fullRecords) {
+      known.full += 1
       return key
     }
     if (!repeat(key)) countTogether(event, record)
@@ -72,8 +82,8 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
     else add(event, { group: 'rest', record: restOf(record) })
   }
 
-  function add(key: string, counter: Omit<Counter, 'repeats'>): void {
-    if (!repeat(key)) counters.set(key, { ...counter, repeats: 1 })
+  function add(key: string, counter: Pick<Counter, 'group' | 'record'>): void {
+    if (!repeat(key)) counters.set(key, { ...counter, full: fullRecords, repeats: 1 })
   }
 
   function repeat(key: string): boolean {

@@ -13,6 +13,8 @@ export interface AuditorOptions {
   /** Receives the records that were not stored. They contain no secret and may be logged. */
   readonly onError?: (error: unknown, records: readonly AuditRecord[]) => void
   readonly clock?: () => number
+  /** The anonymous requests of one kind and source that are stored in full in a minute; the others are counted. */
+  readonly fullRecords?: number
 }
 
 /** How long the store is left alone after a failure. */
@@ -22,7 +24,8 @@ const REMOVE_MS = 1000
 
 /** Stores concurrent records in one commit, and counts repeated anonymous requests. */
 export function createAuditor(options: AuditorOptions): CountingAuditor {
-  return countAnonymous(createStoreAuditor(options), options.clock ?? Date.now)
+  const { clock = Date.now, fullRecords = 1 } = options
+  return countAnonymous(createStoreAuditor(options), { clock, fullRecords })
 }
 
 function createStoreAuditor(options: AuditorOptions): StoreAuditor {

@@ -99,6 +99,20 @@ describe('GET /activity', () => {
     assert.match(body, /<option value="nobody" selected>nobody</)
   })
 
+  it('names a user who is a patient by the Patient resource', async () => {
+    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
+    const { id } = await auth.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'alba')
+      .executeTakeFirstOrThrow()
+    await createAuditor({ store: auth.store }).record(record({ launch: 'of-alba', subject: id }))
+    const { body } = await browser.get('/activity?launch=of-alba')
+    assert.match(body, /<span>Patient\/juniper<\/span>/)
+    assert.doesNotMatch(body, /Dr\. alba/)
+    await auth.store.db.deleteFrom('audit_event').where('launch_id', '=', 'of-alba').execute()
+  })
+
   it('shows the requests of the portal itself only if they are asked for', async () => {
     const isShown = async (query: string) => /of-portal/.test((await browser.get(query)).body)
     assert.equal(await isShown('/activity'), false)

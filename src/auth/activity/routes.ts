@@ -53,7 +53,10 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
   ])
   const records = found.records.slice(0, SHOWN)
   const first = await findFirstEvents(store, records)
-  const names = await findNames(store, [...records, ...first], parties.clients)
+  const names = await findNames(store, [...records, ...first], {
+    clients: parties.clients,
+    hidesPatients: true,
+  })
   const addsFirst = view.result === 'all' && view.kind === undefined
   return {
     ...{ login, view, names, parties, counts, kept: settings.audit.kept },

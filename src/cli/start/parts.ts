@@ -80,6 +80,9 @@ export async function openKeeping(
   }
 }
 
+/** Developers repeat their requests, and each error page has a reference. */
+const LAB_FULL_RECORDS = 20
+
 function openAudit(
   { settings, logger }: Pick<Parts, 'settings' | 'logger'>,
   store: Store,
@@ -89,6 +92,7 @@ function openAudit(
   const auditor = createAuditor({
     store,
     failure: settings.audit.failure,
+    fullRecords: settings.lab ? LAB_FULL_RECORDS : 1,
     onError: (error, records) => {
       // The server logs an outage once, and the request was refused or the records are kept.
       if (!isDatabaseUnavailable(error)) logger.error({ err: error, records }, 'Cannot store audit records')
