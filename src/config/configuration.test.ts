@@ -25,6 +25,7 @@ function textFor(row: SettingRow<unknown>): string {
     'Questionnaire',
     '[]',
     'groups=a',
+    'tls://localhost:7',
   ]
   return texts.find(text => row.type.parse(text) !== undefined && text !== '') ?? ''
 }
@@ -85,6 +86,10 @@ describe('readSettings', () => {
       registrationToken: undefined,
       keyMaxAgeDays: 90,
       audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
+      auditFeeds: {
+        ...{ fhirUrl: undefined, token: undefined, syslogUrl: undefined },
+        ...{ tlsCa: undefined, tlsCert: undefined, tlsKey: undefined },
+      },
       app: {
         clientId: 'sallyport-app',
         authMethod: 'private_key_jwt',

@@ -75,6 +75,14 @@ export function deriveSettings(
       days: values.auditDays,
       activityClinicians: values.activityClinicians,
     },
+    auditFeeds: {
+      fhirUrl: values.auditFeedUrl,
+      token: values.auditFeedToken,
+      syslogUrl: values.auditSyslogUrl,
+      tlsCa: absolute(values.auditTlsCa),
+      tlsCert: absolute(values.auditTlsCert),
+      tlsKey: absolute(values.auditTlsKey),
+    },
     app: {
       clientId: values.appClientId,
       authMethod: values.appAuthMethod,

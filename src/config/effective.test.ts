@@ -60,6 +60,8 @@ describe('listEffectiveSettings', () => {
       SMART_APP_AUTH_METHOD: 'none',
       SMART_AUDIT: 'false',
       SMART_AUDIT_FAILURE: 'allow',
+      SMART_AUDIT_FEED_URL: 'http://localhost:7',
+      SMART_AUDIT_SYSLOG_URL: 'tls://localhost:7',
       SMART_APP_CLIENT_ID: 'other',
       SMART_APP_SCOPE: 'openid',
       SMART_APP_ISSUERS: 'http://localhost:5',

@@ -70,6 +70,11 @@ export const ldapUrl: SettingType<string> = {
   parse: text => (/^ldaps?:\/\/[^/?#@\s]+$/.test(text) && URL.canParse(text) ? text : undefined),
 }
 
+export const syslogUrl: SettingType<string> = {
+  expected: 'tls://<host>[:<port>]',
+  parse: text => (/^tls:\/\/[^/?#@\s]+$/.test(text) && URL.canParse(text) ? text : undefined),
+}
+
 export const distinguishedName: SettingType<string> = {
   expected: 'a distinguished name such as ou=people,dc=ehr,dc=example',
   parse: text => (/^[^\s=]+=[^=].*$/.test(text) ? text : undefined),

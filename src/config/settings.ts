@@ -79,6 +79,15 @@ export interface Settings {
     /** Undefined: every clinician on loopback, otherwise none. */
     readonly activityClinicians: readonly string[] | undefined
   }
+  /** Where audit records are sent to. */
+  readonly auditFeeds: {
+    readonly fhirUrl: string | undefined
+    readonly token: string | undefined
+    readonly syslogUrl: string | undefined
+    readonly tlsCa: string | undefined
+    readonly tlsCert: string | undefined
+    readonly tlsKey: string | undefined
+  }
   readonly app: {
     readonly clientId: string
     readonly authMethod: 'private_key_jwt' | 'none'

@@ -41,6 +41,19 @@ describe('start problems and warnings', () => {
     assert.deepEqual(problems({ ...unsafe, SMART_ALLOW_HTTP: 'true' }), [])
   })
 
+  it('refuses to send audit records in clear text, and with half of a client certificate', () => {
+    const feed = { SMART_AUDIT_FEED_URL: 'http://arr.ehr.example/fhir' }
+    assert.deepEqual(problems(feed), ['SMART_AUDIT_FEED_URL must use https, or set SMART_ALLOW_HTTP=true'])
+    assert.deepEqual(problems({ ...feed, SMART_ALLOW_HTTP: 'true' }), [])
+    assert.deepEqual(problems({ SMART_AUDIT_FEED_URL: 'http://localhost:7/fhir' }), [])
+    assert.deepEqual(problems({ SMART_AUDIT_TLS_CERT: 'c' }), [
+      'SMART_AUDIT_TLS_CERT needs SMART_AUDIT_TLS_KEY',
+    ])
+    assert.deepEqual(problems({ SMART_AUDIT_TLS_KEY: 'k' }), [
+      'SMART_AUDIT_TLS_KEY needs SMART_AUDIT_TLS_CERT',
+    ])
+  })
+
   it('refuses frames of an app whose cookies no browser would accept in them', () => {
     const framed = { SMART_APP_FRAME_ORIGINS: 'https://ehr.example' }
     assert.deepEqual(problems(framed), [])

@@ -32,6 +32,20 @@ function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
   ]
 }
 
+function findFeedProblems({ auditFeeds, allowHttp }: Settings): readonly string[] {
+  const { fhirUrl, tlsCert, tlsKey } = auditFeeds
+  const isClear = fhirUrl?.startsWith('http:') && !isLoopbackUrl(fhirUrl)
+  return [
+    ...(isClear && !allowHttp ? ['SMART_AUDIT_FEED_URL must use https, or set SMART_ALLOW_HTTP=true'] : []),
+    ...(tlsCert !== undefined && tlsKey === undefined
+      ? ['SMART_AUDIT_TLS_CERT needs SMART_AUDIT_TLS_KEY']
+      : []),
+    ...(tlsKey !== undefined && tlsCert === undefined
+      ? ['SMART_AUDIT_TLS_KEY needs SMART_AUDIT_TLS_CERT']
+      : []),
+  ]
+}
+
 function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
   const { providers, passwords, single } = login
   return [
@@ -92,6 +106,7 @@ export function findStartProblems(
     ...tlsProblems(settings),
     ...(settings.fhir.upstreamUrl === undefined ? [] : findUpstreamProblems(settings.fhir.upstream)),
     ...findLoginProblems(settings),
+    ...findFeedProblems(settings),
     ...frameProblems(settings),
     ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources)),
   ]

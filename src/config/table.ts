@@ -68,6 +68,56 @@ const auditTable = {
     about: 'How many days audit records are kept. The default is three years.',
     of: settings => settings.audit.days,
   }),
+  auditFeedUrl: defineOpen({
+    name: 'smart.server.audit-feed-url',
+    env: 'SMART_AUDIT_FEED_URL',
+    type: types.baseAddress,
+    otherwise: 'none',
+    about:
+      'Base URL of a FHIR server that receives every audit record as an AuditEvent, in transaction Bundles.',
+    of: settings => settings.auditFeeds.fhirUrl,
+  }),
+  auditFeedToken: defineOpen({
+    name: 'smart.server.audit-feed-token',
+    env: 'SMART_AUDIT_FEED_TOKEN',
+    type: types.headerText,
+    otherwise: 'none',
+    about: 'Bearer token for `audit-feed-url`.',
+    secret: true,
+    of: settings => settings.auditFeeds.token,
+  }),
+  auditSyslogUrl: defineOpen({
+    name: 'smart.server.audit-syslog-url',
+    env: 'SMART_AUDIT_SYSLOG_URL',
+    type: types.syslogUrl,
+    otherwise: 'none',
+    about: 'Syslog receiver (RFC 5424 over TLS) that receives every audit record as an AuditEvent in JSON.',
+    of: settings => settings.auditFeeds.syslogUrl,
+  }),
+  auditTlsCa: defineOpen({
+    name: 'smart.server.audit-tls-ca',
+    env: 'SMART_AUDIT_TLS_CA',
+    type: types.path,
+    otherwise: 'the certificate authorities of Node',
+    about: 'PEM file with the certificate authorities of `audit-feed-url` and `audit-syslog-url`.',
+    of: settings => settings.auditFeeds.tlsCa,
+  }),
+  auditTlsCert: defineOpen({
+    name: 'smart.server.audit-tls-cert',
+    env: 'SMART_AUDIT_TLS_CERT',
+    type: types.path,
+    otherwise: 'none',
+    about: 'PEM file with the client certificate for `audit-feed-url` and `audit-syslog-url` (mTLS).',
+    of: settings => settings.auditFeeds.tlsCert,
+  }),
+  auditTlsKey: defineOpen({
+    name: 'smart.server.audit-tls-key',
+    env: 'SMART_AUDIT_TLS_KEY',
+    type: types.path,
+    otherwise: 'none',
+    about: 'PEM file with the key of `audit-tls-cert`.',
+    of: settings => settings.auditFeeds.tlsKey,
+  }),
 }
 
 export const settingsTable = {

@@ -31,6 +31,14 @@ function readPem(variable: string, path: string): string {
   }
 }
 
+export function readFeedTls({ tlsCert, tlsKey, tlsCa }: Settings['auditFeeds']): UpstreamTls {
+  return {
+    ...(tlsCert !== undefined && { cert: readPem('SMART_AUDIT_TLS_CERT', tlsCert) }),
+    ...(tlsKey !== undefined && { key: readPem('SMART_AUDIT_TLS_KEY', tlsKey) }),
+    ...(tlsCa !== undefined && { ca: readPem('SMART_AUDIT_TLS_CA', tlsCa) }),
+  }
+}
+
 export function readUpstreamTls({ tlsCert, tlsKey, tlsCa }: Settings['fhir']['upstream']): UpstreamTls {
   return {
     ...(tlsCert !== undefined && { cert: readPem('SMART_FHIR_UPSTREAM_TLS_CERT', tlsCert) }),

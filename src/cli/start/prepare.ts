@@ -1,5 +1,6 @@
 import { startReportingUnknown, startSealing, startSweepingAudit } from '../../audit/index.ts'
 import { startSweeping } from '../../store/index.ts'
+import { listFeedNames, startAuditFeeds } from './audit-feeds.ts'
 import { type PreparedAuth, prepareAuth } from './auth.ts'
 import { prepareFhir } from './fhir.ts'
 import { type Closing, type Keeping, openKeeping, type Parts, type Tell } from './parts.ts'
@@ -29,6 +30,7 @@ export function prepare(parts: Parts, tell: Tell, closing: Closing): Preparation
 async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Keeping> {
   const keeping = await openKeeping(parts, closing)
   for (const { stop } of startUpkeep(parts, keeping)) closing.add(stop)
+  for (const { stop } of await startAuditFeeds(parts, keeping.store)) closing.add(stop)
   return keeping
 }
 
@@ -40,9 +42,14 @@ function startUpkeep(
     startSweeping(store, {
       onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),
     }),
-    startSweepingAudit(store, sealer, settings.audit, {
-      onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
-    }),
+    startSweepingAudit(
+      store,
+      sealer,
+      { days: settings.audit.days, feeds: listFeedNames(settings) },
+      {
+        onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
+      },
+    ),
     startSealing(store, sealer, {
       onError: error => logger.error({ err: error }, 'Cannot seal the audit trail'),
     }),

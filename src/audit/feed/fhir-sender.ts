@@ -1,0 +1,97 @@
+import { isRecord } from '../../fhir/index.ts'
+import { toAuditEvent } from '../fhir/to-audit-event.ts'
+import type { KeptRecord } from '../trail/find.ts'
+import type { RefusedRecord, SendRecords } from './feed.ts'
+
+export interface FhirSenderOptions {
+  readonly url: string
+  readonly token?: string | undefined
+  readonly fhirBaseUrl: string
+  /** Sends the body with the headers, and must not follow redirects. */
+  readonly post: (
+    url: string,
+    init: {
+      readonly headers: Readonly<Record<string, string>>
+      readonly body: string
+      readonly signal: AbortSignal
+    },
+  ) => Promise<{ readonly status: number; readonly text: string }>
+}
+
+const TIMEOUT_MS = 10_000
+
+/** The receiver understood the request and does not accept its content: sending it again does not help. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 409, 412, 413, 422])
+
+/**
+ * Sends a transaction Bundle to a FHIR server (IHE ITI-20, FHIR Feed). If the server refuses the Bundle, each half is
+ * sent separately, until the refused events are found.
+ */
+export function createFhirSender({ url, token, fhirBaseUrl, post }: FhirSenderOptions): SendRecords {
+  const headers = {
+    'content-type': 'application/fhir+json',
+    accept: 'application/fhir+json',
+    prefer: 'return=minimal',
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  }
+
+  async function send(
+    records: readonly KeptRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly RefusedRecord[]> {
+    const { status, text } = await post(url, {
+      headers,
+      body: JSON.stringify(createBundle(records, fhirBaseUrl)),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    })
+    if (status >= 200 && status < 300) return findRefusedEntries(records, text)
+    if (!REFUSALS.has(status)) throw new Error(`Cannot send audit records to ${url}: HTTP ${status}`)
+    const [first, ...more] = records
+    if (first && more.length === 0) return [{ id: first.id, reason: `HTTP ${status}` }]
+    const middle = Math.ceil(records.length / 2)
+    return [...(await send(records.slice(0, middle), signal)), ...(await send(records.slice(middle), signal))]
+  }
+
+  return send
+}
+
+function createBundle(records: readonly KeptRecord[], fhirBaseUrl: string): object {
+  return {
+    resourceType: 'Bundle',
+    type: 'transaction',
+    entry: records.map(record => ({
+      resource: createSentEvent(record, fhirBaseUrl),
+      request: { method: 'POST', url: 'AuditEvent' },
+    })),
+  }
+}
+
+/** The receiver assigns another id. `meta.source` stays the same if an event is sent twice. */
+export function createSentEvent(record: KeptRecord, fhirBaseUrl: string): object {
+  const { id, meta, ...event } = toAuditEvent(record, { fhirBaseUrl, absolute: true })
+  const profile = isRecord(meta) ? meta.profile : undefined
+  return {
+    ...event,
+    meta: { source: `${fhirBaseUrl}/AuditEvent/${id}`, ...(profile !== undefined && { profile }) },
+  }
+}
+
+/** A server that handles a transaction like a batch refuses entries with a status of their own. */
+function findRefusedEntries(records: readonly KeptRecord[], text: string): readonly RefusedRecord[] {
+  const bundle = parse(text)
+  const entries = isRecord(bundle) && Array.isArray(bundle.entry) ? bundle.entry : []
+  return records.flatMap(({ id }, place) => {
+    const entry: unknown = entries[place]
+    const response = isRecord(entry) ? entry.response : undefined
+    const status = isRecord(response) ? String(response.status) : '2'
+    return status.startsWith('2') ? [] : [{ id, reason: `HTTP ${status.slice(0, 3)}` }]
+  })
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

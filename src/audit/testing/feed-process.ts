@@ -1,0 +1,19 @@
+import { openStore } from '../../store/index.ts'
+import { createFhirSender, startFeed } from '../index.ts'
+
+/** Sends the audit records of a database to a FHIR server, until the process is killed: `<database URL> <FHIR base URL>`. */
+const [databaseUrl = '', url = ''] = process.argv.slice(2)
+startFeed(await openStore(databaseUrl), {
+  name: 'feed',
+  everyMs: 20,
+  onError: () => {},
+  onRefused: () => {},
+  send: createFhirSender({
+    url,
+    fhirBaseUrl: 'http://fhir.test/fhir',
+    async post(address, init) {
+      const response = await fetch(address, { ...init, method: 'POST' })
+      return { status: response.status, text: await response.text() }
+    },
+  }),
+})
