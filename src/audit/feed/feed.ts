@@ -26,7 +26,7 @@ const RECORDS_AT_ONCE = 100
 const RETRY_REFUSED_MS = 10 * 60_000
 
 /** A receiver that refuses more has a fault that does not concern single records: the feed waits. */
-export const MOST_REFUSED = 1000
+const MOST_REFUSED = 1000
 
 /**
  * Sends every record of the trail to another system, at least once and in order. The position is in the database: a
@@ -55,7 +55,7 @@ export function startFeed(store: Store, options: FeedOptions): { stop(): Promise
   }
 }
 
-export function createFeedReader(
+function createFeedReader(
   store: Store,
   { name, send, onRefused, clock = Date.now }: Omit<FeedOptions, 'onError'>,
 ): TrailReader {
@@ -109,7 +109,7 @@ async function keepRefused(
 }
 
 /** Sends refused records again, those first that wait longest. */
-export async function retryRefused(
+async function retryRefused(
   store: Store,
   { name, send, onRefused, clock = Date.now }: Omit<FeedOptions, 'onError'>,
   signal: AbortSignal,
