@@ -8,6 +8,7 @@ import { rememberReturnPath } from '../../login/return-path.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar } from '../../portal/page-parts.ts'
+import { type Admin, AdminFailure, type AdminFailureCode } from '../act.ts'
 import { isRecent, renderSignInAgain, signInAgain } from './step-up.ts'
 
 /** A request of an administrator. */
@@ -16,6 +17,8 @@ export interface AdminRequest {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly login: Login
+  /** For the operations. */
+  readonly admin: Admin
   /** The parameters of the path, by name. */
   readonly params: Readonly<Record<string, string>>
   /** The query of a GET, the form of a POST. */
@@ -29,7 +32,7 @@ export interface AdminRoute {
   readonly path: string
   /** Requires a recent sign-in (ADMIN-22). */
   readonly stepUp?: boolean
-  handle(request: AdminRequest): Promise<FastifyReply>
+  handle(request: AdminRequest): Promise<FastifyReply | AdminFailure>
 }
 
 /** Adds routes of the area. This function alone decides who may use them (ADMIN-20). */
@@ -52,9 +55,47 @@ export function addAdminRoutes(
             : reply.sendPage(renderSignInAgain(request, login), { status: 403 })
         const params = request.params as Readonly<Record<string, string>>
         const form = readParameters(method === 'GET' ? request.query : request.body)
-        return handle({ context, request, reply, login, params, form })
+        const admin = makeAdmin(context, request, login)
+        const result = await handle({ context, request, reply, login, admin, params, form })
+        return result instanceof AdminFailure ? sendFailure(context, request, reply, login, result) : result
       },
     })
+}
+
+function makeAdmin({ store, audit, clock }: AuthContext, request: FastifyRequest, login: Login): Admin {
+  const { clinician, authTime } = login
+  const actor = { kind: 'clinician', id: clinician.id, fhirUserId: clinician.fhirUserId, authTime } as const
+  return { store, audit, clock, actor, requestId: request.id, address: request.ip }
+}
+
+const STATUSES: Readonly<Record<AdminFailureCode, number>> = {
+  invalid: 400,
+  not_found: 404,
+  conflict: 409,
+  reauthenticate: 403,
+  unavailable: 503,
+}
+
+function sendFailure(
+  { clock }: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Login,
+  { code, sentence }: AdminFailure,
+): FastifyReply {
+  const status = STATUSES[code]
+  if (code === 'reauthenticate') return reply.sendPage(renderSignInAgain(request, login), { status })
+  const page = renderErrorPage({
+    kind: 'refused',
+    title: 'Nothing changed',
+    text: [sentence],
+    code: String(status),
+    reference: request.id,
+    now: clock(),
+    actions: [{ href: paths.admin, text: 'Administration' }],
+    bar: makeSignedInBar(login, 'admin'),
+  })
+  return reply.sendPage(page, { status })
 }
 
 /** A form cannot be repeated after the sign-in, so the user returns to the start of the area. */

@@ -1,7 +1,8 @@
-import { type Html, html, renderAlert, renderPage } from '../../../web/index.ts'
+import { type Html, html, renderAlert, renderIcon, renderPage, stripQuery } from '../../../web/index.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../../portal/page-parts.ts'
-import type { AdminRequest } from './gate.ts'
+import { AdminFailure } from '../act.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
 
 /** The sections of the area, in the order of the navigation. */
 const SECTIONS = [
@@ -24,12 +25,13 @@ interface AdminPage {
   readonly acts?: Html | undefined
   /** What has just happened. */
   readonly done?: string | undefined
+  readonly scripts?: readonly string[]
 }
 
 /** Renders a page of the area, with its navigation. */
 export function renderAdminPage(
   { context, login }: Pick<AdminRequest, 'context' | 'login'>,
-  { section, title, lead, acts, done }: AdminPage,
+  { section, title, lead, acts, done, scripts = [] }: AdminPage,
   body: Html,
 ): Html {
   return renderPage(
@@ -37,6 +39,7 @@ export function renderAdminPage(
       title: `${title} – Administration`,
       bar: makeSignedInBar(login, 'admin'),
       sampleData: showsSampleData(context.settings),
+      scripts,
     },
     html`<nav class="subnav" aria-label="Administration"><ul>${SECTIONS.map(
       ([name, path, text]) =>
@@ -48,13 +51,11 @@ ${body}`,
   )
 }
 
-interface Confirmation {
+export interface Confirmation {
   readonly section: Section
   /** A question. */
   readonly title: string
   readonly text: Html | string
-  /** The path of the act, below the area. */
-  readonly path: string
   readonly button: string
   /** The path of the page to which `Cancel` leads, below the area. */
   readonly back: string
@@ -63,17 +64,77 @@ interface Confirmation {
 }
 
 /** Renders the page on which an administrator confirms an act. Its form posts to the path of the page. */
-export function renderConfirmation(
-  request: Pick<AdminRequest, 'context' | 'login'>,
-  asked: Confirmation,
-): Html {
-  const { section, title, text, path, button, back, fields, isDangerous = true } = asked
+function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
+  const { section, title, text, button, back, fields, isDangerous = true } = asked
   return renderAdminPage(
     request,
     { section, title, lead: text },
-    html`<form class="card card__body stack" method="post" action="${paths.admin}${path}">${fields}
+    html`<form class="card card__body stack" method="post" action="${stripQuery(request.request.url)}">${fields}
 <div class="actions"><button class="btn${isDangerous && ' btn--danger'}">${button}</button><a class="btn btn--quiet" href="${paths.admin}${back}">Cancel</a></div></form>`,
   )
+}
+
+/** An act that an administrator confirms on a page of its own. */
+interface Act {
+  /** Below the area. */
+  readonly path: string
+  readonly stepUp?: boolean
+  ask(request: AdminRequest): Promise<Confirmation | AdminFailure>
+  /** Returns a page, or the path of the next one below the area. */
+  perform(request: AdminRequest): Promise<Html | string | AdminFailure>
+}
+
+export function defineAct({ path, stepUp = false, ask, perform }: Act): readonly AdminRoute[] {
+  return [
+    {
+      ...({ method: 'GET', path, stepUp } as const),
+      async handle(request) {
+        const asked = await ask(request)
+        return asked instanceof AdminFailure ? asked : request.reply.sendPage(renderConfirmation(request, asked))
+      },
+    },
+    {
+      ...({ method: 'POST', path, stepUp } as const),
+      async handle(request) {
+        const result = await perform(request)
+        if (result instanceof AdminFailure) return result
+        return typeof result === 'string'
+          ? request.reply.redirect(`${paths.admin}${result}`, 303)
+          : request.reply.sendPage(result)
+      },
+    },
+  ]
+}
+
+/** Shows a value that is not stored, and so is never shown again. */
+export function renderSecret(
+  request: AdminRequest,
+  { section, title, label, value, back }: { readonly section: Section; readonly title: string; readonly label: string; readonly value: string; readonly back: string },
+): Html {
+  return renderAdminPage(
+    request,
+    { section, title, scripts: ['copy.js'] },
+    html`<div role="status">${renderAlert('Copy it now.', 'It is not shown again.', 'warn')}</div>
+<section class="card card__body stack stack--tight after" aria-label="${label}"><div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div></section>
+<p class="actions">${renderLink(back, 'Continue', 'btn btn--quiet')}</p>`,
+  )
+}
+
+/** A field for a search, and links to the next page of a list. */
+export function renderSearch(path: string, label: string, { form }: AdminRequest): Html {
+  return html`<form class="field" role="search" aria-label="${label}" action="${paths.admin}${path}"><label class="field__label" for="search">${label}</label>
+<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="100" autocomplete="off" spellcheck="false" value="${form.get('search')}"></div><button class="btn btn--quiet">Search</button></div></form>`
+}
+
+/** The text of a search and the position of a page. */
+export function readListing({ form }: AdminRequest) {
+  return { text: form.get('search')?.trim().slice(0, 100) || undefined, after: form.get('after') }
+}
+
+export function renderNextPage(path: string, { form }: AdminRequest, next: string | undefined): Html | undefined {
+  if (next === undefined) return undefined
+  const query = new URLSearchParams({ search: form.get('search') ?? '', after: next })
+  return html`<p class="actions">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`
 }
 
 interface Column {

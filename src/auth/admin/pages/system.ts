@@ -8,10 +8,10 @@ import {
   renderDateTime,
   version,
 } from '../../../web/index.ts'
-import { auditEvent } from '../../audit.ts'
 import type { AuthContext, Reloaded } from '../../context.ts'
 import type { AdminRequest, AdminRoute } from './gate.ts'
-import { renderAdminPage, renderConfirmation, renderFacts, renderLink, renderTable } from './shell.ts'
+import { recordAct } from '../act.ts'
+import { defineAct, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
 /** `GET /admin`: the state of the servers, and what they run with. */
 export const systemRoutes: readonly AdminRoute[] = [
@@ -37,39 +37,22 @@ ${renderFacts(listFacts(context))}`,
       )
     },
   },
-  {
-    method: 'GET',
+  ...defineAct({
     path: '/reload',
-    handle: async request =>
-      request.reply.sendPage(
-        renderConfirmation(request, {
-          section: 'system',
-          title: 'Reload the settings?',
-          text: 'The servers read the policy file, the sign-in providers, the log level and the certificates again. If anything is invalid, nothing changes.',
-          path: '/reload',
-          button: 'Reload settings',
-          back: '',
-          isDangerous: false,
-        }),
-      ),
-  },
-  {
-    method: 'POST',
-    path: '/reload',
-    async handle(request) {
-      const { context, reply, login } = request
-      const reloaded = await context.controls.reload()
-      const reason = reloaded.problems ? 'Settings not reloaded: they are invalid' : 'Settings reloaded'
-      const status = reloaded.problems ? 422 : 200
-      await auditEvent(context, request.request, {
-        kind: 'admin',
-        status,
-        clinician: login.clinician,
-        reason,
-      })
-      return reply.sendPage(renderReloaded(request, reloaded), { status })
+    ask: async () => ({
+      section: 'system',
+      title: 'Reload the settings?',
+      text: 'The servers read the policy file, the sign-in providers, the log level and the certificates again. If anything is invalid, nothing changes.',
+      button: 'Reload settings',
+      back: '',
+      isDangerous: false,
+    }),
+    async perform(request) {
+      const reloaded = await request.context.controls.reload()
+      await recordAct(request.admin, 'settings reload', { after: { ...reloaded } })
+      return renderReloaded(request, reloaded)
     },
-  },
+  }),
 ]
 
 function renderReloaded(request: AdminRequest, { problems, needRestart }: Reloaded): Html {
