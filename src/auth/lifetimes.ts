@@ -18,7 +18,7 @@ export const LIFETIME = {
   portalToken: 60 * SECOND,
 } as const
 
-/** How recent a sign-in must be before keys, secrets and administrators change (ADMIN-22). */
+/** How recent a sign-in must be before keys, secrets and administrators change (ADMIN-4). */
 export const RECENT_SECONDS = 300
 
 /** How far the clocks of this server and of an identity provider may differ. */

@@ -197,13 +197,12 @@ function renderResult({ allowed }: KeptRecord): Html {
   return allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')
 }
 
-function describeEvent({ kind, interaction, resource_type: type, repeats }: KeptRecord): string {
+function describeEvent({ kind, interaction, resource_type: type, request, repeats }: KeptRecord): string {
   const name = KINDS[kind as AuditKind] ?? kind
-  const what = [interaction, type].filter(part => part !== null).join(' ')
-  return [
-    what === '' ? name : `${name}: ${what}`,
-    ...(repeats === null ? [] : [formatRepeats(repeats)]),
-  ].join(', ')
+  const what =
+    kind === 'admin' ? (request ?? '') : [interaction, type].filter(part => part !== null).join(' ')
+  const event = what === '' ? name : `${name}: ${what}`
+  return repeats === null ? event : `${event}, ${formatRepeats(repeats)}`
 }
 
 function describeUser({ subject, fhir_user: user }: KeptRecord, names: Names): string | undefined {
@@ -257,6 +256,11 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
       ['Request id', code(record.request_id)],
       ['Address', code(record.address)],
     ])}
-<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="url url--block">${JSON.stringify(toAuditEvent(record, request.context.settings), null, 2)}</pre></details>`,
+${record.details !== null && html`<h2 class="section__title subhead">Details</h2><pre class="card card__body">${formatJson(JSON.parse(record.details))}</pre>`}
+<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${formatJson(toAuditEvent(record, request.context.settings))}</pre></details>`,
   )
+}
+
+function formatJson(value: unknown): string {
+  return JSON.stringify(value, null, 2)
 }

@@ -8,8 +8,8 @@ import { rememberReturnPath } from '../../login/return-path.ts'
 import { type Parameters, readParameters } from '../../parameters.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar } from '../../portal/page-parts.ts'
-import { type Admin, AdminFailure, type AdminFailureCode } from '../act.ts'
-import { isRecent, renderSignInAgain, signInAgain } from './step-up.ts'
+import { type Admin, AdminFailure, type AdminFailureCode, requireRecentLogin } from '../act.ts'
+import { renderSignInAgain, signInAgain } from './step-up.ts'
 
 /** A request of an administrator. */
 export interface AdminRequest {
@@ -49,14 +49,12 @@ export function addAdminRoutes(
         const login = await findCurrentLogin(context, request)
         if (!login) return signIn(context, request, reply)
         if (!login.admin) return refuse(context, request, reply, login)
-        if (stepUp && !isRecent(context, login))
-          return method === 'GET'
-            ? signInAgain(context, reply, login, request.url)
-            : reply.sendPage(renderSignInAgain(request, login), { status: 403 })
+        const admin = makeAdmin(context, request, login)
+        const stale = stepUp ? requireRecentLogin(admin) : undefined
+        if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
         const params = request.params as Readonly<Record<string, string>>
         const form = readParameters(method === 'GET' ? request.query : request.body)
-        const admin = makeAdmin(context, request, login)
-        const result = await handle({ context, request, reply, login, admin, params, form })
+        const result = stale ?? (await handle({ context, request, reply, login, admin, params, form }))
         return result instanceof AdminFailure ? sendFailure(context, request, reply, login, result) : result
       },
     })

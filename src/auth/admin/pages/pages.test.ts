@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
 import { listRoutes } from '../../../web/index.ts'
+import { readForm } from '../../testing/read-form.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
@@ -17,6 +18,21 @@ describe('/admin', () => {
     admin = await auth.logIn('ada')
   })
 
+  const findLastAct = async () =>
+    (await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 }))[0]
+  /** An act begins with its page, and ends with its form. */
+  const act = async (path: string, form: Readonly<Record<string, string>> = {}) => {
+    assert.equal((await admin.get(path)).statusCode, 200, path)
+    return admin.post(path, form)
+  }
+  const findId = async (username: string) =>
+    (
+      await auth.store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', username)
+        .executeTakeFirst()
+    )?.id ?? ''
   const listPages = () =>
     listRoutes(auth.app)
       .filter(({ path }) => /^\/admin(?!\/api)/.test(path))
@@ -81,8 +97,110 @@ describe('/admin', () => {
   it('reloads the settings after a confirmation', async () => {
     assert.match((await admin.get('/admin/reload')).body, /Reload the settings\?/)
     assert.match((await admin.post('/admin/reload', {})).body, /The settings are reloaded/)
-    const [record] = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 })
-    assert.equal(record?.reason, 'Settings reloaded')
+    assert.equal((await findLastAct())?.request, 'settings reload')
+  })
+
+  describe('a change of keys, secrets or administrators', () => {
+    it('needs a recent sign-in, and loses nothing', async () => {
+      const browser = await auth.logIn('ada')
+      auth.time.now += 301_000
+      assert.equal((await browser.get('/admin/keys')).statusCode, 200)
+      assert.equal((await browser.get('/admin/keys/rotate')).headers.location, '/login?prompt=login')
+      assert.equal((await browser.login('ada')).headers.location, '/admin/keys/rotate')
+      auth.time.now += 301_000
+      const form = {
+        name: 'Growth',
+        redirect_uris: 'https://growth.test/cb',
+        auth_method: 'client_secret',
+        new_secret: '1',
+      }
+      await auth.addClient({ client_id: 'growth', auth_method: 'client_secret' })
+      const late = await browser.post('/admin/apps/growth/edit', { ...form, scope: 'launch' })
+      assert.equal(late.statusCode, 403)
+      assert.equal(readForm(late.body).get('redirect_uris'), 'https://growth.test/cb')
+      await browser.login('ada')
+      const page = await browser.post('/admin/apps/growth/edit', readForm(late.body).toString())
+      assert.match(page.body, /Client secret of growth/)
+      admin = browser
+    })
+  })
+
+  it('rotates and withdraws keys', async () => {
+    assert.equal((await act('/admin/keys/rotate')).headers.location, '/admin/keys?done=rotated')
+    assert.equal((await findLastAct())?.request, 'keys rotate')
+    const kids = [...(await admin.get('/admin/keys')).body.matchAll(/keys\/([^/"]+)\/withdraw/g)].map(
+      ([, kid]) => kid,
+    )
+    assert.equal(kids.length, 2)
+    await act(`/admin/keys/${kids[0]}/withdraw`)
+    assert.equal((await admin.get(`/admin/keys/${kids[0]}/withdraw`)).statusCode, 404)
+  })
+
+  it('registers, approves, disables and removes apps, and shows a secret once', async () => {
+    const form = {
+      client_id: 'chart',
+      name: 'Chart',
+      redirect_uris: 'https://chart.test/cb',
+      auth_method: 'client_secret',
+      scope: 'launch',
+    }
+    const faulty = await admin.post('/admin/apps/new', { ...form, redirect_uris: 'ftp://chart.test' })
+    assert.match(faulty.body, /id="redirect_uris-error"/)
+    const secret = /url--block">([^<]+)</.exec((await act('/admin/apps/new', form)).body)?.[1] ?? 'none'
+    const page = (await admin.get('/admin/apps/chart')).body
+    assert.match(page, /Chart[\s\S]*Active/)
+    assert.ok(!page.includes(secret))
+    const rotated = (await act('/admin/apps/chart/rotate-secret')).body
+    assert.match(rotated, /Client secret of chart/)
+    assert.ok(!rotated.includes(secret))
+    await act('/admin/apps/chart/disable')
+    assert.match((await admin.get('/admin/apps?search=CHART')).body, /Disabled/)
+    await act('/admin/apps/chart/enable')
+    await act('/admin/apps/chart/approve')
+    assert.equal((await act('/admin/apps/chart/remove')).headers.location, '/admin/apps?done=removed')
+    assert.equal((await admin.get('/admin/apps/chart')).statusCode, 404)
+    assert.equal((await findLastAct())?.request, 'client remove chart')
+  })
+
+  it('adds, changes, links and disables users, and makes administrators', async () => {
+    const form = {
+      kind: 'clinician',
+      username: 'grace',
+      displayName: 'Dr. Grace',
+      fhirUser: 'practitioner-9',
+      password: '1',
+    }
+    assert.match(
+      (await admin.post('/admin/clinicians/new', { ...form, fhirUser: 'Patient/1' })).body,
+      /not added/,
+    )
+    const password = /url--block">([^<]+)</.exec((await act('/admin/clinicians/new', form)).body)?.[1] ?? ''
+    const grace = auth.openBrowser()
+    assert.equal((await grace.login('grace', password)).statusCode, 302)
+    const path = `/admin/clinicians/${await findId('grace')}`
+    await admin.post(path, { displayName: 'Dr. Grace Hopper', fhirUser: 'Practitioner/practitioner-9' })
+    await act(`${path}/link`, { issuer: 'https://idp.test', subject: 'g-1' })
+    await act(`${path}/make-administrator`)
+    const page = (await admin.get(path)).body
+    assert.match(page, /Dr\. Grace Hopper[\s\S]*Administrator[\s\S]*https:\/\/idp\.test/)
+    assert.equal((await grace.get('/admin')).statusCode, 200)
+    await act(`${path}/remove-administrator`)
+    assert.equal((await grace.get('/admin')).statusCode, 403)
+    await act(`${path}/unlink`, { issuer: 'https://idp.test', subject: 'g-1' })
+    await act(`${path}/end-sessions`)
+    assert.equal((await grace.get('/admin')).headers.location, '/login')
+    assert.match((await act(`${path}/reset-password`)).body, /New password of grace/)
+    await act(`${path}/disable`)
+    assert.match((await admin.get('/admin/clinicians?search=grace')).body, /Disabled/)
+    await act(`${path}/enable`)
+  })
+
+  it('shows and revokes the access that users gave an app', async () => {
+    await auth.getCode(await auth.logIn())
+    const page = (await admin.get('/admin/apps/sallyport-app')).body
+    const path = /href="(\/admin\/grants\/[^"]+)"/.exec(page)?.[1] ?? ''
+    assert.equal((await act(path)).headers.location, '/admin/apps?done=revoked')
+    assert.match((await admin.get('/admin/apps/sallyport-app')).body, /None now/)
   })
 
   describe('/audit', () => {
@@ -111,7 +229,7 @@ describe('/admin', () => {
         .map(line => JSON.parse(line))
       assert.ok(events.length > 0 && events.every(({ resourceType }) => resourceType === 'AuditEvent'))
       const csv = await admin.get('/admin/audit/export.csv?kind=admin&result=allowed')
-      assert.match(csv.body, /^id,at,server,kind,.*\r\n\d+,2026-11-13T14:00:00.000Z,auth,admin,/)
+      assert.match(csv.body, /^id,at,server,kind,.*\r\n\d+,2026-11-13T14:\d\d:\d\d.000Z,auth,admin,/)
       assert.match(csv.body, /Exported the audit trail as ndjson: \?kind=login/)
     })
 

@@ -2,15 +2,27 @@ import type { FastifyInstance } from 'fastify'
 import { html } from '../../../web/index.ts'
 import type { AuthContext } from '../../context.ts'
 import { paths } from '../../paths.ts'
+import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
 import { type AdminRoute, addAdminRoutes } from './gate.ts'
+import { grantRoutes } from './grants.ts'
+import { keyRoutes } from './keys.ts'
 import { renderAdminPage } from './shell.ts'
 import { signInAgain } from './step-up.ts'
 import { systemRoutes } from './system.ts'
+import { userRoutes } from './users.ts'
 
 /** `/admin`: the administration area. */
 export function addAdminPages(app: FastifyInstance, context: AuthContext): void {
-  addAdminRoutes(app, context, [...signInRoutes, ...systemRoutes, ...auditRoutes])
+  addAdminRoutes(app, context, [
+    ...signInRoutes,
+    ...systemRoutes,
+    ...appRoutes,
+    ...userRoutes,
+    ...grantRoutes,
+    ...keyRoutes,
+    ...auditRoutes,
+  ])
 }
 
 /** The sign-in in another tab, while a form waits. */

@@ -20,7 +20,7 @@ export type Section = (typeof SECTIONS)[number][0]
 interface AdminPage {
   readonly section: Section
   readonly title: string
-  readonly lead?: Html | string
+  readonly lead?: Html | string | undefined
   /** Links or buttons beside the title. */
   readonly acts?: Html | undefined
   /** What has just happened. */
@@ -90,7 +90,9 @@ export function defineAct({ path, stepUp = false, ask, perform }: Act): readonly
       ...({ method: 'GET', path, stepUp } as const),
       async handle(request) {
         const asked = await ask(request)
-        return asked instanceof AdminFailure ? asked : request.reply.sendPage(renderConfirmation(request, asked))
+        return asked instanceof AdminFailure
+          ? asked
+          : request.reply.sendPage(renderConfirmation(request, asked))
       },
     },
     {
@@ -109,7 +111,19 @@ export function defineAct({ path, stepUp = false, ask, perform }: Act): readonly
 /** Shows a value that is not stored, and so is never shown again. */
 export function renderSecret(
   request: AdminRequest,
-  { section, title, label, value, back }: { readonly section: Section; readonly title: string; readonly label: string; readonly value: string; readonly back: string },
+  {
+    section,
+    title,
+    label,
+    value,
+    back,
+  }: {
+    readonly section: Section
+    readonly title: string
+    readonly label: string
+    readonly value: string
+    readonly back: string
+  },
 ): Html {
   return renderAdminPage(
     request,
@@ -131,7 +145,11 @@ export function readListing({ form }: AdminRequest) {
   return { text: form.get('search')?.trim().slice(0, 100) || undefined, after: form.get('after') }
 }
 
-export function renderNextPage(path: string, { form }: AdminRequest, next: string | undefined): Html | undefined {
+export function renderNextPage(
+  path: string,
+  { form }: AdminRequest,
+  next: string | undefined,
+): Html | undefined {
   if (next === undefined) return undefined
   const query = new URLSearchParams({ search: form.get('search') ?? '', after: next })
   return html`<p class="actions">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`

@@ -7,11 +7,6 @@ import { rememberReturnPath } from '../../login/return-path.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar } from '../../portal/page-parts.ts'
 
-/** Whether the user authenticated a short time ago, here or at the identity provider (ADMIN-22). */
-export function isRecent({ clock }: AuthContext, { authTime }: Pick<Login, 'authTime'>): boolean {
-  return clock() - authTime < RECENT_SECONDS * 1000
-}
-
 /** Redirects to the way in which the user signed in before. The sign-in returns to the path. */
 export function signInAgain(
   context: AuthContext,

@@ -9,8 +9,8 @@ import {
   version,
 } from '../../../web/index.ts'
 import type { AuthContext, Reloaded } from '../../context.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
 import { recordAct } from '../act.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
 import { defineAct, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
 /** `GET /admin`: the state of the servers, and what they run with. */
@@ -31,7 +31,7 @@ export const systemRoutes: readonly AdminRoute[] = [
             acts: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
           },
           html`${renderTable('Servers', ['Server', 'State', 'Checks', 'URL'], servers.map(renderServer))}
-<h2 class="section__title after">Versions and settings</h2>
+<h2 class="section__title subhead">Versions and settings</h2>
 ${renderFacts(listFacts(context))}`,
         ),
       )

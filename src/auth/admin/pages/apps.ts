@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderBadge,
+  renderDateTime,
+  renderEmptyState,
+} from '../../../web/index.ts'
+import {
+  type AppFormOptions,
+  type FormProperties,
+  fillAppForm,
+  NEW_APP,
+  readAppForm,
+  renderAppForm,
+} from '../../apps/form.ts'
+import type { AppChanges } from '../../apps/operations.ts'
+import { isConfigured } from '../../apps/page.ts'
+import { APP_DEFAULTS, AppFault } from '../../apps/validate.ts'
+import type { Client } from '../../client/client.ts'
+import { summarizeScopes } from '../../consent/describe-scopes.ts'
+import { paths } from '../../paths.ts'
+import { AdminFailure } from '../act.ts'
+import {
+  addClient,
+  type ChangedClient,
+  ClientFailure,
+  type ClientRow,
+  changeClient,
+  findClientRow,
+  findLastUses,
+  listClients,
+} from '../clients.ts'
+import { appActs, buildAppPath, failUnknown, findApp, renderNewSecret } from './app-acts.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
+import { renderGrants } from './grants.ts'
+import {
+  readListing,
+  renderAdminPage,
+  renderFacts,
+  renderLink,
+  renderNextPage,
+  renderSearch,
+  renderTable,
+} from './shell.ts'
+
+const SHOWN = 50
+const SECTION = 'apps'
+
+/** `/admin/apps`: registered apps. */
+export const appRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/apps',
+    async handle(request) {
+      const { items, next } = await listClients(request.admin, { ...readListing(request), limit: SHOWN })
+      const uses = await findLastUses(
+        request.admin,
+        items.map(({ client_id }) => client_id),
+      )
+      const columns = ['App', 'Client id', 'State', 'Kind', 'Last used']
+      const rows = items.map(client => renderRow(client, uses.get(client.client_id)))
+      return request.reply.sendPage(
+        renderAdminPage(
+          request,
+          {
+            section: SECTION,
+            title: 'Apps',
+            lead: 'Every client that is registered, by client id.',
+            acts: renderLink('/apps/new', 'Register an app', 'btn'),
+            done: DONE[request.form.get('done') ?? ''],
+          },
+          html`${renderSearch('/apps', 'Find an app by name or client id', request)}
+<div class="after">${rows.length === 0 ? renderNone() : renderTable('Apps, by client id', columns, rows)}</div>
+${renderNextPage('/apps', request, next)}`,
+        ),
+      )
+    },
+  },
+  {
+    method: 'GET',
+    path: '/apps/new',
+    handle: async request => request.reply.sendPage(renderFormPage(request, { form: NEW_APP })),
+  },
+  {
+    method: 'POST',
+    path: '/apps/new',
+    async handle(request) {
+      const { admin, form, reply } = request
+      const app = readAppForm(form, { isAdministrator: true })
+      const id = form.get('client_id')?.trim() || randomUUID()
+      const added =
+        app instanceof AppFault
+          ? new ClientFailure(app)
+          : await addClient(admin, id, { ...APP_DEFAULTS, ...app })
+      return added instanceof ClientFailure
+        ? reply.sendPage(renderFormPage(request, { form, fault: added.fault }), { status: 400 })
+        : sendChanged(request, added, 'registered')
+    },
+  },
+  {
+    method: 'GET',
+    path: '/apps/:id',
+    async handle(request) {
+      const row = await findClientRow(request.admin, request.params.id ?? '')
+      const client = await findApp(request)
+      if (row instanceof AdminFailure || !client) return failUnknown()
+      return request.reply.sendPage(await renderAppPage(request, client, row))
+    },
+  },
+  {
+    method: 'GET',
+    path: '/apps/:id/edit',
+    async handle(request) {
+      const client = await findApp(request)
+      if (!client) return failUnknown()
+      return request.reply.sendPage(renderFormPage(request, { form: fillAppForm(client), client }))
+    },
+  },
+  {
+    method: 'POST',
+    path: '/apps/:id/edit',
+    async handle(request) {
+      const { admin, form, reply } = request
+      const client = await findApp(request)
+      if (!client || isConfigured(request.context.settings, client)) return failUnknown()
+      const read = readAppForm(form, { isAdministrator: true })
+      const changed =
+        read instanceof AppFault
+          ? new ClientFailure(read)
+          : await changeClient(admin, client.id, dropSameKeys(client, read))
+      return changed instanceof ClientFailure
+        ? reply.sendPage(renderFormPage(request, { form, client, fault: changed.fault }), { status: 400 })
+        : sendChanged(request, changed, 'saved')
+    },
+  },
+  ...appActs,
+]
+
+/** Keys that stay as they are do not change, so that other changes need no recent sign-in (ADMIN-4). */
+function dropSameKeys(
+  client: Client,
+  { newSecret, authMethod, jwks, jwksUrl, ...others }: FormProperties,
+): AppChanges {
+  const isSame = authMethod === client.authMethod && jwks === client.jwks && jwksUrl === client.jwksUrl
+  return { ...others, ...(newSecret && { newSecret }), ...(!isSame && { authMethod, jwks, jwksUrl }) }
+}
+
+function sendChanged(request: AdminRequest, changed: ChangedClient | AdminFailure, done: string) {
+  if (changed instanceof AdminFailure) return changed
+  const secret = renderNewSecret(request, changed)
+  return secret
+    ? request.reply.sendPage(secret)
+    : request.reply.redirect(`${paths.admin}${buildAppPath(changed.client.client_id)}?done=${done}`, 303)
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  registered: 'The app is registered.',
+  saved: 'The change is saved.',
+  removed: 'The app is removed.',
+  revoked: 'The access is revoked.',
+}
+
+const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
+  none: 'Public',
+  client_secret: 'With a secret',
+  private_key_jwt: 'With keys',
+}
+
+function renderNone(): Html {
+  return html`<div class="card">${renderEmptyState({ title: 'No app found', text: 'No name or client id has this text.' })}</div>`
+}
+
+function renderRow(client: ClientRow, lastUse: number | undefined) {
+  return [
+    renderLink(buildAppPath(client.client_id), client.name),
+    html`<code class="url">${client.client_id}</code>`,
+    renderState(client),
+    KINDS[client.auth_method],
+    lastUse === undefined ? 'Never' : renderDateTime(lastUse),
+  ]
+}
+
+function renderState({ disabled, approved }: ClientRow): Html {
+  if (disabled) return renderBadge('Disabled', 'bad')
+  return approved ? renderBadge('Active', 'ok') : renderBadge('Unverified', 'warn')
+}
+
+function renderFormPage(
+  request: AdminRequest,
+  options: Pick<AppFormOptions, 'form' | 'fault' | 'client'>,
+): Html {
+  const { client, fault } = options
+  const path = client ? `${buildAppPath(client.id)}/edit` : '/apps/new'
+  const cancel = `${paths.admin}${client ? buildAppPath(client.id) : '/apps'}`
+  return renderAdminPage(
+    request,
+    {
+      section: SECTION,
+      title: client ? `Change ${client.name}` : 'Register an app',
+      lead: client && 'New scopes end the access that users gave the app: they have to consent again.',
+    },
+    html`${fault && renderAlert(client ? 'Not saved.' : 'Not registered.', 'Correct the marked field.', 'bad')}
+${renderAppForm({ ...options, action: `${paths.admin}${path}`, cancel, isAdministrator: true })}`,
+  )
+}
+
+async function renderAppPage(request: AdminRequest, client: Client, row: ClientRow): Promise<Html> {
+  const { admin, context, form } = request
+  const uses = await findLastUses(admin, [client.id])
+  const lastUse = uses.get(client.id)
+  const isFixed = isConfigured(context.settings, client)
+  const list = (urls: readonly string[]) =>
+    urls.length === 0 ? undefined : html`${urls.map(url => html`<span class="url url--block">${url}</span>`)}`
+  return renderAdminPage(
+    request,
+    {
+      section: SECTION,
+      title: client.name,
+      lead: client.description,
+      acts: renderActs(row, isFixed),
+      done: DONE[form.get('done') ?? ''],
+    },
+    html`${renderFacts([
+      [
+        'State',
+        html`${renderState(row)}${isFixed && html`<span class="sub">The settings of the server describe this app.</span>`}`,
+      ],
+      ['Client id', html`<code>${client.id}</code>`],
+      ['Kind', html`${KINDS[client.authMethod]}${client.firstParty && ', first-party: no consent page'}`],
+      [
+        'Permissions',
+        html`${summarizeScopes(client.scope)}<details class="more"><summary>Exact scopes</summary><p class="url url--block">${client.scope}</p></details>`,
+      ],
+      ['Redirect URIs', list(client.redirectUris)],
+      ['Launch URL', list(client.launchUrl === undefined ? [] : [client.launchUrl])],
+      [
+        'Key set',
+        client.jwksUrl === undefined
+          ? client.jwks === undefined
+            ? undefined
+            : 'Registered here'
+          : list([client.jwksUrl]),
+      ],
+      ['Registered', renderDateTime(client.createdAt)],
+      ['Last used', lastUse === undefined ? 'Never' : renderDateTime(lastUse)],
+      ['Audit', renderLink(`/audit?${new URLSearchParams({ app: client.id })}`, 'Records of this app')],
+    ])}
+<h2 class="section__title subhead">Users who gave it access</h2>
+${await renderGrants(request, { clientId: client.id }, buildAppPath(client.id))}`,
+  )
+}
+
+function renderActs({ client_id, approved, disabled, auth_method }: ClientRow, isFixed: boolean): Html {
+  const act = (name: string, text: string, kind = 'btn--quiet') =>
+    renderLink(`${buildAppPath(client_id)}/${name}`, text, `btn ${kind} btn--small`)
+  return html`${!approved && act('approve', 'Approve', '')}
+${!isFixed && act('edit', 'Change')}
+${auth_method === 'client_secret' && act('rotate-secret', 'Rotate secret')}
+${disabled ? act('enable', 'Enable') : act('disable', 'Disable', 'btn--danger')}
+${!isFixed && act('remove', 'Remove', 'btn--danger')}`
+}

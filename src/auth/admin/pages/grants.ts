@@ -1,0 +1,71 @@
+import { type Html, html, renderDateTime } from '../../../web/index.ts'
+import { AdminFailure } from '../act.ts'
+import { type GrantDescription, type GrantFilter, listGrants, revokeGrantById } from '../grants.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
+import { defineAct, renderLink, renderTable } from './shell.ts'
+
+const SHOWN = 50
+
+/** The access of apps on behalf of a user, or of users to an app, on the page at this path. */
+export async function renderGrants(
+  { admin, form }: AdminRequest,
+  filter: Pick<GrantFilter, 'clientId' | 'clinicianId'>,
+  path: string,
+): Promise<Html> {
+  const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: SHOWN })
+  if (page instanceof AdminFailure) return html`<p>${page.sentence}</p>`
+  if (page.items.length === 0 && page.next === undefined) return html`<p>None now.</p>`
+  const columns = [
+    'App',
+    'User',
+    'Patient',
+    'Scopes',
+    'Last used',
+    'Ends',
+    { head: 'Action', isHidden: true },
+  ]
+  return html`${renderTable('Access of apps, newest first', columns, page.items.map(renderGrant))}
+${page.next !== undefined && html`<p class="actions">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
+}
+
+function renderGrant({
+  id,
+  clientId,
+  clinicianId,
+  username,
+  patientId,
+  scope,
+  lastUsedAt,
+  endsAt,
+}: GrantDescription) {
+  return [
+    renderLink(`/apps/${encodeURIComponent(clientId)}`, clientId),
+    renderLink(`/clinicians/${encodeURIComponent(clinicianId)}`, username),
+    patientId ?? 'Any',
+    html`<details class="more"><summary>${scope.split(' ').length} scopes</summary><p class="url url--block">${scope}</p></details>`,
+    renderDateTime(lastUsedAt),
+    endsAt === undefined ? 'When it is revoked' : renderDateTime(endsAt),
+    renderLink(
+      `/grants/${encodeURIComponent(id)}/revoke`,
+      html`Revoke<span class="sr"> access of ${clientId} for ${username}</span>`,
+      'btn btn--danger btn--small',
+    ),
+  ]
+}
+
+export const grantRoutes: readonly AdminRoute[] = defineAct({
+  path: '/grants/:id/revoke',
+  async ask({ params }) {
+    return {
+      section: 'apps',
+      title: 'Revoke this access?',
+      text: html`The app’s tokens of the grant <code>${params.id}</code> are refused within 5 seconds. The user can launch the app again.`,
+      button: 'Revoke access',
+      back: '/apps',
+    }
+  },
+  async perform({ admin, params }) {
+    const revoked = await revokeGrantById(admin, params.id ?? '')
+    return revoked instanceof AdminFailure ? revoked : '/apps?done=revoked'
+  },
+})

@@ -1,0 +1,229 @@
+import { createRandomToken } from '../../../store/index.ts'
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderBadge,
+  renderDateTime,
+  renderEmptyState,
+  renderField,
+} from '../../../web/index.ts'
+import type { Parameters } from '../../parameters.ts'
+import { paths } from '../../paths.ts'
+import { AdminFailure } from '../act.ts'
+import { addUser, changeUser } from '../clinicians.ts'
+import { listUsers, type UserDescription, type UserKind } from '../users.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
+import { renderGrants } from './grants.ts'
+import {
+  readListing,
+  renderAdminPage,
+  renderFacts,
+  renderLink,
+  renderNextPage,
+  renderSearch,
+  renderTable,
+} from './shell.ts'
+import { buildUserPath, renderPassword, requireUser, userActs } from './user-acts.ts'
+
+const SHOWN = 50
+const SECTION = 'clinicians'
+
+/** `/admin/clinicians`: clinicians, and the accounts of patients and related persons. */
+export const userRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/clinicians',
+    async handle(request) {
+      const { items, next } = await listUsers(request.admin, { ...readListing(request), limit: SHOWN })
+      const columns = ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Sign-ins now']
+      return request.reply.sendPage(
+        renderAdminPage(
+          request,
+          {
+            section: SECTION,
+            title: 'Users',
+            lead: 'Clinicians, and the accounts of patients and related persons.',
+            acts: renderLink('/clinicians/new', 'Add a user', 'btn'),
+          },
+          html`${renderSearch('/clinicians', 'Find a user by name or username', request)}
+<div class="after">${items.length === 0 ? renderNone() : renderTable('Users, by username', columns, items.map(renderRow))}</div>
+${renderNextPage('/clinicians', request, next)}`,
+        ),
+      )
+    },
+  },
+  {
+    method: 'GET',
+    path: '/clinicians/new',
+    handle: async request => request.reply.sendPage(renderNewUser(request)),
+  },
+  {
+    method: 'POST',
+    path: '/clinicians/new',
+    async handle(request) {
+      const { admin, form, reply } = request
+      const password = form.get('password') === '1' ? createPassword() : undefined
+      const user = await addUser(admin, { ...readUser(form), password })
+      if (user instanceof AdminFailure)
+        return user.code === 'reauthenticate'
+          ? user
+          : reply.sendPage(renderNewUser(request, user), { status: 400 })
+      return password === undefined
+        ? reply.redirect(`${paths.admin}${buildUserPath(user)}?done=added`, 303)
+        : reply.sendPage(renderPassword(request, user, password))
+    },
+  },
+  {
+    method: 'GET',
+    path: '/clinicians/:id',
+    async handle(request) {
+      const user = await requireUser(request)
+      if (user instanceof AdminFailure) return user
+      return request.reply.sendPage(await renderUserPage(request, user))
+    },
+  },
+  {
+    method: 'POST',
+    path: '/clinicians/:id',
+    async handle(request) {
+      const { admin, form, params, reply } = request
+      const { displayName, fhirUser } = readUser(form)
+      const user = await changeUser(admin, { id: params.id ?? '' }, { displayName, fhirUser })
+      return user instanceof AdminFailure
+        ? user
+        : reply.redirect(`${paths.admin}${buildUserPath(user)}?done=saved`, 303)
+    },
+  },
+  ...userActs,
+]
+
+/** As long as a password of `setPassword`. */
+function createPassword(): string {
+  return createRandomToken().slice(0, 20)
+}
+
+const KINDS: Readonly<Record<UserKind, string>> = {
+  clinician: 'Clinician',
+  account: 'Patient or related person',
+}
+
+function readUser(form: Parameters) {
+  const read = (name: string) => form.get(name)?.trim() ?? ''
+  const kind: UserKind = read('kind') === 'account' ? 'account' : 'clinician'
+  const fhirUser = read('fhirUser')
+  const related = /^RelatedPerson\/(.+)$/.exec(fhirUser)?.[1]
+  return {
+    ...{ kind, username: read('username'), displayName: read('displayName') },
+    fhirUser: fhirUser.includes('/') || kind === 'account' ? fhirUser : `Practitioner/${fhirUser}`,
+    ...(related !== undefined && { relatedPersons: [related] }),
+  }
+}
+
+function renderNewUser(request: AdminRequest, failure?: AdminFailure): Html {
+  const { form, context } = request
+  const value = (name: string) => (request.request.method === 'POST' ? (form.get(name) ?? '') : '')
+  const kind = value('kind') || 'clinician'
+  return renderAdminPage(
+    request,
+    { section: SECTION, title: 'Add a user' },
+    html`${failure && renderAlert('The user was not added.', failure.sentence, 'bad')}
+<form class="card card__body stack after" method="post" action="${paths.admin}/clinicians/new">
+<div class="field"><label class="field__label" for="kind">Kind</label><select class="input select" id="kind" name="kind">${Object.entries(
+      KINDS,
+    ).map(
+      ([name, text]) => html`<option value="${name}"${name === kind && html` selected`}>${text}</option>`,
+    )}</select></div>
+${renderField({ name: 'username', label: 'Username', value: value('username'), required: true })}
+${renderField({ name: 'displayName', label: 'Name', value: value('displayName'), required: true })}
+${renderField({ name: 'fhirUser', label: 'FHIR user: Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: value('fhirUser'), required: true })}
+${
+  context.settings.login.passwords &&
+  html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Make a password</span><span class="choice__meta">It is shown once. Clear this for a user who signs in with an identity provider only.</span></label>`
+}
+<div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
+</form>`,
+  )
+}
+
+function renderNone(): Html {
+  return html`<div class="card">${renderEmptyState({ title: 'No user found', text: 'No name or username has this text.' })}</div>`
+}
+
+function renderRow(user: UserDescription) {
+  return [
+    renderLink(buildUserPath(user), user.displayName),
+    html`<code>${user.username}</code>`,
+    KINDS[user.kind],
+    html`<code>${user.fhirUser}</code>`,
+    renderState(user),
+    user.signIns,
+  ]
+}
+
+function renderState({ disabled, admin }: UserDescription): Html {
+  const state = disabled ? renderBadge('Disabled', 'bad') : renderBadge('Active', 'ok')
+  return html`${state}${admin && html` ${renderBadge('Administrator', 'accent')}`}`
+}
+
+const DONE: Readonly<Record<string, string>> = { added: 'The user is added.', saved: 'The change is saved.' }
+
+async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
+  const grants = await renderGrants(request, { clinicianId: user.id }, buildUserPath(user))
+  return renderAdminPage(
+    request,
+    {
+      section: SECTION,
+      title: user.displayName,
+      acts: renderActs(user, request),
+      done: DONE[request.form.get('done') ?? ''],
+    },
+    html`${renderFacts([
+      ['State', renderState(user)],
+      ['Username', html`<code>${user.username}</code>`],
+      ['Kind', KINDS[user.kind]],
+      ['Password', user.hasPassword ? 'Yes' : 'No: signs in with an identity provider'],
+      ['Sign-ins now', user.signIns],
+      ['Audit', renderLink(`/audit?${new URLSearchParams({ user: user.fhirUser })}`, 'Records of this user')],
+    ])}
+<h2 class="section__title subhead">Name and FHIR user</h2>
+<form class="card card__body stack" method="post" action="${paths.admin}${buildUserPath(user)}">
+<input type="hidden" name="kind" value="${user.kind}">
+${renderField({ name: 'displayName', label: 'Name', value: user.displayName, required: true })}
+${renderField({ name: 'fhirUser', label: 'FHIR user', value: user.fhirUser, required: true })}
+<div class="actions"><button class="btn btn--quiet">Save</button></div></form>
+<h2 class="section__title subhead">Provider accounts</h2>
+${renderLinks(user)}
+<h2 class="section__title subhead">Apps with access</h2>
+${grants}`,
+  )
+}
+
+function renderActs(user: UserDescription, { context, login }: AdminRequest): Html {
+  const act = (name: string, text: string, kind = 'btn--quiet') =>
+    renderLink(`${buildUserPath(user)}/${name}`, text, `btn ${kind} btn--small`)
+  const isClinician = user.kind === 'clinician'
+  return html`${context.settings.login.passwords && act('reset-password', 'Reset password')}
+${act('end-sessions', 'End sessions')}
+${isClinician && (user.admin ? act('remove-administrator', 'Remove administrator') : act('make-administrator', 'Make administrator'))}
+${user.id !== login.clinician.id && (user.disabled ? act('enable', 'Enable') : act('disable', 'Disable', 'btn--danger'))}`
+}
+
+function renderLinks(user: UserDescription): Html {
+  const link = renderLink(`${buildUserPath(user)}/link`, 'Link an account', 'btn btn--quiet btn--small')
+  if (user.links.length === 0)
+    return html`<p>No identity provider has an account that signs in as this user. ${link}</p>`
+  const rows = user.links.map(({ issuer, subject, provisioned, createdAt }) => [
+    html`<code class="url">${issuer}</code>`,
+    html`<code class="url">${subject}</code>`,
+    provisioned ? 'Created at the first sign-in' : 'Linked',
+    renderDateTime(createdAt),
+    renderLink(
+      `${buildUserPath(user)}/unlink?${new URLSearchParams({ issuer, subject })}`,
+      'Remove link',
+      'btn btn--danger btn--small',
+    ),
+  ])
+  const columns = ['Issuer', 'Subject', 'Kind', 'Since', { head: 'Action', isHidden: true }]
+  return html`${renderTable('Provider accounts', columns, rows)}<p class="actions">${link}</p>`
+}
