@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { APP_DEFAULTS, addApp } from '../src/auth/index.ts'
+import { startCdsService, type TestCdsService } from '../src/auth/testing/test-cds-service.ts'
+import { isRecord } from '../src/fhir/index.ts'
+import { expectAccessible, inspectOnEveryScreen, screenshot, useBrowser } from './support/browser.ts'
 import { freePorts } from './support/free-ports.ts'
 import { HOSPITAL_CLIENT, Hospital } from './support/hospital.ts'
 import { type Stack, startStack } from './support/stack.ts'
@@ -10,6 +13,7 @@ import { launch, pickPatient, signIn } from './support/walk.ts'
 
 let stack: Stack
 let hospital: Hospital
+let advice: TestCdsService
 before(async () => {
   const [port] = await freePorts(1)
   const issuerUrl = `http://localhost:${port}`
@@ -20,8 +24,13 @@ before(async () => {
     callbacks: [`${issuerUrl}/login/callback`],
     loggedOut: `${issuerUrl}/login/logged-out`,
   })
+  advice = await startCdsService()
   stack = await startStack({
     env: {
+      SMART_CDS_URL: advice.url,
+      SMART_CDS_SERVICE: 'heart',
+      SMART_CDS_NAME: 'Heart advice',
+      SMART_CDS_CLIENT_ID: 'advice',
       SMART_SAMPLE_PATIENTS: '30',
       SMART_ISSUER_URL: issuerUrl,
       SMART_LOGIN_ISSUER: hospital.issuer,
@@ -31,8 +40,15 @@ before(async () => {
       SMART_LOGIN_PROVISION: 'true',
     },
   })
+  const app = {
+    ...APP_DEFAULTS,
+    authMethod: 'none',
+    scope: 'patient/Patient.rs',
+    redirectUris: [advice.url],
+  } as const
+  await stack.store.db.transaction().execute(trx => addApp(trx, 'advice', { app, now: Date.now() }))
 })
-after(() => Promise.all([stack?.close(), hospital?.close()]))
+after(() => Promise.all([stack?.close(), hospital?.close(), advice?.close()]))
 const open = useBrowser()
 
 /** The element with the focus. */
@@ -137,6 +153,52 @@ describe('an EHR launch', () => {
     await other.waitForURL(`${stack.settings.appUrl}/s/*`)
     await page.goto(`${stack.settings.issuerUrl}/activity?result=refused`)
     await page.getByText('Simulated by the lab: fhir:429').first().waitFor()
+  })
+
+  it('shows the cards of a CDS service, which reads this patient alone, and launches the app of a card', async () => {
+    const { appUrl, fhirBaseUrl } = stack.settings
+    const smart = { label: 'Open the summary', url: `${appUrl}/launch`, type: 'smart', appContext: 'plan' }
+    const tokens: unknown[] = []
+    const read = async (path: string) => {
+      const response = await fetch(`${fhirBaseUrl}/${path}`, {
+        headers: { authorization: `Bearer ${tokens.at(-1)}` },
+      })
+      return response.status
+    }
+    advice.respond(async ({ hook: { fhirAuthorization, context } }) => {
+      tokens.push(isRecord(fhirAuthorization) && fhirAuthorization.access_token)
+      const own = isRecord(context) ? context.patientId : undefined
+      const statuses = [
+        await read(`Patient/${own}`),
+        await read('Patient/patient-2'),
+        await read(`Observation?patient=${own}`),
+      ]
+      const card = {
+        summary: `Read: ${statuses.join(' ')}`,
+        indicator: 'warning',
+        source: { label: 'Guideline' },
+      }
+      return { cards: [{ ...card, detail: 'Check the **blood pressure**.', links: [smart] }] }
+    })
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await pickPatient(page, 'Juniper, Alba')
+    await page.getByRole('heading', { name: 'Read: 200 403 403' }).waitFor()
+    await inspectOnEveryScreen(page, 'portal-cards')
+    await page.getByRole('link', { name: 'Open the summary' }).click()
+    await page.waitForURL(`${appUrl}/s/*`)
+    await page.getByRole('heading', { level: 1, name: 'Juniper, Alba' }).waitFor()
+    assert.deepEqual(faults, [])
+
+    const { page: plain } = await open({ javaScriptEnabled: false })
+    await signIn(plain, stack)
+    await pickPatient(plain, 'Juniper, Alba')
+    await plain.getByRole('link', { name: 'Show decision support' }).click()
+    await plain.getByRole('heading', { name: 'Read: 200 403 403' }).waitFor()
+    await screenshot(plain, 'cards-page')
+    await plain.getByRole('link', { name: 'Open the summary' }).click()
+    await plain.waitForURL(`${appUrl}/s/*`)
+    advice.respond(() => ({ cards: [] }))
   })
 
   it('registers an app in the browser, and launches it from the portal', async () => {

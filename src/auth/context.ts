@@ -37,6 +37,7 @@ export type AuthSettings = Pick<
 > & {
   readonly login: Pick<Settings['login'], 'passwords' | 'providers'>
   readonly metrics: Pick<Settings['metrics'], 'access'>
+  readonly cds: Pick<Settings['cds'], 'services'>
   readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>
   readonly fhir: Pick<
     Settings['fhir'],

@@ -16,6 +16,10 @@ export const LIFETIME = {
   /** How long a refresh request may be repeated if the response was lost. */
   refreshRetry: REFRESH_RETRY_MS,
   portalToken: 60 * SECOND,
+  /** The access of a CDS service, which ends with its response. */
+  cdsToken: 60 * SECOND,
+  /** The launch link of a card. */
+  cdsLink: 5 * MINUTE,
 } as const
 
 /** How recent a sign-in must be before keys, secrets and administrators change (ADMIN-4). */

@@ -67,6 +67,15 @@ export const LIMITS = {
   keySetCharacters: 64_000,
   /** Characters of a client assertion. */
   assertionCharacters: 8_192,
+  /** Cards of a CDS service, links of a card, and the characters of a summary or label, a detail and an `appContext`. */
+  cdsCards: 10,
+  cdsLinks: 5,
+  cdsSummaryCharacters: 200,
+  cdsDetailCharacters: 4_000,
+  appContextCharacters: 4_000,
+  /** How long a CDS service may take, and for how many patients services are called at once. */
+  cdsMs: 5_000,
+  cdsCalls: 20,
   /** Characters of `intent` and `tenant`, and the items, URLs and JSON of `fhirContext`. */
   contextTextCharacters: 200,
   fhirContextItems: 50,

@@ -11,6 +11,9 @@ export const paths = {
   logout: '/logout',
   portal: '/portal',
   portalLaunch: '/portal/launch',
+  /** The cards of CDS services. */
+  cards: '/portal/cards',
+  cardsLaunch: '/portal/cards/launch',
   lab: '/lab',
   labLaunch: '/lab/launch',
   /** The registered apps, for developers. */

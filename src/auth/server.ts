@@ -12,6 +12,7 @@ import { findPendingAuthorization, storePendingAuthorization } from './authorize
 import { proceed } from './authorize/proceed.ts'
 import { sendExpired, sendRefusal } from './authorize/respond.ts'
 import { verifyRequest } from './authorize/verify.ts'
+import { addCdsRoutes } from './cds/routes.ts'
 import { createKeySets } from './client/assertion/key-sets.ts'
 import { addConsentRoutes } from './consent/routes.ts'
 import { type AuthContext, type AuthSettings, type Controls, NO_CONTROLS } from './context.ts'
@@ -143,6 +144,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLogoutRoutes(app, context)
   addPortalRoutes(app, context)
   addLaunchRoutes(app, context)
+  addCdsRoutes(app, context)
   addLaunchContextRoutes(app, context)
   if (context.settings.lab) {
     addLabRoutes(app, context)

@@ -62,6 +62,10 @@ describe('readSettings', () => {
       loginFailureLimit: 10,
       loginFailureWindowSeconds: 300,
       loginFailureLimitPerAddress: 1000,
+      cds: {
+        services: [],
+        single: { id: undefined, name: undefined, url: undefined, clientId: undefined },
+      },
       login: {
         passwords: true,
         providers: [],

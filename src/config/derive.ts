@@ -56,6 +56,7 @@ export function deriveSettings(
     loginFailureLimitPerAddress: values.loginFailureLimitPerAddress,
     loginIdleSeconds: values.loginIdleSeconds ?? (onLoopback ? 0 : 1800),
     login: deriveLogin(values, absolute),
+    cds: deriveCds(values),
     lab: values.lab ?? onLoopback,
     metrics: deriveMetrics(values, bind),
     logLevel: values.logLevel,
@@ -161,6 +162,21 @@ function deriveLogin(
   }
   const listed = (values.loginProviders ?? []).map(provider => resolvePaths(provider, absolute))
   return { passwords: values.loginPasswords, providers: [...makeSingleProvider(single), ...listed], single }
+}
+
+function deriveCds(values: SettingValues): Settings['cds'] {
+  const {
+    cdsService: id,
+    cdsName: name,
+    cdsUrl: url,
+    cdsClientId: clientId,
+    cdsServices: listed = [],
+  } = values
+  const isWhole = id !== undefined && url !== undefined && clientId !== undefined
+  return {
+    services: [...(isWhole ? [{ id, name: name ?? id, url, clientId }] : []), ...listed],
+    single: { id, name, url, clientId },
+  }
 }
 
 function makeSingleProvider(single: Settings['login']['single']): readonly OidcProvider[] {

@@ -54,6 +54,8 @@ describe('listEffectiveSettings', () => {
       SMART_LOGIN_PASSWORDS: 'false',
       SMART_LOGIN_PROVIDERS: '[{"id":"a","issuer":"http://localhost:1","client-id":"c"}]',
       SMART_LOGIN_ISSUER: 'http://localhost:1',
+      SMART_CDS_SERVICES: '[{"id":"a","url":"http://localhost:1","client-id":"c"}]',
+      SMART_CDS_URL: 'http://localhost:1',
       SMART_LOGIN_ALLOW: 'groups=a',
       SMART_LOGIN_ADMIN: 'groups=a',
       SMART_LOGIN_PROVISION: 'true',

@@ -2,6 +2,7 @@
  * The settings (SETTING-1): one table of names, variables, defaults and types for the reader, the `settings` command and
  * the reference page. The only module that reads the environment; it starts nothing.
  */
+export type { CdsService } from './cds-services.ts'
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
 export { createHostCheck, isLoopbackHost } from './derive.ts'
 export { type EffectiveSetting, listChangedSettings, listEffectiveSettings } from './effective.ts'

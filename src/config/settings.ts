@@ -1,4 +1,5 @@
 import type { ScopeContext } from '../smart/index.ts'
+import type { CdsService } from './cds-services.ts'
 import type { ClaimRule, FhirUserRule, LoginProvider } from './login-providers.ts'
 import type { LogLevel } from './setting-types.ts'
 
@@ -53,6 +54,11 @@ export interface Settings {
       readonly admin: ClaimRule | undefined
       readonly provision: boolean
     }
+  }
+  readonly cds: {
+    readonly services: readonly CdsService[]
+    /** The settings of the service that needs no list, as written. */
+    readonly single: { readonly [Name in keyof CdsService]: CdsService[Name] | undefined }
   }
   /** Developers may get launches and tokens without a login. */
   readonly lab: boolean

@@ -26,6 +26,24 @@ describe('start problems and warnings', () => {
     })
   }
 
+  it('refuses half a CDS service, and one that would get tokens over http', () => {
+    const whole = { SMART_CDS_SERVICE: 'bp', SMART_CDS_CLIENT_ID: 'advice' }
+    assert.deepEqual(problems({ ...whole, SMART_CDS_URL: 'http://localhost:5000' }), [])
+    assert.deepEqual(problems(whole), [
+      'SMART_CDS_URL, SMART_CDS_SERVICE and SMART_CDS_CLIENT_ID belong together',
+    ])
+    assert.deepEqual(problems({ ...whole, SMART_CDS_URL: 'http://cds.example' }), [
+      'CDS service bp must use https, or set SMART_ALLOW_HTTP=true',
+    ])
+    const listed = { id: 'bp', url: 'https://cds.example', 'client-id': 'advice' }
+    for (const wrong of [{ ...listed, id: 'a/b' }, { ...listed, url: 'x' }, { ...listed, secret: 'y' }, 'bp'])
+      assert.throws(
+        () => problems({ SMART_CDS_SERVICES: JSON.stringify([wrong]) }),
+        /^SettingsError: Cannot use SMART_CDS_SERVICES/,
+      )
+    assert.deepEqual(problems({ SMART_CDS_SERVICES: JSON.stringify([listed]) }), [])
+  })
+
   it('is off loopback if one bind address is', () => {
     assert.equal(
       problems({ SMART_BIND: '127.0.0.1,192.0.2.1' })[0],

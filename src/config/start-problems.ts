@@ -66,6 +66,22 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
   ]
 }
 
+function findCdsProblems({ cds, allowHttp }: Settings): readonly string[] {
+  const { id, name, url, clientId } = cds.single
+  const isUsed = [id, name, url, clientId].some(value => value !== undefined)
+  const isWhole = [id, url, clientId].every(value => value !== undefined)
+  return [
+    ...(isUsed && !isWhole
+      ? ['SMART_CDS_URL, SMART_CDS_SERVICE and SMART_CDS_CLIENT_ID belong together']
+      : []),
+    ...cds.services.flatMap(service =>
+      allowHttp || service.url.startsWith('https:') || isLoopbackUrl(service.url)
+        ? []
+        : [`CDS service ${service.id} must use https, or set SMART_ALLOW_HTTP=true`],
+    ),
+  ]
+}
+
 function isSingleUsed({ issuer: _, provision, ...texts }: Settings['login']['single']): boolean {
   return provision || Object.values(texts).some(value => value !== undefined)
 }
@@ -107,6 +123,7 @@ export function findStartProblems(
     ...(settings.fhir.upstreamUrl === undefined ? [] : findUpstreamProblems(settings.fhir.upstream)),
     ...findLoginProblems(settings),
     ...findFeedProblems(settings),
+    ...findCdsProblems(settings),
     ...frameProblems(settings),
     ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources)),
   ]

@@ -1,4 +1,5 @@
 import { appTable, authTable } from './auth-table.ts'
+import { cdsTable } from './cds-table.ts'
 import { fhirTable, upstreamTable } from './fhir-table.ts'
 import { loginTable } from './login-table.ts'
 import { networkTable, serverTable } from './server-table.ts'
@@ -127,6 +128,7 @@ export const settingsTable = {
   ...auditTable,
   ...authTable,
   ...loginTable,
+  ...cdsTable,
   ...fhirTable,
   ...upstreamTable,
   ...appTable,
@@ -139,6 +141,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, Sett
   'All servers: audit trail': auditTable,
   'Auth server': authTable,
   'Auth server: sign-in providers': loginTable,
+  'Auth server: decision support': cdsTable,
   'FHIR server': fhirTable,
   'FHIR server: gateway': upstreamTable,
   'App server': appTable,

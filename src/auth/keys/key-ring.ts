@@ -112,8 +112,9 @@ export function signOwnJwt(
   { publicJwk, privateKey }: SigningKey,
   typ: TokenType,
   claims: Claims,
+  header: { readonly jku?: string } = {},
 ): Promise<string> {
-  return signJwt({ alg: publicJwk.alg, typ, kid: publicJwk.kid }, claims, privateKey)
+  return signJwt({ alg: publicJwk.alg, typ, kid: publicJwk.kid, ...header }, claims, privateKey)
 }
 
 /** The claims of a token of this type that one of our keys signed, even if it has expired; otherwise undefined. */

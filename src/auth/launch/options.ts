@@ -75,6 +75,8 @@ export interface ExtraContext {
   readonly intent?: string
   readonly tenant?: string
   readonly fhirContext?: readonly FhirContextItem[]
+  /** From the card of a CDS service that launched the app (CDS Hooks 2.0, link). */
+  readonly appContext?: string
   /** An extension for first-party apps: another patient has a similar name. It says nothing about that patient. */
   readonly similar_name?: true
 }

@@ -45,7 +45,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
       await auditEvent(context, request, event)
       return result.kind === 'bad-options'
         ? sendFormAgain(request, reply, context, login, result.fault)
-        : sendProblem(request, reply, context, login, result)
+        : sendLaunchProblem(request, reply, context, { login, problem: result })
     }),
   )
 }
@@ -96,12 +96,11 @@ function readLaunchRequest(body: unknown): LaunchRequest {
   }
 }
 
-function sendProblem(
+export function sendLaunchProblem(
   request: FastifyRequest,
   reply: FastifyReply,
   context: AuthContext,
-  login: Login,
-  problem: Exclude<LaunchProblem, { kind: 'bad-options' }>,
+  { login, problem }: { readonly login: Login; readonly problem: LaunchProblem },
 ): FastifyReply {
   if (problem.kind === 'unavailable')
     return sendUnavailable(reply, context, {

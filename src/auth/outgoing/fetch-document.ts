@@ -177,7 +177,8 @@ function createPublicLookup(lookup: typeof dnsLookup) {
   }
 }
 
-async function readLimited(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+/** Reads a body of at most 256 kB as text. */
+export async function readLimited(body: AsyncIterable<Uint8Array> | null): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body ?? []) {
@@ -188,7 +189,7 @@ async function readLimited(body: AsyncIterable<Uint8Array> | null): Promise<stri
   return Buffer.concat(chunks).toString()
 }
 
-function describeError(error: unknown): string {
+export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? error.cause.message : error.message
 }

@@ -11,6 +11,7 @@ import {
   renderName,
   renderPatientBanner,
 } from '../../web/index.ts'
+import { renderCardsPlace } from '../cds/page.ts'
 import type { Client } from '../client/client.ts'
 import type { FormFault, OptionField } from '../launch/options.ts'
 import { LIMITS } from '../limits.ts'
@@ -56,6 +57,8 @@ export interface PickedOptions {
   readonly view: ListView
   readonly now: number
   readonly hasLab: boolean
+  /** Whether CDS services are configured. */
+  readonly hasCards: boolean
   /** A launch form with a fault, which is shown again. */
   readonly failed?: FailedLaunch | undefined
 }
@@ -78,6 +81,7 @@ ${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused
 ${renderAlikeWarning(picked.alike)}
 <div class="card__body">${chosen ? renderLaunchForm({ ...options, chosen }) : renderNoApp(options)}</div>
 ${chosen && hasChoice(options) && renderAppChoice({ ...options, chosen })}
+${options.hasCards && renderCardsPlace(picked.person.id)}
 </section>
 </div>`
 }

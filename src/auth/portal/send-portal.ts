@@ -60,6 +60,7 @@ export async function sendPortal(
   if (picked?.kind === 'unavailable') return sendOutage(picked)
   const chosen = named ?? apps.apps[0]
   const view = { search, page }
+  const hasCards = settings.cds.services.length > 0
   const html = renderPortalPage({
     settings,
     login,
@@ -68,8 +69,10 @@ export async function sendPortal(
     beside: renderBeside(picked, {
       ...{ apps, chosen, appSearch: query.app, view, now, failed },
       hasLab: settings.lab,
+      hasCards,
     }),
     isPicked: picked !== undefined,
+    scripts: hasCards && picked ? ['cards.js'] : [],
     people: [...listPeople(list), ...(picked?.kind === 'found' ? [picked.person] : [])],
   })
   // A content security policy with all registered apps could exceed the limits of browsers.
@@ -106,11 +109,12 @@ interface PortalPageOptions {
   /** The selected patient, or a placeholder. */
   readonly beside: Html
   readonly isPicked: boolean
+  readonly scripts: readonly string[]
   readonly people: readonly Person[]
 }
 
 function renderPortalPage(options: PortalPageOptions): Html {
-  const { settings, login, list, beside, isPicked, people } = options
+  const { settings, login, list, beside, isPicked, people, scripts } = options
   const footer = html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`
   const heading = options.isLimited ? 'My patients' : 'Patients'
   return renderPage(
@@ -119,6 +123,7 @@ function renderPortalPage(options: PortalPageOptions): Html {
       bar: makeSignedInBar(login, 'portal'),
       sampleData: showsSampleData(settings, people),
       footer,
+      scripts,
     },
     html`<div class="pagehead"><div><h1>${heading}</h1></div></div>
 <div class="portal${isPicked && ' portal--picked'}">${list}${beside}</div>`,

@@ -19,6 +19,7 @@ export const testSettings: AuthSettings = {
   loginFailureLimitPerAddress: 1000,
   loginIdleSeconds: 0,
   login: { passwords: true, providers: [] },
+  cds: { services: [] },
   audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
   metrics: { access: 'loopback' },
   privateJwksHosts: [],

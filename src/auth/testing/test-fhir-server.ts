@@ -31,6 +31,7 @@ export function createTestFhirServer(baseUrl: string, resources: readonly Resour
     },
     fetch: async (input, init) => {
       const url = new URL(String(input))
+      if (url.origin !== new URL(baseUrl).origin) return fetch(input, init)
       requests.push({ url, authorization: new Headers(init?.headers).get('authorization') })
       if (failing === 'no-response') throw new TypeError('fetch failed')
       if (failing === 'not-json') return new Response('<html>', { status: 200 })

@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { CdsService } from '../../config/index.ts'
+import { findJsonExcess } from '../../fhir/index.ts'
+import { auditEvent } from '../audit.ts'
+import { makeScopeTerms } from '../authorize/launch-context.ts'
+import { type Client, findClient } from '../client/client.ts'
+import { formatFhirUser } from '../clinician/clinician.ts'
+import type { AuthContext } from '../context.ts'
+import { createGrant, findLiveGrant, revokeGrant } from '../grant/grant.ts'
+import { checkGrantedScope, grantScope } from '../grant/grant-scope.ts'
+import { signOwnJwt } from '../keys/key-ring.ts'
+import { LIFETIME } from '../lifetimes.ts'
+import { LIMITS } from '../limits.ts'
+import type { Login } from '../login/login.ts'
+import { describeError, readLimited } from '../outgoing/fetch-document.ts'
+import { paths } from '../paths.ts'
+import { Refusal } from '../refusal.ts'
+import { buildTokens, signTokens } from '../token/token-response.ts'
+import { type Card, readCards } from './cards.ts'
+
+export interface HookSubject {
+  readonly patientId: string
+  readonly encounterId: string | undefined
+}
+
+/** The cards of a service; undefined if it is unavailable. */
+export interface ServiceCards {
+  readonly service: CdsService
+  readonly cards: readonly Card[] | undefined
+}
+
+interface Caller {
+  readonly request: FastifyRequest
+  readonly login: Login
+}
+
+/** Calls the services with the hook `patient-view`, all at once. A service that fails does not affect the others. */
+export function callServices(
+  context: AuthContext,
+  caller: Caller,
+  subject: HookSubject,
+): Promise<readonly ServiceCards[]> {
+  const calls = context.settings.cds.services.map(async service => {
+    try {
+      return { service, cards: await callService(context, caller, subject, service) }
+    } catch (error) {
+      caller.request.log.warn(
+        { service: service.id, reason: describeError(error) },
+        'CDS service unavailable',
+      )
+      return { service, cards: undefined }
+    }
+  })
+  return Promise.all(calls)
+}
+
+/** The access of the service ends with its response (CDS Hooks 2.0, passing the access token to the CDS service). */
+async function callService(
+  context: AuthContext,
+  caller: Caller,
+  subject: HookSubject,
+  service: CdsService,
+): Promise<readonly Card[]> {
+  const { grantId, fhirAuthorization } = await grantAccess(context, caller, subject, service)
+  try {
+    const cards = readCards(
+      await sendHook(context, service, {
+        hook: 'patient-view',
+        hookInstance: randomUUID(),
+        fhirServer: context.settings.fhirBaseUrl,
+        fhirAuthorization,
+        context: {
+          userId: formatFhirUser(caller.login.clinician.fhirUserId),
+          patientId: subject.patientId,
+          ...(subject.encounterId !== undefined && { encounterId: subject.encounterId }),
+        },
+      }),
+    )
+    if (!cards) throw new Error('the response has no cards')
+    return cards
+  } finally {
+    await revokeGrant(context.store.db, grantId, context.clock())
+  }
+}
+
+/** Issues a token for the `patient/` scopes of the service's client, the patient and the clinician. */
+async function grantAccess(
+  context: AuthContext,
+  { request, login }: Caller,
+  { patientId, encounterId }: HookSubject,
+  service: CdsService,
+) {
+  const client = await findClient(context.store, service.clientId)
+  if (!client) throw new Error(`there is no client ${service.clientId}`)
+  const scope = chooseScope(context, client, encounterId !== undefined)
+  if (scope instanceof Refusal) throw new Error(`the client ${service.clientId} has no patient/ scopes`)
+  const now = context.clock()
+  const grant = await context.store.db.transaction().execute(async trx => {
+    const id = await createGrant(
+      trx,
+      {
+        ...{ clientId: client.id, clinicianId: login.clinician.id, loginIdHash: login.idHash, scope },
+        ...{ patientId, encounterId, needPatientBanner: undefined, fromEhr: false, extraContext: {} },
+        ...{ authTime: login.authTime, acr: login.acr, amr: login.amr, fhirUserId: undefined },
+        launchId: undefined,
+      },
+      now,
+    )
+    const event = { kind: 'token', status: 200, client: client.id, patient: patientId, by: scope } as const
+    const reason = `For the CDS service ${service.id}: patient-view`
+    await auditEvent(context, request, { ...event, launch: id, reason, clinician: login.clinician }, trx)
+    const created = await findLiveGrant(trx, id, now)
+    if (!created) throw new Error('the login has ended')
+    return created
+  })
+  const accessTokenTtlSeconds = Math.min(context.settings.accessTokenTtlSeconds, LIFETIME.cdsToken / 1000)
+  const settings = { ...context.settings, accessTokenTtlSeconds }
+  const tokens = buildTokens(
+    { settings, clock: context.clock },
+    { grant, scope, refreshToken: undefined, nonce: undefined },
+  )
+  const { access_token, token_type, expires_in } = await signTokens(
+    await context.keys.getSigningKey(),
+    tokens,
+  )
+  const fhirAuthorization = {
+    access_token,
+    token_type,
+    expires_in,
+    scope,
+    subject: client.id,
+    patient: patientId,
+  }
+  return { grantId: grant.id, fhirAuthorization }
+}
+
+/** Only `patient/` scopes: the hook is about one patient. */
+function chooseScope({ settings }: AuthContext, client: Client, hasEncounter: boolean): string | Refusal {
+  const available = { launched: true, hasPatient: true, hasEncounter }
+  const granted = grantScope(client.scope, makeScopeTerms(settings, client, available))
+  const scope = granted
+    .split(' ')
+    .filter(part => part.startsWith('patient/'))
+    .join(' ')
+  return checkGrantedScope(scope) ?? scope
+}
+
+async function sendHook(context: AuthContext, service: CdsService, hook: object): Promise<unknown> {
+  const url = `${service.url}/cds-services/${service.id}`
+  const response = await context.fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      authorization: `Bearer ${await signClientJwt(context, url)}`,
+    },
+    body: JSON.stringify(hook),
+    // The token is for this service only.
+    redirect: 'error',
+    signal: AbortSignal.timeout(LIMITS.cdsMs),
+  })
+  if (response.status !== 200) throw new Error(`the response status is ${response.status}`)
+  const text = await readLimited(response.body)
+  if (findJsonExcess(text)) throw new Error('the response is too deep or has too many values')
+  return JSON.parse(text)
+}
+
+/** CDS Hooks 2.0, trusting CDS clients: the service verifies it with the key set at `jku`. */
+async function signClientJwt({ settings, keys, clock }: AuthContext, aud: string): Promise<string> {
+  const iat = Math.floor(clock() / 1000)
+  const claims = { iss: settings.issuerUrl, aud, iat, exp: iat + LIFETIME.cdsToken / 1000, jti: randomUUID() }
+  return signOwnJwt(await keys.getSigningKey(), 'JWT', claims, { jku: `${settings.issuerUrl}${paths.jwks}` })
+}
