@@ -66,14 +66,19 @@ async function listWriters({ db }: Store): Promise<readonly string[]> {
   return rows.map(({ writer }) => writer)
 }
 
-/** Passes all records up to `end` to a reader, until the signal. */
+interface Reading {
+  readonly mayContinue?: () => boolean
+  readonly signal?: AbortSignal
+}
+
+/** Passes all records up to `end` to a reader. */
 export async function readOn(
   store: Store,
   reader: TrailReader,
   end: number,
-  signal = new AbortController().signal,
+  { mayContinue = () => true, signal = new AbortController().signal }: Reading = {},
 ): Promise<void> {
-  while (!signal.aborted) {
+  while (mayContinue()) {
     const position = await reader.findPosition()
     const records = await readAfter(store, position, end, reader.atOnce)
     if (records.length === 0) return
@@ -94,8 +99,11 @@ export function readAfter({ db }: Store, position: number, end: number, limit: n
 }
 
 const EVERY_MS = 1000
-/** Longer than the longest attempt to deliver records. */
+const ROUND_MS = 4000
+/** Longer than a round and the longest attempt to deliver records. */
 const LEASE_MS = 15_000
+/** A process that stops lets a delivery finish: otherwise its records are sent again. */
+const FINISH_MS = 3000
 const LONGEST_PAUSE_MS = 60_000
 
 /**
@@ -110,6 +118,7 @@ export function followTrail(
 ): { stop(): Promise<void> } {
   const findSettledId = createSettledFinder(store)
   const stopping = new AbortController()
+  let isStopping = false
   let pauseMs = 0
   let resumeAt = 0
   let end = 0
@@ -121,21 +130,24 @@ export function followTrail(
   const backOff = (error: unknown) => {
     pauseMs = Math.min(Math.max(everyMs, 2 * pauseMs), LONGEST_PAUSE_MS)
     resumeAt = clock() + pauseMs
-    if (!stopping.signal.aborted) onError(error)
+    if (!isStopping) onError(error)
   }
   const job = repeatInOneProcess(
     store,
     `audit-${name}`,
     { clock, everyMs, leaseMs, hasWork, onError: backOff },
-    async () => {
-      await readOn(store, reader, end, AbortSignal.any([stopping.signal, AbortSignal.timeout(leaseMs)]))
+    async now => {
+      const mayContinue = () => !isStopping && clock() < now + ROUND_MS
+      await readOn(store, reader, end, { mayContinue, signal: stopping.signal })
       pauseMs = 0
     },
   )
   return {
     async stop() {
-      stopping.abort()
+      isStopping = true
+      const timer = setTimeout(() => stopping.abort(), FINISH_MS)
       await job.stop()
+      clearTimeout(timer)
     },
   }
 }

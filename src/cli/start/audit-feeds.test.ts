@@ -91,7 +91,7 @@ eachDatabase((name, open, create) => {
       const start = () => startFeed(store, { ...quiet, name: 'feed', send })
       const first = await addRecords(store, 0, 250)
       const feeds = [start(), start()]
-      await waitUntil(() => repository.received().length >= 250)
+      await waitUntil(async () => (await measureAuditLag(store, ['feed']))[1]?.waiting === 0)
       await Promise.all(feeds.map(feed => feed.stop()))
       assert.deepEqual(repository.received(), first)
       assert.ok(repository.bundles.every(({ type, entry }) => type === 'transaction' && entry.length <= 100))
