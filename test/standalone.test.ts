@@ -244,6 +244,49 @@ describe('consent and /manage', () => {
   })
 })
 
+describe('the administration area', () => {
+  const PAGES = [
+    ...['', '/apps', '/apps/new', '/apps/sallyport-app', '/apps/sallyport-app/disable', '/clinicians'],
+    ...['/clinicians/new', '/clinicians/sample-administrator', '/keys', '/keys/rotate', '/audit', '/audit/1'],
+    ...['/reload'],
+  ]
+
+  it('signs an administrator in again before a key is rotated, and shows the act in the audit review', async () => {
+    await seedSampleAccounts(stack.store)
+    const { page, faults } = await open()
+    const url = `${stack.settings.issuerUrl}/admin`
+    await page.goto(`${url}/keys`)
+    await page.getByLabel('Username').fill('admin')
+    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Signing keys' }).waitFor()
+    const earlier = { created_at: Date.now() - 600_000, seen_at: Date.now() }
+    await stack.store.db.updateTable('login').set(earlier).execute()
+    await page.getByRole('link', { name: 'Rotate keys' }).click()
+    await page.getByText('Sign in again to continue.').waitFor()
+    assert.equal(await page.getByLabel('Username').inputValue(), 'admin')
+    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Rotate keys' }).click()
+    await page.getByText('A new key is published.').waitFor()
+    await page.getByRole('link', { name: 'Audit' }).click()
+    await page.getByRole('cell', { name: 'Administration: keys rotate' }).waitFor()
+    for (const path of PAGES) {
+      await page.goto(`${url}${path}`)
+      await inspectOnEveryScreen(page, `admin${path.replaceAll('/', '-')}`)
+    }
+    assert.deepEqual(faults, [])
+  })
+
+  it('refuses a clinician who is not an administrator', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/admin`)
+    await page.getByRole('heading', { name: 'You are not an administrator' }).waitFor()
+    await expectAccessible(page)
+  })
+})
+
 describe('the portal with several apps', () => {
   it('launches each of them, with further options', async () => {
     await stack.store.db
