@@ -6,7 +6,7 @@ import {
   toAuditEvent,
 } from '../../../audit/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
-import type { Names } from '../../activity/describe.ts'
+import { describeApp, type Names } from '../../activity/describe.ts'
 import { findNames } from '../../activity/find-names.ts'
 import { formatFhirUser } from '../../clinician/clinician.ts'
 import type { AuthContext } from '../../context.ts'
@@ -124,7 +124,7 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
     },
     html`${renderFilters(page)}
 ${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
-${older && html`<p class="actions">${renderLink(`/audit${buildQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
+${older && html`<p class="actions after">${renderLink(`/audit${buildQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the records of these filters, at most ${MOST_EXPORTED.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
 }
@@ -187,7 +187,7 @@ function renderRow(record: KeptRecord, names: Names) {
     html`${renderResult(record)} <span class="status">${record.status}</span>`,
     html`${describeEvent(record)}${record.reason !== null && html`<span class="sub">${record.reason}</span>`}`,
     describeUser(record, names) ?? '–',
-    record.client_id === null ? '–' : (names.app(record.client_id) ?? record.client_id),
+    record.client_id === null ? '–' : describeApp(record, names),
     summarizePatients(record),
     renderLink(`/audit/${record.id}`, html`Details<span class="sr"> of record ${record.id}</span>`),
   ]

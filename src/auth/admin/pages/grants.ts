@@ -25,7 +25,7 @@ export async function renderGrants(
     { head: 'Action', isHidden: true },
   ]
   return html`${renderTable('Access of apps, newest first', columns, page.items.map(renderGrant))}
-${page.next !== undefined && html`<p class="actions">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
+${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}?${new URLSearchParams({ grants: page.next })}`, 'Older access', 'btn btn--quiet btn--small')}</p>`}`
 }
 
 function renderGrant({

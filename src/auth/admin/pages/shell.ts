@@ -130,7 +130,7 @@ export function renderSecret(
     { section, title, scripts: ['copy.js'] },
     html`<div role="status">${renderAlert('Copy it now.', 'It is not shown again.', 'warn')}</div>
 <section class="card card__body stack stack--tight after" aria-label="${label}"><div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div></section>
-<p class="actions">${renderLink(back, 'Continue', 'btn btn--quiet')}</p>`,
+<p class="actions after">${renderLink(back, 'Continue', 'btn btn--quiet')}</p>`,
   )
 }
 
@@ -152,7 +152,7 @@ export function renderNextPage(
 ): Html | undefined {
   if (next === undefined) return undefined
   const query = new URLSearchParams({ search: form.get('search') ?? '', after: next })
-  return html`<p class="actions">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`
+  return html`<p class="actions after">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`
 }
 
 interface Column {

@@ -225,5 +225,5 @@ function renderLinks(user: UserDescription): Html {
     ),
   ])
   const columns = ['Issuer', 'Subject', 'Kind', 'Since', { head: 'Action', isHidden: true }]
-  return html`${renderTable('Provider accounts', columns, rows)}<p class="actions">${link}</p>`
+  return html`${renderTable('Provider accounts', columns, rows)}<p class="actions after">${link}</p>`
 }
