@@ -39,6 +39,7 @@ export type { AuthSettings, Controls, Reloaded } from './context.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/metadata.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
 export { makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
+export { canOpenSigningKeys } from './keys/withdraw-keys.ts'
 export {
   type CommandContext,
   type CommandRequest,
@@ -47,5 +48,6 @@ export {
 } from './lab/command-line.ts'
 export { findSubject } from './login/providers/account.ts'
 export { explainSignIn } from './login/providers/explain.ts'
+export { checkProvider } from './login/providers/providers.ts'
 export { Refusal } from './refusal.ts'
 export { type AuthServerOptions, createAuthServer } from './server.ts'

@@ -3,7 +3,15 @@ import type { Transaction } from 'kysely'
 import { type Auditor, createAuditor, noAudit } from '../audit/index.ts'
 import type { Admin, AdminFailure } from '../auth/index.ts'
 import { ensureSecret, readConfiguration, type Settings } from '../config/index.ts'
-import { makeFolder, openSealer, openStore, type Schema, type Sealer, type Store } from '../store/index.ts'
+import {
+  makeFolder,
+  openSealer,
+  openStore,
+  type Schema,
+  type Sealer,
+  type Store,
+  type StoreOptions,
+} from '../store/index.ts'
 import { CommandFailure, type Io } from './command.ts'
 
 export function loadSettings(io: Io): Settings {
@@ -12,13 +20,17 @@ export function loadSettings(io: Io): Settings {
   return settings
 }
 
-export function openConfiguredStore({ databaseUrl, database, audit }: Settings): Promise<Store> {
-  return openStore(databaseUrl, {
+export function openConfiguredStore(settings: Settings): Promise<Store> {
+  return openStore(settings.databaseUrl, getStoreOptions(settings))
+}
+
+export function getStoreOptions({ database, audit }: Settings): StoreOptions {
+  return {
     poolSize: database.poolSize,
     connectTimeoutMs: database.connectTimeoutSeconds * 1000,
     statementTimeoutMs: database.statementTimeoutSeconds * 1000,
     auditRequired: audit.kept && audit.failure === 'refuse',
-  })
+  }
 }
 
 export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): Promise<T> {

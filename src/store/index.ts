@@ -10,7 +10,7 @@ export {
 } from './availability.ts'
 export { type DatabaseTarget, makeFolder, parseDatabaseUrl } from './database-url.ts'
 export { type JobOptions, repeatInOneProcess } from './one-process.ts'
-export { openStore } from './open-store.ts'
+export { inspectDatabase, openStore } from './open-store.ts'
 export { prepareQuery } from './prepare.ts'
 export type { Instant, Schema } from './schema.ts'
 export {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { describeUnavailable } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
@@ -58,23 +59,65 @@ function table(trx: Transaction<Schema>): Kysely<WithMigrations> {
 }
 
 /** Rejects with one line that names the database and never its password. */
-export async function openStore(databaseUrl: string, options: StoreOptions = {}): Promise<Store> {
+export function openStore(databaseUrl: string, options: StoreOptions = {}): Promise<Store> {
+  return withTarget(databaseUrl, async target => migrated(await openTarget(target, options)))
+}
+
+type Target = NonNullable<ReturnType<typeof parseDatabaseUrl>>
+
+async function withTarget<T>(databaseUrl: string, open: (target: Target) => Promise<T>): Promise<T> {
   const target = parseDatabaseUrl(databaseUrl)
   if (target === undefined) throw new Error('Cannot open database: expected sqlite:<path> or postgres://…')
   const shownAs = target.dialect === 'sqlite' ? target.path : target.shownAs
   try {
-    const store = await openTarget(target, options)
-    return await migrated(store)
+    return await open(target)
   } catch (cause) {
     throw new Error(`Cannot open database ${shownAs}: ${reasonOf(cause)}`, { cause })
   }
 }
 
+/** Undefined: there is no database yet. */
+interface Inspected {
+  readonly store: Store | undefined
+  /** The migrations that the next start applies. */
+  readonly pending: readonly string[]
+}
+
+/** Opens a database without changing its schema. Rejects as `openStore` does, also if its schema is unknown. */
+export async function inspectDatabase(databaseUrl: string, options: StoreOptions = {}): Promise<Inspected> {
+  const target = parseDatabaseUrl(databaseUrl)
+  if (target?.dialect === 'sqlite' && !existsSync(target.path)) return { store: undefined, pending: [] }
+  return withTarget(databaseUrl, async opened => {
+    const store = await openTarget(opened, options)
+    try {
+      const pending = await listPending(store)
+      if (pending.length === 0) {
+        await checkSchema(store)
+        store.begin()
+      }
+      return { store, pending }
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+  })
+}
+
+async function listPending({ db }: Store): Promise<readonly string[]> {
+  const tables = await db.introspection.getTables()
+  if (!tables.some(({ name }) => name === 'schema_migration')) return migrations.map(({ name }) => name)
+  const rows = await db
+    .withTables<Pick<WithMigrations, 'schema_migration'>>()
+    .selectFrom('schema_migration')
+    .select('name')
+    .execute()
+  const applied = new Set(rows.map(row => row.name))
+  refuseNewer(applied, migrations)
+  return migrations.flatMap(({ name }) => (applied.has(name) ? [] : [name]))
+}
+
 // Each database is imported on demand: a start on SQLite does not load `pg`.
-async function openTarget(
-  target: NonNullable<ReturnType<typeof parseDatabaseUrl>>,
-  options: StoreOptions,
-): Promise<OpenedDatabase> {
+async function openTarget(target: Target, options: StoreOptions): Promise<OpenedDatabase> {
   switch (target.dialect) {
     case 'sqlite':
       return (await import('./sqlite/open.ts')).openSqlite(target.path, options)

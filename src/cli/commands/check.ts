@@ -75,7 +75,7 @@ function print(
 }
 
 /** Sends with the gateway's credentials, and only to the gateway's upstream. */
-async function withClient<T>(
+export async function withClient<T>(
   baseUrl: string,
   { fhir }: Settings,
   work: (send: Send) => Promise<T>,

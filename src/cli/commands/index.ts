@@ -122,6 +122,10 @@ const commands = {
     summary: 'Remove all FHIR resources and make the sample patients afresh',
     load: async () => (await import('./data-reset.ts')).dataReset,
   },
+  check: {
+    summary: 'Validate settings, certificates, database, sign-in providers and upstream',
+    load: async () => (await import('./check-setup.ts')).checkCommand,
+  },
   'check upstream': {
     summary: 'Check whether a FHIR server works as the upstream of the gateway',
     load: async () => (await import('./check.ts')).checkUpstreamCommand,

@@ -82,7 +82,7 @@ export function createReportingFetch(
     const { origin } = new URL(input instanceof Request ? input.url : input)
     const span = startClientSpan(init?.method ?? 'GET', origin)
     try {
-      const response = await fetch(input, span ? addHeaders(init, span.headers) : init)
+      const response = await fetch(input, span ? addHeaders(input, init, span.headers) : init)
       span?.end(response.status)
       if (told.delete(origin)) logger.warn({ origin }, 'Server is reachable again')
       return response
@@ -92,18 +92,32 @@ export function createReportingFetch(
       // The caller aborted the request.
       if (reason !== 'AbortError' && told.get(origin) !== reason) {
         told.set(origin, reason)
-        const hint = UNTRUSTED.has(reason) ? ': add its certificate authority to NODE_EXTRA_CA_CERTS' : ''
-        logger.warn({ origin, reason }, `Cannot reach server${hint}`)
+        logger.warn({ origin, reason }, `Cannot reach server${findHint(reason)}`)
       }
       throw error
     }
   }
 }
 
-function addHeaders(init: RequestInit | undefined, added: Readonly<Record<string, string>>): RequestInit {
-  const headers = new Headers(init?.headers)
+function addHeaders(
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+  added: Readonly<Record<string, string>>,
+): RequestInit {
+  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
   for (const [name, value] of Object.entries(added)) headers.set(name, value)
   return { ...init, headers }
+}
+
+function findHint(reason: string): string {
+  return UNTRUSTED.has(reason) ? ': add its certificate authority to NODE_EXTRA_CA_CERTS' : ''
+}
+
+/** The message of an error, the code of its first cause, and the remedy for an untrusted certificate. */
+export function describeReason(error: unknown): string {
+  const reason = reasonOf(error)
+  const message = error instanceof Error ? error.message.replace(/\.$/, '') : String(error)
+  return `${message}${message.includes(reason) ? '' : ` (${reason})`}${findHint(reason)}`
 }
 
 function reasonOf(error: unknown): string {

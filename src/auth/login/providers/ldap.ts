@@ -30,6 +30,14 @@ export async function authenticateAtDirectory(
   })
 }
 
+/** Rejects with the reason if the directory cannot be used. */
+export async function checkDirectory(provider: LdapProvider): Promise<void> {
+  await withClient(provider, async directory => {
+    await bindService(provider, directory)
+    await directory.search(provider.baseDn, { scope: 'base', filter: '(objectClass=*)', sizeLimit: 1 })
+  })
+}
+
 /** An unknown user takes as long as a wrong password. */
 const UNKNOWN = ({ baseDn }: LdapProvider) => `cn=unknown user of sallyport,${baseDn}`
 

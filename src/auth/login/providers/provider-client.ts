@@ -135,6 +135,13 @@ async function discoverProvider(options: ProviderClientOptions): Promise<Configu
   return configuration
 }
 
+/** Rejects with the reason if the provider cannot be used. */
+export async function checkOidcProvider(provider: OidcProvider): Promise<void> {
+  const options = { provider, clock: Date.now, onFailure: () => undefined }
+  const { jwks_uri: url = '' } = (await discoverProvider(options)).serverMetadata()
+  await fetchKeys(options, url)
+}
+
 function requireEndpoints(metadata: ServerMetadata): void {
   for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const)
     if (typeof metadata[name] !== 'string') throw new Error(`The discovery document has no ${name}`)

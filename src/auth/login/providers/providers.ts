@@ -5,7 +5,13 @@ import {
   type OidcProvider,
   type Settings,
 } from '../../../config/index.ts'
-import { createProviderClient, type ProviderClient, type ProviderClientOptions } from './provider-client.ts'
+import { checkDirectory } from './ldap.ts'
+import {
+  checkOidcProvider,
+  createProviderClient,
+  type ProviderClient,
+  type ProviderClientOptions,
+} from './provider-client.ts'
 
 type LoginSettings = Pick<Settings['login'], 'passwords' | 'providers'>
 
@@ -21,6 +27,11 @@ export interface Providers {
   readonly canBeMixedUp: boolean
   /** A provider whose settings are the same keeps its client. */
   replace(login: LoginSettings): void
+}
+
+/** Rejects with the reason if nobody can sign in with the provider. */
+export function checkProvider(provider: LoginProvider): Promise<void> {
+  return provider.kind === 'oidc' ? checkOidcProvider(provider) : checkDirectory(provider)
 }
 
 interface Opened {

@@ -1,0 +1,259 @@
+import { X509Certificate } from 'node:crypto'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { dirname } from 'node:path'
+import {
+  type Configuration,
+  type LoginProvider,
+  readConfiguration,
+  type Settings,
+  SettingsError,
+} from '../../config/index.ts'
+import type { Store } from '../../store/index.ts'
+import { type Command, formatColumns, type Io } from '../command.ts'
+import { readTls, readUpstreamTls } from '../start/files.ts'
+import { describeReason } from '../start/relay-configuration.ts'
+import { readPolicy, readTrustedIssuers } from '../start/trusted-issuers.ts'
+import { getStoreOptions } from '../with-store.ts'
+import { withClient } from './check.ts'
+
+/** A certificate that ends sooner is a problem. */
+const CERTIFICATE_DAYS = 14
+const DAY_MS = 86_400_000
+
+export const checkCommand: Command = {
+  usage: `
+Usage: npm run -s sallyport -- check
+
+Validates an installation without changing it, whether the servers run or not: the settings and the files that they name,
+certificates (key, end, host names), the database, the secret, the sign-in providers and the upstream FHIR server. Prints a line
+for each, and every problem with its remedy.
+
+Exit code: 0 without problems, 1 otherwise.
+
+See also: check upstream, which tries in detail whether a FHIR server works as the upstream.`,
+  options: {},
+  positionals: { min: 0, max: 0 },
+  async run(_args, io) {
+    const findings = await checkSetup(io)
+    const problems = findings.filter(({ level }) => level === 'problem')
+    io.stdout.write(`${formatColumns(findings.map(it => [it.level, it.subject, it.text]))}\n`)
+    if (problems.length > 0)
+      io.stdout.write(`\n${problems.length === 1 ? '1 problem' : `${problems.length} problems`}\n`)
+    return problems.length > 0 ? 1 : 0
+  },
+}
+
+interface Finding {
+  readonly level: 'ok' | 'warning' | 'problem'
+  readonly subject: string
+  readonly text: string
+}
+
+function makeFinding(level: Finding['level'], subject: string) {
+  return (text: string): Finding => ({ level, subject, text })
+}
+
+async function checkSetup(io: Io): Promise<readonly Finding[]> {
+  const read = readOrList(io)
+  if (!('settings' in read)) return read
+  const { settings } = read
+  const checks = [
+    checkDatabase(settings),
+    ...settings.login.providers.map(checkSignIn),
+    ...(settings.fhir.upstreamUrl === undefined ? [] : [checkUpstream(settings, settings.fhir.upstreamUrl)]),
+  ]
+  return [
+    ...describeSettings(read),
+    ...checkFiles(settings),
+    ...checkCertificate(settings, Date.now()),
+    ...(await Promise.all(checks)).flat(),
+  ]
+}
+
+function readOrList(io: Io): Configuration | readonly Finding[] {
+  try {
+    return readConfiguration(io.env, io.cwd)
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error
+    return error.problems.map(makeFinding('problem', 'settings'))
+  }
+}
+
+function describeSettings({ problems, warnings, startWarnings }: Configuration): readonly Finding[] {
+  return [
+    ...problems.map(problem => makeFinding('problem', 'settings')(`The servers do not start: ${problem}.`)),
+    ...[...warnings, ...startWarnings].map(makeFinding('warning', 'settings')),
+    ...(problems.length === 0 ? [makeFinding('ok', 'settings')('The settings are valid.')] : []),
+  ]
+}
+
+/** Reads the files as a start does. */
+function checkFiles(settings: Settings): readonly Finding[] {
+  const { fhir } = settings
+  const files = [
+    ['policy', fhir.policyFile, () => readPolicy(settings)],
+    ['trusted issuers', fhir.trustedIssuersFile, () => readTrustedIssuers(settings)],
+    ['upstream certificate', fhir.upstream.tlsCert, () => readUpstreamTls(fhir.upstream)],
+  ] as const
+  return files.flatMap(([subject, path, read]) => (path === undefined ? [] : [tryRead(subject, path, read)]))
+}
+
+function tryRead(subject: string, path: string, read: () => unknown): Finding {
+  try {
+    read()
+    return makeFinding('ok', subject)(`${path} is valid.`)
+  } catch (error) {
+    return makeFinding('problem', subject)(`${getMessage(error)}. Correct the file or its setting.`)
+  }
+}
+
+function checkCertificate(settings: Settings, now: number): readonly Finding[] {
+  const subject = 'certificate'
+  try {
+    const tls = readTls(settings)
+    if (!tls) return []
+    const problems = listCertificateProblems(new X509Certificate(tls.cert), settings, now)
+    return problems.length > 0
+      ? problems.map(makeFinding('problem', subject))
+      : [makeFinding('ok', subject)('The certificate matches its key and the host names of the servers.')]
+  } catch (error) {
+    const text = `${getMessage(error)}. Set SMART_TLS_CERT and SMART_TLS_KEY to a certificate and its own key.`
+    return [makeFinding('problem', subject)(text)]
+  }
+}
+
+function listCertificateProblems(
+  certificate: X509Certificate,
+  { issuerUrl, fhirBaseUrl, appUrl }: Settings,
+  now: number,
+): readonly string[] {
+  const [from, to] = [certificate.validFromDate, certificate.validToDate]
+  const day = to.toISOString().slice(0, 10)
+  const hosts = new Set([issuerUrl, fhirBaseUrl, appUrl].map(url => new URL(url).hostname))
+  const replace = 'Replace the files of SMART_TLS_CERT and SMART_TLS_KEY.'
+  return [
+    ...(to.getTime() <= now ? [`The certificate ended on ${day}. ${replace}`] : []),
+    ...(to.getTime() > now && to.getTime() - now < CERTIFICATE_DAYS * DAY_MS
+      ? [`The certificate ends on ${day}, within ${CERTIFICATE_DAYS} days. ${replace}`]
+      : []),
+    ...(from.getTime() > now ? ['The certificate is not yet valid. Check the clock, or wait.'] : []),
+    ...[...hosts]
+      .filter(host => !isFor(certificate, host.replace(/^\[(.*)\]$/, '$1')))
+      .map(host => `The certificate is not for ${host}. Request one with that name, or correct the URL.`),
+  ]
+}
+
+function isFor(certificate: X509Certificate, host: string): boolean {
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined
+}
+
+/** Opens the database without migrating it. */
+async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
+  const subject = 'database'
+  const { inspectDatabase } = await import('../../store/index.ts')
+  try {
+    const { store, pending } = await inspectDatabase(settings.databaseUrl, getStoreOptions(settings))
+    if (!store) return [checkNewDatabase(settings)]
+    try {
+      if (pending.length > 0)
+        return [
+          makeFinding('ok', subject)(`The next start applies ${pending.length} migrations; back up first.`),
+        ]
+      await store.ping()
+      return [
+        makeFinding('ok', subject)('The database accepts writes.'),
+        ...(await checkSecret(settings, store)),
+      ]
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    const advice = 'Check SMART_DATABASE_URL, and that the database runs and accepts this user.'
+    return [makeFinding('problem', subject)(`${getMessage(error)}. ${advice}`)]
+  }
+}
+
+/** The first start creates it. */
+function checkNewDatabase({ databaseUrl }: Settings): Finding {
+  let folder = dirname(databaseUrl.replace(/^sqlite:/, ''))
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+  if (isWritable(folder)) return makeFinding('ok', 'database')('The first start creates the database.')
+  const text = `The first start cannot create the database: ${folder} is not a folder that this user can write. Set SMART_DATA_DIR to one.`
+  return makeFinding('problem', 'database')(text)
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return statSync(folder).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+async function checkSecret({ secret }: Settings, store: Store): Promise<readonly Finding[]> {
+  if (secret === undefined) return []
+  const { canOpenSigningKeys } = await import('../../auth/index.ts')
+  const { createSealer } = await import('../../store/index.ts')
+  if (await canOpenSigningKeys(store, createSealer(secret)))
+    return [makeFinding('ok', 'secret')('The secret decrypts the signing keys.')]
+  const text =
+    'SMART_SECRET does not decrypt the signing keys of this database. Set the secret that encrypted them, or replace all keys: keys withdraw --all.'
+  return [makeFinding('problem', 'secret')(text)]
+}
+
+async function checkSignIn(provider: LoginProvider): Promise<readonly Finding[]> {
+  const subject = `sign-in ${provider.id}`
+  const { checkProvider } = await import('../../auth/index.ts')
+  try {
+    await checkProvider(provider)
+    return [makeFinding('ok', subject)(PROVIDER_OK[provider.kind])]
+  } catch (error) {
+    const url = provider.kind === 'oidc' ? provider.issuer : provider.url
+    return [makeFinding('problem', subject)(`Cannot use ${url}: ${describeReason(error)}.`)]
+  }
+}
+
+const PROVIDER_OK = {
+  oidc: 'The provider and its keys are reachable.',
+  ldap: 'The directory accepts the service account, and has the base entry.',
+} as const
+
+async function checkUpstream(settings: Settings, baseUrl: string): Promise<readonly Finding[]> {
+  const subject = 'upstream'
+  try {
+    const response = await withClient(baseUrl, settings, send =>
+      send({ method: 'GET', path: '/metadata', headers: { accept: 'application/fhir+json' } }),
+    )
+    return [describeMetadata(baseUrl, response)]
+  } catch (error) {
+    const advice = 'Check SMART_FHIR_UPSTREAM_URL, the network and the certificate authority.'
+    return [makeFinding('problem', subject)(`${getMessage(error)}. ${advice}`)]
+  }
+}
+
+function describeMetadata(
+  baseUrl: string,
+  { status, text }: { readonly status: number; readonly text: string },
+): Finding {
+  const problem = makeFinding('problem', 'upstream')
+  if (status === 401 || status === 403)
+    return problem(
+      `${baseUrl} refuses the credentials of the gateway (${status}). Check SMART_FHIR_UPSTREAM_AUTH.`,
+    )
+  if (status !== 200)
+    return problem(`${baseUrl}/metadata answers ${status}. Set SMART_FHIR_UPSTREAM_URL to the FHIR base URL.`)
+  const release = /"fhirVersion"\s*:\s*"([^"]*)"/.exec(text)?.[1]
+  if (release === undefined)
+    return problem(
+      `${baseUrl}/metadata is not a CapabilityStatement. Set SMART_FHIR_UPSTREAM_URL to the FHIR base URL.`,
+    )
+  return release.startsWith('4.0')
+    ? makeFinding('ok', 'upstream')('The upstream is a FHIR R4 server.')
+    : problem(`${baseUrl} has FHIR version ${release}. The gateway needs 4.0.`)
+}
+
+function getMessage(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
+}
