@@ -10,6 +10,7 @@ import {
 } from '../../web/index.ts'
 import { chooseVerb, describeApp, type Names } from '../activity/describe.ts'
 import { findNames } from '../activity/find-names.ts'
+import { findOwnPatient } from '../clinician/clinician.ts'
 import { describeKind } from '../consent/kinds.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
@@ -57,10 +58,11 @@ export async function readAccessLog(
 
 export function renderAccessLogPage({ settings }: AuthContext, login: Login, log: AccessLog): Html {
   const { people, records } = log
+  const title = `Who looked at ${findOwnPatient(login.clinician) === log.patientId ? 'my record' : describeRecord(log)}`
   const options = { bar: makeSignedInBar(login, 'access-log'), sampleData: showsSampleData(settings, people) }
   return renderPage(
-    { title: 'Who looked at my record', ...options },
-    html`<div class="pagehead"><div><h1>Who looked at my record</h1>
+    { title, ...options },
+    html`<div class="pagehead"><div><h1>${title}</h1>
 <p class="pagehead__lead">Every time that a person or an app read or changed ${describeRecord(log)}, newest first.</p></div></div>
 ${people.length > 1 && renderChoice(log)}
 ${records.length === 0 ? renderNobody() : renderTable(login, log)}

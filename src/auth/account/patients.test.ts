@@ -205,6 +205,18 @@ describe('a related person who signs in', () => {
     assert.equal((await browser.get('/portal')).headers.location, '/manage')
   })
 
+  it('sees in the access log whose record it is', async () => {
+    await signIn('uncle', 'RelatedPerson/r-dale', ['r-dale'])
+    assert.match(
+      (await browser.get('/account/access-log')).body,
+      /<h1>Who looked at the record of Alba dale<\/h1>/,
+    )
+    await signIn('mother', 'Patient/juniper', ['r-dale'])
+    assert.match((await browser.get('/account/access-log')).body, /<h1>Who looked at my record<\/h1>/)
+    const other = await browser.get('/account/access-log?patient=dale')
+    assert.match(other.body, /<h1>Who looked at the record of Alba dale<\/h1>/)
+  })
+
   it('chooses among themselves and their dependants', async () => {
     await signIn('parent', 'Patient/juniper', ['r-dale', 'r-cedar'])
     const { location = '' } = (await auth.authorize(browser, QUICK)).headers

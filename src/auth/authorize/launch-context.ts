@@ -24,14 +24,14 @@ export function resolveLaunchContext(
 ): LaunchContext | undefined {
   if (launch) return { ...launch, fromEhr: true }
   if (!picked) return undefined
-  const { patientId, encounterId } = picked
+  const { patientId, encounterId, similarName } = picked
   // Such an app runs outside an EHR, so it must show the patient banner itself.
   return {
     patientId,
     encounterId,
     needPatientBanner: true,
     fromEhr: false,
-    extraContext: {},
+    extraContext: similarName ? { similar_name: true } : {},
   }
 }
 

@@ -35,6 +35,8 @@ export interface PickedContext {
   readonly clinicianId: string
   readonly patientId: string
   readonly encounterId?: string
+  /** For a first-party app: another patient has a similar name. */
+  readonly similarName?: true
   /** The resource as which a patient user acts for the patient. */
   readonly fhirUserId?: string
 }

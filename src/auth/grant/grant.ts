@@ -136,12 +136,13 @@ function toGrant(row: GrantRow): Grant {
 
 /** The launch context in a token response or an introspection response (SMART 2.2, launch context). */
 export function buildContextMembers({ issuerUrl }: Pick<AuthSettings, 'issuerUrl'>, grant: Grant) {
-  const { patientId, encounterId, needPatientBanner, fromEhr, extraContext } = grant
+  const { patientId, encounterId, needPatientBanner, fromEhr, extraContext, lab } = grant
+  const style = lab?.style ?? `${issuerUrl}${stylePath}`
   return {
     ...(patientId === undefined ? {} : { patient: patientId }),
     ...(encounterId === undefined ? {} : { encounter: encounterId }),
     ...(needPatientBanner === undefined ? {} : { need_patient_banner: needPatientBanner }),
     ...extraContext,
-    ...(fromEhr ? { smart_style_url: `${issuerUrl}${stylePath}` } : {}),
+    ...(fromEhr && style !== 'none' ? { smart_style_url: style } : {}),
   }
 }

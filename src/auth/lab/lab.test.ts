@@ -108,6 +108,13 @@ describe('GET /lab/launch', () => {
     assert.equal(Number(exp) - Number(iat), 7)
   })
 
+  it('sets smart_style_url, or leaves it out', async () => {
+    const find = async (query: Query) => (await exchange(query)).json().smart_style_url
+    assert.match(await find({}), /^http:\/\/localhost:9000\/smart-style\//)
+    assert.equal(await find({ style: 'https://ehr.example/style.json' }), 'https://ehr.example/style.json')
+    assert.equal(await find({ style: 'none' }), undefined)
+  })
+
   it('makes PKCE optional for its launch only', async () => {
     const without = { code_challenge: undefined, code_challenge_method: undefined }
     assert.equal(readRedirect(await authorize(WITHOUT_PAGES, without)).error, 'invalid_request')
@@ -158,6 +165,7 @@ describe('GET /lab/launch', () => {
       [{ token_ttl: '0' }, 400, /token_ttl/],
       [{ token_ttl: '3601' }, 400, /token_ttl/],
       [{ pkce: 'no' }, 400, /pkce/],
+      [{ style: 'dark' }, 400, /style: expected an absolute URL, or none/],
       [{ fhir_context: '{' }, 400, /fhir_context/],
       [{ need_patient_banner: '2' }, 400, /need_patient_banner/],
       [{ launch_url: 'javascript:alert(1)' }, 400, /launch_url/],

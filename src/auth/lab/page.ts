@@ -79,6 +79,7 @@ ${control({ name: 'token_ttl', label: 'Lifetime of access tokens (seconds)' })}
 ${control({ name: 'intent', label: 'Intent' })}
 ${control({ name: 'tenant', label: 'Tenant' })}
 ${control({ name: 'fhir_context', label: 'fhirContext (JSON array)' })}
+${control({ name: 'style', label: 'Style (smart_style_url)', hint: 'Empty: the style of this server. none: without a style.' })}
 ${control({ name: 'need_patient_banner', label: 'Patient banner', choices: BANNER })}
 </fieldset>
 ${control({ name: 'simulate', label: 'Simulated error', choices: [['', 'None'], ...SIMULATIONS.map(name => [name, name] as const)] })}

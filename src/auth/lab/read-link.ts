@@ -1,4 +1,5 @@
 import { isRecord } from '../../fhir/index.ts'
+import { findLogoUrlFault } from '../client/urls.ts'
 import { checkRequestedScope } from '../grant/grant-scope.ts'
 import { readOptions } from '../launch/options.ts'
 import type { LaunchRequest } from '../launch/prepare.ts'
@@ -37,7 +38,7 @@ export const LINK_PARAMETERS: readonly string[] = [
     'fhir_context',
     'intent',
   ],
-  ...['tenant', 'need_patient_banner', 'token_ttl', 'pkce', 'launch_url', 'simulate', 'redirect'],
+  ...['tenant', 'need_patient_banner', 'token_ttl', 'pkce', 'launch_url', 'style', 'simulate', 'redirect'],
 ]
 
 class Fault extends Error {}
@@ -78,10 +79,11 @@ function readParts(query: unknown): LabLink {
 type Get = (name: string) => string | undefined
 
 function readSettings(get: Get): LabSettings {
-  const [scope, simulate, tokenSeconds] = [
+  const [scope, simulate, tokenSeconds, style] = [
     readScope(get('scope')),
     readSimulation(get('simulate')),
     readTtl(get),
+    readStyle(get('style')),
   ]
   return {
     ...(readFlag(get, 'skip_consent', false) ? { skipsConsent: true } : {}),
@@ -89,6 +91,7 @@ function readSettings(get: Get): LabSettings {
     ...(scope === undefined ? {} : { scope }),
     ...(tokenSeconds === undefined ? {} : { tokenSeconds }),
     ...(simulate === undefined ? {} : { simulate }),
+    ...(style === undefined ? {} : { style }),
   }
 }
 
@@ -117,6 +120,18 @@ function readTtl(get: Get): number | undefined {
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
   if (seconds >= 1 && seconds <= LIMITS.labTokenSeconds) return seconds
   throw new Fault(`token_ttl: expected 1 to ${LIMITS.labTokenSeconds} seconds`)
+}
+
+function findStyleFault(url: string): string | undefined {
+  return url.length > LIMITS.urlCharacters
+    ? `expected at most ${LIMITS.urlCharacters} characters`
+    : findLogoUrlFault(url)
+}
+
+function readStyle(text: string | undefined): string | undefined {
+  const fault = text === undefined || text === 'none' ? undefined : findStyleFault(text)
+  if (fault !== undefined) throw new Fault(`style: ${fault}, or none`)
+  return text
 }
 
 function readPkce(text: string | undefined): boolean {

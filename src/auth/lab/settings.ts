@@ -11,6 +11,8 @@ export interface LabSettings {
   readonly scope?: string
   readonly tokenSeconds?: number
   readonly isPkceOptional?: true
+  /** The `smart_style_url`, or `none`. */
+  readonly style?: string
   readonly simulate?: Simulation
 }
 

@@ -3,6 +3,7 @@ import { before, describe, it } from 'node:test'
 import { hash } from '@node-rs/bcrypt'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../../test/support/databases.ts'
+import { seedSampleAccounts } from '../clinician/clinician.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
@@ -168,6 +169,12 @@ describe('GET /login', () => {
     for (const text of ['action="/login"', 'name="username"', 'name="password"', '<code>sallyport</code>'])
       assert.ok(page.body.includes(text), text)
     assert.match(String(page.headers['content-security-policy']), /frame-ancestors 'none'/)
+    await seedSampleAccounts(auth.store)
+    const samples = (await auth.openBrowser().get('/login')).body
+    assert.match(
+      samples,
+      /With the same password: <code>admin<\/code> \(admin\), <code>alba<\/code> \(patient\), <code>mira<\/code> \(mother\)\./,
+    )
     await auth.store.db
       .updateTable('clinician')
       .set({ password_hash: await hash('other', 4) })

@@ -27,7 +27,14 @@ export interface LoginPageOptions {
   /** Whether the user is signed in, and must authenticate again. */
   readonly again?: boolean
   /** Shown on loopback with sample patients. */
-  readonly testLogin?: { readonly username: string; readonly password: string } | undefined
+  readonly testLogin?: TestLogin | undefined
+}
+
+/** The accounts of the sample data, which have the same password. */
+export interface TestLogin {
+  readonly username: string
+  readonly password: string
+  readonly others: readonly { readonly username: string; readonly kind: string }[]
 }
 
 /** Another way to sign in. */
@@ -62,12 +69,15 @@ ${again && problem === undefined && renderAlert('Sign in again to continue.', `T
 ${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${form !== undefined && renderForm(options, form)}
 ${others.length > 0 && renderOthers(options)}
-${
-  testLogin &&
-  form === 'own' &&
-  html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${testLogin.username}</code>, password <code>${testLogin.password}</code>.</p>`
-}
+${testLogin && form === 'own' && renderTestLogin(testLogin)}
 </div>`
+}
+
+function renderTestLogin({ username, password, others }: TestLogin): Html {
+  const list = others.map(
+    (other, at) => html`${at > 0 && ', '}<code>${other.username}</code> (${other.kind.toLowerCase()})`,
+  )
+  return html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${username}</code>, password <code>${password}</code>.${others.length > 0 && html` With the same password: ${list}.`}</p>`
 }
 
 function describeAccount(form: LoginPageOptions['form']): string {

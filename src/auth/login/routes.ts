@@ -5,7 +5,7 @@ import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../authorize/pending-authorization.ts'
 import { findClient } from '../client/client.ts'
-import { TEST_CLINICIAN } from '../clinician/clinician.ts'
+import { findSampleAccounts, TEST_CLINICIAN } from '../clinician/clinician.ts'
 import { isPasswordOf } from '../clinician/password.ts'
 import type { AuthContext } from '../context.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
@@ -13,16 +13,11 @@ import { paths } from '../paths.ts'
 import { type AttemptResult, tryLogin } from './attempt.ts'
 import { type AuthenticatedUser, completeLogin, describeLaunch } from './complete.ts'
 import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from './login.ts'
-import { type LoginPageOptions, renderLoginPage } from './page.ts'
+import { type LoginPageOptions, renderLoginPage, type TestLogin } from './page.ts'
 import { logInAtDirectory } from './providers/directory-login.ts'
 
 /** The documented default password on loopback. */
 const SHOWN_PASSWORD = 'sallyport'
-
-interface TestLogin {
-  readonly username: string
-  readonly password: string
-}
 
 /**
  * The test login for the login page: only on loopback with sample patients, and only while the default password is
@@ -41,7 +36,9 @@ function createTestLoginReader({ settings, store }: AuthContext): () => Promise<
     if (!clinician || clinician.disabled) return undefined
     const hash = clinician.password_hash
     if (known?.hash !== hash) known = { hash, right: await isPasswordOf(hash, SHOWN_PASSWORD) }
-    return known.right ? { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD } : undefined
+    if (!known.right) return undefined
+    const others = await findSampleAccounts(store)
+    return { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD, others }
   }
 }
 

@@ -39,6 +39,8 @@ export interface PickerOptions {
 
 interface PatientsView {
   readonly list: PatientList
+  /** Patients with similar names, who need not be in the list. */
+  readonly others: readonly Person[]
   readonly search: string | undefined
   readonly isFirst: boolean
   readonly again: boolean
@@ -46,7 +48,7 @@ interface PatientsView {
 
 /** The patients of the portal with radio buttons. None is preselected. */
 export function renderPatientPage(options: PickerOptions, view: PatientsView): Html {
-  const { list, search, again } = view
+  const { list, others, search, again } = view
   const people = listPeople(list)
   const { client, pendingId } = options
   const all = buildPickUrl(pendingId)
@@ -57,7 +59,7 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
     html`<div class="stack stack--tight">
 ${options.ownRecords === 0 && renderSearchForm(paths.pick, search, hidden)}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
-${hasAlike(people) && renderWarning('Some patients in this list have similar names.', 'Check the birth date and the MRN before you continue.')}
+${hasAlike(people, [...people, ...others]) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
 ${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view))}
 </div>`,
   )
@@ -114,8 +116,11 @@ function renderPickForm({ pendingId, login }: PickerOptions, choice: Html): Html
 ${choice}</form>`
 }
 
-function renderRadios({ now, pendingId }: PickerOptions, { list, search, isFirst }: PatientsView): Html {
-  const people = listPeople(list)
+function renderRadios(
+  { now, pendingId }: PickerOptions,
+  { list, others, search, isFirst }: PatientsView,
+): Html {
+  const people = [...listPeople(list), ...others]
   const build = (page?: string) => buildPickUrl(pendingId, { search, page })
   return html`<fieldset><legend class="sr">${describeList(list, search)}</legend>
 <div class="card plistbox plist--pick">
@@ -133,8 +138,8 @@ ${renderFacts(person, { now, alike })}</label></li>
 `
 }
 
-function hasAlike(patients: readonly Person[]): boolean {
-  return patients.some(person => patients.some(other => isAlike(person, other)))
+function hasAlike(patients: readonly Person[], all: readonly Person[]): boolean {
+  return patients.some(person => all.some(other => isAlike(person, other)))
 }
 
 function renderWarning(what: string, then: string): Html {

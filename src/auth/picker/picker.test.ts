@@ -52,6 +52,23 @@ eachDatabase((_name, open) => {
       assert.equal(decodeClaims(body.access_token).patient, 'ashlar')
     })
 
+    it('warns of a similar name that the search did not find, and tells a first-party app', async () => {
+      const alban = patient('alban', 'Juniper', 'Alban', { birthDate: '1985-03-14' })
+      const resources = [patient('juniper', 'Juniper', 'Alba'), alban, patient('ashlar', 'Ashlar', 'Tobias')]
+      const auth = await TestAuthServer.open(await open(), { resources })
+      const browser = await openHouse(auth)
+      const { address, send } = await picker(auth, browser)
+      const warning = /names similar to others/
+      const find = async (search: string) => (await browser.get(`${address}&search=${search}`)).body
+      assert.match(await find('1985-03-14'), warning)
+      assert.doesNotMatch(await find('ashlar'), warning)
+      const { code = '' } = readRedirect(await send({ patientId: 'alban' }))
+      assert.equal((await auth.exchange(code, APP)).json().similar_name, true)
+      const other = await picker(auth, browser)
+      const { code: second = '' } = readRedirect(await other.send({ patientId: 'ashlar' }))
+      assert.equal((await auth.exchange(second, APP)).json().similar_name, undefined)
+    })
+
     it('offers the encounters of this patient only', async () => {
       const scope = 'launch/patient launch/encounter patient/Encounter.rs'
       const { send } = await picker(auth, browser, scope)

@@ -16,7 +16,7 @@ import { createFhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
 import { findSearchFault } from '../portal/patient-queries.ts'
 import { findPatients, listPeople, type Unavailable } from '../portal/patients.ts'
-import { readPicked } from '../portal/picked.ts'
+import { findNamesakes, hasNamesake, readPicked } from '../portal/picked.ts'
 import { findRecent, recordRecent } from '../portal/recent-use.ts'
 import { sendUnavailable } from '../portal/unavailable.ts'
 import { Refusal } from '../refusal.ts'
@@ -82,6 +82,7 @@ async function pick(
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
     ...own,
+    ...(state.client.firstParty && (await hasNamesake(read, patientId)) && { similarName: true as const }),
   }
   await recordRecent(context.store.db, login.clinician.id, {
     kind: 'patient',
@@ -110,6 +111,9 @@ interface PatientsView {
   readonly again?: boolean
 }
 
+/** A short list, such as the result of a search, may lack a patient with a similar name. A long one is sorted by name. */
+const FEW = 5
+
 async function showPatients(
   reply: FastifyReply,
   context: AuthContext,
@@ -120,8 +124,11 @@ async function showPatients(
   const recent = await findRecent(context.store.db, waiting.login.clinician.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
-  const options = await makeOptions(context, waiting, listPeople(list))
-  const page = renderPatientPage(options, { list, search, isFirst: position === undefined, again })
+  const people = listPeople(list)
+  const others = people.length > FEW ? [] : await Promise.all(people.map(one => findNamesakes(read, one)))
+  const options = await makeOptions(context, waiting, people)
+  const view = { list, others: others.flat(), search, isFirst: position === undefined, again }
+  const page = renderPatientPage(options, view)
   return reply.sendPage(page, {
     status: again ? 400 : 200,
     formTargets: [waiting.pending.request.redirectUri],
