@@ -1,4 +1,5 @@
 import type { Claims } from '../jwt/index.ts'
+import { LIMITS } from './limits.ts'
 import type { Comparison, Refusal } from './refusal.ts'
 import type { UnsignedTokens } from './token/token-response.ts'
 
@@ -13,9 +14,6 @@ export interface EventDetails {
   readonly claims?: TokenClaims | undefined
 }
 
-const LONGEST_VALUE = 1000
-const MOST_EXPECTED = 5
-
 export function describeRefusalDetails({ detail, compared }: Refusal): EventDetails | undefined {
   if (detail === undefined && compared.length === 0) return undefined
   return { detail, compared: limitComparisons(compared) }
@@ -27,25 +25,27 @@ const LIKE_A_SECRET = /[\w~+=-]{40,}/g
 export function limitComparisons(compared: readonly Comparison[]): readonly Comparison[] {
   return compared.map(({ name, sent, expected, origin }) => ({
     ...{ name, origin },
-    sent: sent === undefined ? undefined : cut(hideSecrets(name, sent)),
-    expected: expected.slice(0, MOST_EXPECTED).map(cut),
+    sent: sent === undefined ? undefined : cut(hideSecrets(sent)),
+    expected: expected.slice(0, LIMITS.detailValues).map(cut),
   }))
 }
 
-function hideSecrets(name: string, sent: string): string {
-  return (name === 'redirect_uri' ? hideQueryValues(sent) : sent).replace(LIKE_A_SECRET, '…')
+function hideSecrets(sent: string): string {
+  return (IS_URL.test(sent) ? hideQueryValues(sent) : sent).replace(LIKE_A_SECRET, '…')
 }
 
-/** A redirect URI that is not registered may contain anything. */
-function hideQueryValues(uri: string): string {
-  return uri
+const IS_URL = /^[a-z][\w+.-]*:/i
+
+/** A URL that is not registered may contain anything. */
+function hideQueryValues(url: string): string {
+  return url
     .replace(/\/\/[^/?#]*@/, '//…@')
     .replace(/#.*/s, '#…')
     .replace(/([?&][^=&#]*=)[^&#]+/g, '$1…')
 }
 
 function cut(text: string): string {
-  return text.length <= LONGEST_VALUE ? text : `${text.slice(0, LONGEST_VALUE)}…`
+  return text.length <= LIMITS.detailCharacters ? text : `${text.slice(0, LIMITS.detailCharacters)}…`
 }
 
 export function describeTokens({ accessToken, idToken }: UnsignedTokens): TokenClaims {

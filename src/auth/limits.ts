@@ -60,6 +60,13 @@ export const LIMITS = {
   urls: 20,
   nameCharacters: 200,
   descriptionCharacters: 500,
+  /** Records and launches on a page of `/activity`, and the first OAuth events that are added to a launch. */
+  activityRecords: 100,
+  activityLaunches: 30,
+  activityFirstEvents: 8,
+  /** Characters and expected values of a comparison in the details of an OAuth event. */
+  detailCharacters: 1_000,
+  detailValues: 5,
   /** Apps on a page of `/apps`. */
   appsPerPage: 50,
   /** Keys of a client's key set, and its characters where the client is registered with it. */

@@ -187,6 +187,19 @@ describe('GET /activity after OAuth requests', () => {
     await auth.store.db.deleteFrom('audit_event').where('launch_id', '=', launch).execute()
   })
 
+  it('shows at most 30 launches on a page, and links to the next ones', async () => {
+    const many = Array.from({ length: 35 }, (_, at) => ({
+      ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
+      ...{ at: auth.time.now + 100 - at, launch: `many-${at}`, client: 'many', request: `Patient/n${at}` },
+    }))
+    await createAuditor({ store: auth.store }).record(...many)
+    const body = await show('?app=many')
+    assert.equal(countEvents(body), 30)
+    const older = /href="(\/activity\?[^"]*before=[^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    assert.equal(countEvents((await browser.get(older)).body), 5)
+    await auth.store.db.deleteFrom('audit_event').where('client_id', '=', 'many').execute()
+  })
+
   it('finds a refusal by the reference of its error page, with the sent and the registered redirect_uri', async () => {
     const redirect_uri = 'https://evil:pw@other.example/callback?patient=Smith&x=#token'
     const response = await auth.authorize(browser, { redirect_uri })

@@ -105,11 +105,11 @@ ${Object.entries(claims).map(([name, values]) => renderClaims(name, values, reco
 }
 
 function renderComparisons(compared: readonly Comparison[]): Html {
-  return html`<table class="table compare"><thead><tr><th scope="col">Parameter</th><th scope="col">Sent</th><th scope="col">Compared with</th></tr></thead>
-<tbody>${compared.map(
-    ({ name, sent, expected, origin }) => html`<tr><th scope="row">${name}</th>
-<td>${sent === undefined ? 'Not sent' : html`<code>${sent}</code>`}</td>
-<td><span class="sub">${origin[0]?.toUpperCase()}${origin.slice(1)}</span> ${expected.length === 0 ? 'None' : expected.map(value => html`<code>${value}</code> `)}</td></tr>`,
+  return html`<table class="table compare" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Parameter</th><th role="columnheader" scope="col">Sent</th><th role="columnheader" scope="col">Compared with</th></tr></thead>
+<tbody role="rowgroup">${compared.map(
+    ({ name, sent, expected, origin }) => html`<tr role="row"><th role="rowheader" scope="row">${name}</th>
+<td role="cell" data-label="Sent">${sent === undefined ? 'Not sent' : html`<code>${sent}</code>`}</td>
+<td role="cell"><span class="sub">${origin[0]?.toUpperCase()}${origin.slice(1)}</span> ${expected.length === 0 ? 'None' : expected.map(value => html`<code>${value}</code> `)}</td></tr>`,
   )}</tbody></table>`
 }
 

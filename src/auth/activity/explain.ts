@@ -124,6 +124,11 @@ const FHIR: readonly Row[] = [
 
 const OAUTH: readonly Row[] = [
   [
+    /the auth server refused/,
+    'The app got an error from the auth server, so it opened no session.',
+    'Explain the refused event of the auth server.',
+  ],
+  [
     /redirect_uri is not registered/,
     'The app asks the server to return to a URL that is not registered for the app. The server sends no code to an unknown URL, so the browser stays on the error page.',
     'Compare both URLs: scheme, host, port, path and a slash at the end must be the same. Register the URL that the app sends, or make the app send a registered one.',

@@ -1,6 +1,7 @@
 import { findFirstOAuthEvents, type KeptRecord } from '../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
+import { LIMITS } from '../limits.ts'
 import { describeApp, type Names } from './describe.ts'
 
 /** The events of a launch, oldest first; or of the portal itself, or without a launch. */
@@ -13,16 +14,20 @@ export interface LaunchGroup {
   readonly first: readonly KeptRecord[]
 }
 
-/** Launch, authorize, token and the first refreshes. */
-const FIRST = 8
-
 /** Finds the first OAuth events of the launches of the records. */
 export function findFirstEvents(
   store: Store,
   records: readonly KeptRecord[],
 ): Promise<readonly KeptRecord[]> {
   const launches = new Set(records.flatMap(record => record.launch_id ?? []))
-  return findFirstOAuthEvents(store, [...launches], FIRST)
+  return findFirstOAuthEvents(store, [...launches], LIMITS.activityFirstEvents)
+}
+
+/** The records of the first launches, so that a page has a limited size. */
+export function limitLaunches(records: readonly KeptRecord[]): readonly KeptRecord[] {
+  const keys = new Set<string>()
+  const end = records.findIndex(record => keys.add(chooseKey(record)).size > LIMITS.activityLaunches)
+  return end < 0 ? records : records.slice(0, end)
 }
 
 /** Groups records, which are newest first, by their launch. The launch with the newest record comes first. */

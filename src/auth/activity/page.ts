@@ -76,8 +76,7 @@ ${renderPicker('app', 'App', 'All apps', apps, view.app)}
 ${renderPicker('patient', 'Patient', 'All patients', patients, view.patient)}
 ${renderPicker('kind', 'Kind', 'All kinds', Object.entries(KINDS), view.kind)}
 ${renderPicker('time', 'Time', 'Any time', times, view.time)}
-<label class="narrow__switch"><input type="checkbox" name="portal" value="1"${showsPortal(view) && html` checked`}> Requests of the portal itself</label>
-<p class="narrow__act"><button class="btn btn--quiet btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${paths.activity}">Show all</a>`}</p>
+<p class="narrow__act"><label class="narrow__switch"><input type="checkbox" name="portal" value="1"${showsPortal(view) && html` checked`}> Requests of the portal itself</label> <button class="btn btn--quiet btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${paths.activity}">Show all</a>`}</p>
 </form>`
 }
 

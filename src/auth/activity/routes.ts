@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify'
-import { countRecords, findPage, listParties } from '../../audit/index.ts'
+import { countRecords, findPage, type KeptRecord, listParties } from '../../audit/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
+import { LIMITS } from '../limits.ts'
 import { type Login, requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
 import { findNames } from './find-names.ts'
-import { findFirstEvents, groupByLaunch } from './launches.ts'
+import { findFirstEvents, groupByLaunch, limitLaunches } from './launches.ts'
 import { type ActivityPageOptions, renderActivityPage } from './page.ts'
 import { buildFilter, readView, type View } from './view.ts'
 
-const SHOWN = 100
 const COUNTED_MS = 3_600_000
 
 /** `GET /activity`: every OAuth and FHIR request by launch, allowed or refused. */
@@ -40,6 +40,13 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
   )
 }
 
+/** The app server does not know the launch of a request that it could not complete. The auth server's record has it. */
+function joinByReference({ reference }: View, records: readonly KeptRecord[]): readonly KeptRecord[] {
+  const launch = records.find(({ launch_id }) => launch_id !== null)?.launch_id
+  if (reference === undefined || launch === undefined) return records
+  return records.map(record => ({ ...record, launch_id: record.launch_id ?? launch }))
+}
+
 async function loadPage(context: AuthContext, login: Login, view: View): Promise<ActivityPageOptions> {
   const { store, settings, clock } = context
   const filter = buildFilter(view, clock())
@@ -47,11 +54,12 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
     view.result === 'all' || view.reference !== undefined ? undefined : view.result === 'allowed'
   const since = Math.max(filter.since ?? 0, clock() - COUNTED_MS)
   const [found, counts, parties] = await Promise.all([
-    findPage(store, { ...filter, allowed, after: view.before, limit: SHOWN + 1 }),
+    findPage(store, { ...filter, allowed, after: view.before, limit: LIMITS.activityRecords + 1 }),
     countRecords(store, { ...filter, since }),
     listParties(store),
   ])
-  const records = found.records.slice(0, SHOWN)
+  const shown = limitLaunches(found.records.slice(0, LIMITS.activityRecords))
+  const records = joinByReference(view, shown)
   const first = await findFirstEvents(store, records)
   const names = await findNames(store, [...records, ...first], {
     clients: parties.clients,
@@ -61,6 +69,6 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
   return {
     ...{ login, view, names, parties, counts, kept: settings.audit.kept },
     groups: groupByLaunch(records, { first, addsFirst, names }),
-    older: found.records.length > SHOWN ? records.at(-1) : found.next,
+    older: shown.length < found.records.length ? shown.at(-1) : found.next,
   }
 }
