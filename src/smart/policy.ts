@@ -25,42 +25,47 @@ interface PolicyRule {
   readonly careTeams: 'own' | readonly string[]
 }
 
-/** The fault of a policy file and its position. */
+/** The faults of a policy file: at most one in each rule. */
 export interface InvalidPolicy {
+  /** The first one, with its position. */
   readonly problem: string
+  readonly problems: readonly PolicyProblem[]
+}
+
+export interface PolicyProblem {
+  /** The position in the file: `['rules', 0, 'patients']`. */
+  readonly path: readonly (string | number)[]
+  readonly text: string
 }
 
 const RULE_KEYS = ['clinicians', 'patients', 'organizations', 'careTeams']
 
 /** Parses a policy file. Any unknown part makes the whole file invalid. */
 export function parsePolicy(value: unknown): AccessPolicy | InvalidPolicy {
-  if (!isRecord(value)) return invalid('expected rules')
+  if (!isRecord(value)) return invalid([{ path: [], text: 'expected rules' }])
   const unknown = Object.keys(value).find(key => key !== 'rules')
-  if (unknown !== undefined) return invalid(`unknown name ${unknown}; expected rules`)
-  if (!Array.isArray(value.rules)) return invalid('rules: expected a list')
-  const rules: PolicyRule[] = []
-  for (const [at, candidate] of value.rules.entries()) {
-    const rule = readRule(candidate)
-    if ('problem' in rule) return invalid(`rules[${at}]${rule.problem}`)
-    rules.push(rule)
-  }
-  return { rules }
+  if (unknown !== undefined) return invalid([{ path: [], text: `unknown name ${unknown}; expected rules` }])
+  if (!Array.isArray(value.rules)) return invalid([{ path: ['rules'], text: 'expected a list' }])
+  const read = value.rules.map((rule: unknown, at) => readRule(rule, ['rules', at]))
+  const problems = read.filter(rule => 'text' in rule)
+  return problems.length > 0 ? invalid(problems) : { rules: read.filter(rule => 'clinicians' in rule) }
 }
 
-function readRule(value: unknown): PolicyRule | InvalidPolicy {
-  if (!isRecord(value)) return invalid(`: expected ${RULE_KEYS.join(', ')}`)
+function readRule(value: unknown, path: PolicyProblem['path']): PolicyRule | PolicyProblem {
+  const fail = (text: string, ...members: readonly string[]) => ({ path: [...path, ...members], text })
+  if (!isRecord(value)) return fail(`expected ${RULE_KEYS.join(', ')}`)
   const unknown = Object.keys(value).find(key => !RULE_KEYS.includes(key))
-  if (unknown !== undefined) return invalid(`: unknown name ${unknown}; expected ${RULE_KEYS.join(', ')}`)
+  if (unknown !== undefined) return fail(`unknown name ${unknown}; expected ${RULE_KEYS.join(', ')}`)
   const { patients = [], organizations = [], careTeams = [] } = value
   const clinicians = value.clinicians === 'all' ? 'all' : readList(value.clinicians, readClinician)
   if (!clinicians || clinicians.length === 0)
-    return invalid(".clinicians: expected 'all', or a list such as [Practitioner/1]")
+    return fail("expected 'all', or a list such as [Practitioner/1]", 'clinicians')
   const seen = patients === 'all' ? 'all' : readList(patients, createIdReader('Patient'))
-  if (!seen) return invalid(".patients: expected 'all', or a list of patient ids")
+  if (!seen) return fail("expected 'all', or a list of patient ids", 'patients')
   const managed = readList(organizations, createIdReader('Organization'))
-  if (!managed) return invalid('.organizations: expected a list such as [Organization/1]')
+  if (!managed) return fail('expected a list such as [Organization/1]', 'organizations')
   const teams = careTeams === 'own' ? 'own' : readList(careTeams, createIdReader('CareTeam'))
-  if (!teams) return invalid(".careTeams: expected 'own', or a list such as [CareTeam/1]")
+  if (!teams) return fail("expected 'own', or a list such as [CareTeam/1]", 'careTeams')
   return { clinicians, patients: seen, organizations: managed, careTeams: teams }
 }
 
@@ -88,8 +93,14 @@ function createIdReader(type: string): (item: unknown) => string | undefined {
   }
 }
 
-function invalid(problem: string): InvalidPolicy {
-  return { problem }
+function invalid(problems: readonly PolicyProblem[]): InvalidPolicy {
+  return { problem: problems.slice(0, 1).map(formatPolicyProblem).join(''), problems }
+}
+
+/** `rules[0].patients: expected a list` */
+function formatPolicyProblem({ path, text }: PolicyProblem): string {
+  const position = path.map(part => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('')
+  return position === '' ? text : `${position.slice(1)}: ${text}`
 }
 
 // Few enough that each patient can be a constraint of its own, which every server supports.

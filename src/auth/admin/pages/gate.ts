@@ -41,23 +41,60 @@ export function addAdminRoutes(
   context: AuthContext,
   routes: readonly AdminRoute[],
 ): void {
-  for (const { method, path, stepUp = false, handle } of routes)
-    app.route({
-      method,
-      url: `${paths.admin}${path}`,
-      async handler(request, reply) {
-        const login = await findCurrentLogin(context, request)
-        if (!login) return signIn(context, request, reply)
-        if (!login.admin) return refuse(context, request, reply, login)
-        const admin = makeAdmin(context, request, login)
-        const stale = stepUp ? requireRecentLogin(admin) : undefined
-        if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
-        const params = request.params as Readonly<Record<string, string>>
-        const form = readParameters(method === 'GET' ? request.query : request.body)
-        const result = stale ?? (await handle({ context, request, reply, login, admin, params, form }))
-        return result instanceof AdminFailure ? sendFailure(context, request, reply, login, result) : result
-      },
+  const logins = new WeakMap<FastifyRequest, Login>()
+  void app.register(async area => {
+    acceptFiles(area)
+    // Before the body is read.
+    area.addHook('onRequest', async (request, reply) => {
+      const login = await findCurrentLogin(context, request)
+      if (!login) return signIn(context, request, reply)
+      if (!login.admin) return refuse(context, request, reply, login)
+      logins.set(request, login)
+      return undefined
     })
+    for (const route of routes) addRoute(area, context, route, request => logins.get(request))
+  })
+}
+
+/** Bytes of a form with a file. */
+const FILE_BYTES = 256 * 1024
+
+/** A form with files: each field, and the text of each file. */
+function acceptFiles(area: FastifyInstance): void {
+  const options = { parseAs: 'buffer', bodyLimit: FILE_BYTES } as const
+  area.addContentTypeParser('multipart/form-data', options, async (request: FastifyRequest, body: Buffer) => {
+    const headers = { 'content-type': request.headers['content-type'] ?? '' }
+    const form = await new Response(new Uint8Array(body), { headers }).formData().catch(() => undefined)
+    if (!form) throw Object.assign(new Error('The form cannot be read'), { statusCode: 400 })
+    const fields = [...form].map(async ([name, value]) => [
+      name,
+      typeof value === 'string' ? value : await value.text(),
+    ])
+    return Object.fromEntries(await Promise.all(fields))
+  })
+}
+
+function addRoute(
+  area: FastifyInstance,
+  context: AuthContext,
+  { method, path, stepUp = false, handle }: AdminRoute,
+  getLogin: (request: FastifyRequest) => Login | undefined,
+): void {
+  area.route({
+    method,
+    url: `${paths.admin}${path}`,
+    async handler(request, reply) {
+      const login = getLogin(request)
+      if (!login) return signIn(context, request, reply)
+      const admin = makeAdmin(context, request, login)
+      const stale = stepUp ? requireRecentLogin(admin) : undefined
+      if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
+      const params = request.params as Readonly<Record<string, string>>
+      const form = readParameters(method === 'GET' ? request.query : request.body)
+      const result = stale ?? (await handle({ context, request, reply, login, admin, params, form }))
+      return result instanceof AdminFailure ? sendFailure(context, request, reply, login, result) : result
+    },
+  })
 }
 
 function makeAdmin({ store, audit, clock }: AuthContext, request: FastifyRequest, login: Login): Admin {
