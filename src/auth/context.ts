@@ -73,7 +73,12 @@ export type ExplainRequest = (question: {
   readonly scope: string
   readonly patient: string | undefined
   readonly fhirUser: string | undefined
-}) => { readonly allowed: boolean; readonly text: string; readonly hint?: string | undefined }
+}) => {
+  readonly allowed: boolean
+  readonly status: number
+  readonly text: string
+  readonly hint?: string | undefined
+}
 
 /** The dependencies of every endpoint. */
 export interface AuthContext {

@@ -19,7 +19,7 @@ export interface EventsOptions {
 export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
   const { title, launch, events, key } = group
   const { view } = options
-  return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}">
+  return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at ?? 0)}">
 <div class="run__head"><h2>${title}</h2> ${renderMarks(group)}
 <p class="run__facts">${renderFacts(group, options)}</p>
 ${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
@@ -38,12 +38,11 @@ function renderFacts(group: LaunchGroup, { names }: EventsOptions): Html {
   const patient = launch && all.find(({ patient_id }) => patient_id !== null)?.patient_id
   const subject = launch && all.find(one => one.subject !== null)?.subject
   const refused = events.filter(({ allowed }) => !allowed).length
-  const day = new Date(events[0]?.at ?? 0).toISOString().slice(0, 10)
   const facts = [
     describeOrigin(group),
     patient && `Patient/${patient}`,
     subject && names.clinician(subject),
-    formatDate(day),
+    formatDay(events[0]?.at ?? 0),
     `${events.length} ${events.length === 1 ? 'event' : 'events'}${refused > 0 ? `, ${refused} refused` : ''}`,
   ]
   return html`${facts.filter(fact => fact).map(fact => html`<span>${fact}</span> `)}`
@@ -78,8 +77,15 @@ function renderWhat(record: KeptRecord): Html {
 }
 
 function renderTime(at: number): Html {
-  const instant = new Date(at).toISOString()
-  return html`<time datetime="${instant}">${instant.slice(11, -1)}</time>`
+  return html`<time datetime="${new Date(at).toISOString()}">${formatTime(at)}</time>`
+}
+
+function formatDay(at: number): string {
+  return formatDate(new Date(at).toISOString().slice(0, 10))
+}
+
+function formatTime(at: number): string {
+  return new Date(at).toISOString().slice(11, -1)
 }
 
 /** Allows line breaks between the parts of a URL. */
@@ -119,9 +125,8 @@ function listFacts(
   names: Names,
 ): readonly (readonly [string, Html | string])[] {
   const { at, reason, decided_by, patient_id, subject, client_id, launch_id, request_id } = record
-  const instant = new Date(at).toISOString()
   const facts: readonly (readonly [string, Html | string | null | undefined])[] = [
-    ['Time', `${formatDate(instant.slice(0, 10))} ${instant.slice(11, -1)} UTC`],
+    ['Time', `${formatDay(at)} ${formatTime(at)} UTC`],
     ['Reason', reason],
     ['Exact reason', detail],
     [record.kind === 'fhir' ? 'Decided by' : 'Scopes', decided_by && html`<code>${decided_by}</code>`],

@@ -61,8 +61,9 @@ function adviseOnScope(
           patient: group.first.find(one => one.patient_id !== null)?.patient_id ?? patient_id ?? undefined,
           fhirUser: fhir_user ?? undefined,
         })
-  if (!explained) return { cause, action: REQUEST_SCOPE, scope }
-  if (explained.allowed) return { cause: `${cause} ${OUTSIDE}`, action: CHECK_RESOURCE, scope }
+  if (explained?.allowed) return { cause: `${cause} ${OUTSIDE}`, action: CHECK_RESOURCE, scope }
+  // Without its body, a Bundle is not understood.
+  if (explained?.status !== 403) return { cause, action: REQUEST_SCOPE, scope }
   const hint = explained.hint === undefined ? '' : `${explained.hint}. `
   return { cause: explained.text, action: `${hint}${REQUEST_SCOPE}`, scope }
 }
