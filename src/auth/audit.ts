@@ -13,19 +13,7 @@ import type { UnsignedTokens } from './token/token-response.ts'
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<
-    Pick<
-      AuditRecord,
-      | 'allowed'
-      | 'anonymous'
-      | 'reason'
-      | 'client'
-      | 'subject'
-      | 'patient'
-      | 'launch'
-      | 'by'
-      | 'method'
-      | 'request'
-    >
+    Pick<AuditRecord, 'allowed' | 'anonymous' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>
   > & {
     readonly clinician?: Pick<Clinician, 'id' | 'fhirUserId'> | undefined
     readonly details?: EventDetails | undefined

@@ -3,7 +3,7 @@ import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { formatFhirUser } from '../clinician/clinician.ts'
 
-/** Who administers: a clinician on the pages, a client at the API, or the command line. */
+/** Who administers: a clinician on the pages, a client at the API, the command line, or a developer in the lab. */
 export type Actor =
   | {
       readonly kind: 'clinician'
@@ -14,6 +14,7 @@ export type Actor =
     }
   | { readonly kind: 'client'; readonly id: string }
   | { readonly kind: 'command' }
+  | { readonly kind: 'developer'; readonly id: string; readonly fhirUserId: string }
 
 /** The dependencies of every operation, and who performs it. */
 export interface Admin {
@@ -96,6 +97,8 @@ function describeActor(actor: Actor): Pick<AuditRecord, 'method' | 'client' | 's
       return { method: 'admin-api', client: actor.id, subject: actor.id }
     case 'command':
       return { method: 'sallyport' }
+    case 'developer':
+      return { method: 'lab', subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
   }
 }
 

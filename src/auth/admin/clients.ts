@@ -8,7 +8,7 @@ import {
   removeApp,
   revokeAppTokens,
 } from '../apps/operations.ts'
-import { AppFault, type AppProperties } from '../apps/validate.ts'
+import { AppFault, type AppProperties, type Registrar } from '../apps/validate.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../client/client.ts'
 import {
   type Admin,
@@ -51,7 +51,7 @@ export async function addClient(
   const refusal = app.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
   if (refusal) return refusal
   return perform(admin, async trx => {
-    const added = await addApp(trx, id, { app, now: admin.clock(), isByAdministrator: true })
+    const added = await addApp(trx, id, { app, now: admin.clock(), ...describeRegistrar(admin) })
     if (added instanceof AppFault) return new ClientFailure(added)
     const client = await getRow(trx, id)
     return { act: `client add ${id}`, result: { client, secret: added.secret }, after: toProperties(client) }
@@ -68,7 +68,7 @@ export async function changeClient(
   return onClient(admin, id, verb, async (trx, client) => {
     const refusal = isSensitive(client, changes) ? requireRecentLogin(admin) : undefined
     if (refusal) return refusal
-    const changed = await changeApp(trx, id, { changes, now: admin.clock(), isByAdministrator: true })
+    const changed = await changeApp(trx, id, { changes, now: admin.clock(), ...describeRegistrar(admin) })
     if (changed instanceof AppFault) return new ClientFailure(changed)
     return { secret: changed?.secret }
   })
@@ -148,6 +148,10 @@ function onClient(
       after: { ...after, ...(changed.secret !== undefined && { secret: 'replaced' }) },
     }
   })
+}
+
+function describeRegistrar({ actor }: Admin): Registrar {
+  return { isByAdministrator: actor.kind !== 'developer' }
 }
 
 const CREDENTIALS = ['authMethod', 'jwks', 'jwksUrl', 'newSecret'] as const

@@ -118,6 +118,7 @@ describe('/apps', () => {
       [{ scope: 'patient/Nothing.rs' }, 'scope', /no resource type Nothing/],
       [{ scope: 'openid __launch-contexts.c' }, 'scope', /Only an administrator/],
       [{ scope: 'system/*.rs' }, 'scope', /must sign/],
+      [{ scope: 'sallyport/admin', auth_method: 'client_secret' }, 'scope', /expected for example/],
       [{ auth_method: 'private_key_jwt' }, 'jwks_url', /needs keys/],
       [{ auth_method: 'private_key_jwt', jwks: '{' }, 'jwks', /not JSON/],
       [
@@ -169,10 +170,16 @@ describe('/apps', () => {
     assert.equal(refused.statusCode, 400)
   })
 
-  it('does not change the app of the settings, a client of the lab or an unknown app', async () => {
+  it('does not change the app of the settings, a client of the lab or of the administration API, or an unknown app', async () => {
     const launch = '/lab/launch?client=mine&patient=juniper&redirect=0&launch_url=http://localhost:3000/'
     assert.equal((await browser.get(launch)).statusCode, 200)
-    for (const client of ['sallyport-app', 'mine', 'nobody', '']) {
+    await auth.addClient({
+      client_id: 'tool',
+      scope: 'sallyport/admin',
+      redirect_uris: '[]',
+      launch_url: null,
+    })
+    for (const client of ['sallyport-app', 'mine', 'tool', 'nobody', '']) {
       const before = await find(client)
       for (const path of ['/apps/edit', '/apps/remove']) {
         assert.equal((await browser.get(`${path}?client=${client}`)).headers.location, '/apps')

@@ -8,7 +8,7 @@ import {
   renderIcon,
   renderPage,
 } from '../../web/index.ts'
-import type { Client } from '../client/client.ts'
+import { ADMIN_SCOPE, type Client } from '../client/client.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
@@ -17,7 +17,6 @@ import { paths } from '../paths.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import { type AppFormOptions, renderAppForm } from './form.ts'
-import type { StoredApp } from './operations.ts'
 
 export interface AppPageContext {
   readonly settings: AuthContext['settings']
@@ -79,8 +78,8 @@ function renderRow(client: Client, { settings }: AppPageContext): Html {
 <td role="cell" data-label="Kind" class="nowrap">${KINDS[client.authMethod]}</td>
 <td role="cell" data-label="Permissions">${summarizeScopes(client.scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${client.scope}</p></details></td>
 <td role="cell"><div class="actions">${client.launchUrl !== undefined && renderAction(buildLaunchPage(client), 'Launch', client)}${
-    isConfigured(settings, client)
-      ? html`<span class="small muted">Set by the settings of the server</span>`
+    isFixed(settings, client)
+      ? html`<span class="small muted">${client.scope === ADMIN_SCOPE ? 'Changed by administrators only' : 'Set by the settings of the server'}</span>`
       : html`${renderAction(buildUrl(paths.appsEdit, client), 'Change', client)}${renderAction(buildUrl(paths.appsRemove, client), 'Remove', client)}`
   }</div></td></tr>
 `
@@ -89,6 +88,11 @@ function renderRow(client: Client, { settings }: AppPageContext): Html {
 /** Whether the settings of the server describe this app, at every start. */
 export function isConfigured({ app }: AuthContext['settings'], { id }: Pick<Client, 'id'>): boolean {
   return id === app.clientId
+}
+
+/** Whether developers may not change this app. */
+export function isFixed(settings: AuthContext['settings'], client: Client): boolean {
+  return isConfigured(settings, client) || client.scope === ADMIN_SCOPE
 }
 
 function renderAction(href: string, text: string, { name }: Client): Html {
@@ -126,12 +130,13 @@ ${renderAppForm({ ...options, action, cancel: paths.apps, isAdministrator: false
 /** The values that the app needs. A secret is shown here and never again. */
 export function renderStoredApp(
   context: AppPageContext,
-  { client, stored, isNew }: { readonly client: Client; readonly stored: StoredApp; readonly isNew: boolean },
+  stored: { readonly client: Client; readonly secret: string | undefined; readonly isNew: boolean },
 ): Html {
+  const { client, secret, isNew } = stored
   const { fhirBaseUrl } = context.settings
   const values: readonly (readonly [string, string | undefined])[] = [
     ['Client id', client.id],
-    ['Client secret', stored.secret],
+    ['Client secret', secret],
     ['FHIR base URL (iss)', fhirBaseUrl],
     ['Scopes', client.scope],
   ]
@@ -140,7 +145,7 @@ export function renderStoredApp(
     { title: client.name, width: 'mid', scripts: ['copy.js'] },
     html`<div class="pagehead"><div><h1>${client.name}</h1></div></div>
 <div class="stack">
-<div role="status">${renderAlert(isNew ? 'App registered.' : 'Changes saved.', stored.secret === undefined ? 'Your app needs these values.' : 'Copy the secret now: it is not shown again.', stored.secret === undefined ? 'ok' : 'warn')}</div>
+<div role="status">${renderAlert(isNew ? 'App registered.' : 'Changes saved.', secret === undefined ? 'Your app needs these values.' : 'Copy the secret now: it is not shown again.', secret === undefined ? 'ok' : 'warn')}</div>
 <section class="card card__body stack stack--tight" aria-label="Values for the app">
 ${values.map(([label, value]) => value !== undefined && html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`)}
 </section>

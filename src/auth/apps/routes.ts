@@ -1,24 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Transaction } from 'kysely'
-import type { Schema } from '../../store/index.ts'
-import { auditEvent } from '../audit.ts'
-import { type Client, findClient } from '../client/client.ts'
+import { type Admin, AdminFailure } from '../admin/act.ts'
+import { addClient, type ChangedClient, ClientFailure, changeClient, removeClient } from '../admin/clients.ts'
+import { type Client, findClient, toClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { type Login, requireClinician } from '../login/login.ts'
-import { readParameters } from '../parameters.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
 import { findSearchFault } from '../portal/patient-queries.ts'
 import { fillAppForm, NEW_APP, readAppForm } from './form.ts'
-import { addApp, changeApp, listApps, removeApp, type StoredApp } from './operations.ts'
-import {
-  isConfigured,
-  renderAppFormPage,
-  renderAppsPage,
-  renderRemoveAppPage,
-  renderStoredApp,
-} from './page.ts'
+import { listApps } from './operations.ts'
+import { isFixed, renderAppFormPage, renderAppsPage, renderRemoveAppPage, renderStoredApp } from './page.ts'
 import { APP_DEFAULTS, AppFault } from './validate.ts'
 
 /** `/apps`: developers register apps in the browser. Add these routes only if the lab is on (LAB-8). */
@@ -53,14 +46,11 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const form = readParameters(request.body)
       const app = readAppForm(form, { isAdministrator: false })
       const id = form.get('client_id')?.trim() || randomUUID()
-      const add = (trx: Transaction<Schema>) =>
+      const result =
         app instanceof AppFault
-          ? app
-          : addApp(trx, id, { app: { ...APP_DEFAULTS, ...app }, now: context.clock() })
-      const stored = await performAct(context, request, login, { act: `client add ${id}`, perform: add })
-      return stored instanceof AppFault
-        ? reply.sendPage(renderAppFormPage({ settings, login }, { form, fault: stored }), { status: 400 })
-        : sendStored(reply, login, { stored, isNew: true })
+          ? new ClientFailure(app)
+          : await addClient(asDeveloper(context, request, login), id, { ...APP_DEFAULTS, ...app })
+      return sendResult(reply, login, result, { form })
     }),
   )
 
@@ -76,16 +66,11 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     requireApp(async (request, reply, login, client) => {
       const form = readParameters(request.body)
       const changes = readAppForm(form, { isAdministrator: false })
-      const change = (trx: Transaction<Schema>) =>
-        changes instanceof AppFault ? changes : changeApp(trx, client.id, { changes, now: context.clock() })
-      const act = `client set ${client.id}`
-      const stored = await performAct(context, request, login, { act, perform: change })
-      if (!stored) return reply.redirect(paths.apps, 303)
-      return stored instanceof AppFault
-        ? reply.sendPage(renderAppFormPage({ settings, login }, { form, fault: stored, client }), {
-            status: 400,
-          })
-        : sendStored(reply, login, { stored, isNew: false })
+      const result =
+        changes instanceof AppFault
+          ? new ClientFailure(changes)
+          : await changeClient(asDeveloper(context, request, login), client.id, changes)
+      return sendResult(reply, login, result, { form, client })
     }),
   )
 
@@ -99,13 +84,12 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(
     paths.appsRemove,
     requireApp(async (request, reply, login, { id }) => {
-      const remove = (trx: Transaction<Schema>) => removeApp(trx, id, context.clock())
-      await performAct(context, request, login, { act: `client remove ${id}`, perform: remove })
+      await removeClient(asDeveloper(context, request, login), id)
       return reply.redirect(`${paths.apps}?removed=1`, 303)
     }),
   )
 
-  /** Finds the app that the request names. The settings describe the demo app, so it does not change here. */
+  /** Finds the app that the request names, if it may change here. */
   function requireApp(
     handle: (
       request: FastifyRequest,
@@ -117,35 +101,34 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     return requireClinician(context, async (request, reply, login) => {
       const named = readParameters(request.method === 'GET' ? request.query : request.body).get('client')
       const client = named === undefined ? undefined : await findClient(store, named)
-      return client && client.expiresAt === undefined && !isConfigured(settings, client)
+      return client && client.expiresAt === undefined && !isFixed(settings, client)
         ? handle(request, reply, login, client)
         : reply.redirect(paths.apps, request.method === 'GET' ? 302 : 303)
     })
   }
 
-  async function sendStored(
+  function sendResult(
     reply: FastifyReply,
     login: Login,
-    { stored, isNew }: { readonly stored: StoredApp; readonly isNew: boolean },
-  ): Promise<FastifyReply> {
-    const client = await findClient(store, stored.id)
-    return client
-      ? reply.sendPage(renderStoredApp({ settings, login }, { client, stored, isNew }))
-      : reply.redirect(paths.apps, 303)
+    result: ChangedClient | AdminFailure,
+    { form, client }: { readonly form: Parameters; readonly client?: Client },
+  ): FastifyReply {
+    if (result instanceof ClientFailure) {
+      const page = renderAppFormPage({ settings, login }, { form, fault: result.fault, client })
+      return reply.sendPage(page, { status: 400 })
+    }
+    if (result instanceof AdminFailure) return reply.redirect(paths.apps, 303)
+    const stored = { client: toClient(result.client), secret: result.secret, isNew: client === undefined }
+    return reply.sendPage(renderStoredApp({ settings, login }, stored))
   }
 }
 
-/** Changes the registration and records the act, like a command of an administrator, in one transaction. */
-function performAct<Result>(
-  context: AuthContext,
+/** The acts of a developer are recorded like those of administrators. */
+function asDeveloper(
+  { store, audit, clock }: AuthContext,
   request: FastifyRequest,
   { clinician }: Login,
-  { act, perform }: { readonly act: string; perform(trx: Transaction<Schema>): Promise<Result> | Result },
-): Promise<Result> {
-  return context.store.db.transaction().execute(async trx => {
-    const result = await perform(trx)
-    const event = { kind: 'admin', status: 200, clinician, method: 'lab', request: act } as const
-    if (result && !(result instanceof AppFault)) await auditEvent(context, request, event, trx)
-    return result
-  })
+): Admin {
+  const actor = { kind: 'developer', id: clinician.id, fhirUserId: clinician.fhirUserId } as const
+  return { store, audit, clock, actor, requestId: request.id, address: request.ip }
 }
