@@ -1,4 +1,5 @@
 import ldapjs from 'ldapjs'
+import type { TestCertificate } from './certificate.ts'
 
 const { createServer, InvalidCredentialsError, NoSuchObjectError } = ldapjs
 
@@ -10,9 +11,9 @@ export interface DirectoryEntry {
 
 export const SERVICE = { dn: 'cn=service,dc=ehr,dc=example', password: 'service password' } as const
 
-/** An LDAP server of this process. Only the service account may search. */
-export async function startDirectory(entries: readonly DirectoryEntry[]) {
-  const server = createServer()
+/** An LDAP server of this process, with TLS if it has a certificate. Only the service account may search. */
+export async function startDirectory(entries: readonly DirectoryEntry[], tls?: TestCertificate) {
+  const server = createServer(tls && { certificate: tls.cert, key: tls.key })
   const all = [...entries, { ...SERVICE, attributes: {} }]
   const binds: string[] = []
   server.bind('dc=ehr,dc=example', (request, response, next) => {
@@ -36,7 +37,7 @@ export async function startDirectory(entries: readonly DirectoryEntry[]) {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `ldap://127.0.0.1:${server.port}`,
+    url: `${tls ? 'ldaps' : 'ldap'}://127.0.0.1:${server.port}`,
     /** The names that bound, in order. */
     binds,
     close: () => new Promise<void>(resolve => server.close(() => resolve())),

@@ -16,8 +16,11 @@ export interface HospitalOptions {
   readonly users: HospitalUsers
   readonly callbacks?: readonly string[]
   readonly loggedOut?: string
+  /** The public keys of the client that authenticates by `private_key_jwt`. */
+  readonly clientKeys?: readonly object[]
 }
 
+export const KEY_CLIENT_ID = 'sallyport-with-keys'
 export const HOSPITAL_CLIENT = { id: 'sallyport', secret: 'a secret of the hospital' } as const
 
 /** `oidc-provider` as the identity provider of a hospital, in this process. It signs the named user in without a page. */
@@ -136,7 +139,11 @@ export class Hospital {
     }) as typeof response.end
   }
 
-  #configure({ callbacks = ['http://localhost:9000/login/callback'], loggedOut }: HospitalOptions) {
+  #configure({
+    callbacks = ['http://localhost:9000/login/callback'],
+    loggedOut,
+    clientKeys,
+  }: HospitalOptions) {
     return {
       jwks: { keys: [{ ...keyPair('key-1').privateKey.export({ format: 'jwk' }), ...KEY, kid: 'key-1' }] },
       clients: [
@@ -148,6 +155,14 @@ export class Hospital {
           backchannel_logout_uri: 'http://localhost:9000/login/backchannel-logout',
           backchannel_logout_session_required: true,
         },
+        ...(clientKeys
+          ? [
+              {
+                ...{ client_id: KEY_CLIENT_ID, redirect_uris: callbacks, jwks: { keys: clientKeys } },
+                token_endpoint_auth_method: 'private_key_jwt',
+              },
+            ]
+          : []),
       ],
       clientDefaults: { id_token_signed_response_alg: 'RS256' },
       pkce: { required: () => true },

@@ -29,7 +29,7 @@ declare module 'ldapjs' {
     close(closed: () => void): void
   }
   const ldapjs: {
-    createServer(): Server
+    createServer(options?: { readonly certificate: string; readonly key: string }): Server
     readonly InvalidCredentialsError: new () => Error
     readonly NoSuchObjectError: new () => Error
   }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { makeCertificate } from '../../../../test/support/certificate.ts'
 import { SERVICE, startDirectory } from '../../../../test/support/directory.ts'
 import type { LdapProvider } from '../../../config/index.ts'
 import type { TestAuthServer } from '../../testing/test-auth-server.ts'
@@ -124,5 +125,24 @@ describe('sign-in at a directory (LDAP)', () => {
     writeFileSync(join(folder, 'wrong'), 'wrong')
     const refused = await openServer({ bindPasswordFile: join(folder, 'wrong') })
     assert.equal(await logIn('ada', 'password of ada', refused), '503 unreachable')
+  })
+
+  it('trusts the certificate authority of tls-ca, and no other', async () => {
+    const certificate = makeCertificate()
+    const secure = await startDirectory(ENTRIES, certificate)
+    const tlsCa = join(folder, 'ca.pem')
+    writeFileSync(tlsCa, makeCertificate().cert)
+    const logInSecurely = async (changes: Partial<LdapProvider>) =>
+      logIn('ada', 'password of ada', await openServer({ url: secure.url, ...changes }))
+    try {
+      assert.equal(await logInSecurely({}), '503 unreachable')
+      assert.equal(await logInSecurely({ tlsCa }), '503 unreachable')
+      assert.deepEqual(secure.binds, [])
+      writeFileSync(tlsCa, certificate.cert)
+      assert.equal(await logInSecurely({ tlsCa }), '302 /portal')
+      assert.match(await logIn('ada', 'wrong', await openServer({ url: secure.url, tlsCa })), /^401/)
+    } finally {
+      await secure.close()
+    }
   })
 })

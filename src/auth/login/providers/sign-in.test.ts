@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { eachDatabase } from '../../../../test/support/databases.ts'
-import { change, Hospital } from '../../../../test/support/hospital.ts'
+import { change, HOSPITAL_CLIENT, Hospital, KEY_CLIENT_ID } from '../../../../test/support/hospital.ts'
+import { rsaPair } from '../../../../test/support/rsa-pair.ts'
 import { createAuditor } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
+import { computeThumbprint } from '../../../jwt/index.ts'
 import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
   describeSignIn,
@@ -25,9 +31,20 @@ const GRACE = { ...ADA, preferred_username: 'grace', name: 'Dr. Grace', groups: 
 const users = { 'user-1': ADA, 'user-2': GRACE }
 const allow = { claim: 'groups', values: ['clinicians'] }
 
+const rsaKey = rsaPair(2)
+const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+function makeClientKey({ publicKey }: { readonly publicKey: KeyObject }, kid?: string): object {
+  const jwk = publicKey.export({ format: 'jwk' })
+  const { kty = '', n = '', e = '' } = jwk
+  return { ...jwk, kid: kid ?? computeThumbprint({ kty, n, e }), use: 'sig' }
+}
+
 let hospital: Hospital
 before(async () => {
-  hospital = await Hospital.start({ users })
+  hospital = await Hospital.start({
+    users,
+    clientKeys: [makeClientKey(rsaKey), makeClientKey(ecKey, 'my-key')],
+  })
 })
 after(() => hospital.close())
 beforeEach(() => {
@@ -355,5 +372,46 @@ describe('a sign-in that fails', () => {
     assert.match(body, /href="\/login\/providers\/hospital">Sign in with Hospital account</)
     const posted = await auth.openBrowser().login()
     assert.deepEqual([posted.statusCode, posted.cookies], [403, []])
+  })
+})
+
+describe('the credentials of a provider in files', () => {
+  const open = openTestStore()
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-provider-'))
+  after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'credentials')
+  const signInWith = async (changes: Partial<OidcProvider>) => {
+    const auth = await openSignInServer(await open(), [
+      makeProvider(hospital, { clientSecret: undefined, ...changes }),
+    ])
+    return describeSignIn(await signIn(auth.openBrowser(), hospital, 'user-1'))
+  }
+
+  it('are a client secret', async () => {
+    writeFileSync(file, 'wrong\n')
+    assert.equal(await signInWith({ clientSecretFile: file }), '502 bad-response')
+    writeFileSync(file, `${HOSPITAL_CLIENT.secret}\n`)
+    assert.equal(await signInWith({ clientSecretFile: file }), '302 /portal')
+  })
+
+  it('are a private key, as PEM or as a JWK with its kid', async () => {
+    const byKey = { clientId: KEY_CLIENT_ID, clientKeyFile: file }
+    writeFileSync(file, rsaKey.privateKey.export({ format: 'pem', type: 'pkcs8' }))
+    assert.equal(await signInWith(byKey), '302 /portal')
+    writeFileSync(file, JSON.stringify({ ...ecKey.privateKey.export({ format: 'jwk' }), kid: 'my-key' }))
+    assert.equal(await signInWith(byKey), '302 /portal')
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    writeFileSync(file, JSON.stringify({ ...privateKey.export({ format: 'jwk' }), kid: 'my-key' }))
+    assert.equal(await signInWith(byKey), '502 bad-response')
+  })
+
+  it('stop the sign-in if the file is missing or has another kind of key', async () => {
+    const { privateKey } = generateKeyPairSync('ed25519')
+    writeFileSync(file, privateKey.export({ format: 'pem', type: 'pkcs8' }))
+    for (const clientKeyFile of [file, join(folder, 'none')]) {
+      const auth = await openSignInServer(await open(), [makeProvider(hospital, { clientKeyFile })])
+      const response = await auth.openBrowser().get('/login/providers/hospital')
+      assert.equal(describeSignIn(response), '503 unreachable')
+    }
   })
 })
