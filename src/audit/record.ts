@@ -54,7 +54,7 @@ export interface AuditRecord {
   readonly anonymous?: boolean | undefined
   /** The number of requests that a count represents. */
   readonly repeats?: number | undefined
-  /** For the activity page: what was sent and expected, and the claims of tokens. JSON. */
+  /** The sent and expected values and the claims of tokens of an OAuth event, or an administrator's change. JSON. */
   readonly details?: object | undefined
 }
 

@@ -336,7 +336,7 @@ interface AuditEventTable {
   address: string | null
   /** The number of anonymous requests that it counts. Null for a record of one request. */
   repeats: number | null
-  /** The details of an OAuth event as JSON, for the activity page. */
+  /** The details of an OAuth event or of an administrator's change, as JSON. */
   details: string | null
   /** The id of a record that was durable elsewhere before it reached the trail: it is added once. */
   delivery_id: string | null

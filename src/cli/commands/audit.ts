@@ -58,7 +58,7 @@ Options:
   --client <id>       only records of this app
   --launch <id>       only records of this launch
   --outcome <which>   allowed or refused
-  --kind <which>      fhir, login, logout, launch, authorize, token, refresh, revoke, register, admin,
+  --kind <which>      fhir, login, logout, launch, authorize, token, refresh, introspect, revoke, register, admin,
                       session-open, session-renew, session-end, api or seal
   --limit <number>    maximum number of records (default: 100)
   --json              print each record as a FHIR AuditEvent on one line
