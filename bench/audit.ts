@@ -8,15 +8,16 @@ import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { Pool } from 'undici'
 import { samplePatients } from '../sample-patients/index.ts'
-import { type Auditor, createAuditor, fhirAudit, noAudit } from '../src/audit/index.ts'
+import { type Auditor, createAuditor, fhirAudit, noAudit, startSealing } from '../src/audit/index.ts'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
-import { openStore } from '../src/store/index.ts'
+import { createSealer, openStore } from '../src/store/index.ts'
 
 /**
  * The same read of the embedded FHIR server unguarded, guarded with audit off, and guarded with audit on, each with a
- * `patient/` and a `user/` token. The servers take turns in an order that changes with each round, so that other load on the
- * machine affects all of them alike. Prints the medians of each round's ratios to the unguarded server. Expected: 0.9 or more
+ * `patient/` and a `user/` token, and with audit on while a hash chain seals the records. The servers take turns in an order that changes with each round, so that other load on the
+ * machine affects all of them alike. Prints the medians of each round's ratios to the unguarded server, and of
+ * the sealed to the audited one. Expected: 0.9 or more
  * with audit off, 0.6 or more with audit on.
  *
  *   node bench/audit.ts [connections]
@@ -25,7 +26,7 @@ const BASE = 'http://fhir.test/fhir'
 const ISSUER = 'http://auth.test'
 const ROUNDS = 9
 const ROUND_MS = 1000
-const VARIANTS = ['unguarded', 'guarded', 'audited'] as const
+const VARIANTS = ['unguarded', 'guarded', 'audited', 'sealed'] as const
 type Variant = (typeof VARIANTS)[number]
 
 /** The server and the token of each line. */
@@ -35,6 +36,7 @@ const LINES = {
   'guarded user/': ['guarded', 'user'],
   'audited patient/': ['audited', 'patient'],
   'audited user/': ['audited', 'user'],
+  'sealed patient/': ['sealed', 'patient'],
 } as const satisfies Readonly<Record<string, readonly [Variant, 'patient' | 'user']>>
 type Line = keyof typeof LINES
 
@@ -51,19 +53,25 @@ async function serve(variant: Variant, folder: string, jwk: string): Promise<voi
   })
   await guard.start()
   const store = await openStore(`sqlite:${join(folder, `${variant}.db`)}`)
-  const auditor: Auditor = variant === 'audited' ? createAuditor({ store }) : noAudit
+  const isAudited = variant === 'audited' || variant === 'sealed'
+  const auditor: Auditor = isAudited ? createAuditor({ store }) : noAudit
+  const sealing =
+    variant === 'sealed'
+      ? startSealing(store, createSealer('a secret of the benchmark'), { onError: console.error })
+      : undefined
   const app = await fhirServer({
     baseUrl: BASE,
     dataFile: join(folder, 'fhir.db'),
     smartConfiguration: {},
     ...(variant !== 'unguarded' && { guard }),
-    ...(variant === 'audited' && { audit: fhirAudit({ auditor, store, fhirBaseUrl: BASE }) }),
+    ...(isAudited && { audit: fhirAudit({ auditor, store, fhirBaseUrl: BASE }) }),
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   process.on('message', () => process.send?.(process.cpuUsage()))
   process.on('disconnect', async () => {
     guard.close()
     await app.close()
+    await sealing?.stop()
     await store.close()
   })
   process.send?.((app.server.address() as AddressInfo).port)
@@ -115,6 +123,12 @@ async function measure(connections: number): Promise<void> {
         `p99 ${median(all.map(it => it.p99)).toFixed(1)} ms\n`,
     )
   }
+  const [audited, sealed] = [rounds.get('audited patient/') ?? [], rounds.get('sealed patient/') ?? []]
+  const ratioOf = (value: (round: Round) => number) =>
+    median(sealed.map((it, at) => value(it) / value(audited[at] ?? it))).toFixed(2)
+  process.stdout.write(
+    `sealed / audited: requests ${ratioOf(it => it.perSecond)}, CPU ${ratioOf(it => it.cpuUs)}, p50 ${ratioOf(it => it.p50)}, p99 ${ratioOf(it => it.p99)}\n`,
+  )
   await Promise.all([...servers.values()].map(server => server.close()))
   rmSync(folder, { recursive: true })
 }

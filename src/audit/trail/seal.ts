@@ -18,7 +18,7 @@ export type Seal = Selectable<Schema['audit_seal']>
 export const BEGINNING = { number: 0, last_id: 0, hash: '' } as const
 
 /** Reading and hashing them takes a few milliseconds. */
-const RECORDS_OF_A_SEAL = 200
+const RECORDS_OF_A_SEAL = 250
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
@@ -31,14 +31,23 @@ export function computeSealHash(
   before: Pick<Seal, 'number' | 'hash'>,
   records: readonly KeptRecord[],
 ): string {
-  const hash = createHash('sha256').update(`${before.number + 1} ${before.hash}\n`)
-  return hash.update(records.map(formatRecord).join('\n')).digest('base64url')
+  const content = JSON.stringify([before.number + 1, before.hash, records.map(listValues)])
+  return createHash('sha256').update(content).digest('base64url')
 }
 
-/** Columns without a value are left out, so that a later version can add columns. */
-function formatRecord(record: KeptRecord): string {
-  const named = Object.entries(record).filter(([, value]) => value !== null)
-  return JSON.stringify(named.sort(([a], [b]) => (a < b ? -1 : 1)))
+/** The order never changes. A later version adds columns at the end, which earlier records do not have. */
+const ORDER: Readonly<Record<keyof KeptRecord, true>> = {
+  ...{ id: true, at: true, server: true, kind: true, interaction: true, allowed: true, status: true },
+  ...{ method: true, request: true, resource_type: true, resource_id: true, patient_id: true },
+  ...{ patients: true, client_id: true, subject: true, fhir_user: true, decided_by: true, reason: true },
+  ...{ launch_id: true, request_id: true, address: true, repeats: true, delivery_id: true },
+  ...{ details: true, token_id: true },
+}
+const COLUMNS = Object.keys(ORDER) as readonly (keyof KeptRecord)[]
+
+function listValues(record: KeptRecord): readonly unknown[] {
+  const values = COLUMNS.map(column => record[column])
+  return values.slice(0, values.findLastIndex(value => value !== null) + 1)
 }
 
 function describeCell(column: 'hash_sealed' | 'checkpoint_sealed', number: number) {

@@ -103,8 +103,7 @@ function isBusy(error: unknown): boolean {
 
 interface Prepared {
   readonly statement: StatementSync
-  readonly readsRows: boolean
-  readonly booleans: readonly string[]
+  readonly columns: readonly { readonly name: string; readonly isBoolean: boolean }[]
 }
 
 /** Columns declared `boolean` are read as booleans, as on PostgreSQL. */
@@ -125,13 +124,14 @@ export class Connection {
   }
 
   run<Row>(query: CompiledQuery): QueryResult<Row> {
-    const { statement, readsRows, booleans } = this.#prepare(query.sql)
+    const { statement, columns } = this.#prepare(query.sql)
     const parameters = query.parameters.map(asInput)
-    if (!readsRows) {
+    if (columns.length === 0) {
       const { changes, lastInsertRowid } = statement.run(...parameters)
       return { numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid), rows: [] }
     }
-    return { rows: statement.all(...parameters).map(row => asRow(row, booleans) as Row) }
+    const found = statement.all(...parameters) as unknown as readonly (readonly unknown[])[]
+    return { rows: found.map(values => asRow(values, columns) as Row) }
   }
 
   write(sql: string, ...parameters: readonly unknown[]): void {
@@ -147,11 +147,11 @@ export class Connection {
     const kept = this.#prepared.get(sql)
     if (kept) return kept
     const statement = this.#db.prepare(sql)
-    const columns = statement.columns()
-    const booleans = columns
-      .filter(column => column.type?.toLowerCase() === 'boolean')
-      .map(column => column.name)
-    const prepared = { statement, readsRows: columns.length > 0, booleans }
+    const columns = statement
+      .columns()
+      .map(({ name, type }) => ({ name, isBoolean: type?.toLowerCase() === 'boolean' }))
+    statement.setReturnArrays(true)
+    const prepared = { statement, columns }
     if (this.#prepared.size >= KEPT_STATEMENTS) this.#prepared.clear()
     this.#prepared.set(sql, prepared)
     return prepared
@@ -164,11 +164,12 @@ function asInput(value: unknown): SQLInputValue {
 }
 
 // `node:sqlite` returns objects without a prototype; a row must be the same value on both databases.
-function asRow(
-  found: Readonly<Record<string, unknown>>,
-  booleans: readonly string[],
-): Record<string, unknown> {
-  const row = { ...found }
-  for (const name of booleans) if (row[name] !== null) row[name] = row[name] === 1
+function asRow(values: readonly unknown[], columns: Prepared['columns']): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  let at = 0
+  for (const { name, isBoolean } of columns) {
+    const value = values[at++]
+    row[name] = isBoolean && value !== null ? value === 1 : value
+  }
   return row
 }
