@@ -1,3 +1,4 @@
+import { LruMap } from '../../cache/index.ts'
 import { isId, parseReference } from '../../fhir/index.ts'
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import { type Grant, parseScopes } from '../../smart/index.ts'
@@ -88,7 +89,7 @@ export function readGrant(claims: Readonly<Record<string, unknown>>, fhirBaseUrl
   const { patient, fhirUser, user_patients, sub, client_id, jti } = claims
   const user = typeof fhirUser === 'string' ? parseReference(fhirUser, fhirBaseUrl) : undefined
   return {
-    scopes: parseScopes(claims.scope),
+    scopes: readScopes(claims.scope),
     ...(typeof patient === 'string' && isId(patient) && { patient }),
     ...(user && USERS.has(user.type) && { fhirUser: { type: user.type, id: user.id } }),
     ...(Array.isArray(user_patients) && user_patients.every(isId) && { userPatients: user_patients }),
@@ -96,4 +97,16 @@ export function readGrant(claims: Readonly<Record<string, unknown>>, fhirBaseUrl
     ...(typeof client_id === 'string' && { clientId: client_id }),
     ...(typeof jti === 'string' && { tokenId: jti }),
   }
+}
+
+/** All tokens of an app have a few scope strings: they share the parsed scopes. */
+const parsed = new LruMap<Grant['scopes']>(200)
+
+function readScopes(claim: unknown): Grant['scopes'] {
+  if (typeof claim !== 'string') return parseScopes(claim)
+  const found = parsed.get(claim)
+  if (found) return found
+  const scopes = parseScopes(claim)
+  parsed.set(claim, scopes)
+  return scopes
 }
