@@ -4,7 +4,7 @@
  * the capabilities.
  */
 import { after, describe } from 'node:test'
-import { client, guardOf, type StartFhir } from '../src/backends/sqlite/testing/fhir.ts'
+import { client, createAuthenticator, type StartFhir } from '../src/backends/sqlite/testing/fhir.ts'
 import { HAPI_LACKS } from '../src/backends/upstream/testing/hapi/lacks.ts'
 import { startRecordedGateway } from '../src/backends/upstream/testing/start-gateway.ts'
 import { testBackend } from '../src/fhir-api/testing/backend-conformance.ts'
@@ -29,7 +29,7 @@ const made = new Set<string>()
 const results: TestResult[] = []
 let starts = 0
 
-const start: StartFhir = async ({ guard = guardOf({ all: fullAccess }), ...options } = {}) => {
+const start: StartFhir = async ({ guard = createAuthenticator({ all: fullAccess }), ...options } = {}) => {
   starts += 1
   const namespace = createNamespace(`${run}s${starts}-`, run, made)
   const { app } = await startRecordedGateway(upstreamUrl, { ...options, guard: namespace.guard(guard) })

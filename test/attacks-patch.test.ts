@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'
-import { type Asking, type GuardedFhir, NOT_WITHIN, startGuardedFhir } from './support/guarded-fhir.ts'
+import { type GuardedFhir, NOT_WITHIN, startGuardedFhir, type TestCaller } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
@@ -22,7 +22,7 @@ const DATA: readonly Resource[] = [
   },
   { resourceType: 'Device', id: 'x' },
 ]
-const ann = (scope = 'patient/*.cruds'): Asking => ({ scope, patient: 'ann' })
+const ann = (scope = 'patient/*.cruds'): TestCaller => ({ scope, patient: 'ann' })
 
 /** Creates a FHIRPath Patch of these operations: type, path and further parts. */
 const fhirPath = (
@@ -44,7 +44,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       server = await startGuardedFhir(DATA, {}, open)
     })
     after(() => server.close())
-    const ask = (line: string, asking: Asking, body?: unknown) => server.ask(line, asking, body)
+    const ask = (line: string, asking: TestCaller, body?: unknown) => server.ask(line, asking, body)
     const blind = ann('patient/Observation.u patient/Observation.rs?category=laboratory')
     const patch = (steps: readonly object[], asking = blind) => ask('PATCH /Observation/ov', asking, steps)
     const code = '/category/0/coding/0/code'

@@ -8,13 +8,13 @@ import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import {
   ADMIN,
-  type Asking,
   bearerOf,
   type GuardedFhir,
   NOT_WITHIN,
   shownIn,
   startGuardedFhir,
-  type Told,
+  type TestCaller,
+  type TestReply,
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
@@ -61,14 +61,14 @@ const DATA: readonly Resource[] = [
   },
 ]
 
-const ann = (scope = 'patient/*.cruds', headers: Record<string, string> = {}): Asking => ({
+const ann = (scope = 'patient/*.cruds', headers: Record<string, string> = {}): TestCaller => ({
   scope,
   patient: 'ann',
   client_id: 'app-1',
   sub: 'c-1',
   headers,
 })
-const kim: Asking = { scope: 'user/*.cruds', fhirUser: 'Practitioner/kim', sub: 'kim' }
+const kim: TestCaller = { scope: 'user/*.cruds', fhirUser: 'Practitioner/kim', sub: 'kim' }
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
   describe(name, () => {
@@ -81,7 +81,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
     after(() => fhir.close())
 
-    const ask = (line: string, asking: Asking = ann(), body?: unknown) => fhir.ask(line, asking, body)
+    const ask = (line: string, asking: TestCaller = ann(), body?: unknown) => fhir.ask(line, asking, body)
 
     describe('a search of several types', () => {
       it("is accepted or refused independently of other patients' data", async () => {
@@ -211,7 +211,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
 
     describe('$everything', () => {
       const parameters = (...parameter: unknown[]) => ({ resourceType: 'Parameters', parameter })
-      const nextIn = ({ body }: Told) =>
+      const nextIn = ({ body }: TestReply) =>
         body.link?.find(({ relation }) => relation === 'next')?.url.slice(fhirBaseUrl.length)
       const post = (body: unknown, query = '', asking = ann()) =>
         ask(`POST /Patient/ann/$everything${query}`, asking, body)

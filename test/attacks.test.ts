@@ -73,7 +73,7 @@ function bearer(claims: object): string {
   return token
 }
 
-interface Told {
+interface TestReply {
   readonly status: number
   readonly text: string
   readonly body: {
@@ -92,7 +92,7 @@ async function ask(
   scope = 'patient/*.cruds',
   body?: unknown,
   more: object = {},
-): Promise<Told> {
+): Promise<TestReply> {
   const [method = '', url = ''] = line.split(' ')
   const { headers, ...claims } = { headers: {}, ...more }
   const reply = await app.inject({
@@ -109,9 +109,9 @@ async function ask(
   return { status: reply.statusCode, text: reply.body, body: parsed, why: parsed.issue?.[0]?.details?.text }
 }
 
-const ids = ({ body }: Told) => (body.entry ?? []).map(({ resource }) => resource?.id).sort()
+const ids = ({ body }: TestReply) => (body.entry ?? []).map(({ resource }) => resource?.id).sort()
 
-async function assertNothingOfBob(line: string, scope?: string, body?: unknown): Promise<Told> {
+async function assertNothingOfBob(line: string, scope?: string, body?: unknown): Promise<TestReply> {
   const reply = await ask(line, scope, body)
   assert(reply.status < 500, `${line}: ${reply.status}`)
   // The self link repeats the request.

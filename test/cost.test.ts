@@ -49,7 +49,7 @@ function isWithin({ units, memory }: Cost, most: Cost): boolean {
 }
 
 /** The text of a response: of a page, an OperationOutcome or a redirect. */
-function saidIn({ status, text, location }: Measured): string {
+function describeResponse({ status, text, location }: Measured): string {
   return `${status} ${decodeURIComponent(location.replaceAll('+', ' '))} ${text.slice(0, 20_000)}`
 }
 
@@ -67,13 +67,13 @@ function describeCost(name: string, starting: Promise<MeasuredServers>, groups: 
     beforeEach(() => limitFile(import.meta.filename))
     after(() => servers?.end())
 
-    function check(dimension: string, make: Cases[string], judge: (measured: Measured) => void): void {
+    function check(dimension: string, make: Cases[string], verify: (measured: Measured) => void): void {
       it(`is limited: ${dimension}`, async () => {
         const cost = await findCost(async measurement => {
           assert.ok(servers)
           const { url, ...sent } = await make(servers)
           const measured = await servers.measure(measurement, url, sent)
-          judge(measured)
+          verify(measured)
           return { ...measured.cost, memory: measured.cost.memory - (sent.body?.length ?? 0) }
         })
         const report = `${cost.units.toFixed(1)} units of processor time, ${(cost.memory / 2 ** 20).toFixed(0)} MB`
@@ -85,15 +85,15 @@ function describeCost(name: string, starting: Promise<MeasuredServers>, groups: 
     for (const { accepted = {}, refused = {}, answered = {} } of groups) {
       for (const [dimension, make] of Object.entries(accepted))
         check(`${dimension}, up to the limit`, make, measured =>
-          assert.ok(measured.status < 400 && !isRefused(measured), saidIn(measured)),
+          assert.ok(measured.status < 400 && !isRefused(measured), describeResponse(measured)),
         )
       for (const [dimension, [names, make]] of Object.entries(refused))
         check(`${dimension}, beyond the limit`, make, measured => {
-          assert.ok(isRefused(measured), saidIn(measured))
-          assert.match(saidIn(measured), names)
+          assert.ok(isRefused(measured), describeResponse(measured))
+          assert.match(describeResponse(measured), names)
         })
       for (const [dimension, make] of Object.entries(answered))
-        check(dimension, make, measured => assert.ok(measured.status < 500, saidIn(measured)))
+        check(dimension, make, measured => assert.ok(measured.status < 500, describeResponse(measured)))
     }
   })
 }

@@ -10,12 +10,12 @@ import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import { computeAccess, createUserFilter, parsePolicy, parseScopes } from '../src/smart/index.ts'
 import {
   ADMIN,
-  type Asking,
   bearerOf,
   type GuardedFhir,
   shownIn,
   startGuardedFhir,
-  type Told,
+  type TestCaller,
+  type TestReply,
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS, type OpenGuarded, openApart } from './support/guarded-servers.ts'
 import { matchesNaively, mayNaively, mayWriteNaively, type NaiveLetter } from './support/naive-rules.ts'
@@ -93,7 +93,7 @@ const scope = fc
   .map(([level, type, permissions, query]) => `${level}/${type}.${permissions}${query}`)
   // A parameter that is unknown for a type grants nothing; this test uses known parameters only.
   .filter(text => !text.includes('?') || text.includes('/Observation.'))
-const asking: fc.Arbitrary<Asking> = fc
+const asking: fc.Arbitrary<TestCaller> = fc
   .record({
     scopes: fc.array(scope, { minLength: 1, maxLength: 3 }),
     patient: fc.constantFrom('ann', 'ann', 'bob', null),
@@ -164,7 +164,7 @@ class TrackedServer {
     )
   }
 
-  findPermitted(by: Asking, permission: NaiveLetter, of: string, query: string): readonly string[] {
+  findPermitted(by: TestCaller, permission: NaiveLetter, of: string, query: string): readonly string[] {
     return [...this.held]
       .filter(([, it]) => it.resourceType === of && mayNaively(by, permission, it))
       .filter(([, it]) => query === '' || matchesNaively(it, query))
@@ -173,7 +173,7 @@ class TrackedServer {
   }
 }
 
-async function check(server: TrackedServer, by: Asking, what: TestRequest): Promise<void> {
+async function check(server: TrackedServer, by: TestCaller, what: TestRequest): Promise<void> {
   const { fhir } = server
   switch (what.kind) {
     case 'read': {
@@ -212,7 +212,7 @@ async function check(server: TrackedServer, by: Asking, what: TestRequest): Prom
 }
 
 /** Asserts that the caller may read or search every returned resource, in the returned and in the current version. */
-function assertWithin(by: Asking, reply: Told, current: ReadonlyMap<string, Resource>): void {
+function assertWithin(by: TestCaller, reply: TestReply, current: ReadonlyMap<string, Resource>): void {
   for (const { resource } of reply.body.entry ?? []) {
     if (resource === undefined) continue
     const shown = resource as Resource
@@ -227,7 +227,7 @@ function assertWithin(by: Asking, reply: Told, current: ReadonlyMap<string, Reso
 
 async function checkWrite(
   server: TrackedServer,
-  by: Asking,
+  by: TestCaller,
   permission: 'c' | 'u' | 'd',
   line: string,
   body?: Resource,
@@ -414,7 +414,7 @@ const RIGHTS = parsePolicy({
     { clinicians: ['Practitioner/kim'], patients: ['ann', 'bob'] },
   ],
 })
-const CALLERS: readonly Asking[] = [
+const CALLERS: readonly TestCaller[] = [
   { scope: 'patient/*.cruds', patient: 'ann' },
   { scope: 'patient/Observation.cruds?category=lab patient/Condition.rs', patient: 'ann' },
   { scope: 'user/*.cruds', fhirUser: 'Practitioner/lee', sub: 'lee' },
@@ -435,7 +435,7 @@ describe('the embedded FHIR server, the gateway and the library', () => {
       Object.values(GUARDED_SERVERS).map(open => startGuardedFhir(fixed, policy, open)),
     )
     after(() => Promise.all(servers.map(it => it.close())))
-    const askAll = async (line: string, by: Asking, body?: unknown) => {
+    const askAll = async (line: string, by: TestCaller, body?: unknown) => {
       const answers = await Promise.all(servers.map(it => it.ask(line, by, body)))
       const [one, other] = answers.map(it => `${it.status} ${it.status === 200 ? shownIn(it) : it.why}`)
       assert.equal(other, one, `${line} by ${by.scope} ${by.sub}: ${JSON.stringify(body)} (seed ${seed})`)

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { readPublished } from '../scripts/compile-r4/source.ts'
 import type { Resource } from '../src/fhir/index.ts'
-import { ADMIN, type Asking, type GuardedFhir, startGuardedFhir } from './support/guarded-fhir.ts'
+import { ADMIN, type GuardedFhir, startGuardedFhir, type TestCaller } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 const patient = { resourceType: 'Patient', id: 'ann' } as const
-const ann: Asking = { scope: 'patient/*.cruds', patient: 'ann' }
+const ann: TestCaller = { scope: 'patient/*.cruds', patient: 'ann' }
 const refusal = { status: 299, headers: { 'set-cookie': 'chosen=by-the-body' }, outcome: {} }
 
 /** R4's own example, which has an element called `problem`, with its subject in the data of this test. */

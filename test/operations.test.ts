@@ -4,16 +4,16 @@ import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'
 import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import {
-  type Asking,
   type GuardedFhir,
   NOT_WITHIN,
   shownIn,
   startGuardedFhir,
+  type TestCaller,
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
-const ann = (scope = 'patient/*.cruds'): Asking => ({ scope, patient: 'ann' })
+const ann = (scope = 'patient/*.cruds'): TestCaller => ({ scope, patient: 'ann' })
 
 const DATA: readonly Resource[] = [
   { resourceType: 'Questionnaire', id: 'phq', status: 'active', url: 'http://example.org/phq' },
@@ -73,7 +73,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       server = await startGuardedFhir([...DATA, ...RECORD], {}, open)
     })
     after(() => server.close())
-    const ask = (line: string, asking: Asking = ann(), body?: unknown) => server.ask(line, asking, body)
+    const ask = (line: string, asking: TestCaller = ann(), body?: unknown) => server.ask(line, asking, body)
 
     describe('a conformance resource', () => {
       it('can be read and searched with a patient/ scope that covers its type, and never written', async () => {
@@ -98,7 +98,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('$everything with start and end', () => {
-      const shown = async (query: string, asking?: Asking) =>
+      const shown = async (query: string, asking?: TestCaller) =>
         shownIn(await ask(`GET /Patient/ann/$everything?${query}`, asking)).filter(it =>
           /^(?:Cond|Obs|Enc)/.test(it),
         )

@@ -8,8 +8,8 @@ import {
   type Form,
   keyed,
   post,
+  readReply,
   type Subject,
-  told,
   useSubjects,
   without,
 } from './support/oracle-subjects.ts'
@@ -29,28 +29,30 @@ describe('refresh', () => {
 
   compare({
     'a right one': {
-      act: async subject => told(await refresh(subject, (await bought(subject)).refresh_token)),
+      act: async subject => readReply(await refresh(subject, (await bought(subject)).refresh_token)),
     },
     'with fewer scopes': {
       act: async subject =>
-        told(await refresh(subject, (await bought(subject)).refresh_token, { scope: 'openid' })),
+        readReply(await refresh(subject, (await bought(subject)).refresh_token, { scope: 'openid' })),
     },
     'with more scopes': {
       act: async subject =>
-        told(await refresh(subject, (await bought(subject)).refresh_token, { scope: 'openid system/*.rs' })),
+        readReply(
+          await refresh(subject, (await bought(subject)).refresh_token, { scope: 'openid system/*.rs' }),
+        ),
     },
     'by another client': {
       act: async subject =>
-        told(await refresh(subject, (await bought(subject)).refresh_token, { client_id: 'other' })),
+        readReply(await refresh(subject, (await bought(subject)).refresh_token, { client_id: 'other' })),
     },
     'with the token of before, at once': {
       act: async subject => {
         const { refresh_token: token } = await bought(subject)
         await (await refresh(subject, token)).arrayBuffer()
-        return told(await refresh(subject, token))
+        return readReply(await refresh(subject, token))
       },
       but: {
-        told: {
+        reply: {
           status: 200,
           members: ['access_token', 'expires_in', 'id_token', 'refresh_token', 'scope', 'token_type'],
         },
@@ -62,7 +64,7 @@ describe('refresh', () => {
         const { refresh_token: token } = await bought(subject)
         const { refresh_token: next } = (await (await refresh(subject, token)).json()) as Form
         await (await refresh(subject, next)).arrayBuffer()
-        return told(await refresh(subject, token))
+        return readReply(await refresh(subject, token))
       },
     },
   })
@@ -77,7 +79,7 @@ describe('private_key_jwt and client_credentials', () => {
     ) =>
     async (subject: Subject) => {
       const proof = keyed.makeProof({ aud: subject.issuer, ...claims }, header)
-      return told(
+      return readReply(
         await post(subject, 'token', {
           grant_type: 'client_credentials',
           scope: 'system/*.rs',
@@ -102,7 +104,7 @@ describe('private_key_jwt and client_credentials', () => {
     'an assertion of no form': {
       act: ask({}, {}, { client_assertion: 'nonsense' }),
       but: {
-        told: { status: 401, error: 'invalid_client' },
+        reply: { status: 401, error: 'invalid_client' },
         why: 'SMART: whatever is wrong with an assertion is invalid_client',
       },
     },
@@ -111,12 +113,12 @@ describe('private_key_jwt and client_credentials', () => {
         const proof = keyed.makeProof({ aud: subject.issuer })
         const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...proof }
         await (await post(subject, 'token', form)).arrayBuffer()
-        return told(await post(subject, 'token', form))
+        return readReply(await post(subject, 'token', form))
       },
     },
     'a public client': {
       act: async subject =>
-        told(
+        readReply(
           await post(subject, 'token', {
             grant_type: 'client_credentials',
             client_id: 'app',
@@ -124,7 +126,7 @@ describe('private_key_jwt and client_credentials', () => {
           }),
         ),
       but: {
-        told: { status: 400, error: 'unauthorized_client' },
+        reply: { status: 400, error: 'unauthorized_client' },
         why: 'the client may not use this grant type (RFC 6749, 5.2)',
       },
     },
@@ -137,32 +139,34 @@ describe('introspection, revocation and userinfo', () => {
     return (await (await post(subject, 'token', form, BASIC)).json()) as Form
   }
   const refreshed = async (subject: Subject, token = '') =>
-    told(await post(subject, 'token', { grant_type: 'refresh_token', refresh_token: token }, BASIC))
+    readReply(await post(subject, 'token', { grant_type: 'refresh_token', refresh_token: token }, BASIC))
   const userinfo = (subject: Subject, headers: Form) =>
     fetch(subject.issuer + subject.paths.userinfo, { headers })
 
   compare({
     'introspection of its own refresh token': {
       act: async subject =>
-        told(
+        readReply(
           await post(subject, 'introspect', { token: (await bought(subject)).refresh_token ?? '' }, BASIC),
         ),
     },
     'introspection of an unknown token': {
-      act: async subject => told(await post(subject, 'introspect', { token: 'x' }, BASIC)),
+      act: async subject => readReply(await post(subject, 'introspect', { token: 'x' }, BASIC)),
     },
     'introspection without a token': {
-      act: async subject => told(await post(subject, 'introspect', {}, BASIC)),
+      act: async subject => readReply(await post(subject, 'introspect', {}, BASIC)),
     },
     'introspection by nobody known': {
-      act: async subject => told(await post(subject, 'introspect', { token: 'x', client_id: 'nobody' })),
+      act: async subject => readReply(await post(subject, 'introspect', { token: 'x', client_id: 'nobody' })),
     },
     'revocation of an unknown token': {
-      act: async subject => told(await post(subject, 'revoke', { token: 'x' }, BASIC)),
+      act: async subject => readReply(await post(subject, 'revoke', { token: 'x' }, BASIC)),
     },
-    'revocation without a token': { act: async subject => told(await post(subject, 'revoke', {}, BASIC)) },
+    'revocation without a token': {
+      act: async subject => readReply(await post(subject, 'revoke', {}, BASIC)),
+    },
     'revocation by nobody known': {
-      act: async subject => told(await post(subject, 'revoke', { token: 'x', client_id: 'nobody' })),
+      act: async subject => readReply(await post(subject, 'revoke', { token: 'x', client_id: 'nobody' })),
     },
     'a refresh after its revocation': {
       act: async subject => {
@@ -179,12 +183,12 @@ describe('introspection, revocation and userinfo', () => {
       },
     },
     'userinfo with nonsense': {
-      act: async subject => told(await userinfo(subject, { authorization: 'Bearer x' })),
+      act: async subject => readReply(await userinfo(subject, { authorization: 'Bearer x' })),
     },
     'userinfo without a token': {
-      act: async subject => told(await userinfo(subject, {})),
+      act: async subject => readReply(await userinfo(subject, {})),
       but: {
-        told: { status: 401, error: 'invalid_request' },
+        reply: { status: 401, error: 'invalid_request' },
         why: 'a request without token is answered with 401 (RFC 6750, 3)',
       },
     },

@@ -12,10 +12,10 @@ import {
   compare,
   type Form,
   post,
+  readReply,
   SCOPE,
   type Subject,
-  type Told,
-  told,
+  type TestReply,
   useSubjects,
   without,
 } from './support/oracle-subjects.ts'
@@ -25,7 +25,7 @@ useSubjects()
 describe('authorization endpoint', () => {
   const ask =
     (different: Readonly<Record<string, string | undefined>>, extra = '') =>
-    async (subject: Subject): Promise<Told> => {
+    async (subject: Subject): Promise<TestReply> => {
       const all: Record<string, string | undefined> = {
         ...{ response_type: 'code', client_id: 'app', redirect_uri: CALLBACK, scope: SCOPE, state: 's' },
         ...{ code_challenge: computeChallenge(VERIFIER), code_challenge_method: 'S256' },
@@ -76,18 +76,20 @@ describe('token endpoint', () => {
   const ask =
     (form: Form, headers: Form = {}) =>
     async (subject: Subject) =>
-      told(await post(subject, 'token', form, headers))
+      readReply(await post(subject, 'token', form, headers))
   const exchange =
     (different: Form = {}, headers: Form = {}, leave = '') =>
     async (subject: Subject) =>
-      told(await post(subject, 'token', without(codeForm(await subject.code(), different), leave), headers))
+      readReply(
+        await post(subject, 'token', without(codeForm(await subject.code(), different), leave), headers),
+      )
 
   compare({
     'a right code': { act: exchange() },
     'a code for a client with a secret': {
       act: async subject => {
         const form = without(codeForm(await subject.code('secret')), 'client_id')
-        return told(await post(subject, 'token', form, BASIC))
+        return readReply(await post(subject, 'token', form, BASIC))
       },
     },
     'a wrong verifier': { act: exchange({ code_verifier: `${VERIFIER}x` }) },
@@ -95,7 +97,7 @@ describe('token endpoint', () => {
     'no verifier': {
       act: exchange({}, {}, 'code_verifier'),
       but: {
-        told: { status: 400, error: 'invalid_request' },
+        reply: { status: 400, error: 'invalid_request' },
         why: 'a missing parameter is invalid_request (RFC 6749, 5.2)',
       },
     },
@@ -103,7 +105,7 @@ describe('token endpoint', () => {
     'no redirect_uri': {
       act: exchange({}, {}, 'redirect_uri'),
       but: {
-        told: { status: 400, error: 'invalid_request' },
+        reply: { status: 400, error: 'invalid_request' },
         why: 'SMART requires it at the token endpoint, however many are registered',
       },
     },
@@ -114,7 +116,7 @@ describe('token endpoint', () => {
       act: async subject => {
         const form = codeForm(await subject.code())
         await post(subject, 'token', form)
-        return told(await post(subject, 'token', form))
+        return readReply(await post(subject, 'token', form))
       },
     },
     'a refresh token after its code was used twice': {
@@ -122,7 +124,7 @@ describe('token endpoint', () => {
         const form = codeForm(await subject.code())
         const { refresh_token: token = '' } = (await (await post(subject, 'token', form)).json()) as Form
         await (await post(subject, 'token', form)).arrayBuffer()
-        return told(
+        return readReply(
           await post(subject, 'token', {
             grant_type: 'refresh_token',
             refresh_token: token,
@@ -136,7 +138,7 @@ describe('token endpoint', () => {
     'no client': {
       act: ask(without(codeForm('x'), 'client_id')),
       but: {
-        told: { status: 401, error: 'invalid_client' },
+        reply: { status: 401, error: 'invalid_client' },
         why: 'a client that is not named did not authenticate (RFC 6749, 5.2)',
       },
     },
@@ -150,7 +152,7 @@ describe('token endpoint', () => {
     'two methods': { act: ask({ ...codeForm('x', { client_id: 'secret' }), client_secret: 'x' }, BASIC) },
     'a body in JSON': {
       act: async subject =>
-        told(
+        readReply(
           await fetch(subject.issuer + subject.paths.token, {
             method: 'POST',
             headers: { 'content-type': 'application/json' },

@@ -3,11 +3,11 @@ import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'
 import {
   ADMIN,
-  type Asking,
   type GuardedFhir,
   NOT_WITHIN,
   shownIn,
   startGuardedFhir,
+  type TestCaller,
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
@@ -32,7 +32,7 @@ const DATA: readonly Resource[] = [
   condition('cg', 'bob'),
 ]
 
-const ann = (scope = 'patient/*.cruds', more: object = {}): Asking => ({
+const ann = (scope = 'patient/*.cruds', more: object = {}): TestCaller => ({
   scope,
   patient: 'ann',
   client_id: 'app-1',
@@ -42,7 +42,7 @@ const ann = (scope = 'patient/*.cruds', more: object = {}): Asking => ({
 
 let fhir: GuardedFhir
 /** A resource of another patient, a deleted one and an absent one: the responses are equal in status, headers and body. */
-async function assertAlike(line: (id: string) => string, asking: Asking, body?: (id: string) => unknown) {
+async function assertAlike(line: (id: string) => string, asking: TestCaller, body?: (id: string) => unknown) {
   const answers = []
   for (const id of ['cb', 'cg', 'cx']) {
     const { status, text, headers } = await fhir.ask(line(id), asking, body?.(id))
@@ -186,7 +186,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('conditional references', () => {
-      const run = (reference: string, asking: Asking) =>
+      const run = (reference: string, asking: TestCaller) =>
         fhir.ask('POST /', asking, {
           resourceType: 'Bundle',
           type: 'transaction',

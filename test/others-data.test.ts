@@ -5,7 +5,7 @@ import { createGateway } from '../src/backends/upstream/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import { freePorts } from './support/free-ports.ts'
-import { ADMIN, type Asking, type GuardedFhir, startGuardedFhir } from './support/guarded-fhir.ts'
+import { ADMIN, type GuardedFhir, startGuardedFhir, type TestCaller } from './support/guarded-fhir.ts'
 import type { OpenGuarded } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
@@ -70,9 +70,9 @@ const rights = parsePolicy({
 })
 assert(!('problem' in rights))
 
-const by = (id: string, scope: string): Asking => ({ scope, fhirUser: `Practitioner/${id}`, sub: id })
+const by = (id: string, scope: string): TestCaller => ({ scope, fhirUser: `Practitioner/${id}`, sub: id })
 const EITHER = 'Observation.rs?category=lab user/Observation.rs?category=vital'
-const CALLERS: Readonly<Record<string, Asking>> = {
+const CALLERS: Readonly<Record<string, TestCaller>> = {
   'a clinician of an organization': by('lee', 'user/*.cruds'),
   'a clinician of a care team': by('max', 'user/*.cruds'),
   'a clinician of one patient': by('kim', 'user/*.cruds'),
@@ -173,7 +173,7 @@ describe("other patients' data", () => {
   })
   after(() => Promise.all(worlds.map(it => it.fhir.close())))
 
-  async function collectResponses(line: string, caller: Asking): Promise<readonly string[]> {
+  async function collectResponses(line: string, caller: TestCaller): Promise<readonly string[]> {
     const answers: string[] = []
     for (const { fhir, times } of worlds) {
       const from = times()

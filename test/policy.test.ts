@@ -4,11 +4,11 @@ import type { Resource } from '../src/fhir/index.ts'
 import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import {
   ADMIN,
-  type Asking,
   type GuardedFhir,
   NOT_WITHIN,
   shownIn,
   startGuardedFhir,
+  type TestCaller,
 } from './support/guarded-fhir.ts'
 import { type OpenGuarded, openApart } from './support/guarded-servers.ts'
 
@@ -58,7 +58,7 @@ const RULES = {
   ],
 }
 
-const by = (id: string, scope = 'user/*.cruds', more: object = {}): Asking => ({
+const by = (id: string, scope = 'user/*.cruds', more: object = {}): TestCaller => ({
   scope,
   fhirUser: `Practitioner/${id}`,
   sub: id,
@@ -211,14 +211,14 @@ for (const [where, open] of Object.entries(SERVERS))
     })
 
     it('give a patient or relative as user access only to the own data', async () => {
-      const as = (fhirUser: string): Asking => ({ scope: 'user/*.cruds', fhirUser })
+      const as = (fhirUser: string): TestCaller => ({ scope: 'user/*.cruds', fhirUser })
       assert.deepEqual(shownIn(await fhir.ask('GET /Patient', as('Patient/ann'))), ['Patient/ann'])
       assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)
       assert.equal((await fhir.ask('GET /Patient', as('RelatedPerson/r'))).why, NOT_WITHIN)
     })
 
     it('give a related person access to the patients that the token names, and to no other', async () => {
-      const as = (fhirUser: string, scope = 'user/*.cruds'): Asking => ({
+      const as = (fhirUser: string, scope = 'user/*.cruds'): TestCaller => ({
         scope,
         fhirUser,
         user_patients: ['ann', 'cat'],

@@ -10,11 +10,11 @@ import { createInterceptor, explain, type Question } from '../src/interceptor/in
 import { authUrl, encode, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import type { EnforcementPolicy } from '../src/smart/index.ts'
 import {
-  type Asking,
   bearerOf,
   type GuardedFhir,
   startGuardedFhir,
-  type Told,
+  type TestCaller,
+  type TestReply,
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
@@ -139,7 +139,7 @@ function isForHttp({ request, context, scope }: Vector): boolean {
 }
 
 /** A condition without a visible match counts as unmatched (docs/decisions/0021-refused-and-absent.md). */
-function isUnmatched({ status }: Told, { method, url, body = '' }: Vector['request']): boolean {
+function isUnmatched({ status }: TestReply, { method, url, body = '' }: Vector['request']): boolean {
   const conditional = method === 'PATCH' ? url.includes('?') : JSON.stringify(body).includes('Patient?')
   return status === 404 && conditional
 }
@@ -148,7 +148,7 @@ function isBatch(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'type' in body && body.type === 'batch'
 }
 
-function makeCaller(scope: Vector['scope'], { patient, fhirUser }: Vector['context']): Asking {
+function makeCaller(scope: Vector['scope'], { patient, fhirUser }: Vector['context']): TestCaller {
   return {
     scope: scope as string,
     ...(patient !== undefined && { patient }),
@@ -182,7 +182,7 @@ for (const [kind, open] of Object.entries(GUARDED_SERVERS))
       })
   })
 
-function shown({ body }: Told): readonly string[] {
+function shown({ body }: TestReply): readonly string[] {
   if (body.resourceType !== 'Bundle') return [`${body.resourceType}/${body.id}`]
   return (body.entry ?? []).map(({ resource }) => `${resource?.resourceType}/${resource?.id}`).sort()
 }

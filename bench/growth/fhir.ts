@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type Fhir, guardOf, startFhir } from '../../src/backends/sqlite/testing/fhir.ts'
+import { createAuthenticator, type Fhir, startFhir } from '../../src/backends/sqlite/testing/fhir.ts'
 import { CALLERS, choosePatient, GROWING, READS } from '../../src/backends/sqlite/testing/query-shapes.ts'
 import { fill } from './fhir/fill.ts'
 import type { Request, Subject } from './measure.ts'
@@ -15,7 +15,7 @@ export const subject: Subject = {
   async open(size, folder) {
     const dataFile = join(folder, `fhir-${size}.db`)
     fill(dataFile, size)
-    const fhir = await startFhir({ dataFile, guard: guardOf(CALLERS) })
+    const fhir = await startFhir({ dataFile, guard: createAuthenticator(CALLERS) })
     return { requests: listRequests(fhir), close: () => fhir.close() }
   },
 }

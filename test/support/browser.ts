@@ -115,7 +115,7 @@ export const SCREENS = {
 } as const satisfies Record<string, BrowserContextOptions>
 
 /** Each colour scheme and each width once: axe checks colours and structure, which change with one of them. */
-const JUDGED = ['wide-light', 'narrow-dark'] as const
+const AXE_SCREENS = ['wide-light', 'narrow-dark'] as const
 
 type Screen = keyof typeof SCREENS
 
@@ -134,7 +134,7 @@ export async function inspectOnEveryScreen(page: Page, name: string): Promise<vo
     await page.setViewportSize(viewport)
     // Reduced motion: otherwise axe may see a colour half-way between light and dark.
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    if (JUDGED.some(it => it === screen)) await expectAccessible(page)
+    if (AXE_SCREENS.some(it => it === screen)) await expectAccessible(page)
     await expectNoSidewaysScroll(page)
     await screenshot(page, `${name}.${screen}`)
   }

@@ -8,7 +8,7 @@ import type { EnforcementPolicy } from '../../src/smart/index.ts'
 import type { OpenGuarded } from './guarded-servers.ts'
 
 /** Claims of an access token; `headers` go into the request. */
-export interface Asking {
+export interface TestCaller {
   readonly scope: string
   readonly patient?: string | null
   readonly fhirUser?: string
@@ -18,7 +18,7 @@ export interface Asking {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Told {
+export interface TestReply {
   readonly status: number
   readonly text: string
   readonly headers: Readonly<Record<string, unknown>>
@@ -37,18 +37,18 @@ export interface Told {
 
 export interface GuardedFhir {
   readonly app: FastifyInstance
-  ask(line: string, asking: Asking, body?: unknown): Promise<Told>
+  ask(line: string, asking: TestCaller, body?: unknown): Promise<TestReply>
   close(): Promise<void>
 }
 
-export const ADMIN: Asking = { scope: 'system/*.cruds', patient: null }
+export const ADMIN: TestCaller = { scope: 'system/*.cruds', patient: null }
 export const NOT_WITHIN = 'Not within the granted patient, user or filter.'
 
 const auth = new TestIssuer()
 const tokens = new Map<string, string>()
 
 /** A token of the real shape, signed; signing is slow, and the same claims come often. */
-export function bearerOf({ headers: _, ...claims }: Asking): string {
+export function bearerOf({ headers: _, ...claims }: TestCaller): string {
   const key = JSON.stringify(claims)
   const token = tokens.get(key) ?? auth.bearer({ patient: undefined, ...claims })
   tokens.set(key, token)
@@ -74,7 +74,7 @@ export async function startGuardedFhir(
     ...policy,
   })
   const app = await open(guard, fhirBaseUrl)
-  const ask = async (line: string, asking: Asking, body?: unknown): Promise<Told> => {
+  const ask = async (line: string, asking: TestCaller, body?: unknown): Promise<TestReply> => {
     const [method = '', url = ''] = line.split(' ')
     const reply = await app.inject({
       method: method as 'GET',
@@ -108,6 +108,6 @@ function contentType(method: string, body: unknown): Readonly<Record<string, str
 }
 
 /** Lists the references to the resources in a Bundle, sorted. */
-export function shownIn({ body }: Told): readonly string[] {
+export function shownIn({ body }: TestReply): readonly string[] {
   return (body.entry ?? []).map(({ resource }) => `${resource?.resourceType}/${resource?.id}`).sort()
 }

@@ -1,5 +1,5 @@
 import type { Resource } from '../../src/fhir/index.ts'
-import type { Asking } from './guarded-fhir.ts'
+import type { TestCaller } from './guarded-fhir.ts'
 
 /**
  * The rules PATIENT, USER, GRANULAR and WRITE of the specification implemented a second time, for the few types and parameters
@@ -15,13 +15,13 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** With the search permission `r`, which is the default. */
-export function mayNaively(asking: Asking, permission: NaiveLetter, resource: Resource): boolean {
+export function mayNaively(asking: TestCaller, permission: NaiveLetter, resource: Resource): boolean {
   if (permission === 'r' && asking.fhirUser === `${resource.resourceType}/${resource.id}`) return true
   return asking.scope.split(' ').some(scope => scopeMay(scope, asking, permission, resource))
 }
 
 /** New content, which also refers to no other patient anywhere where a `patient/` scope permits it. */
-export function mayWriteNaively(asking: Asking, permission: 'c' | 'u', resource: Resource): boolean {
+export function mayWriteNaively(asking: TestCaller, permission: 'c' | 'u', resource: Resource): boolean {
   return asking.scope.split(' ').some(scope => {
     if (!scopeMay(scope, asking, permission, resource)) return false
     const named = [...JSON.stringify(resource).matchAll(/"reference":"Patient\/(\w+)"/g)].map(([, id]) => id)
@@ -31,7 +31,7 @@ export function mayWriteNaively(asking: Asking, permission: 'c' | 'u', resource:
 
 function scopeMay(
   scope: string,
-  { patient, fhirUser }: Asking,
+  { patient, fhirUser }: TestCaller,
   permission: NaiveLetter,
   resource: Resource,
 ): boolean {

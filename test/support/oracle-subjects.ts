@@ -106,14 +106,14 @@ function theirSubject(): Subject {
   }
 }
 
-/** What of an answer is compared. */
-export interface Told {
+/** The parts of a response that are compared. */
+export interface TestReply {
   readonly status: number
   readonly error?: unknown
   readonly members?: readonly string[]
 }
 
-export async function told(response: Response): Promise<Told> {
+export async function readReply(response: Response): Promise<TestReply> {
   const text = await response.text()
   const type = response.headers.get('content-type') ?? ''
   if (!type.includes('json') || text === '') return { status: response.status }
@@ -151,9 +151,9 @@ export const without = (form: Form, name: string): Form =>
   Object.fromEntries(Object.entries(form).filter(([key]) => key !== name))
 
 interface Case {
-  readonly act: (subject: Subject) => Promise<Told>
-  /** Where we differ: what we answer, and why. */
-  readonly but?: { readonly told: Told; readonly why: string }
+  readonly act: (subject: Subject) => Promise<TestReply>
+  /** A difference: our reply, and the reason. */
+  readonly but?: { readonly reply: TestReply; readonly why: string }
 }
 
 /** Sends a request to both servers and returns the differences. The file calls `useSubjects` first. */
@@ -162,6 +162,6 @@ export function compare(cases: Readonly<Record<string, Case>>): void {
     it(`${name}${but ? ` (differs: ${but.why})` : ''}`, async () => {
       const [ours, theirs] = [await act(subjects[0]), await act(subjects[1])]
       if (but) assert.notDeepEqual(ours, theirs, 'no longer differs: take the explanation away')
-      assert.deepEqual(ours, but ? but.told : theirs)
+      assert.deepEqual(ours, but ? but.reply : theirs)
     })
 }

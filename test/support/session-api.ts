@@ -112,7 +112,7 @@ function records() {
 }
 
 /** The ids in a Bundle, in order. */
-export function idsOf(body: { entry: { resource: { id: string } }[] }): readonly string[] {
+export function readIds(body: { entry: { resource: { id: string } }[] }): readonly string[] {
   return body.entry.map(({ resource }) => resource.id)
 }
 

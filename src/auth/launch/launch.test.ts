@@ -66,9 +66,9 @@ describe('POST /portal/launch', () => {
     ])
       assert.equal((await clinician.post('/portal/launch', form)).statusCode, 302)
     const launches = await other.store.db.selectFrom('launch_token').selectAll().execute()
-    const told = launches.filter(({ context }) => context?.includes('"similar_name":true'))
+    const warned = launches.filter(({ context }) => context?.includes('"similar_name":true'))
     assert.deepEqual(
-      told.map(({ client_id, patient_id }) => [client_id, patient_id]),
+      warned.map(({ client_id, patient_id }) => [client_id, patient_id]),
       [['sallyport-app', 'juniper']],
     )
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { testBackend } from '../../fhir-api/testing/backend-conformance.ts'
 import { startTwoPatients, type TwoPatients } from '../../fhir-api/testing/two-patients.ts'
-import { idsOf, nextOf, startFhir } from './testing/fhir.ts'
+import { readIds, readNextLink, startFhir } from './testing/fhir.ts'
 
 testBackend({ start: startFhir })
 
@@ -39,14 +39,14 @@ describe('a paging link', () => {
 
   it('is evaluated with the access of the caller who follows it', async () => {
     const { fhir, ann, all } = servers
-    const next = nextOf(await all('GET Condition?_count=1')) ?? ''
+    const next = readNextLink(await all('GET Condition?_count=1')) ?? ''
     const own = await ann(`GET ${next}`)
     assert.equal(own.status, 200)
     assert.deepEqual(
-      idsOf(own).filter(id => id !== 'ca'),
+      readIds(own).filter(id => id !== 'ca'),
       [],
     )
-    assert.deepEqual(idsOf(await fhir.as('vitals')(`GET ${next}`)), [])
+    assert.deepEqual(readIds(await fhir.as('vitals')(`GET ${next}`)), [])
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { isDatabaseUnavailable } from '../../store/index.ts'
-import { type Fhir, issueOf, patient, startFhir } from './testing/fhir.ts'
+import { type Fhir, patient, readIssue, startFhir } from './testing/fhir.ts'
 
 let fhir: Fhir
 before(async () => {
@@ -34,7 +34,7 @@ describe('a request over a limit', () => {
   for (const [name, form] of Object.entries(FORMS))
     it(`gets 400 with the reason: ${name}`, async () => {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
-      assert.match(issueOf(await fhir('POST Patient/_search', form, type)), /^400 too-costly: Cannot .*\d/)
+      assert.match(readIssue(await fhir('POST Patient/_search', form, type)), /^400 too-costly: Cannot .*\d/)
     })
 
   it('gets 400 with the reason: chains through every type, and a search of every type', async () => {
@@ -45,7 +45,7 @@ describe('a request over a limit', () => {
     ]) {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
       assert.match(
-        issueOf(await fhir(`POST ${address}`, query, type)),
+        readIssue(await fhir(`POST ${address}`, query, type)),
         /^400 too-costly: .* more than 2500 steps/,
       )
     }
@@ -54,16 +54,16 @@ describe('a request over a limit', () => {
   it('gets 400 with the reason: includes of everything, by every type', async () => {
     const type = { 'content-type': 'application/x-www-form-urlencoded' }
     assert.match(
-      issueOf(await fhir('POST _search', times(900, '_revinclude=*').join('&'), type)),
+      readIssue(await fhir('POST _search', times(900, '_revinclude=*').join('&'), type)),
       /^400 too-costly: Cannot include by more than 1000 /,
     )
   })
 
   it('gets 400 with the reason: a chain over every type, a condition', async () => {
-    assert.match(issueOf(await fhir('GET Provenance?target.subject.name=x')), /^400 too-costly: /)
+    assert.match(readIssue(await fhir('GET Provenance?target.subject.name=x')), /^400 too-costly: /)
     const header = { 'if-none-exist': `_id=${times(1000, 'a#')}` }
     assert.match(
-      issueOf(await fhir('POST Patient', { resourceType: 'Patient' }, header)),
+      readIssue(await fhir('POST Patient', { resourceType: 'Patient' }, header)),
       /^400 too-costly: /,
     )
   })
@@ -71,11 +71,11 @@ describe('a request over a limit', () => {
   it('gets 4xx if it is nested too deeply', async () => {
     assert.equal((await fhir('POST Patient', deepPatient(200))).status, 422)
     assert.match(
-      issueOf(await fhir('POST Patient', deepPatient(20_000))),
+      readIssue(await fhir('POST Patient', deepPatient(20_000))),
       /^400 too-costly: Cannot read body: its JSON is nested more than 500 levels deep$/,
     )
     assert.match(
-      issueOf(await fhir('POST Patient', `[${'1,'.repeat(200_000)}1]`)),
+      readIssue(await fhir('POST Patient', `[${'1,'.repeat(200_000)}1]`)),
       /^400 too-costly: Cannot read body: its JSON has more than 200000 values$/,
     )
     assert.equal((await fhir('POST Patient', '['.repeat(500_000))).status, 400)
@@ -99,7 +99,7 @@ describe('a long text', () => {
     const found = async (query: string) => (await fhir(`GET Patient?${query}`)).body.total
     assert.equal(await found(`name=${'e'.repeat(900)}`), 1)
     assert.match(
-      issueOf(await fhir(`GET Patient?name=${'e'.repeat(1_100)}`)),
+      readIssue(await fhir(`GET Patient?name=${'e'.repeat(1_100)}`)),
       /^400 too-costly: .*1000 characters/,
     )
     assert.equal(await found(`family:exact=${encodeURIComponent('é'.repeat(1_100))}`), 0)
@@ -109,7 +109,7 @@ describe('a long text', () => {
   it('is refused as a narrative if it is too long', async () => {
     const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'<p>a</p>'.repeat(150_000)}</div>`
     const reply = await fhir('POST Patient', { resourceType: 'Patient', text: { status: 'generated', div } })
-    assert.equal(issueOf(reply), '422 value: Expected a narrative of at most 1048576 characters')
+    assert.equal(readIssue(reply), '422 value: Expected a narrative of at most 1048576 characters')
   })
 })
 

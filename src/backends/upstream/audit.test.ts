@@ -7,7 +7,14 @@ import { createAuditor, fhirAudit, findRecords } from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
 import { openStore, type Store } from '../../store/index.ts'
-import { BASE, type Fhir, guardOf, idsOf, nextOf, patientAccess } from '../sqlite/testing/fhir.ts'
+import {
+  BASE,
+  createAuthenticator,
+  type Fhir,
+  patientAccess,
+  readIds,
+  readNextLink,
+} from '../sqlite/testing/fhir.ts'
 import { startGatewayWithUpstream } from './testing/start-gateway.ts'
 
 const LIMIT = 200_000
@@ -22,7 +29,12 @@ describe('the audit trail of the gateway', () => {
     const clinician: Access = { filterFor: type => (type === 'Binary' ? [] : 'everything') }
     const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
     const member: Access = { filterFor: () => [{ panel }] }
-    const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs'), member })
+    const guard = createAuthenticator({
+      all: fullAccess,
+      clinician,
+      juniper: patientAccess('juniper', 'rs'),
+      member,
+    })
     auditor = createAuditor({ store })
     const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
     fhir = await startGatewayWithUpstream({ guard, audit, responseLimit: LIMIT })
@@ -102,8 +114,8 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' * ')
     // A limited caller gets only checked resources.
     const first = await fhir.as('clinician')('GET Condition?patient=ashlar')
-    assert.deepEqual(idsOf(first), ['short'])
-    assert.equal((await fhir.as('clinician')(`GET ${nextOf(first)}`)).status, 400)
+    assert.deepEqual(readIds(first), ['short'])
+    assert.equal((await fhir.as('clinician')(`GET ${readNextLink(first)}`)).status, 400)
   })
 
   it('serves AuditEvents from its own store, never from the upstream, and refuses to write them', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Fhir, guardOf, patientAccess } from '../sqlite/testing/fhir.ts'
+import { createAuthenticator, type Fhir, patientAccess } from '../sqlite/testing/fhir.ts'
 import { type HostileUpstream, json, METADATA, searchset, startHostile } from './testing/hostile-upstream.ts'
 import { startGateway, startRecordedGateway } from './testing/start-gateway.ts'
 
@@ -61,7 +61,10 @@ before(async () => {
   upstream = await startHostile()
   upstream.answerMetadata((_request, response) => json(response, metadata))
   upstream.answerJson(searchset([]))
-  const options = { guard: guardOf({ ann: patientAccess('ann') }), searchParameters: ['Patient.mrn'] }
+  const options = {
+    guard: createAuthenticator({ ann: patientAccess('ann') }),
+    searchParameters: ['Patient.mrn'],
+  }
   fhir = await startRecordedGateway(upstream.url, options)
   unrecorded = await startGateway(upstream.url, options)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { testBackend } from '../../fhir-api/testing/backend-conformance.ts'
 import { startTwoPatients } from '../../fhir-api/testing/two-patients.ts'
-import { idsOf, type StartFhir } from '../sqlite/testing/fhir.ts'
+import { readIds, type StartFhir } from '../sqlite/testing/fhir.ts'
 import { startMedplum } from './testing/medplum-upstream.ts'
 import { startRecordedGateway } from './testing/start-gateway.ts'
 
@@ -51,7 +51,7 @@ describe('the gateway in front of the FHIR router of Medplum', () => {
   it('has no total of a page if the server does not show whether more pages follow', async () => {
     const { fhir, ann } = await startTwoPatients(start)
     const first = await ann('GET Observation?_count=1')
-    assert.deepEqual([idsOf(first).length, first.body.total], [1, undefined])
+    assert.deepEqual([readIds(first).length, first.body.total], [1, undefined])
     assert.doesNotMatch(first.text, /127\.0\.0\.1/)
     await fhir.close()
   })

@@ -5,14 +5,14 @@ import { type Access, fullAccess, type Panel } from '../../smart/index.ts'
 import {
   BASE,
   condition,
+  createAuthenticator,
   type Fhir,
-  guardOf,
-  idsOf,
-  issueOf,
   observation,
   patient,
   patientAccess,
   type Reply,
+  readIds,
+  readIssue,
 } from '../sqlite/testing/fhir.ts'
 import { createGateway } from './index.ts'
 import { type HapiUpstream, startHapi } from './testing/hapi/start-hapi.ts'
@@ -25,7 +25,7 @@ const panel: Panel = { patients: new Set(), organizations: [], careTeams: [], me
 const within = (...query: readonly (readonly [string, string])[]): Access => ({
   filterFor: type => (type === 'Patient' ? [{ patient: 'ann' }] : [{ patient: 'ann', query }]),
 })
-const guard = guardOf({
+const guard = createAuthenticator({
   all: fullAccess,
   ann: patientAccess('ann'),
   bob: patientAccess('bob'),
@@ -98,13 +98,13 @@ describe('a gateway in front of a server with cached search results', () => {
       const replies = await Promise.all(Array.from({ length: 8 }, create))
       assert.equal(replies.filter(it => it.status === 201).length, 1)
       upstream.advance(MINUTE)
-      assert.equal(idsOf(await find(all, '1')).length, 1)
+      assert.equal(readIds(await find(all, '1')).length, 1)
     })
 
     it(`a conditional DELETE of ${caller} keeps a resource that no longer matches`, async () => {
       const by = fhir.as(caller)
       const { id } = (await all('POST Condition', mine('old'))).body
-      assert.deepEqual(idsOf(await find(by, 'old')), [id])
+      assert.deepEqual(readIds(await find(by, 'old')), [id])
       await all(`PUT Condition/${id}`, { ...mine('new'), id })
       assert.equal((await by('DELETE Condition?identifier=urn:test|old')).status, 204)
       assert.equal((await all(`GET Condition/${id}`)).status, 200)
@@ -113,7 +113,7 @@ describe('a gateway in front of a server with cached search results', () => {
     it(`a conditional PATCH of ${caller} is refused if two resources match`, async () => {
       const by = fhir.as(caller)
       await all('POST Condition', mine('twice'))
-      assert.equal(idsOf(await find(by, 'twice')).length, 1)
+      assert.equal(readIds(await find(by, 'twice')).length, 1)
       await all('POST Condition', mine('twice'))
       const patch = [{ op: 'add', path: '/code', value: { text: 'x' } }]
       assert.equal((await by('PATCH Condition?identifier=urn:test|twice', patch, PATCH)).status, 412)
@@ -121,14 +121,14 @@ describe('a gateway in front of a server with cached search results', () => {
 
     it(`a search of ${caller} finds the resource that was just created`, async () => {
       const by = fhir.as(caller)
-      assert.deepEqual(idsOf(await find(by, '1')), [])
+      assert.deepEqual(readIds(await find(by, '1')), [])
       const { id } = (await all('POST Condition', mine('1'))).body
-      assert.deepEqual(idsOf(await find(by, '1')), [id])
+      assert.deepEqual(readIds(await find(by, '1')), [id])
     })
 
     it(`a search in a transaction of ${caller} finds the resource that the transaction creates`, async () => {
       const by = fhir.as(caller)
-      assert.deepEqual(idsOf(await find(by, '1')), [])
+      assert.deepEqual(readIds(await find(by, '1')), [])
       const search = { request: { method: 'GET', url: 'Condition?identifier=urn:test|1' } }
       const reply = await by('POST ', bundle('transaction', post(mine('1')), search))
       assert.deepEqual(statusesOf(reply), ['201', '200'])
@@ -180,7 +180,7 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.deepEqual(await count(), [25, false])
     await all(`PUT Condition/${id}`, { ...mine('shown'), id })
     assert.deepEqual(await count(), [26, true])
-    const [first] = idsOf(await all('GET Condition?identifier=urn:test|many'))
+    const [first] = readIds(await all('GET Condition?identifier=urn:test|many'))
     await all(`DELETE Condition/${first}`)
     assert.deepEqual(await count(), [25, true])
     assert.equal((await fhir.as('bob')('GET Condition?_summary=count')).body.total, 0)
@@ -195,7 +195,7 @@ describe('a gateway in front of a server with cached search results', () => {
       ['mine', []],
     ] as const) {
       const reply = await ann(`GET Condition?_id:not=${excluded}`)
-      assert.deepEqual([idsOf(reply), reply.body.total], [found, found.length], excluded)
+      assert.deepEqual([readIds(reply), reply.body.total], [found, found.length], excluded)
       const counted = await ann(`GET Condition?_id:not=${excluded}&_summary=count`)
       assert.equal(counted.body.total, found.length, excluded)
     }
@@ -229,7 +229,7 @@ describe('a gateway in front of a server with cached search results', () => {
     const about = { ...observation('o', 'ann'), performer: [{ reference: 'Practitioner/kim' }] }
     await all('PUT Observation/o', about)
     await ann('GET Observation?performer=http://other.example/Practitioner/kim')
-    assert.deepEqual(idsOf(await ann('GET Observation?performer=Practitioner/kim')), ['o'])
+    assert.deepEqual(readIds(await ann('GET Observation?performer=Practitioner/kim')), ['o'])
   })
 })
 
@@ -304,7 +304,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     fhir = await startGateway(upstream.url, { guard, profile: 'post-only' })
     const put = (by: Fhir) => by('PUT Condition/c', condition('c', 'ann'))
     const refused = await put(fhir.as('ann'))
-    assert.match(issueOf(refused), /^405 not-supported: Cannot create this Condition with PUT: .*Use POST/)
+    assert.match(readIssue(refused), /^405 not-supported: Cannot create this Condition with PUT: .*Use POST/)
     assert.equal(refused.headers.allow, 'GET, HEAD')
     const request = { method: 'PUT', url: 'Condition/c' }
     const entry = { resource: condition('c', 'ann'), request }
@@ -316,7 +316,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
   it('a resource that others refer to is not deleted, and the response says so', async () => {
     await all('PUT Condition/c', condition('c', 'ann'))
     const reply = await fhir.as('several')('DELETE Patient/ann')
-    assert.equal(issueOf(reply), '409 conflict: Cannot delete Patient/ann: other resources refer to it')
+    assert.equal(readIssue(reply), '409 conflict: Cannot delete Patient/ann: other resources refer to it')
     assert.equal((await all('GET Patient/ann')).status, 200)
     assert.equal(upstream.seen.filter(it => it.method === 'DELETE').length, 1)
   })
@@ -357,7 +357,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     createBefore('POST', () => direct('Condition/c', condition('c', 'bob')))
     const removal = { request: { method: 'DELETE', url: 'Condition/c' } }
     const reply = await ann('POST ', bundle('transaction', removal, post(mine('beside'))))
-    assert.match(issueOf(reply), /^502 .*Condition\/c: it was changed at the same time/)
+    assert.match(readIssue(reply), /^502 .*Condition\/c: it was changed at the same time/)
     assert.equal((await all('GET Condition/c')).status, 200)
   })
 
@@ -370,7 +370,7 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
     upstream.pause()
     const reply = await ann('POST Condition', mine('late'))
     upstream.resume()
-    assert.match(issueOf(reply), /^504 .*may have been carried out/i)
+    assert.match(readIssue(reply), /^504 .*may have been carried out/i)
   })
 
   it('a Bundle refuses every request that is refused alone', async () => {
@@ -413,8 +413,8 @@ describe('a gateway in front of a server that ignores conditions of writes', () 
       const by = fhir.as(caller)
       const own = { ...observation('o', 'ann'), subject: { reference: `${BASE}/Patient/ann` } }
       assert.equal((await by('PUT Observation/o', own)).status, 201)
-      assert.deepEqual(idsOf(await by(`GET Observation?subject=${BASE}/Patient/ann`)), ['o'])
-      assert.deepEqual(idsOf(await by('GET Observation?subject=Patient/ann')), ['o'])
+      assert.deepEqual(readIds(await by(`GET Observation?subject=${BASE}/Patient/ann`)), ['o'])
+      assert.deepEqual(readIds(await by('GET Observation?subject=Patient/ann')), ['o'])
     })
 })
 
@@ -468,26 +468,26 @@ describe('a gateway in front of a server that interprets searches differently', 
   it('a compartment search is sent as a parameter', async () => {
     for (const caller of ['all', 'ann', 'several'])
       assert.deepEqual(
-        idsOf(await fhir.as(caller)('GET Patient/ann/Observation')).toSorted(),
+        readIds(await fhir.as(caller)('GET Patient/ann/Observation')).toSorted(),
         ['new', 'old'],
         caller,
       )
   })
 
   it('a scope with a year finds the resources of that year', async () => {
-    assert.deepEqual(idsOf(await fhir.as('recent')('GET Observation')), ['new'])
+    assert.deepEqual(readIds(await fhir.as('recent')('GET Observation')), ['new'])
     assert.equal((await fhir.as('recent')('GET Observation/new')).status, 200)
   })
 
   it("a scope with a date does not collide with the app's own date", async () => {
     const reply = await fhir.as('since2000')('GET Observation?date=ge2025-01-01')
-    assert.deepEqual([reply.status, idsOf(reply)], [200, ['new']])
+    assert.deepEqual([reply.status, readIds(reply)], [200, ['new']])
   })
 
   it('a search over one named type is sent as a search of that type', async () => {
     for (const caller of ['all', 'ann', 'several']) {
       const reply = await fhir.as(caller)('GET ?_type=Observation&patient._id=ann&_sort=date')
-      assert.deepEqual([reply.status, idsOf(reply)], [200, ['old', 'new']], `${caller} ${reply.text}`)
+      assert.deepEqual([reply.status, readIds(reply)], [200, ['old', 'new']], `${caller} ${reply.text}`)
       assert.match(reply.body.link?.[0]?.url ?? '', /\?_type=Observation&/)
     }
   })
@@ -508,7 +508,7 @@ describe('a gateway in front of a server that interprets searches differently', 
   it('a refused numeric id is named, not in the words of the upstream', async () => {
     const reply = await ann('PUT Condition/85', condition('85', 'ann'))
     assert.equal(reply.status, 400)
-    assert.match(issueOf(reply), /\bid\b/)
+    assert.match(readIssue(reply), /\bid\b/)
     assert.doesNotMatch(reply.text, /HAPI|numeric/)
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Resource } from '../../fhir/index.ts'
-import { condition, issueOf, nextOf, patient } from '../sqlite/testing/fhir.ts'
+import { condition, patient, readIssue, readNextLink } from '../sqlite/testing/fhir.ts'
 import { BROKEN, NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
@@ -20,7 +20,7 @@ describe('a read for which the upstream returns another resource', () => {
   for (const [name, [body, expected]] of Object.entries(REPLIES))
     it(`is refused if the response is ${name}`, async () => {
       upstream.answerJson(body)
-      assert.equal(issueOf(await ann('GET Condition/ca')), expected)
+      assert.equal(readIssue(await ann('GET Condition/ca')), expected)
     })
 
   it('is shown in a batch without lastModified if the time is invalid', async () => {
@@ -159,7 +159,7 @@ describe('a broken upstream', () => {
     it(`that sends ${name} causes ${expected} with an OperationOutcome that contains nothing of the response`, async () => {
       upstream.answer((_request, response) => answer(response))
       const reply = await ann('GET Condition/ca')
-      assert(issueOf(reply).startsWith(expected), issueOf(reply))
+      assert(readIssue(reply).startsWith(expected), readIssue(reply))
       assert.equal(reply.body.issue?.[0]?.code, 'transient')
       assert.doesNotMatch(reply.text, /bob|127\.0\.0\.1/)
       // The circuit breaker stays closed after one failure.
@@ -182,7 +182,7 @@ describe('a broken upstream', () => {
     }
     upstream.answerJson(outcome, 422)
     const limited = await ann('POST Condition', condition('x', 'ann'))
-    assert.equal(issueOf(limited), '422 duplicate: The FHIR server does not accept this content.')
+    assert.equal(readIssue(limited), '422 duplicate: The FHIR server does not accept this content.')
     assert.deepEqual(limited.body.issue?.[0]?.expression, ['Condition.code'])
     assert.doesNotMatch(limited.text, /bob/)
     assert.match((await all('POST Condition', condition('x', 'ann'))).text, /Patient\/bob has it/)
@@ -193,10 +193,10 @@ describe('a read of the same bytes', () => {
   it('is checked for every caller, and again if the bytes change', async () => {
     upstream.answerJson(condition('ca', 'ann'))
     for (let at = 0; at < 3; at++) assert.equal((await ann('GET Condition/ca')).status, 200)
-    assert.equal(issueOf(await fhir.as('bob')('GET Condition/ca')), NOT_WITHIN)
-    assert.equal(issueOf(await ann('GET Condition/cb')), BROKEN, 'they are another resource')
+    assert.equal(readIssue(await fhir.as('bob')('GET Condition/ca')), NOT_WITHIN)
+    assert.equal(readIssue(await ann('GET Condition/cb')), BROKEN, 'they are another resource')
     upstream.answerJson(condition('ca', 'bob'))
-    assert.equal(issueOf(await ann('GET Condition/ca')), NOT_WITHIN)
+    assert.equal(readIssue(await ann('GET Condition/ca')), NOT_WITHIN)
     assert.equal((await fhir.as('bob')('GET Condition/ca')).status, 200)
   })
 
@@ -209,7 +209,7 @@ describe('a read of the same bytes', () => {
     upstream.answer((_request, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end(body),
     )
-    assert.equal(issueOf(await ann('GET Condition/cc')), BROKEN)
+    assert.equal(readIssue(await ann('GET Condition/cc')), BROKEN)
   })
 
   it('has the version of its response', async () => {
@@ -252,7 +252,7 @@ describe('a page that is too large to be checked', () => {
       const reply = await ann(`GET ${url}`)
       assert.equal(reply.status, 200, reply.text.slice(0, 500))
       ids.push(...(reply.body.entry ?? []).map(it => it.resource?.id))
-      url = nextOf(reply)
+      url = readNextLink(reply)
     }
     return ids
   }
@@ -272,6 +272,6 @@ describe('a page that is too large to be checked', () => {
     serve([condition('first', 'ann'), large], false)
     const text =
       '400 too-costly: Cannot use a page of the upstream FHIR server, even with _count=1: it is larger than 100000 bytes'
-    assert.equal(issueOf(await ann('GET Condition')), text)
+    assert.equal(readIssue(await ann('GET Condition')), text)
   })
 })

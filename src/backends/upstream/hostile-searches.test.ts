@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
-import { BASE, condition, idsOf, issueOf, nextOf, observation, patient } from '../sqlite/testing/fhir.ts'
+import {
+  BASE,
+  condition,
+  observation,
+  patient,
+  readIds,
+  readIssue,
+  readNextLink,
+} from '../sqlite/testing/fhir.ts'
 import { BROKEN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
@@ -36,7 +44,7 @@ describe('a search to which the upstream returns more than requested', () => {
   it('returns and counts only resources within the grant, without a total if the upstream has more', async () => {
     upstream.answerJson(searchset(mixed, { total: 9999, id: 'x', meta: { tag: [{ code: 'bob' }] } }))
     const reply = await ann('GET Condition')
-    assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['ca'], undefined])
+    assert.deepEqual([reply.status, readIds(reply), reply.body.total], [200, ['ca'], undefined])
     assert.doesNotMatch(reply.text, /bob|9999/)
     upstream.answerJson(searchset(mixed, { total: 4 }))
     assert.equal((await ann('GET Condition')).body.total, 1)
@@ -57,7 +65,7 @@ describe('a search to which the upstream returns more than requested', () => {
     const link = [{ relation: 'next', url: `${upstream.url}?_getpages=abc` }]
     upstream.answerJson(searchset([condition('ca', 'ann')], { total: 9999, link }))
     const reply = await ann('GET Condition')
-    assert.deepEqual([idsOf(reply), reply.body.total], [['ca'], undefined])
+    assert.deepEqual([readIds(reply), reply.body.total], [['ca'], undefined])
   })
 
   it('counts the resources within the grant for _summary=count and ignores the total of the upstream', async () => {
@@ -81,7 +89,7 @@ describe('a search to which the upstream returns more than requested', () => {
       }),
     )
     const reply = await ann('GET Observation?_include=Observation:performer')
-    assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['oa'], ['seen']])
+    assert.deepEqual([readIds(reply), readIds(reply, 'include')], [['oa'], ['seen']])
     // The caller may read no included resource.
     await fhir.as('vitals')('GET Observation?_include=Observation:subject')
     assert.doesNotMatch(getLastRequest(), /_include/)
@@ -90,14 +98,14 @@ describe('a search to which the upstream returns more than requested', () => {
   it('leaves out includes that the caller did not request', async () => {
     const entry = [{ resource: condition('ca', 'ann'), search: { mode: 'include' } }]
     upstream.answerJson(searchset([], { entry }))
-    assert.deepEqual(idsOf(await ann('GET Observation'), 'include'), [])
+    assert.deepEqual(readIds(await ann('GET Observation'), 'include'), [])
   })
 
   it('checks the whole resource before it applies _elements', async () => {
     upstream.answerJson(searchset([condition('ca', 'ann'), { resourceType: 'Condition', id: 'bare' }]))
     const reply = await ann('GET Condition?_elements=code')
     assert.doesNotMatch(getLastRequest(), /_elements/)
-    assert.deepEqual(idsOf(reply), ['ca'])
+    assert.deepEqual(readIds(reply), ['ca'])
     assert.deepEqual(Object.keys(reply.body.entry?.[0]?.resource ?? {}), [
       'resourceType',
       'id',
@@ -110,7 +118,7 @@ describe('a search to which the upstream returns more than requested', () => {
   it('leaves out a resource that contains data of another patient', async () => {
     const contained = [{ ...condition('inner', 'bob') }]
     upstream.answerJson(searchset([condition('ca', 'ann', { contained }), condition('cc', 'ann')]))
-    assert.deepEqual(idsOf(await ann('GET Condition')), ['cc'])
+    assert.deepEqual(readIds(await ann('GET Condition')), ['cc'])
   })
 
   it('is refused if it has an unknown parameter, which could disable the limits', async () => {
@@ -152,12 +160,12 @@ describe('paging links', () => {
     ]) {
       upstream.answerJson(page(next))
       const first = await ann('GET Condition?_sort=code')
-      const link = nextOf(first) ?? ''
+      const link = readNextLink(first) ?? ''
       assert(link.startsWith(`${BASE}/Condition?_gateway-page=`), link)
       assert.doesNotMatch(first.text, /_getpages|secret-id|page=2|127/)
       upstream.answerJson(last)
       const second = await ann(`GET ${link}`)
-      assert.deepEqual([second.status, idsOf(second)], [200, ['cc']])
+      assert.deepEqual([second.status, readIds(second)], [200, ['cc']])
       assert.equal(
         upstream.seen.at(-1)?.line,
         `GET ${new URL(next, upstream.url).href.slice(new URL(upstream.url).origin.length)}`,
@@ -167,7 +175,7 @@ describe('paging links', () => {
 
   it('to another server are not followed', async () => {
     upstream.answerJson(page('http://169.254.169.254/latest'))
-    assert.equal(issueOf(await ann('GET Condition')), BROKEN)
+    assert.equal(readIssue(await ann('GET Condition')), BROKEN)
   })
 
   it('to another server are not returned to a caller with access to everything', async () => {
@@ -178,14 +186,18 @@ describe('paging links', () => {
     for (const line of ['GET Condition', 'GET Condition/_history']) {
       const reply = await everyone(line)
       assert.doesNotMatch(reply.text + batch.text, /169\.254/, line)
-      assert.deepEqual([reply.status, (await everyone(`GET ${nextOf(reply)}`)).status], [200, 400], line)
+      assert.deepEqual(
+        [reply.status, (await everyone(`GET ${readNextLink(reply)}`)).status],
+        [200, 400],
+        line,
+      )
     }
-    assert.equal(issueOf(await everyone('GET ?_type=Condition')), BROKEN)
+    assert.equal(readIssue(await everyone('GET ?_type=Condition')), BROKEN)
   })
 
   it('are refused if they are changed or used for another search', async () => {
     upstream.answerJson(page(`${upstream.url}?_getpages=1`))
-    const link = nextOf(await ann('GET Condition')) ?? ''
+    const link = readNextLink(await ann('GET Condition')) ?? ''
     assert.equal((await ann(`GET ${link.replace('/Condition?', '/Observation?')}`)).status, 400)
     assert.equal((await ann(`GET ${link}&patient=bob`)).status, 400)
     assert.equal((await ann(`GET ${link.slice(0, -3)}AAA`)).status, 400)
@@ -214,7 +226,7 @@ describe('a search parameter that the gateway cannot evaluate', () => {
       mixed()
       const reply = await ann(`GET Observation?${query}&_count=5`)
       assert.equal(getLastRequest(), `GET /up/Observation?${query}&_count=5&patient=Patient/ann`)
-      assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['oa'], 1])
+      assert.deepEqual([reply.status, readIds(reply), reply.body.total], [200, ['oa'], 1])
       assert.doesNotMatch(reply.text, /"ob"|bob/)
       const self = reply.body.link?.find(({ relation }) => relation === 'self')?.url ?? ''
       assert.equal(decodeURIComponent(self), `${BASE}/Observation?${query}&_count=5`)
@@ -223,7 +235,7 @@ describe('a search parameter that the gateway cannot evaluate', () => {
 
   it('is sent only for the types for which it is configured', async () => {
     upstream.answerJson(searchset([patient('ann'), patient('bob')]))
-    assert.deepEqual(idsOf(await ann('GET Patient?mrn=1')), ['ann'])
+    assert.deepEqual(readIds(await ann('GET Patient?mrn=1')), ['ann'])
     assert.equal(getLastRequest(), 'GET /up/Patient?mrn=1&_id=ann')
     assert.equal((await ann('GET Condition?mrn=1')).status, 400)
   })
@@ -270,13 +282,13 @@ describe('a search parameter that the gateway cannot evaluate', () => {
       if (url.startsWith('/up/List/lb')) return json(response, list('lb', 'bob'))
       return json(response, searchset([observation('oa', 'ann')]))
     })
-    assert.deepEqual(idsOf(await ann('GET Observation?_list=la')), ['oa'])
+    assert.deepEqual(readIds(await ann('GET Observation?_list=la')), ['oa'])
     assert.equal(getLastRequest(), 'GET /up/Observation?_list=la&patient=Patient/ann')
-    assert.deepEqual(idsOf(await ann('GET Observation?_list=la,lb')), ['oa'])
+    assert.deepEqual(readIds(await ann('GET Observation?_list=la,lb')), ['oa'])
     assert.equal(getLastRequest(), 'GET /up/Observation?_list=la&patient=Patient/ann')
     for (const value of ['lb', 'no/id', 'lb,lb']) {
       const reply = await ann(`GET Observation?_list=${value}`)
-      assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, [], 0], value)
+      assert.deepEqual([reply.status, readIds(reply), reply.body.total], [200, [], 0], value)
       assert(!getLastRequest().includes('_list'), value)
     }
   })
@@ -344,17 +356,17 @@ describe('an upstream that ignores a parameter', () => {
     const query = `value-string=${'a'.repeat(1_001)}&-site-defined=x`
     for (const who of ['ann', 'all']) {
       const refused = await fhir.as(who)(`DELETE Observation?${query}`)
-      assert.match(issueOf(refused), /^400 too-costly: .*value-string: it has more than 1000 characters/)
+      assert.match(readIssue(refused), /^400 too-costly: .*value-string: it has more than 1000 characters/)
     }
     assert.deepEqual(sent(), [])
   })
 
   it('cannot add resources to a search result', async () => {
     for (const line of ['GET Observation?identifier=NEW', 'GET Observation?status=cancelled&code:text=x'])
-      assert.deepEqual([idsOf(await ann(line)), (await ann(line)).body.total], [[], 0], line)
-    assert.deepEqual(idsOf(await ann('GET Observation?identifier=old&code:text=anything')), ['o1'])
+      assert.deepEqual([readIds(await ann(line)), (await ann(line)).body.total], [[], 0], line)
+    assert.deepEqual(readIds(await ann('GET Observation?identifier=old&code:text=anything')), ['o1'])
     assert.equal((await ann('GET Observation?identifier=NEW&_summary=count')).body.total, 0)
-    assert.deepEqual(idsOf(await fhir.as('all')('GET ?_type=Observation&identifier=NEW')), [])
+    assert.deepEqual(readIds(await fhir.as('all')('GET ?_type=Observation&identifier=NEW')), [])
   })
 
   it('cannot reveal by short pages how many resources are left out, with or without search modes', async () => {
@@ -377,9 +389,9 @@ describe('an upstream that ignores a parameter', () => {
         json(response, bundleOf(all.slice(at, at + count), more))
       })
       const first = await ann(`GET Observation?identifier=MINE&_count=1${query}`)
-      assert.deepEqual(idsOf(first), ['o0'])
-      const second = await ann(`GET ${nextOf(first)}`)
-      assert.deepEqual([idsOf(second), nextOf(second)], [['o4'], undefined], query)
+      assert.deepEqual(readIds(first), ['o0'])
+      const second = await ann(`GET ${readNextLink(first)}`)
+      assert.deepEqual([readIds(second), readNextLink(second)], [['o4'], undefined], query)
     }
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { BASE, condition, idsOf, issueOf, observation, patient } from '../sqlite/testing/fhir.ts'
+import { BASE, condition, observation, patient, readIds, readIssue } from '../sqlite/testing/fhir.ts'
 import { NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
@@ -136,7 +136,7 @@ describe('a type that is stored elsewhere', () => {
     ])
       assert.equal((await all(line)).status, 404, line)
     assert.equal(upstream.seen.length, before)
-    assert.deepEqual(idsOf(await all('GET ?_type=Patient')), ['ann'])
+    assert.deepEqual(readIds(await all('GET ?_type=Patient')), ['ann'])
     assert.equal((await ann('GET Patient?_revinclude=AuditEvent:patient')).status, 404)
   })
 })
@@ -208,7 +208,7 @@ describe('a Binary without securityContext', () => {
     for (const url of ['Binary/b', `${upstream.url}/Binary/b`, `${BASE}/Binary/b`]) {
       const before = upstream.seen.length
       const { id: _, ...content } = document('ann', url, late)
-      assert.equal(issueOf(await ann('POST DocumentReference', content)), NOT_WITHIN, url)
+      assert.equal(readIssue(await ann('POST DocumentReference', content)), NOT_WITHIN, url)
       assert.ok(upstream.seen.slice(before).every(it => !it.line.startsWith('POST /up/DocumentReference ')))
       assert.ok(
         upstream.seen.slice(before).every(it => it.line.startsWith('GET ')),

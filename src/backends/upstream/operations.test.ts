@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import {
-  type Asking,
   type GuardedFhir,
   NOT_WITHIN,
   startGuardedFhir,
+  type TestCaller,
 } from '../../../test/support/guarded-fhir.ts'
 import { listGatewayOperations, parsePassedOperation, type Resource } from '../../fhir/index.ts'
 import { createGateway } from './server.ts'
 import { type HostileUpstream, json, METADATA, searchset, startHostile } from './testing/hostile-upstream.ts'
 
-const ann = (scope = 'patient/*.rs'): Asking => ({ scope, patient: 'ann' })
-const all: Asking = { scope: 'system/*.rs', patient: null }
+const ann = (scope = 'patient/*.rs'): TestCaller => ({ scope, patient: 'ann' })
+const all: TestCaller = { scope: 'system/*.rs', patient: null }
 const to = (reference: string) => ({ reference })
 const patient = (id: string) => ({ resourceType: 'Patient', id })
 const condition = (id: string, of: string): Resource => ({
@@ -51,7 +51,7 @@ after(async () => {
 })
 beforeEach(() => upstream.answerJson({}, 404))
 
-const ask = (line: string, asking: Asking = ann(), body?: unknown) => fhir.ask(line, asking, body)
+const ask = (line: string, asking: TestCaller = ann(), body?: unknown) => fhir.ask(line, asking, body)
 const lastRequest = () => decodeURIComponent(upstream.seen.at(-1)?.line ?? '')
 
 /** Answers reads of the resources, and everything else with the answer. */
@@ -233,7 +233,7 @@ describe('an operation that the configuration allows', () => {
   })
 
   it('is refused in a transaction, which could not undo it', async () => {
-    const admin: Asking = { scope: 'system/*.cruds', patient: null }
+    const admin: TestCaller = { scope: 'system/*.cruds', patient: null }
     const entry = [{ request: { method: 'POST', url: '$meta' }, resource: { resourceType: 'Parameters' } }]
     const reply = await ask('POST /', admin, { resourceType: 'Bundle', type: 'transaction', entry })
     assert.equal(reply.status, 404)

@@ -2,12 +2,19 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { fullAccess } from '../../smart/index.ts'
-import { condition, type Fhir, guardOf, issueOf, patient, patientAccess } from '../sqlite/testing/fhir.ts'
+import {
+  condition,
+  createAuthenticator,
+  type Fhir,
+  patient,
+  patientAccess,
+  readIssue,
+} from '../sqlite/testing/fhir.ts'
 import type { GatewayOptions } from './index.ts'
 import { type HostileUpstream, json, searchset, startHostile } from './testing/hostile-upstream.ts'
 import { startGateway } from './testing/start-gateway.ts'
 
-const guard = guardOf({ all: fullAccess, ann: patientAccess('ann') })
+const guard = createAuthenticator({ all: fullAccess, ann: patientAccess('ann') })
 
 let upstream: HostileUpstream
 before(async () => {
@@ -275,7 +282,7 @@ describe('an upstream that stops and starts again', () => {
     for (let at = 0; at < 5; at++) assert.equal((await ann('GET Patient/ann')).status, 503)
     assert.equal(await ready(), 503)
     const reply = await ann('GET Patient/ann')
-    assert.equal(issueOf(reply), '503 transient: The upstream FHIR server does not answer. Try again soon.')
+    assert.equal(readIssue(reply), '503 transient: The upstream FHIR server does not answer. Try again soon.')
     assert.equal(reply.headers['retry-after'], '2')
     await stopping.reopen()
     assert.equal((await ann('GET Patient/ann')).status, 503, 'it is left alone for a while')

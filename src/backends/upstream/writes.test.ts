@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { exclusive } from '../../fhir-api/testing/write-suite.ts'
-import { condition, type Fhir, guardOf, issueOf, patient } from '../sqlite/testing/fhir.ts'
+import { condition, createAuthenticator, type Fhir, patient, readIssue } from '../sqlite/testing/fhir.ts'
 import { type HostileUpstream, json, startHostile } from './testing/hostile-upstream.ts'
 import { startGateway } from './testing/start-gateway.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
-const guard = guardOf({ ann: exclusive })
+const guard = createAuthenticator({ ann: exclusive })
 
 describe('a write that another write precedes', () => {
   let upstream: HostileUpstream
@@ -49,7 +49,7 @@ describe('a write that another write precedes', () => {
     moving(['ann', 'ann', 'ann'])
     assert.equal((await ann('DELETE Condition/c', undefined, { 'if-match': 'W/"1"' })).status, 412)
     moving(['ann', 'bob'])
-    assert.equal(issueOf(await ann('DELETE Condition/c')), NOT_WITHIN)
+    assert.equal(readIssue(await ann('DELETE Condition/c')), NOT_WITHIN)
   })
 
   it('does not re-create the match of a condition that has been deleted', async () => {
@@ -61,13 +61,13 @@ describe('a write that another write precedes', () => {
     })
     const before = puts()
     const { id: _, ...mine } = condition('c', 'ann', { identifier: [{ value: '1' }] })
-    assert.equal(issueOf(await ann('PUT Condition?identifier=1', mine)).slice(0, 12), '412 conflict')
+    assert.equal(readIssue(await ann('PUT Condition?identifier=1', mine)).slice(0, 12), '412 conflict')
     assert.equal(puts(), before)
   })
 
   it('is refused if the resource has been moved to another patient', async () => {
     moving(['ann', 'bob'])
-    assert.equal(issueOf(await ann('PUT Condition/c', condition('c', 'ann'))), NOT_WITHIN)
+    assert.equal(readIssue(await ann('PUT Condition/c', condition('c', 'ann'))), NOT_WITHIN)
   })
 
   it('is not repeated if the caller named the version', async () => {

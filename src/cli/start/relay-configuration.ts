@@ -77,21 +77,21 @@ export function createReportingFetch(
   fetch: typeof globalThis.fetch,
   logger: Logger,
 ): typeof globalThis.fetch {
-  const told = new Map<string, string>()
+  const reported = new Map<string, string>()
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input)
     const span = startClientSpan(init?.method ?? 'GET', origin)
     try {
       const response = await fetch(input, span ? addHeaders(input, init, span.headers) : init)
       span?.end(response.status)
-      if (told.delete(origin)) logger.warn({ origin }, 'Server is reachable again')
+      if (reported.delete(origin)) logger.warn({ origin }, 'Server is reachable again')
       return response
     } catch (error) {
       span?.end()
       const reason = reasonOf(error)
       // The caller aborted the request.
-      if (reason !== 'AbortError' && told.get(origin) !== reason) {
-        told.set(origin, reason)
+      if (reason !== 'AbortError' && reported.get(origin) !== reason) {
+        reported.set(origin, reason)
         logger.warn({ origin, reason }, `Cannot reach server${findHint(reason)}`)
       }
       throw error

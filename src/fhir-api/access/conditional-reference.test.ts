@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { BASE, condition, guardOf, issueOf } from '../../backends/sqlite/testing/fhir.ts'
+import { BASE, condition, createAuthenticator, readIssue } from '../../backends/sqlite/testing/fhir.ts'
 import { NOT_WITHIN } from '../../backends/upstream/testing/hostile-gateway.ts'
 import { json, searchset, startHostile } from '../../backends/upstream/testing/hostile-upstream.ts'
 import { startGateway } from '../../backends/upstream/testing/start-gateway.ts'
@@ -13,7 +13,7 @@ const clinician: Access = {
 }
 
 const upstream = await startHostile()
-const fhir = await startGateway(upstream.url, { guard: guardOf({ clinician, all: fullAccess }) })
+const fhir = await startGateway(upstream.url, { guard: createAuthenticator({ clinician, all: fullAccess }) })
 const as = fhir.as('clinician')
 after(async () => {
   await fhir.close()
@@ -74,15 +74,15 @@ describe('a conditional reference', () => {
     it(`is not sent if it searches outside the access filter: ${reference}`, async () => {
       const from = upstream.seen.length
       upstream.answer((_request, response) => json(response, {}, 201))
-      assert.equal(issueOf(await as('POST Condition', referring(reference))), NOT_WITHIN)
-      assert.equal(issueOf(await as('POST Practitioner', practitionerAbout(reference))), NOT_WITHIN)
+      assert.equal(readIssue(await as('POST Condition', referring(reference))), NOT_WITHIN)
+      assert.equal(readIssue(await as('POST Practitioner', practitionerAbout(reference))), NOT_WITHIN)
       assert.deepEqual(upstream.seen.slice(from), [])
     })
 
   for (const reference of UNREADABLE)
     it(`is not sent in content that only the upstream server validates: ${reference}`, async () => {
       upstream.answer((_request, response) => json(response, {}, 201))
-      assert.equal(issueOf(await as('POST Practitioner', practitionerAbout(reference))), NOT_WITHIN)
+      assert.equal(readIssue(await as('POST Practitioner', practitionerAbout(reference))), NOT_WITHIN)
     })
 
   it('is sent if the caller may see everything that it searches', async () => {

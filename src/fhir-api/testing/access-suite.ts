@@ -3,11 +3,11 @@ import { after, before, describe } from 'node:test'
 import {
   BASE,
   condition,
+  createAuthenticator,
   type Fhir,
-  guardOf,
-  issueOf,
   observation,
   patientAccess,
+  readIssue,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { createOutcome } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
@@ -39,7 +39,7 @@ export function testAccess(target: Target): void {
         'PUT a/b/c',
       ])
         assert.equal(
-          issueOf(await fhir(line, line.startsWith('P') ? 'not json' : undefined)),
+          readIssue(await fhir(line, line.startsWith('P') ? 'not json' : undefined)),
           '401 login: Who?',
           line,
         )
@@ -71,7 +71,7 @@ export function testAccess(target: Target): void {
         },
       })
       const refused = await refusing('POST Patient', { resourceType: 'Patient' })
-      assert.equal(issueOf(refused), '403 forbidden: No')
+      assert.equal(readIssue(refused), '403 forbidden: No')
       assert.equal(refused.headers['www-authenticate'], 'Bearer error="insufficient_scope"')
       const entry = [
         { resource: { resourceType: 'Patient' }, request: { method: 'POST', url: 'Patient' } },
@@ -83,7 +83,7 @@ export function testAccess(target: Target): void {
         ['403 Forbidden', '404 Not Found'],
       )
       const whole = await refusing('POST ', { resourceType: 'Bundle', type: 'transaction', entry })
-      assert.equal(issueOf(whole), '403 forbidden: No')
+      assert.equal(readIssue(whole), '403 forbidden: No')
       await refusing.close()
     })
   })
@@ -106,20 +106,20 @@ export function testAccess(target: Target): void {
         [...lines, 'GET Patient/bob', 'GET Observation/ob'].map(line => ann(line)),
       )
       assert.deepEqual(
-        replies.map(issueOf),
+        replies.map(readIssue),
         replies.map(() => NOT_WITHIN),
       )
       assert.equal(new Set(replies.map(it => it.text)).size, 1)
-      assert.equal(issueOf(await fhir.as('user')('GET Practitioner/none')), NOT_WITHIN)
+      assert.equal(readIssue(await fhir.as('user')('GET Practitioner/none')), NOT_WITHIN)
     })
 
     needs(target, 'deleted-versions')(
       'responds with 410 for a deleted resource of the compartment, and with 404 for an absent one that the grant names',
       async () => {
         assert.equal((await ann('GET Condition/gone-a')).status, 410)
-        const lonely = await start({ guard: guardOf({ ann: patientAccess('ann') }) })
+        const lonely = await start({ guard: createAuthenticator({ ann: patientAccess('ann') }) })
         assert.equal((await lonely.as('ann')('GET Patient/ann')).status, 404)
-        assert.equal(issueOf(await lonely.as('ann')('GET Patient/bob')), NOT_WITHIN)
+        assert.equal(readIssue(await lonely.as('ann')('GET Patient/bob')), NOT_WITHIN)
         await lonely.close()
       },
     )
@@ -130,7 +130,7 @@ export function testAccess(target: Target): void {
       'deleted-versions',
     )('checks each version by its own content and by that of the current version', async () => {
       for (const version of [1, 2, 3, 4])
-        assert.equal(issueOf(await ann(`GET Condition/moved/_history/${version}`)), NOT_WITHIN)
+        assert.equal(readIssue(await ann(`GET Condition/moved/_history/${version}`)), NOT_WITHIN)
       for (const [version, status] of [200, 403, 200, 403].entries())
         assert.equal((await fhir.as('bob')(`GET Condition/moved/_history/${version + 1}`)).status, status)
       assert.equal((await ann('GET Condition/ca/_history/1')).status, 200)
@@ -146,8 +146,8 @@ export function testAccess(target: Target): void {
         'GET Patient/ann',
         'GET Observation/none',
       ])
-        assert.equal(issueOf(await limited(line)), NOT_WITHIN, line)
-      assert.equal(issueOf(await fhir.as('unreadable')('GET Observation/oa')), NOT_WITHIN)
+        assert.equal(readIssue(await limited(line)), NOT_WITHIN, line)
+      assert.equal(readIssue(await fhir.as('unreadable')('GET Observation/oa')), NOT_WITHIN)
     })
   })
 
@@ -157,21 +157,21 @@ export function testAccess(target: Target): void {
       const { id: _, ...mine } = condition('x', 'ann')
       const { id: __, ...other } = condition('x', 'bob')
       assert.equal((await ann('POST Condition', mine)).status, 201)
-      assert.equal(issueOf(await ann('POST Condition', other)), NOT_WITHIN)
-      assert.equal(issueOf(await ann('PUT Condition/new', condition('new', 'bob'))), NOT_WITHIN)
+      assert.equal(readIssue(await ann('POST Condition', other)), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PUT Condition/new', condition('new', 'bob'))), NOT_WITHIN)
       assert.equal((await all('GET Condition/new')).status, 404)
     })
 
     it('moves no resource into the compartment or out of it', async () => {
       await all('PUT Condition/w', condition('w', 'bob'))
-      assert.equal(issueOf(await ann('PUT Condition/w', condition('w', 'ann'))), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PUT Condition/w', condition('w', 'ann'))), NOT_WITHIN)
       await all('PUT Condition/w', condition('w', 'ann'))
-      assert.equal(issueOf(await ann('PUT Condition/w', condition('w', 'bob'))), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PUT Condition/w', condition('w', 'bob'))), NOT_WITHIN)
       const patch = [{ op: 'replace', path: '/subject/reference', value: 'Patient/bob' }]
       const type = { 'content-type': 'application/json-patch+json' }
-      assert.equal(issueOf(await ann('PATCH Condition/w', patch, type)), NOT_WITHIN)
-      assert.equal(issueOf(await ann('PATCH Condition/cb', [], type)), NOT_WITHIN)
-      assert.equal(issueOf(await ann('PATCH Condition/none', [], type)), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PATCH Condition/w', patch, type)), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PATCH Condition/cb', [], type)), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PATCH Condition/none', [], type)), NOT_WITHIN)
       assert.equal(
         ((await all('GET Condition/w')).body.subject as { reference: string }).reference,
         'Patient/ann',
@@ -198,7 +198,7 @@ export function testAccess(target: Target): void {
             await ann('POST ', transaction(reference)),
           ])
             isRefused
-              ? assert.equal(issueOf(reply), NOT_WITHIN, reference)
+              ? assert.equal(readIssue(reply), NOT_WITHIN, reference)
               : assert.ok(reply.status < 300, reply.text)
       assert.equal((await ann('POST Observation', about('Condition/ca'))).status, 201)
       // Another caller has stored the reference.
@@ -214,7 +214,7 @@ export function testAccess(target: Target): void {
         assert.equal((await ann('DELETE Condition/x')).status, 204)
         assert.equal((await ann('DELETE Condition/x')).status, 204)
         for (const id of ['cb', 'none', 'gone-b'])
-          assert.equal(issueOf(await ann(`DELETE Condition/${id}`)), NOT_WITHIN)
+          assert.equal(readIssue(await ann(`DELETE Condition/${id}`)), NOT_WITHIN)
         assert.equal((await all('GET Condition/cb')).status, 200)
       },
     )
@@ -225,7 +225,10 @@ export function testAccess(target: Target): void {
       assert.equal((await ann('POST Condition', mine, header)).status, 201, 'a match outside is no match')
       assert.equal((await ann('DELETE Condition?recorded-date=2021')).status, 204)
       assert.equal((await all('GET Condition/cb')).status, 200)
-      assert.equal(issueOf(await ann('PUT Condition?recorded-date=2021', condition('cb', 'ann'))), NOT_WITHIN)
+      assert.equal(
+        readIssue(await ann('PUT Condition?recorded-date=2021', condition('cb', 'ann'))),
+        NOT_WITHIN,
+      )
     })
 
     needs(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { BASE, type Fhir, issueOf } from '../../backends/sqlite/testing/fhir.ts'
+import { BASE, type Fhir, readIssue } from '../../backends/sqlite/testing/fhir.ts'
 import { needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
@@ -176,7 +176,7 @@ export function testBinaries(target: Target): void {
       assert.equal((await ann('POST Binary', mine)).status, 201)
       const resource = await ann('POST Binary', mine, { 'x-security-context': 'Patient/bob' })
       assert.deepEqual(resource.body.securityContext, { reference: 'Patient/ann' })
-      assert.equal(issueOf(await fhir.as('creator')('POST Binary', binary('x', 'bob'))), NOT_WITHIN)
+      assert.equal(readIssue(await fhir.as('creator')('POST Binary', binary('x', 'bob'))), NOT_WITHIN)
     })
   })
 
@@ -214,14 +214,14 @@ export function testBinaries(target: Target): void {
 
     it('is not found through a document of another patient, or one that names another Binary, a version or another server', async () => {
       for (const id of ['secret', 'nobodys', 'bobs', 'none'])
-        assert.equal(issueOf(await ann(`GET Binary/${id}`, undefined, JSON_ACCEPTED)), NOT_WITHIN, id)
+        assert.equal(readIssue(await ann(`GET Binary/${id}`, undefined, JSON_ACCEPTED)), NOT_WITHIN, id)
       for (const token of ['vitals', 'searcher', 'creator', 'user'])
         assert.equal((await raw(token, 'GET Binary/open')).statusCode, 403, token)
     })
 
     it('is readable, and nothing else is permitted', async () => {
-      assert.equal(issueOf(await ann('PUT Binary/open', binary('open', 'ann'))), NOT_WITHIN)
-      assert.equal(issueOf(await ann('DELETE Binary/open')), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PUT Binary/open', binary('open', 'ann'))), NOT_WITHIN)
+      assert.equal(readIssue(await ann('DELETE Binary/open')), NOT_WITHIN)
       assert.equal((await raw('ann', 'GET Binary/open/_history/1')).statusCode, 403)
       assert.equal((await ann('GET Binary?_id=open')).body.total, 0)
     })
@@ -262,7 +262,7 @@ export function testBinaries(target: Target): void {
           await writeLater(binary(id), made.body.meta?.lastUpdated ?? '')
           assert.equal((await raw('ann', `GET Binary/${id}`)).statusCode, 403, id)
           const again = await ann(`PUT DocumentReference/d-${id}`, document(`d-${id}`, 'ann', `Binary/${id}`))
-          assert.equal(issueOf(again), NOT_WITHIN, id)
+          assert.equal(readIssue(again), NOT_WITHIN, id)
           // A caller who may read every Binary may name one.
           const vouched = { ...document(`d-${id}`, 'ann', `Binary/${id}`), description: 'checked' }
           await all(`PUT DocumentReference/d-${id}`, vouched)
@@ -316,7 +316,7 @@ export function testBinaries(target: Target): void {
           await ann('PATCH DocumentReference/mine', [write], patch),
           await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry }),
         ])
-          assert.equal(issueOf(reply), NOT_WITHIN, url)
+          assert.equal(readIssue(reply), NOT_WITHIN, url)
         const batch = await ann('POST ', { resourceType: 'Bundle', type: 'batch', entry })
         assert.match(batch.body.entry?.[0]?.response?.status ?? '', /^403/)
       }
@@ -357,7 +357,7 @@ export function testBinaries(target: Target): void {
         }
         const stolen = [entries[2], { resource: binary('chosen-b'), request: entries[3]?.request }]
         const reply = await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry: stolen })
-        assert.equal(issueOf(reply), NOT_WITHIN)
+        assert.equal(readIssue(reply), NOT_WITHIN)
       },
     )
 
@@ -365,7 +365,7 @@ export function testBinaries(target: Target): void {
       const attachments = Array.from({ length: 21 }, (_, at) => ({ attachment: { url: `Binary/own-${at}` } }))
       const { id: _, ...content } = { ...document('x', 'ann', ''), content: attachments }
       const reply = await ann('POST DocumentReference', content)
-      assert.match(issueOf(reply), /^400 too-costly: .*more than 20 Binaries/)
+      assert.match(readIssue(reply), /^400 too-costly: .*more than 20 Binaries/)
     })
   })
 }

@@ -3,13 +3,13 @@ import { after, before, describe } from 'node:test'
 import {
   BASE,
   condition,
+  createAuthenticator,
   type Fhir,
-  guardOf,
-  issueOf,
   observation,
   patient,
   patientAccess,
   type Reply,
+  readIssue,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
 import { needs, type Target } from './target.ts'
@@ -53,7 +53,14 @@ export function testBundles(target: Target): void {
   let ann: Fhir
   let own: Fhir
   before(async () => {
-    const guard = guardOf({ all: fullAccess, most, ann: patientAccess('ann'), own: exclusive, blind, lee })
+    const guard = createAuthenticator({
+      all: fullAccess,
+      most,
+      ann: patientAccess('ann'),
+      own: exclusive,
+      blind,
+      lee,
+    })
     server = await target.start({ guard })
     // The gateway may pass on a Bundle of an unlimited caller without checking it.
     fhir = server.as('most')
@@ -313,7 +320,7 @@ export function testBundles(target: Target): void {
     itTransaction('refuses two entries that write the same resource', async () => {
       const put = entry('PUT Patient/ann', { resource: patient('ann', { identifier: mrn('ann') }) })
       assert.equal(
-        issueOf(await run('transaction', [put, entry('DELETE Patient/ann')])),
+        readIssue(await run('transaction', [put, entry('DELETE Patient/ann')])),
         '400 structure: Cannot process transaction: two entries write the same resource',
       )
       const once = entry('POST Patient', {
@@ -381,7 +388,7 @@ export function testBundles(target: Target): void {
           'Cannot process entry: its request has no method or url',
         ],
       ] as const)
-        assert.equal(issueOf(await fhir('POST ', body)), `400 structure: ${text}`)
+        assert.equal(readIssue(await fhir('POST ', body)), `400 structure: ${text}`)
       assert.deepEqual(statuses(await run('batch', [])), [])
     })
 
@@ -480,7 +487,7 @@ export function testBundles(target: Target): void {
             'POST ',
             transaction(mine, other, post(patient('new'), { fullUrl: 'urn:uuid:1' })),
           )
-          assert.equal(issueOf(reply), NOT_WITHIN, JSON.stringify(other))
+          assert.equal(readIssue(reply), NOT_WITHIN, JSON.stringify(other))
           assert.deepEqual(reply.body.issue?.[0]?.expression, ['Bundle.entry[1]'])
         }
         assert.equal(await count(), before)

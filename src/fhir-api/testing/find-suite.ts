@@ -3,13 +3,13 @@ import { after, before, describe } from 'node:test'
 import {
   BASE,
   condition,
+  createAuthenticator,
   type Fhir,
-  guardOf,
-  idsOf,
-  nextOf,
   observation,
   patient,
   type Reply,
+  readIds,
+  readNextLink,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { fullAccess } from '../../smart/index.ts'
 import { type Capability, needs, type Target } from './target.ts'
@@ -168,7 +168,7 @@ export function testSearches(target: Target): void {
   let fhir: Fhir
   let server: Fhir
   before(async () => {
-    server = await target.start({ guard: guardOf({ all: fullAccess, most }) })
+    server = await target.start({ guard: createAuthenticator({ all: fullAccess, most }) })
     fhir = server.as('most')
     for (const it of SEARCH_DATA) assert.ok((await fhir(`PUT ${it.resourceType}/${it.id}`, it)).status < 300)
   })
@@ -180,8 +180,8 @@ export function testSearches(target: Target): void {
         for (const caller of ['most', 'all']) {
           const reply = await server.as(caller)(`GET ${url}`)
           assert.equal(reply.status, 200, reply.text)
-          assert.deepEqual(idsOf(reply).toSorted(), found.split(' ').filter(Boolean), caller)
-          assert.equal(reply.body.total, idsOf(reply).length)
+          assert.deepEqual(readIds(reply).toSorted(), found.split(' ').filter(Boolean), caller)
+          assert.equal(reply.body.total, readIds(reply).length)
         }
       })
   })
@@ -200,12 +200,12 @@ export function testSearches(target: Target): void {
     }
     for (const [url, order] of Object.entries(SORTED))
       itSorts(`answers ${url} with ${order}, also page by page`, async () => {
-        assert.equal(idsOf(await fhir(`GET ${url}`)).join(' '), order)
+        assert.equal(readIds(await fhir(`GET ${url}`)).join(' '), order)
         const seen: unknown[] = []
         for (let next: string | undefined = `${BASE}/${url}&_count=1`; next; ) {
           const page = await fhir(`GET ${next}`)
-          seen.push(...idsOf(page))
-          next = nextOf(page)
+          seen.push(...readIds(page))
+          next = readNextLink(page)
         }
         assert.equal(seen.join(' '), order)
       })
@@ -230,7 +230,7 @@ export function testSearches(target: Target): void {
     for (const [url, brought] of Object.entries(INCLUDES))
       itIncludes(`brings ${brought || 'nothing'} with ${url}`, async () => {
         const reply = await fhir(`GET ${url}`)
-        assert.deepEqual(idsOf(reply, 'include').toSorted(), brought.split(' ').filter(Boolean))
+        assert.deepEqual(readIds(reply, 'include').toSorted(), brought.split(' ').filter(Boolean))
         assert.equal(reply.body.total, 1)
       })
   })
@@ -246,27 +246,27 @@ export function testSearches(target: Target): void {
         while (next !== undefined) {
           const page: Reply = await fhir(`GET ${next}`)
           assert.equal(page.status, 200, page.text)
-          assert.ok(idsOf(page).length <= count)
+          assert.ok(readIds(page).length <= count)
           ids.push(...shownBy(page))
-          next = nextOf(page)
+          next = readNextLink(page)
         }
         assert.deepEqual(ids.toSorted(), whole.toSorted())
       }
       const first = await fhir('GET Patient/ann/$everything?_count=2&_type=Condition,Practitioner')
-      assert.match(nextOf(first) ?? '', /\/Patient\/ann\/\$everything\?_(?:gateway-)?page=/)
-      const second = await fhir(`GET ${nextOf(first)}&_count=2&_format=json`)
+      assert.match(readNextLink(first) ?? '', /\/Patient\/ann\/\$everything\?_(?:gateway-)?page=/)
+      const second = await fhir(`GET ${readNextLink(first)}&_count=2&_format=json`)
       assert.deepEqual([...shownBy(first), ...shownBy(second)].toSorted(), ['c1', 'c2', 'c3', 'dr'])
       assert.equal(
-        (await fhir(`GET ${nextOf(first)?.replace('ann/$everything', 'bob/$everything')}`)).status,
+        (await fhir(`GET ${readNextLink(first)?.replace('ann/$everything', 'bob/$everything')}`)).status,
         400,
       )
     })
 
     it('answers with the compartment and what it refers to', async () => {
       const reply = await fhir('GET Patient/ann/$everything')
-      assert.deepEqual(idsOf(reply).toSorted(), ['ann', 'c1', 'c2', 'c3', 'o1', 'o2', 'r'])
+      assert.deepEqual(readIds(reply).toSorted(), ['ann', 'c1', 'c2', 'c3', 'o1', 'o2', 'r'])
       // R4 has the patients who link to this one in the compartment, and some servers return them.
-      const others = idsOf(reply, 'include').filter(id => id !== 'cy')
+      const others = readIds(reply, 'include').filter(id => id !== 'cy')
       assert.deepEqual(others.toSorted(), ['dr', 'org'])
       assert.deepEqual(shownBy(await fhir('GET Patient/ann/$everything?_type=Observation')), ['o1', 'o2'])
       const named = await fhir('GET Patient/ann/$everything?_type=Observation,Practitioner')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
-import { type Fhir, idsOf, issueOf, nextOf } from '../../backends/sqlite/testing/fhir.ts'
+import { type Fhir, readIds, readIssue, readNextLink } from '../../backends/sqlite/testing/fhir.ts'
 import { type Capability, type DefineTest, needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
@@ -81,7 +81,7 @@ export function testSearchesWithin(target: Target): void {
     ]
     needs(target, 'whole-compartments')("finds nothing in another patient's whole compartment", async () => {
       const reply = await ann('GET Patient/bob/*')
-      assert.deepEqual([reply.status, reply.body.total, idsOf(reply)], [200, 0, []])
+      assert.deepEqual([reply.status, reply.body.total, readIds(reply)], [200, 0, []])
     })
 
     const findsWith = (define: DefineTest, finds: Readonly<Record<string, string>>) => {
@@ -90,12 +90,12 @@ export function testSearchesWithin(target: Target): void {
           const reply = await ann(`GET ${url}`)
           assert.equal(reply.status, 200, reply.text)
           assert.deepEqual(
-            [...idsOf(reply), ...idsOf(reply, 'include')].toSorted(),
+            [...readIds(reply), ...readIds(reply, 'include')].toSorted(),
             found.split(' ').filter(Boolean),
           )
-          assert.equal(reply.body.total, idsOf(reply).length)
+          assert.equal(reply.body.total, readIds(reply).length)
           const counted = await ann(`GET ${url}${url.includes('?') ? '&' : '?'}_summary=count`)
-          if (!url.includes('$')) assert.equal(counted.body.total, idsOf(reply).length)
+          if (!url.includes('$')) assert.equal(counted.body.total, readIds(reply).length)
         })
     }
     findsWith(it, FINDS)
@@ -103,10 +103,10 @@ export function testSearchesWithin(target: Target): void {
 
     it('applies a granular scope to matches, counts, includes and sorting', async () => {
       const limited = fhir.as('vitals')
-      assert.deepEqual(idsOf(await limited('GET Observation?_sort=-date')), ['oa'])
+      assert.deepEqual(readIds(await limited('GET Observation?_sort=-date')), ['oa'])
       assert.equal((await limited('GET Observation?_summary=count')).body.total, 1)
       const brought = await limited('GET Observation?_include=Observation:subject')
-      assert.deepEqual(idsOf(brought, 'include'), [])
+      assert.deepEqual(readIds(brought, 'include'), [])
       assert.equal((await fhir.as('unreadable')('GET Observation?_summary=count')).body.total, 0)
     })
 
@@ -114,11 +114,11 @@ export function testSearchesWithin(target: Target): void {
       'returns the next page if a client adds _count, _format and _total to the link',
       async () => {
         for (const caller of [ann, fhir.as('all'), fhir.as('noPatients')]) {
-          const all = idsOf(await caller('GET Observation?_sort=_id'))
+          const all = readIds(await caller('GET Observation?_sort=_id'))
           const first = await caller('GET Observation?_sort=_id&_count=1')
-          const added = await caller(`GET ${nextOf(first)}&_count=1&_format=json&_total=accurate`)
-          assert.deepEqual([idsOf(first), idsOf(added)], [all.slice(0, 1), all.slice(1, 2)], added.text)
-          assert.equal((await caller(`GET ${nextOf(first)}&code=x`)).status, 400)
+          const added = await caller(`GET ${readNextLink(first)}&_count=1&_format=json&_total=accurate`)
+          assert.deepEqual([readIds(first), readIds(added)], [all.slice(0, 1), all.slice(1, 2)], added.text)
+          assert.equal((await caller(`GET ${readNextLink(first)}&code=x`)).status, 400)
         }
       },
     )
@@ -127,12 +127,12 @@ export function testSearchesWithin(target: Target): void {
       for (const caller of [ann, fhir.as('all')]) {
         const forward = await caller('GET Observation?_id=about-ob&_include=*')
         const named = await caller('GET Observation?_id=about-ob&_include=Observation:*')
-        assert.deepEqual(idsOf(forward, 'include').toSorted(), idsOf(named, 'include').toSorted())
-        assert.ok(idsOf(forward, 'include').includes('ann'), forward.text)
+        assert.deepEqual(readIds(forward, 'include').toSorted(), readIds(named, 'include').toSorted())
+        assert.ok(readIds(forward, 'include').includes('ann'), forward.text)
       }
       const back = await ann('GET Patient?_id=ann&_revinclude=*')
-      assert.deepEqual(idsOf(back, 'include').toSorted(), ['about-ob', 'ca', 'oa', 'oa-lab'])
-      assert.deepEqual(idsOf(await fhir.as('vitals')('GET Observation?_include=*'), 'include'), [])
+      assert.deepEqual(readIds(back, 'include').toSorted(), ['about-ob', 'ca', 'oa', 'oa-lab'])
+      assert.deepEqual(readIds(await fhir.as('vitals')('GET Observation?_include=*'), 'include'), [])
       assert.equal((await ann('GET Patient?_include:iterate=*')).status, 400)
     })
 
@@ -146,7 +146,7 @@ export function testSearchesWithin(target: Target): void {
           .total,
         0,
       )
-      assert.deepEqual(idsOf(await blind('GET Condition?_id=ca&_include=Condition:patient'), 'include'), [])
+      assert.deepEqual(readIds(await blind('GET Condition?_id=ca&_include=Condition:patient'), 'include'), [])
     })
   })
 
@@ -160,7 +160,7 @@ export function testSearchesWithin(target: Target): void {
       const shown = type.body.entry?.map(it => `${it.fullUrl?.split('/').at(-1)} ${it.response?.etag}`)
       assert.deepEqual(shown, ['gone-a W/"2"', 'gone-a W/"1"', 'ca W/"1"'])
       assert.equal(type.body.total, 3)
-      assert.equal(issueOf(await ann('GET Condition/moved/_history')), NOT_WITHIN)
+      assert.equal(readIssue(await ann('GET Condition/moved/_history')), NOT_WITHIN)
       const now = await fhir.as('bob')('GET Condition/moved/_history')
       assert.deepEqual(
         now.body.entry?.map(it => it.response?.etag),
@@ -206,8 +206,8 @@ export function testSearchesWithin(target: Target): void {
     )
 
     it('responds in the same way for outside and absent resources', async () => {
-      assert.equal(issueOf(await ann('GET Condition/cb/_history')), NOT_WITHIN)
-      assert.equal(issueOf(await ann('GET Condition/none/_history')), NOT_WITHIN)
+      assert.equal(readIssue(await ann('GET Condition/cb/_history')), NOT_WITHIN)
+      assert.equal(readIssue(await ann('GET Condition/none/_history')), NOT_WITHIN)
     })
 
     needs(target, 'history')('checks the content of each version against a granular scope', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import {
   condition,
+  createAuthenticator,
   type Fhir,
-  guardOf,
   observation,
   patient,
   patientAccess,
@@ -59,7 +59,7 @@ export async function startTwoPatients(
 ): Promise<TwoPatients> {
   const fhir = await start({
     versionAccess,
-    guard: guardOf({
+    guard: createAuthenticator({
       all: fullAccess,
       ann: patientAccess('ann'),
       bob: patientAccess('bob'),

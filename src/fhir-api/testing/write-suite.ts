@@ -3,13 +3,13 @@ import { after, before, describe } from 'node:test'
 import {
   BASE,
   condition,
+  createAuthenticator,
   type Fhir,
-  guardOf,
-  idsOf,
-  issueOf,
   observation,
   patient,
   type Reply,
+  readIds,
+  readIssue,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
 import { needs, type Target } from './target.ts'
@@ -34,7 +34,7 @@ export const exclusive: Access = {
 /** May do everything with all types but one, so that the gateway checks every request. */
 export const most: Access = { filterFor: type => (type === 'Basic' ? [] : 'everything') }
 
-const guard = guardOf({ all: fullAccess, most, ann: exclusive })
+const guard = createAuthenticator({ all: fullAccess, most, ann: exclusive })
 
 /** Reads and writes of single resources. */
 export function testWrites(target: Target): void {
@@ -112,12 +112,12 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
 
     itRefuses('refuses a body of another type, or one that is not a resource', async () => {
       assert.equal(
-        issueOf(await fhir('POST Patient', condition('1', '1'))),
+        readIssue(await fhir('POST Patient', condition('1', '1'))),
         '400 invalid: Cannot accept body: expected a resource of type Patient',
       )
       for (const body of ['[]', '1', 'null', '"x"'])
         assert.equal(
-          issueOf(await fhir('POST Patient', body)),
+          readIssue(await fhir('POST Patient', body)),
           '400 structure: Cannot read body: expected a Patient resource',
         )
     })
@@ -144,7 +144,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
     )
 
     itRefuses('responds with 404 for an absent resource and for an unknown type', async () => {
-      assert.equal(issueOf(await fhir('GET Patient/none')), '404 not-found: Cannot find Patient/none')
+      assert.equal(readIssue(await fhir('GET Patient/none')), '404 not-found: Cannot find Patient/none')
       assert.equal((await fhir('GET Nothing/1')).status, 404)
       assert.equal((await fhir('GET Patient/1/nothing')).status, 404)
     })
@@ -238,7 +238,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
         fhir('PUT Patient/match', patient('match', { gender }), { 'if-match': tag })
       assert.equal((await put('W/"1"', 'male')).status, 200)
       assert.equal(
-        issueOf(await put('W/"1"', 'female')),
+        readIssue(await put('W/"1"', 'female')),
         '412 conflict: Cannot write: If-Match does not name the current version 2',
       )
       const stored = await fhir('GET Patient/match')
@@ -250,8 +250,8 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
 
     itRefuses('refuses a body whose id is not the id in the URL', async () => {
       const mismatch = '400 invalid: Cannot update Patient/a: the id in the body is not the id in the URL'
-      assert.equal(issueOf(await fhir('PUT Patient/a', patient('b'))), mismatch)
-      assert.equal(issueOf(await fhir('PUT Patient/a', { resourceType: 'Patient' })), mismatch)
+      assert.equal(readIssue(await fhir('PUT Patient/a', patient('b'))), mismatch)
+      assert.equal(readIssue(await fhir('PUT Patient/a', { resourceType: 'Patient' })), mismatch)
       assert.equal((await fhir('GET Patient/a')).status, 404)
     })
   })
@@ -274,7 +274,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
         const made = await fhir('PUT Patient/q', patient('q', { gender: 'male' }))
         const ask = (patch: unknown, headers = type) => fhir('PATCH Patient/q', patch, headers)
         assert.equal(
-          issueOf(await ask([{ op: 'test', path: '/gender', value: 'x' }])),
+          readIssue(await ask([{ op: 'test', path: '/gender', value: 'x' }])),
           '422 processing: Cannot apply patch: test of /gender failed',
         )
         assert.equal((await ask([{ op: 'replace', path: '/gender', value: 'x' }])).status, 422)
@@ -303,7 +303,7 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.equal(gone.status, 410)
       // The text for an unlimited caller is that of the upstream.
       if (caller === 'most')
-        assert.equal(issueOf(gone), '410 deleted: Cannot read Patient/d: it has been deleted')
+        assert.equal(readIssue(gone), '410 deleted: Cannot read Patient/d: it has been deleted')
       assert.equal((await fhir('GET Patient/d/_history/1')).status, 200)
       assert.equal((await fhir('GET Patient/d/_history/2')).status, 410)
       assert.equal((await fhir('GET Patient?_id=d')).body.total, 0)
@@ -616,7 +616,7 @@ function testWritesWithin(target: Target): void {
       const v = (text: string) => condition('v', 'ann', { code: { text } })
       await fhir('PUT Condition/v', v('one'))
       const stale = await ann('PUT Condition/v', v('two'), { 'if-match': 'W/"7"' })
-      assert.equal(issueOf(stale).slice(0, 12), '412 conflict')
+      assert.equal(readIssue(stale).slice(0, 12), '412 conflict')
       assert.equal((await ann('PUT Condition/v', v('two'), { 'if-match': 'W/"1"' })).status, 200)
       assert.equal((await ann('DELETE Condition/v', undefined, { 'if-match': 'W/"1"' })).status, 412)
       assert.equal((await ann('PATCH Condition/v', [], { ...PATCH, 'if-match': '"2"' })).status, 200)
@@ -627,7 +627,7 @@ function testWritesWithin(target: Target): void {
     needs(target, 'validation')('checks the result of a patch', async () => {
       await fhir('PUT Condition/p', condition('p', 'ann'))
       const to = (reference: string) => [{ op: 'replace', path: '/subject/reference', value: reference }]
-      assert.equal(issueOf(await ann('PATCH Condition/p', to('Patient/bob'), PATCH)), NOT_WITHIN)
+      assert.equal(readIssue(await ann('PATCH Condition/p', to('Patient/bob'), PATCH)), NOT_WITHIN)
       assert.equal((await ann('PATCH Condition/p', to('Patient/ann'), PATCH)).status, 200)
       assert.equal((await ann('PATCH Condition/p', [{ op: 'remove', path: '/subject' }], PATCH)).status, 422)
       assert.equal(
@@ -654,7 +654,7 @@ function testWritesWithin(target: Target): void {
         const { id: _, ...mine } = condition('x', 'ann', { evidence: [{ detail: [{ reference }] }] })
         return mine
       }
-      assert.equal(issueOf(await ann('POST Condition', asserted('Observation?code=x'))), NOT_WITHIN)
+      assert.equal(readIssue(await ann('POST Condition', asserted('Observation?code=x'))), NOT_WITHIN)
       assert.equal((await ann('POST Condition', asserted('Observation/oa'))).status, 201)
     })
 
@@ -672,7 +672,7 @@ function testWritesWithin(target: Target): void {
       )
       const found = await fhir('GET Condition?identifier=urn:race|1')
       assert.equal(found.body.total, 1, replies.map(it => it.status).join())
-      const history = await fhir(`GET Condition/${idsOf(found)[0]}/_history`)
+      const history = await fhir(`GET Condition/${readIds(found)[0]}/_history`)
       const acknowledged = replies.flatMap(it => (it.status < 300 ? [noteOf(it.body)] : []))
       const stored = (history.body.entry ?? []).map(it => noteOf(it.resource))
       assert.deepEqual(stored.toSorted(), acknowledged.toSorted())

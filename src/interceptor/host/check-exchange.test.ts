@@ -18,7 +18,7 @@ const everything: Interaction = {
   posted: true,
 }
 
-function judge(interaction: Interaction, scope: string, headers: Record<string, string>, body?: unknown) {
+function check(interaction: Interaction, scope: string, headers: Record<string, string>, body?: unknown) {
   const request = { method: 'POST', headers } as unknown as IncomingMessage
   const response = {} as ServerResponse
   const grant = { scopes: parseScopes(scope), patient: '1' }
@@ -36,17 +36,17 @@ describe('checkExchange', () => {
       { 'transfer-encoding': 'chunked' },
       { 'transfer-encoding': 'chunked', 'content-length': '0' },
     ])
-      assert.equal((await judge(everything, 'patient/*.rs', headers))?.kind, 'not-within')
+      assert.equal((await check(everything, 'patient/*.rs', headers))?.kind, 'not-within')
     for (const headers of [{}, { 'content-length': '0' }])
-      assert.equal(await judge(everything, 'patient/*.rs', headers), undefined)
+      assert.equal(await check(everything, 'patient/*.rs', headers), undefined)
     const parameters = { resourceType: 'Parameters' }
-    assert.equal(await judge(everything, 'patient/*.rs', { 'content-length': '30' }, parameters), undefined)
+    assert.equal(await check(everything, 'patient/*.rs', { 'content-length': '30' }, parameters), undefined)
   })
 
   it('needs the content of a create only under a limited grant', async () => {
     const create: Interaction = { kind: 'create', type: 'Condition' }
-    assert.equal(await judge(create, 'system/Condition.c', {}), undefined)
-    assert.equal((await judge(create, 'patient/Condition.c', {}))?.kind, 'not-within')
+    assert.equal(await check(create, 'system/Condition.c', {}), undefined)
+    assert.equal((await check(create, 'patient/Condition.c', {}))?.kind, 'not-within')
   })
 })
 

@@ -17,10 +17,10 @@ const search: Interaction = { kind: 'search-type', type: 'Condition', params: []
 const create: Interaction = { kind: 'create', type: 'Condition' }
 
 function verdict(interaction: Interaction, status: number, body: unknown, entries: Interaction[] = []) {
-  const judge = createResponseCheck(interaction, entries, limited, fhirBaseUrl)
-  assert(judge)
+  const check = createResponseCheck(interaction, entries, limited, fhirBaseUrl)
+  assert(check)
   const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const answer = judge({ status, body: Buffer.from(text) })
+  const answer = check({ status, body: Buffer.from(text) })
   return typeof answer === 'string' ? answer : [answer.allowed, answer.status, answer.outcome.issue[0]?.code]
 }
 

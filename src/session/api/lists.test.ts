@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { bundle, startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
-import { condition, idsOf, medication, useSessionApi } from '../../../test/support/session-api.ts'
+import { condition, medication, readIds, useSessionApi } from '../../../test/support/session-api.ts'
 
 describe('GET /api/conditions', () => {
   const api = useSessionApi()
@@ -17,18 +17,18 @@ describe('GET /api/conditions', () => {
 
   it('returns them newest first, undated last, with a total', async () => {
     const body = (await api.browser.get('/api/conditions')).json()
-    assert.deepEqual(idsOf(body), ['newest', 'older', 'undated'])
+    assert.deepEqual(readIds(body), ['newest', 'older', 'undated'])
     assert.equal(body.resourceType, 'Bundle')
     assert.equal(body.total, 3)
   })
 
   it('returns another status on request', async () => {
-    assert.deepEqual(idsOf((await api.browser.get('/api/conditions?status=resolved')).json()), ['healed'])
+    assert.deepEqual(readIds((await api.browser.get('/api/conditions?status=resolved')).json()), ['healed'])
   })
 
   it('returns the newest _count and the total of all', async () => {
     const body = (await api.browser.get('/api/conditions?_count=2')).json()
-    assert.deepEqual(idsOf(body), ['newest', 'older'])
+    assert.deepEqual(readIds(body), ['newest', 'older'])
     assert.equal(body.total, 3)
   })
 
@@ -90,7 +90,7 @@ describe('GET /api/conditions', () => {
         medication('m9'),
       ])
     const body = (await api.browser.get('/api/conditions')).json()
-    assert.deepEqual(idsOf(body), ['mine', 'absolute'])
+    assert.deepEqual(readIds(body), ['mine', 'absolute'])
     assert.equal(body.total, 2)
   })
 
@@ -103,7 +103,7 @@ describe('GET /api/conditions', () => {
         { resource: { resourceType: 'OperationOutcome' }, search: { mode: 'outcome' } },
       ],
     })
-    assert.deepEqual(idsOf((await api.browser.get('/api/conditions')).json()), ['match'])
+    assert.deepEqual(readIds((await api.browser.get('/api/conditions')).json()), ['match'])
   })
 })
 
@@ -112,7 +112,7 @@ describe('GET /api/medications', () => {
 
   it('returns active ones, newest first', async () => {
     const body = (await api.browser.get('/api/medications')).json()
-    assert.deepEqual(idsOf(body), ['m3', 'm1'])
+    assert.deepEqual(readIds(body), ['m3', 'm1'])
     assert.equal(body.total, 2)
     assert.equal(api.lastSearch().searchParams.get('status'), 'active')
   })
@@ -184,7 +184,7 @@ describe('GET /api/medications', () => {
     paged(5, 30)
     const body = (await api.browser.get('/api/medications')).json()
     assert.equal(body.entry.length, 150)
-    assert.equal(new Set(idsOf(body)).size, 150)
+    assert.equal(new Set(readIds(body)).size, 150)
     assert.equal(body.total, 150)
   })
 
@@ -250,7 +250,7 @@ describe('GET /api/vitals', () => {
 
   it('searches for the newest vital signs and returns them newest first', async () => {
     const body = (await api.browser.get('/api/vitals')).json()
-    assert.deepEqual(idsOf(body), ['v2', 'v1'])
+    assert.deepEqual(readIds(body), ['v2', 'v1'])
     const { searchParams } = api.lastSearch()
     assert.deepEqual(Object.fromEntries(searchParams), {
       patient: 'juniper',

@@ -4,11 +4,11 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../../fhir/index.ts'
 import { fullAccess } from '../../../smart/index.ts'
-import { type Fhir, guardOf, issueOf, patient, type Reply, startFhir } from '../testing/fhir.ts'
+import { createAuthenticator, type Fhir, patient, type Reply, readIssue, startFhir } from '../testing/fhir.ts'
 
 let fhir: Fhir
 beforeEach(async () => {
-  const server = await startFhir({ guard: guardOf({ all: fullAccess }) })
+  const server = await startFhir({ guard: createAuthenticator({ all: fullAccess }) })
   fhir = server.as('all')
   await fhir('PUT Patient/ann', patient('ann', { identifier: [{ system: 'urn:mrn', value: 'ann' }] }))
   await fhir('PUT Patient/bob', patient('bob', { identifier: [{ system: 'urn:mrn', value: 'bob' }] }))
@@ -101,7 +101,7 @@ describe('the limits of a Bundle', () => {
       entry('POST Patient', { resource: { resourceType: 'Patient' } }),
       ...Array.from({ length: 3 }, () => entry('GET Binary/large')),
     ])
-    assert.match(issueOf(reply), /^400 too-costly: .* exceed 4194304 bytes$/)
+    assert.match(readIssue(reply), /^400 too-costly: .* exceed 4194304 bytes$/)
     assert.equal(await howMany('Patient'), 2)
   })
 
@@ -111,7 +111,7 @@ describe('the limits of a Bundle', () => {
     const patch = { request: { method: 'PATCH', url: 'Patient/1' }, resource }
     for (const type of ['batch', 'transaction'])
       assert.equal(
-        issueOf(await fhir('POST ', { resourceType: 'Bundle', type, entry: [patch] })),
+        readIssue(await fhir('POST ', { resourceType: 'Bundle', type, entry: [patch] })),
         '400 too-costly: Cannot process Bundle: its JSON Patches have more than 1048576 characters of base64',
       )
   })
@@ -119,14 +119,14 @@ describe('the limits of a Bundle', () => {
   it('count a long search value as several', async () => {
     const name = Array.from({ length: 700 }, (_, at) => ({ text: `${at}`.padEnd(1_000, 'x') }))
     assert.match(
-      issueOf(await fhir('POST Patient', { resourceType: 'Patient', name })),
+      readIssue(await fhir('POST Patient', { resourceType: 'Patient', name })),
       /^400 too-costly: Cannot store resource: it has more than 10000 search values$/,
     )
   })
 
   it('include the search values of a resource and of a transaction', async () => {
     assert.match(
-      issueOf(await fhir('POST Condition', codings(limits.INDEX_ROWS))),
+      readIssue(await fhir('POST Condition', codings(limits.INDEX_ROWS))),
       /^400 too-costly: Cannot store resource: it has more than 10000 search values$/,
     )
     const reply = await run('transaction', [
@@ -134,7 +134,7 @@ describe('the limits of a Bundle', () => {
       entry('POST Condition', { resource: codings(6_000) }),
     ])
     assert.match(
-      issueOf(reply),
+      readIssue(reply),
       /^400 too-costly: Cannot process transaction: it writes more than 10000 search values$/,
     )
     assert.equal(await howMany('Condition'), 0)
@@ -152,7 +152,7 @@ describe('the limits of a Bundle', () => {
         entry('GET Patient?name:contains=x&_total=accurate'),
       ),
     )
-    assert.match(issueOf(reply), /^400 too-costly: .* its searches and reads take more than 50 ms of work$/)
+    assert.match(readIssue(reply), /^400 too-costly: .* its searches and reads take more than 50 ms of work$/)
   })
 
   it('let other requests run between the entries of a batch', async () => {

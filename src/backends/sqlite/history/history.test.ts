@@ -4,13 +4,13 @@ import { limits } from '../../../fhir/index.ts'
 import { fullAccess } from '../../../smart/index.ts'
 import {
   BASE,
+  createAuthenticator,
   type Fhir,
-  guardOf,
-  issueOf,
-  nextOf,
   observation,
   patient,
   type Reply,
+  readIssue,
+  readNextLink,
   startFhir,
 } from '../testing/fhir.ts'
 
@@ -70,9 +70,9 @@ describe('history of an instance', () => {
   it('is returned in pages', async () => {
     const first = await fhir('GET Patient/a/_history?_count=3')
     assert.deepEqual([listVersions(first).length, first.body.total], [3, 4])
-    const second = await fhir(`GET ${nextOf(first)}`)
+    const second = await fhir(`GET ${readNextLink(first)}`)
     assert.deepEqual(
-      [listVersions(second), nextOf(second), second.body.total],
+      [listVersions(second), readNextLink(second), second.body.total],
       [['PUT 201 W/"1" -'], undefined, 4],
     )
   })
@@ -92,7 +92,7 @@ describe('history of an instance', () => {
       prefer: 'handling=lenient',
     })
     assert.equal(lenient.status, 200)
-    assert.equal(issueOf(await fhir('POST Patient/a/_history', {})).slice(0, 3), '405')
+    assert.equal(readIssue(await fhir('POST Patient/a/_history', {})).slice(0, 3), '405')
   })
 })
 
@@ -106,7 +106,7 @@ describe('history of a type and of the system', () => {
     )
     const system = await fhir('GET _history?_count=2')
     assert.deepEqual([listVersions(system).length, system.body.total], [2, 5])
-    assert.equal(listVersions(await fhir(`GET ${nextOf(system)}`)).length, 2)
+    assert.equal(listVersions(await fhir(`GET ${readNextLink(system)}`)).length, 2)
     assert.equal(listVersions(await fhir('GET Condition/_history')).length, 0)
   })
 })
@@ -114,7 +114,7 @@ describe('history of a type and of the system', () => {
 describe('a history within a granular scope', () => {
   it('checks old versions and deletions, and refuses the request if there are too many', async () => {
     const limited = { filterFor: () => [{ patient: 'p', query: [['category', 'lab'] as const] }] }
-    const own = await startFhir({ guard: guardOf({ all: fullAccess, limited }) })
+    const own = await startFhir({ guard: createAuthenticator({ all: fullAccess, limited }) })
     const [all, app] = [own.as('all'), own.as('limited')]
     const lab = { category: [{ coding: [{ code: 'lab' }] }] }
     const put = (more: object) => all('PUT Observation/one', observation('one', 'p', more))
@@ -131,7 +131,7 @@ describe('a history within a granular scope', () => {
     for (const more of [long, long, lab]) await put(more)
     const first = await app('GET Observation/_history?_count=1')
     assert.equal(first.status, 400)
-    assert.match(issueOf(first), /Cannot check more than 5000 versions, or 2097152 characters/)
+    assert.match(readIssue(first), /Cannot check more than 5000 versions, or 2097152 characters/)
     await own.close()
   })
 })

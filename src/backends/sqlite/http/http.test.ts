@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { fullAccess } from '../../../smart/index.ts'
-import { type Fhir, guardOf, issueOf, patient, startFhir } from '../testing/fhir.ts'
+import { createAuthenticator, type Fhir, patient, readIssue, startFhir } from '../testing/fhir.ts'
 
 /** Sends the path unchanged; other clients normalise it. */
 function ask(
@@ -47,7 +47,7 @@ describe('bodies', () => {
       'application/json-patch+json',
     ])
       assert.equal(
-        issueOf(await post(valid, type)),
+        readIssue(await post(valid, type)),
         '415 not-supported: Cannot read body: expected application/fhir+json or application/json',
         type,
       )
@@ -56,7 +56,7 @@ describe('bodies', () => {
   it('get 400 if they are not JSON', async () => {
     for (const body of ['{', 'nonsense', '{"resourceType":"Patient"}}', "{'a':1}"])
       assert.equal(
-        issueOf(await post(body, 'application/fhir+json')),
+        readIssue(await post(body, 'application/fhir+json')),
         '400 structure: Cannot read body: it is not valid JSON in UTF-8',
         body,
       )
@@ -68,7 +68,7 @@ describe('bodies', () => {
     })
     assert.equal(reply.statusCode, 400)
     assert.equal(
-      issueOf(await post('', 'application/fhir+json')),
+      readIssue(await post('', 'application/fhir+json')),
       '400 structure: Cannot read body: it is empty',
     )
   })
@@ -85,7 +85,7 @@ describe('bodies', () => {
   })
 
   it('are read only after the token is checked', async () => {
-    const guarded = await startFhir({ guard: guardOf({ all: fullAccess }), bodyLimit: 100 })
+    const guarded = await startFhir({ guard: createAuthenticator({ all: fullAccess }), bodyLimit: 100 })
     assert.equal((await guarded('POST Patient', 'x'.repeat(1000))).status, 401)
     assert.equal((await guarded.as('all')('POST Patient', 'x'.repeat(1000))).status, 413)
     await guarded.close()
@@ -112,7 +112,7 @@ describe('formats', () => {
       await read('?_format=xml'),
       await read('', 'text/turtle'),
     ])
-      assert.equal(issueOf(reply), '406 not-supported: Only application/fhir+json is supported.')
+      assert.equal(readIssue(reply), '406 not-supported: Only application/fhir+json is supported.')
   })
 })
 
@@ -197,7 +197,7 @@ describe('cross-origin requests', () => {
   })
 
   it('begin with a preflight that needs no token', async () => {
-    const listed = await startFhir({ guard: guardOf({}), origins: [origin] })
+    const listed = await startFhir({ guard: createAuthenticator({}), origins: [origin] })
     const preflight = {
       'access-control-request-method': 'PUT',
       'access-control-request-headers': 'authorization',
@@ -345,7 +345,7 @@ describe('compressed bodies', () => {
   it('get 415 with Accept-Encoding for another encoding, and 400 if they are damaged', async () => {
     for (const encoding of ['br', 'deflate', 'gzip, gzip', 'compress']) {
       const reply = await send(gzipSync(valid), encoding)
-      assert.equal(issueOf(reply).slice(0, 17), '415 not-supported')
+      assert.equal(readIssue(reply).slice(0, 17), '415 not-supported')
       assert.equal(reply.headers['accept-encoding'], 'gzip')
     }
     for (const payload of [valid, gzipSync(valid).subarray(0, -6), Buffer.alloc(0)])

@@ -4,7 +4,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { BASE, condition, guardOf, idsOf, patient, patientAccess, startFhir } from '../testing/fhir.ts'
+import {
+  BASE,
+  condition,
+  createAuthenticator,
+  patient,
+  patientAccess,
+  readIds,
+  startFhir,
+} from '../testing/fhir.ts'
 import { openDatabase } from './database.ts'
 import { openRepository } from './open-repository.ts'
 import { MIGRATIONS } from './schema.ts'
@@ -44,8 +52,8 @@ describe('openRepository', () => {
     first.close()
     const search = async (baseUrl: string) => {
       const fhir = await startFhir({ dataFile: join(folder, 'base.db'), baseUrl })
-      const found = idsOf(await fhir(`GET Condition?patient=Patient/1`))
-      const compartment = idsOf(await fhir(`GET Patient/1/Condition`))
+      const found = readIds(await fhir(`GET Condition?patient=Patient/1`))
+      const compartment = readIds(await fhir(`GET Patient/1/Condition`))
       const versions = (await fhir('GET Condition/c/_history')).body.total
       await fhir.close()
       return [found, compartment, versions]
@@ -65,9 +73,9 @@ describe('openRepository', () => {
     first.close()
     const fhir = await startFhir({
       dataFile: join(folder, 'earlier.db'),
-      guard: guardOf({ ann: patientAccess('ann') }),
+      guard: createAuthenticator({ ann: patientAccess('ann') }),
     })
-    assert.deepEqual(idsOf(await fhir.as('ann')('GET Condition')), ['own'])
+    assert.deepEqual(readIds(await fhir.as('ann')('GET Condition')), ['own'])
     await fhir.close()
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../../smart/index.ts'
-import { condition, type Fhir, guardOf, idsOf, patient, startFhir } from '../testing/fhir.ts'
+import { condition, createAuthenticator, type Fhir, patient, readIds, startFhir } from '../testing/fhir.ts'
 
 const to = (reference: string) => ({ reference })
 const makeTeam = (id: string, of: string, status: string) => ({
@@ -77,7 +77,7 @@ const accesses = Object.fromEntries(
 describe('an access filter', () => {
   let fhir: Fhir
   before(async () => {
-    fhir = await startFhir({ guard: guardOf({ ...accesses, write, all: fullAccess }) })
+    fhir = await startFhir({ guard: createAuthenticator({ ...accesses, write, all: fullAccess }) })
     for (const resource of DATA) {
       const reply = await fhir.as('all')(`PUT ${resource.resourceType}/${resource.id}`, resource)
       assert.equal(reply.status, 201, JSON.stringify(reply.body))
@@ -86,13 +86,13 @@ describe('an access filter', () => {
   after(() => fhir.close())
 
   it('finds nothing under a constraint for writes', async () => {
-    assert.deepEqual(idsOf(await fhir.as('write')('GET Condition')), [])
+    assert.deepEqual(readIds(await fhir.as('write')('GET Condition')), [])
   })
 
   for (const [name, [, found]] of Object.entries(CASES))
     it(`finds and reads ${found || 'nothing'} with ${name}`, async () => {
       const reply = await fhir.as(name)('GET Condition?_total=accurate')
-      assert.equal(idsOf(reply).toSorted().join(), found)
+      assert.equal(readIds(reply).toSorted().join(), found)
       for (const id of ['a', 'aa', 'ab', 'b', 'c', 'd']) {
         const { status } = await fhir.as(name)(`GET Condition/${id}`)
         assert.equal(status, found.split(',').includes(id) ? 200 : 403, id)

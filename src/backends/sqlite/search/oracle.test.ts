@@ -23,7 +23,7 @@ import { type Access, type Constraint, satisfies } from '../../../smart/index.ts
 import type { SqlValue } from '../repository/database.ts'
 import { openRepository } from '../repository/open-repository.ts'
 import type { Repository } from '../repository/repository.ts'
-import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
+import { BASE, createAuthenticator, type Fhir, startFhir } from '../testing/fhir.ts'
 import { runQuery } from './run-query.ts'
 import { createSearchScope } from './search-scope.ts'
 import { finish } from './steps.ts'
@@ -47,7 +47,9 @@ before(async () => {
   const { created, refused } = repository.load(resources)
   assert.deepEqual([created, refused], [resources.length, []])
   for (const it of resources) byType.set(it.resourceType, [...(byType.get(it.resourceType) ?? []), it])
-  const guard = guardOf({ any: { filterFor: (type, permission) => access.filterFor(type, permission) } })
+  const guard = createAuthenticator({
+    any: { filterFor: (type, permission) => access.filterFor(type, permission) },
+  })
   fhir = (await startFhir({ dataFile: file, guard })).as('any')
 })
 after(async () => {

@@ -5,12 +5,12 @@ import {
   BASE,
   condition,
   type Fhir,
-  idsOf,
-  issueOf,
-  nextOf,
   observation,
   patient,
   type Reply,
+  readIds,
+  readIssue,
+  readNextLink,
   startFhir,
 } from '../testing/fhir.ts'
 
@@ -29,11 +29,11 @@ after(() => fhir.close())
 describe('paging', () => {
   it('returns sealed links that do not reveal the search, and the total on every page', async () => {
     const first = await fhir('GET Patient?_count=2&_sort=family')
-    assert.deepEqual([idsOf(first).length, first.body.total], [2, 3])
-    const next = nextOf(first) ?? ''
+    assert.deepEqual([readIds(first).length, first.body.total], [2, 3])
+    const next = readNextLink(first) ?? ''
     assert.match(next, new RegExp(`^${BASE}/Patient\\?_page=[\\w.-]+$`))
     const second = await fhir(`GET ${next}`)
-    assert.deepEqual([idsOf(second).join(), second.body.total, nextOf(second)], ['cy', 3, undefined])
+    assert.deepEqual([readIds(second).join(), second.body.total, readNextLink(second)], ['cy', 3, undefined])
   })
 
   it('neither repeats nor skips unchanged resources while others are created and deleted', async () => {
@@ -43,17 +43,17 @@ describe('paging', () => {
     await other('DELETE Patient/b')
     await other('PUT Patient/a', patient('a', { gender: 'male' }))
     await other('PUT Patient/f', patient('f'))
-    const second = await other(`GET ${nextOf(first)}`)
-    const third = await other(`GET ${nextOf(second)}`)
+    const second = await other(`GET ${readNextLink(first)}`)
+    const third = await other(`GET ${readNextLink(second)}`)
     assert.deepEqual(
-      [first, second, third].map(it => idsOf(it).join(' ')),
+      [first, second, third].map(it => readIds(it).join(' ')),
       ['a b', 'c d', 'e f'],
     )
     await other.close()
   })
 
   it('refuses a modified link and a link of another search', async () => {
-    const next = nextOf(await fhir('GET Patient?_count=1')) ?? ''
+    const next = readNextLink(await fhir('GET Patient?_count=1')) ?? ''
     const unreadable = '400 invalid: Cannot read page: follow the link as it was given'
     const page = next.split('_page=')[1]
     for (const line of [
@@ -66,21 +66,21 @@ describe('paging', () => {
       `GET Patient?_page=${page}&_page=${page}`,
       `GET Patient/_history?_page=${page}`,
     ])
-      assert.equal(issueOf(await fhir(line)), unreadable, line)
+      assert.equal(readIssue(await fhir(line)), unreadable, line)
   })
 
   it('accepts _count, _format, _pretty and _total that a client adds to a link', async () => {
-    const next = nextOf(await fhir('GET Patient?_count=1&_total=none')) ?? ''
-    assert.deepEqual(idsOf(await fhir(`GET ${next}&_format=json&_pretty=true`)), ['bob'])
+    const next = readNextLink(await fhir('GET Patient?_count=1&_total=none')) ?? ''
+    assert.deepEqual(readIds(await fhir(`GET ${next}&_format=json&_pretty=true`)), ['bob'])
     const both = await fhir(`GET ${next}&_count=2`)
-    assert.deepEqual([idsOf(both), both.body.total], [['bob', 'cy'], undefined])
+    assert.deepEqual([readIds(both), both.body.total], [['bob', 'cy'], undefined])
     const counted = await fhir(`GET ${next}&_total=accurate&_count=1&_format=application/fhir%2Bjson`)
-    assert.deepEqual([idsOf(counted), counted.body.total], [['bob'], 3])
-    const last = await fhir(`GET ${nextOf(counted)}`)
-    assert.deepEqual([idsOf(last), last.body.total, nextOf(last)], [['cy'], 3, undefined])
+    assert.deepEqual([readIds(counted), counted.body.total], [['bob'], 3])
+    const last = await fhir(`GET ${readNextLink(counted)}`)
+    assert.deepEqual([readIds(last), last.body.total, readNextLink(last)], [['cy'], 3, undefined])
     assert.equal((await fhir(`GET ${next}&_format=xml`)).status, 406)
     assert.equal((await fhir(`GET ${next}&_count=many`)).status, 400)
-    const versions = nextOf(await fhir('GET Patient/_history?_count=1')) ?? ''
+    const versions = readNextLink(await fhir('GET Patient/_history?_count=1')) ?? ''
     assert.equal((await fhir(`GET ${versions}&_count=2&_total=accurate`)).body.entry?.length, 2)
   })
 
@@ -126,7 +126,7 @@ describe('a page of large resources', () => {
         sizes.push(reply.body.entry?.length ?? 0)
         for (const { resource } of reply.body.entry ?? [])
           seen.add(`${resource?.id} ${resource?.meta?.versionId}`)
-        url = nextOf(reply)
+        url = readNextLink(reply)
       }
       assert.deepEqual([sizes, seen.size], [[2, 2, 2, 2, 2], 10], what)
     }
@@ -138,7 +138,7 @@ describe('a page of large resources', () => {
     for (let at = 0; at < 5; at++) await own(`PUT Condition/c${at}`, large(`c${at}`))
     await own('PUT Practitioner/large', { resourceType: 'Practitioner', id: 'large' })
     assert.equal(
-      issueOf(await own('GET Practitioner?_revinclude=Condition:asserter')),
+      readIssue(await own('GET Practitioner?_revinclude=Condition:asserter')),
       '400 too-costly: Cannot include more than 5000 resources or 4194304 characters: request smaller pages',
     )
     await own.close()
@@ -151,8 +151,8 @@ describe('a page of large resources', () => {
       note: [{ text: 'x'.repeat(3 * MEGABYTE) }],
     })
     for (const id of ['a', 'b']) await own(`PUT Observation/${id}`, { ...huge, id })
-    assert.match(issueOf(await own('PUT Observation?identifier=same', huge)), /^412 /)
-    assert.match(issueOf(await own('GET Observation/$lastn')), /^400 too-costly: .* 4194304 characters/)
+    assert.match(readIssue(await own('PUT Observation?identifier=same', huge)), /^412 /)
+    assert.match(readIssue(await own('GET Observation/$lastn')), /^400 too-costly: .* 4194304 characters/)
     assert.equal((await own('GET Observation/$lastn?_id=a')).status, 200)
     await own.close()
   })

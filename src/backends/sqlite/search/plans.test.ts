@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../../../fhir/index.ts'
 import { fullAccess } from '../../../smart/index.ts'
 import { openRepository } from '../index.ts'
-import { BASE, type Fhir, guardOf, observation, patient, startFhir } from '../testing/fhir.ts'
+import { BASE, createAuthenticator, type Fhir, observation, patient, startFhir } from '../testing/fhir.ts'
 import { CALLERS, choosePatient, GROWING, READS } from '../testing/query-shapes.ts'
 import { findMatch } from './find-matches.ts'
 
@@ -69,7 +69,7 @@ describe('the query plans of all access filters and requests', () => {
     assert.deepEqual(repository.load(listResources()).refused, [])
     repository.close()
     database = new DatabaseSync(dataFile)
-    fhir = await startFhir({ dataFile, guard: guardOf(CALLERS) })
+    fhir = await startFhir({ dataFile, guard: createAuthenticator(CALLERS) })
     DatabaseSync.prototype.prepare = function (text, options) {
       if (!statements.has(text)) statements.set(text, request)
       return prepare.call(this, text, options)

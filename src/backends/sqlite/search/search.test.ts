@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { SEARCH_DATA } from '../../../fhir-api/testing/find-suite.ts'
-import { BASE, type Fhir, idsOf, issueOf, observation, startFhir } from '../testing/fhir.ts'
+import { BASE, type Fhir, observation, readIds, readIssue, startFhir } from '../testing/fhir.ts'
 
 let fhir: Fhir
 before(async () => {
@@ -17,7 +17,7 @@ describe('search', () => {
   it('combines the parameters of the URL and the form', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const reply = await fhir('POST Condition/_search?patient=ann', 'clinical-status=active', form)
-    assert.deepEqual(idsOf(reply), ['c1', 'c3'])
+    assert.deepEqual(readIds(reply), ['c1', 'c3'])
     assert.equal((await fhir('POST Condition/_search', '{}')).status, 415)
   })
 
@@ -52,8 +52,8 @@ describe('search', () => {
       identifier: [{ system: 'urn:mrn', value: 'SYN-77004127' }],
     })
     for (const part of ['7700412', 'syn-77', '4127', 'other,004127'])
-      assert.deepEqual(idsOf(await fhir(`GET Patient?identifier:contains=${part}`)), ['numbered'], part)
-    assert.deepEqual(idsOf(await fhir('GET Patient?identifier:contains=78')), [])
+      assert.deepEqual(readIds(await fhir(`GET Patient?identifier:contains=${part}`)), ['numbered'], part)
+    assert.deepEqual(readIds(await fhir('GET Patient?identifier:contains=78')), [])
     const refused = await fhir('GET Condition?code:contains=1')
     assert.equal(refused.status, 400)
     await fhir('DELETE Patient/numbered')
@@ -72,7 +72,7 @@ describe('search', () => {
       'Patient?_type=Patient': '400 not-supported: Unknown search parameter _type of Patient',
       '?_type=Nothing': '400 invalid: Cannot read _type: expected resource types of R4',
     }))
-      assert.equal(issueOf(await fhir(`GET ${query}`)), issue)
+      assert.equal(readIssue(await fhir(`GET ${query}`)), issue)
     assert.equal(
       (await fhir('GET Patient?name:sounds=1', undefined, { prefer: 'handling=lenient' })).status,
       400,
@@ -103,7 +103,7 @@ describe('a long value', () => {
       observation(id, 'p', { code: { coding: [{ system, code: value }] } })
     await own('PUT Observation/a', coded('a', code))
     await own('PUT Observation/b', coded('b', other))
-    const found = async (query: string) => idsOf(await own(`GET Observation?${query}`)).join()
+    const found = async (query: string) => readIds(await own(`GET Observation?${query}`)).join()
     assert.equal(await found(`code=${code}`), 'a')
     assert.equal(await found(`code=${system}|${other}`), 'b')
     assert.equal(await found(`code=${code},${other}`), 'a,b')
@@ -127,7 +127,7 @@ describe('a long value', () => {
     for (const [search, limit] of Object.entries(most)) {
       assert.equal((await fhir(`GET ${search}=${'x'.repeat(limit)}`)).status, 200, search)
       assert.match(
-        issueOf(await fhir(`GET ${search}=a,${'x'.repeat(limit + 1)}`)),
+        readIssue(await fhir(`GET ${search}=a,${'x'.repeat(limit + 1)}`)),
         new RegExp(
           `^400 too-costly: Cannot search by the value of .*: it has more than ${limit} characters$`,
         ),

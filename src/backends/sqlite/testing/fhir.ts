@@ -90,7 +90,7 @@ export function client(app: FastifyInstance, standing: Readonly<Record<string, s
 }
 
 /** A guard that knows its callers by name and lets each interaction through within a fixed access. */
-export function guardOf(accesses: Readonly<Record<string, Access>>): Authenticator {
+export function createAuthenticator(accesses: Readonly<Record<string, Access>>): Authenticator {
   return {
     async authenticate(authorization) {
       const access = accesses[authorization?.replace('Bearer ', '') ?? '']
@@ -119,18 +119,18 @@ export function patientAccess(patient: string, permissions = 'cruds'): Access {
 }
 
 /** The ids in a searchset, matches first as they came. */
-export function idsOf(reply: Reply, mode = 'match'): readonly (string | undefined)[] {
+export function readIds(reply: Reply, mode = 'match'): readonly (string | undefined)[] {
   return (reply.body.entry ?? []).filter(it => it.search?.mode === mode).map(it => it.resource?.id)
 }
 
-export function issueOf(reply: Reply): string {
+export function readIssue(reply: Reply): string {
   const [issue] = reply.body.issue ?? []
   // HAPI's client shows the diagnostics in the place of the details.
   assert.ok(issue?.diagnostics?.includes(issue.details.text), reply.text)
   return `${reply.status} ${issue?.code}: ${issue?.details.text}`
 }
 
-export function nextOf(reply: Reply): string | undefined {
+export function readNextLink(reply: Reply): string | undefined {
   return reply.body.link?.find(it => it.relation === 'next')?.url
 }
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it, mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { fullAccess } from '../../../smart/index.ts'
 import { createLogger } from '../../../web/index.ts'
-import { type Fhir, guardOf, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
+import { createAuthenticator, type Fhir, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayOptions } from '../index.ts'
 import {
   type Handler,
@@ -14,7 +14,7 @@ import {
 } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
 
-const guard = guardOf({ all: fullAccess, ann: patientAccess('ann') })
+const guard = createAuthenticator({ all: fullAccess, ann: patientAccess('ann') })
 const AWAY = 'Upstream FHIR server unavailable: it does not answer'
 const REFUSED = 'Upstream FHIR server unavailable: it does not accept the credentials of the gateway'
 const ELEMENTS = 'GET /metadata?_elements=status,fhirVersion'

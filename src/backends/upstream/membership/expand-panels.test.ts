@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition, idsOf } from '../../sqlite/testing/fhir.ts'
+import { condition, readIds } from '../../sqlite/testing/fhir.ts'
 import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway.ts'
 
 const { fhir, upstream, respondWith, listRequests, forget } = await usePanelledGateway()
@@ -90,7 +90,7 @@ describe('a panel in a search of the upstream', () => {
 describe('a search of a whole compartment', () => {
   it('is sent only for a patient on the panel', async () => {
     respondWith({ CareTeam: [team('t9', 'ann')], 'Patient/ann/*': [condition('ca', 'ann')] })
-    assert.deepEqual(idsOf(await fhir.as('conditions')('GET Patient/ann/*')), ['ca'])
+    assert.deepEqual(readIds(await fhir.as('conditions')('GET Patient/ann/*')), ['ca'])
     for (const line of ['GET Patient/bob/*', 'GET Patient/none/*?_summary=count']) {
       forget()
       assert.equal((await fhir.as('conditions')(line)).body.total, 0)
@@ -104,8 +104,8 @@ describe('a search of a whole compartment', () => {
   it('is sent for the patient of a caller who may see only one', async () => {
     const both = condition('both', 'bob', { asserter: { reference: 'Patient/ann' } })
     respondWith({ 'Patient/ann/*': [condition('ca', 'ann'), both] })
-    assert.deepEqual(idsOf(await fhir.as('ann')('GET Patient/bob/*')), ['both'])
-    assert.deepEqual(idsOf(await fhir.as('ann')('GET Patient/ann/*')), ['ca', 'both'])
+    assert.deepEqual(readIds(await fhir.as('ann')('GET Patient/bob/*')), ['both'])
+    assert.deepEqual(readIds(await fhir.as('ann')('GET Patient/ann/*')), ['ca', 'both'])
     assert(listRequests().every(it => it.startsWith('GET /Patient/ann/*?')))
   })
 })

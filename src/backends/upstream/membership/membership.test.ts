@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition, idsOf, issueOf } from '../../sqlite/testing/fhir.ts'
+import { condition, readIds, readIssue } from '../../sqlite/testing/fhir.ts'
 import { NOT_WITHIN } from '../testing/hostile-gateway.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
 import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway.ts'
@@ -18,7 +18,7 @@ describe('a panel of an organization', () => {
       ],
     })
     const reply = await fhir.as('managed')('GET Condition?patient=ann,bob,cat')
-    assert.deepEqual(idsOf(reply), ['ca', 'cc'])
+    assert.deepEqual(readIds(reply), ['ca', 'cc'])
     assert.deepEqual(listRequests(), [
       'GET /Patient?_id=ann,bob,cat&_count=500',
       'GET /Condition?patient=ann,bob,cat&patient=Patient/ann,Patient/cat',
@@ -36,7 +36,7 @@ describe('a panel of an organization', () => {
         'Patient?_id': [managedBy('ann', organization)],
         'Patient/ann': managedBy('ann', organization),
       })
-      assert.equal(issueOf(await fhir.as('managed')('GET Patient/ann')), NOT_WITHIN)
+      assert.equal(readIssue(await fhir.as('managed')('GET Patient/ann')), NOT_WITHIN)
     })
 
   it('is requested for 50 patients at a time, and for patients who are on no other panel', async () => {
@@ -47,7 +47,7 @@ describe('a panel of an organization', () => {
       'Condition?': ids.map(id => condition(`c-${id}`, id)),
       'Condition/cz': condition('cz', 'zoe'),
     })
-    assert.equal(idsOf(await fhir.as('north')(`GET Condition?subject=${ids}&_count=60`)).length, 51)
+    assert.equal(readIds(await fhir.as('north')(`GET Condition?subject=${ids}&_count=60`)).length, 51)
     assert.equal(listRequests().at(-2)?.split(',').length, 50)
     assert.equal(listRequests().at(-1), 'GET /Patient?_id=p50&_count=500')
     forget()
@@ -66,7 +66,7 @@ describe('a panel of an organization', () => {
     respondWith({ 'Patient?_id': [ann], 'Patient/ann': ann })
     assert.equal((await read()).status, 200)
     respondWith({ 'Patient?_id': [managedBy('ann', 'Organization/south')], 'Patient/ann': ann })
-    assert.equal(issueOf(await read()), NOT_WITHIN)
+    assert.equal(readIssue(await read()), NOT_WITHIN)
   })
 })
 
@@ -90,7 +90,7 @@ describe('a panel of care teams', () => {
     it(`does not contain the subject of ${what}, even if the upstream returns it`, async () => {
       respondWith({ CareTeam: [found], 'Condition/ca': condition('ca', 'ann') })
       for (const who of ['member', 'team'])
-        assert.equal(issueOf(await fhir.as(who)('GET Condition/ca')), NOT_WITHIN, who)
+        assert.equal(readIssue(await fhir.as(who)('GET Condition/ca')), NOT_WITHIN, who)
     })
 })
 
@@ -144,7 +144,7 @@ describe('a contained resource', () => {
     respondWith({ CareTeam: teams, 'Condition/ca': holding('cat') })
     assert.equal((await fhir.as('member')('GET Condition/ca')).status, 200)
     respondWith({ CareTeam: teams, 'Condition/ca': holding('bob') })
-    assert.equal(issueOf(await fhir.as('member')('GET Condition/ca')), NOT_WITHIN)
+    assert.equal(readIssue(await fhir.as('member')('GET Condition/ca')), NOT_WITHIN)
   })
 })
 
@@ -152,7 +152,7 @@ describe('a refused and an absent resource', () => {
   const unassigned = { resourceType: 'Condition', id: 'cn' }
   const countRequests = async (who: string, line: string) => {
     forget()
-    assert.equal(issueOf(await fhir.as(who)(line)), NOT_WITHIN)
+    assert.equal(readIssue(await fhir.as(who)(line)), NOT_WITHIN)
     return listRequests().length
   }
 

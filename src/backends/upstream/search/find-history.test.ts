@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition, issueOf, nextOf, type Reply } from '../../sqlite/testing/fhir.ts'
+import { condition, type Reply, readIssue, readNextLink } from '../../sqlite/testing/fhir.ts'
 import { NOT_WITHIN, useHostileGateway } from '../testing/hostile-gateway.ts'
 import { json } from '../testing/hostile-upstream.ts'
 
@@ -38,7 +38,11 @@ describe('the history of a resource', () => {
     for (const pages of [['b'], ['b', 'b'], ['bb', 'bb', 'bb'], ['']]) {
       holds(pages)
       for (const count of ['', '?_count=1', '?_count=0'])
-        assert.equal(issueOf(await ann(`GET Condition/c/_history${count}`)), NOT_WITHIN, `${pages} ${count}`)
+        assert.equal(
+          readIssue(await ann(`GET Condition/c/_history${count}`)),
+          NOT_WITHIN,
+          `${pages} ${count}`,
+        )
     }
   })
 
@@ -46,15 +50,15 @@ describe('the history of a resource', () => {
     holds(['ba', 'bb', 'aab', 'b'])
     const first = await ann('GET Condition/c/_history?_count=2')
     assert.deepEqual([versions(first), first.body.total], [['a01', 'a20'], undefined])
-    const second = await ann(`GET ${nextOf(first)}`)
-    assert.deepEqual([versions(second), nextOf(second)], [['a21'], undefined])
+    const second = await ann(`GET ${readNextLink(first)}`)
+    assert.deepEqual([versions(second), readNextLink(second)], [['a21'], undefined])
     const whole = await ann('GET Condition/c/_history')
     assert.deepEqual(
-      [versions(whole), whole.body.total, nextOf(whole)],
+      [versions(whole), whole.body.total, readNextLink(whole)],
       [['a01', 'a20', 'a21'], 3, undefined],
     )
     const none = await ann('GET Condition/c/_history?_count=0')
-    assert.deepEqual([none.status, versions(none), nextOf(none)], [200, [], undefined])
+    assert.deepEqual([none.status, versions(none), readNextLink(none)], [200, [], undefined])
   })
 
   it('is requested in pages of 100, at most 50 of them', async () => {
@@ -63,10 +67,10 @@ describe('the history of a resource', () => {
     assert.deepEqual(asked, ['/Condition/c/_history?_since=2020&_count=100', '/Condition/c/_history?page=1'])
     holds(Array.from({ length: 99 }, () => 'b'))
     const endless = await asksFor('GET Condition/c/_history')
-    assert.deepEqual([issueOf(endless.reply), endless.asked.length], [NOT_WITHIN, 50])
+    assert.deepEqual([readIssue(endless.reply), endless.asked.length], [NOT_WITHIN, 50])
     holds(['a', ...Array.from({ length: 99 }, () => 'b')])
     const begun = await asksFor('GET Condition/c/_history')
-    assert.deepEqual([issueOf(begun.reply), begun.asked.length], [TOO_COSTLY, 50])
+    assert.deepEqual([readIssue(begun.reply), begun.asked.length], [TOO_COSTLY, 50])
   })
 })
 
@@ -75,16 +79,16 @@ describe('the history of a type', () => {
     holds(['ba', 'bb', 'aab', 'b'])
     const first = await ann('GET Condition/_history?_count=2')
     assert.deepEqual([versions(first), first.body.total], [['a01', 'a20'], undefined])
-    const second = await ann(`GET ${nextOf(first)}`)
-    assert.deepEqual([versions(second), nextOf(second)], [['a21'], undefined])
+    const second = await ann(`GET ${readNextLink(first)}`)
+    assert.deepEqual([versions(second), readNextLink(second)], [['a21'], undefined])
     holds(['b', 'b'])
     const none = await ann('GET Condition/_history?_count=1')
-    assert.deepEqual([versions(none), none.body.total, nextOf(none)], [[], 0, undefined])
+    assert.deepEqual([versions(none), none.body.total, readNextLink(none)], [[], 0, undefined])
     holds([...Array.from({ length: 50 }, () => 'b'), 'a'])
-    assert.equal(issueOf(await ann('GET Condition/_history?_count=1')), TOO_COSTLY)
+    assert.equal(readIssue(await ann('GET Condition/_history?_count=1')), TOO_COSTLY)
     holds(['a', ...Array.from({ length: 50 }, () => 'b')])
-    assert.equal(issueOf(await ann('GET Condition/_history?_count=2')), TOO_COSTLY)
+    assert.equal(readIssue(await ann('GET Condition/_history?_count=2')), TOO_COSTLY)
     const full = await ann('GET Condition/_history?_count=1')
-    assert.deepEqual([versions(full), nextOf(full) !== undefined], [['a00'], true])
+    assert.deepEqual([versions(full), readNextLink(full) !== undefined], [['a00'], true])
   })
 })

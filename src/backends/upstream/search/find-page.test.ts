@@ -3,12 +3,12 @@ import { after, describe, it } from 'node:test'
 import type { Access } from '../../../smart/index.ts'
 import {
   condition,
-  guardOf,
-  idsOf,
-  nextOf,
+  createAuthenticator,
   observation,
   patientAccess,
   type Reply,
+  readIds,
+  readNextLink,
 } from '../../sqlite/testing/fhir.ts'
 import { json, searchset, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
@@ -28,7 +28,7 @@ const chart: Access = {
 
 const upstream = await startHostile()
 const fhir = await startGateway(upstream.url, {
-  guard: guardOf({ either, ann: patientAccess('ann'), chart }),
+  guard: createAuthenticator({ either, ann: patientAccess('ann'), chart }),
   narrowing: 'parameter',
 })
 after(async () => {
@@ -61,12 +61,12 @@ async function pagesOf(line: string): Promise<readonly Reply[]> {
   for (let next: string | undefined = line; next !== undefined; ) {
     const reply: Reply = await fhir.as('either')(next)
     replies.push(reply)
-    next = nextOf(reply) && `GET ${nextOf(reply)}`
+    next = readNextLink(reply) && `GET ${readNextLink(reply)}`
   }
   return replies
 }
 
-const idsIn = (replies: readonly Reply[]) => replies.map(reply => idsOf(reply).join(' '))
+const idsIn = (replies: readonly Reply[]) => replies.map(reply => readIds(reply).join(' '))
 
 describe('a search that the upstream cannot express', () => {
   it('has full pages of resources within the grant, in the order of the upstream', async () => {
@@ -114,7 +114,10 @@ describe('a search that the upstream cannot express', () => {
     const access: Access = {
       filterFor: (type, letter) => (type === 'Practitioner' ? 'everything' : either.filterFor(type, letter)),
     }
-    const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
+    const app = await startGateway(upstream.url, {
+      guard: createAuthenticator({ one: access }),
+      narrowing: 'parameter',
+    })
     upstream.answerJson(
       searchset([shown('a', 'p'), shown('b', 'q')], {
         entry: [
@@ -126,7 +129,7 @@ describe('a search that the upstream cannot express', () => {
       }),
     )
     const reply = await app.as('one')('GET Observation?_count=1&_include=Observation:performer')
-    assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['a'], ['p']])
+    assert.deepEqual([readIds(reply), readIds(reply, 'include')], [['a'], ['p']])
     upstream.answer((request, response) => {
       const isFirst = !request.url?.includes('more')
       const link = isFirst ? [{ relation: 'next', url: `${upstream.url}/Observation?more` }] : []
@@ -137,7 +140,7 @@ describe('a search that the upstream cannot express', () => {
       )
     })
     const both = await app.as('one')('GET Observation?_include=Observation:performer')
-    assert.deepEqual([idsOf(both), idsOf(both, 'include')], [['a', 'b'], ['p']])
+    assert.deepEqual([readIds(both), readIds(both, 'include')], [['a', 'b'], ['p']])
     await app.close()
   })
 
@@ -147,14 +150,17 @@ describe('a search that the upstream cannot express', () => {
       filterFor: (type, letter) =>
         isExpressible && type === 'Observation' ? [{ patient: 'ann' }] : either.filterFor(type, letter),
     }
-    const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
+    const app = await startGateway(upstream.url, {
+      guard: createAuthenticator({ one: access }),
+      narrowing: 'parameter',
+    })
     holds(['lv', 'l'])
     const first = await app.as('one')('GET Observation?_count=1&_sort=status')
     isExpressible = true
     const before = upstream.seen.length
-    const second = await app.as('one')(`GET ${nextOf(first)}`)
+    const second = await app.as('one')(`GET ${readNextLink(first)}`)
     assert.match(upstream.seen[before]?.line ?? '', /Observation\?_count=1&_sort=status/)
-    assert.deepEqual([idsOf(first), idsOf(second)], [['l00'], ['v01']])
+    assert.deepEqual([readIds(first), readIds(second)], [['l00'], ['v01']])
     await app.close()
   })
 })
@@ -168,7 +174,7 @@ describe('a search over several types', () => {
       json(response, searchset(found, { link }))
     })
     const reply = await fhir.as('ann')('GET ?_type=Condition&_count=1')
-    assert.deepEqual([idsOf(reply), nextOf(reply)], [['ca'], undefined])
+    assert.deepEqual([readIds(reply), readNextLink(reply)], [['ca'], undefined])
   })
 })
 
@@ -199,7 +205,7 @@ describe('a chain to the only patient of the caller', () => {
     const findRequests = async (gender: string) => {
       const from = upstream.seen.length
       const reply = await fhir.as('ann')(`GET Observation?patient.gender=${gender}`)
-      return [idsOf(reply), upstream.seen.slice(from).map(it => decodeURIComponent(it.line))]
+      return [readIds(reply), upstream.seen.slice(from).map(it => decodeURIComponent(it.line))]
     }
     const read = 'GET /up/Patient/ann'
     assert.deepEqual(await findRequests('female'), [['o'], [read, 'GET /up/Observation?patient=Patient/ann']])
@@ -271,7 +277,7 @@ describe('$everything', () => {
         const page: Reply = await fhir.as('ann')(`GET ${next}`)
         assert.equal(page.status, 200, page.text)
         ids.push(...(page.body.entry ?? []).map(it => it.resource?.id))
-        next = nextOf(page)
+        next = readNextLink(page)
       }
       return ids.toSorted().join(' ')
     }

@@ -1,6 +1,6 @@
 import { after, beforeEach } from 'node:test'
 import { type Access, fullAccess } from '../../../smart/index.ts'
-import { type Fhir, guardOf, patientAccess } from '../../sqlite/testing/fhir.ts'
+import { createAuthenticator, type Fhir, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayOptions } from '../index.ts'
 import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
@@ -27,7 +27,7 @@ export interface HostileGateway {
 export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Promise<HostileGateway> {
   const upstream = await startHostile()
   const fhir = await startGateway(upstream.url, {
-    guard: guardOf({
+    guard: createAuthenticator({
       all: fullAccess,
       ann: patientAccess('ann'),
       bob: patientAccess('bob'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach } from 'node:test'
 import type { Access, Panel } from '../../../smart/index.ts'
-import { type Fhir, guardOf, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
+import { createAuthenticator, type Fhir, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
 import { type Handler, type HostileUpstream, json, searchset, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
@@ -44,7 +44,7 @@ export interface PanelledGateway {
 export async function usePanelledGateway(): Promise<PanelledGateway> {
   const upstream = await startHostile()
   const fhir = await startGateway(upstream.url, {
-    guard: guardOf({
+    guard: createAuthenticator({
       managed: panelOf({ organizations: ['north', 'east'] }),
       member: panelOf({ member: kim }),
       team: panelOf({ careTeams: ['t1'] }),

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { createAuditor, fhirAudit } from '../../../audit/index.ts'
 import { type Authenticator, fullAccess } from '../../../smart/index.ts'
 import { openStore } from '../../../store/index.ts'
-import { BASE, client, type Fhir, guardOf } from '../../sqlite/testing/fhir.ts'
+import { BASE, client, createAuthenticator, type Fhir } from '../../sqlite/testing/fhir.ts'
 import { createGateway, type GatewayOptions } from '../index.ts'
 
 export interface UpstreamProcess {
@@ -48,7 +48,7 @@ export async function startGateway(
   upstreamUrl: string,
   options: Partial<GatewayOptions> = {},
 ): Promise<Fhir> {
-  const guard: Authenticator = guardOf({ all: fullAccess })
+  const guard: Authenticator = createAuthenticator({ all: fullAccess })
   const app = await createGateway({ baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, ...options })
   return client(app)
 }
