@@ -60,6 +60,10 @@ smart:
 
 const CLOSING = `The file may use \`defaultNeedPatientBanner\` as another name of \`smart.server.default-need-patient-banner\`.
 
+## OpenTelemetry
+
+Traces are exported by the standard variables of OpenTelemetry (\`OTEL_EXPORTER_OTLP_ENDPOINT\` and others), which have no name in the file: [traces](how-to/watch.md#traces).
+
 ## On loopback and off loopback
 
 A deployment is **on loopback** if all three URLs (\`issuer-url\`, \`fhir-base-url\`, \`app-url\`) and all addresses in \`bind\` are loopback:
