@@ -72,3 +72,8 @@ export function renderField(options: {
     error !== undefined && html` aria-invalid="true" aria-describedby="${name}-error"`
   }>${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}</div>`
 }
+
+/** A value with a button that copies it, which needs `copy.js`. */
+export function renderCopyable(label: string, value: string): Html {
+  return html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`
+}

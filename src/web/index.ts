@@ -13,6 +13,7 @@ export {
   renderActions,
   renderAlert,
   renderBadge,
+  renderCopyable,
   renderEmptyState,
   renderField,
   type Tone,

@@ -4,6 +4,7 @@ import {
   type PageOptions,
   renderActions,
   renderAlert,
+  renderCopyable,
   renderEmptyState,
   renderIcon,
   renderPage,
@@ -147,7 +148,7 @@ export function renderStoredApp(
 <div class="stack">
 <div role="status">${renderAlert(isNew ? 'App registered.' : 'Changes saved.', secret === undefined ? 'Your app needs these values.' : 'Copy the secret now: it is not shown again.', secret === undefined ? 'ok' : 'warn')}</div>
 <section class="card card__body stack stack--tight" aria-label="Values for the app">
-${values.map(([label, value]) => value !== undefined && html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`)}
+${values.map(([label, value]) => value !== undefined && renderCopyable(label, value))}
 </section>
 ${renderActions(
   ...(client.launchUrl === undefined

@@ -1,4 +1,4 @@
-import { type Html, html, renderActions, renderAlert, renderPage } from '../../web/index.ts'
+import { type Html, html, renderActions, renderAlert, renderCopyable, renderPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import type { Parameters } from '../parameters.ts'
@@ -53,10 +53,6 @@ ${renderCopyable('Link', link)}
 ${renderCopyable('Command line', `curl -s '${link}&redirect=0'`)}
 ${renderActions({ href: link, text: 'Launch', newTab: true })}
 </section>`
-}
-
-function renderCopyable(label: string, text: string): Html {
-  return html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${text}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`
 }
 
 function renderForm({ form, fault, clients, usernames }: LabPageOptions): Html {

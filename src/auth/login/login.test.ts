@@ -173,7 +173,7 @@ describe('GET /login', () => {
     const samples = (await auth.openBrowser().get('/login')).body
     assert.match(
       samples,
-      /With the same password: <code>admin<\/code> \(admin\), <code>alba<\/code> \(patient\), <code>mira<\/code> \(mother\)\./,
+      /With the same password: <code>admin<\/code> \(administrator\), <code>alba<\/code> \(patient\), <code>mira<\/code> \(mother of a patient\)\./,
     )
     await auth.store.db
       .updateTable('clinician')

@@ -34,7 +34,7 @@ export interface LoginPageOptions {
 export interface TestLogin {
   readonly username: string
   readonly password: string
-  readonly others: readonly { readonly username: string; readonly kind: string }[]
+  readonly others: readonly { readonly username: string; readonly kind: keyof typeof KINDS }[]
 }
 
 /** Another way to sign in. */
@@ -73,9 +73,11 @@ ${testLogin && form === 'own' && renderTestLogin(testLogin)}
 </div>`
 }
 
+const KINDS = { Admin: 'administrator', Patient: 'patient', Mother: 'mother of a patient' } as const
+
 function renderTestLogin({ username, password, others }: TestLogin): Html {
   const list = others.map(
-    (other, at) => html`${at > 0 && ', '}<code>${other.username}</code> (${other.kind.toLowerCase()})`,
+    (other, at) => html`${at > 0 && ', '}<code>${other.username}</code> (${KINDS[other.kind]})`,
   )
   return html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${username}</code>, password <code>${password}</code>.${others.length > 0 && html` With the same password: ${list}.`}</p>`
 }

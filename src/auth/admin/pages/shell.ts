@@ -1,4 +1,12 @@
-import { type Html, html, renderAlert, renderIcon, renderPage, stripQuery } from '../../../web/index.ts'
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderCopyable,
+  renderIcon,
+  renderPage,
+  stripQuery,
+} from '../../../web/index.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../../portal/page-parts.ts'
 import { AdminFailure } from '../act.ts'
@@ -129,7 +137,7 @@ export function renderSecret(
     request,
     { section, title, scripts: ['copy.js'] },
     html`<div role="status">${renderAlert('Copy it now.', 'It is not shown again.', 'warn')}</div>
-<section class="card card__body stack stack--tight after" aria-label="${label}"><div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div></section>
+<section class="card card__body stack stack--tight after" aria-label="${label}">${renderCopyable(label, value)}</section>
 <p class="actions after">${renderLink(back, 'Continue', 'btn btn--quiet')}</p>`,
   )
 }
