@@ -175,6 +175,14 @@ describe('GET /activity after OAuth requests', () => {
     for (const secret of [...secrets, VERIFIER, 'nonce-1']) assert.equal(body.includes(secret), false)
   })
 
+  it('shows that the app got fewer scopes than it requested', async () => {
+    await auth.getCode(browser, { scope: 'launch patient/Patient.rs patient/Immunization.rs' })
+    assert.match(
+      await show('?kind=authorize'),
+      /not with all requested scopes.*patient\/Immunization\.rs<\/code>.*Granted<\/span> <code>launch patient\/Patient\.rs</s,
+    )
+  })
+
   it('shows a launch also on the page of its later requests', async () => {
     const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
     const many = Array.from({ length: 120 }, (_, at) => ({

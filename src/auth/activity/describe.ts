@@ -1,5 +1,6 @@
 import type { KeptRecord } from '../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
+import { readDetails } from '../event-details.ts'
 import { KINDS } from './view.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
@@ -17,7 +18,7 @@ export interface Names {
 
 export function describeDecision(record: KeptRecord, names: Names): DecisionText {
   const { kind, allowed, decided_by: by, reason, status } = record
-  if (kind !== 'fhir') return { why: reason ?? DONE[kind] ?? '' }
+  if (kind !== 'fhir') return { why: reason ?? describeOutcome(record) }
   if (!allowed)
     return { ...(!findSimulation(record) && describeRefusal(status, by)), why: reason ?? 'Refused' }
   if (by === 'public') return { title: 'No scope needed', why: 'Public: needs no token' }
@@ -25,6 +26,12 @@ export function describeDecision(record: KeptRecord, names: Names): DecisionText
   if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
   if (by === null) return { title: 'No access control', why: 'This server needs no token' }
   return { scope: by, why: reason ?? describeAccess(record, by, names) }
+}
+
+function describeOutcome({ kind, details }: KeptRecord): string {
+  const scope = readDetails(details).compared?.find(({ name }) => name === 'scope')
+  const isLess = kind === 'authorize' && scope && scope.sent !== scope.expected[0]
+  return isLess ? 'The app got a code, not with all requested scopes' : (DONE[kind] ?? '')
 }
 
 /** The outcome of an OAuth event without a reason. */
