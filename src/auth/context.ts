@@ -1,6 +1,6 @@
 import type { Auditor } from '../audit/index.ts'
 import type { LogLevel, Settings } from '../config/index.ts'
-import type { EnforcementPolicy } from '../smart/index.ts'
+import type { AccessPolicy, EnforcementPolicy } from '../smart/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
@@ -52,6 +52,8 @@ export type Reloaded =
 
 /** Changes the running servers, in all processes of this instance. */
 export interface Controls {
+  /** The policy in effect (`smart.fhir.policy-file`). */
+  getPolicy(): AccessPolicy | undefined
   getLogLevel(): LogLevel
   /** Until the next start. */
   setLogLevel(level: LogLevel): Promise<void>
@@ -60,6 +62,7 @@ export interface Controls {
 }
 
 export const NO_CONTROLS: Controls = {
+  getPolicy: () => undefined,
   getLogLevel: () => 'silent',
   setLogLevel: async () => {},
   reload: async () => ({ needRestart: [] }),

@@ -15,6 +15,7 @@ export {
   type OidcProvider,
 } from './login-providers.ts'
 export { formatSettingsFile, overrideSettings, type SettingTexts } from './override-settings.ts'
+export { parsePolicyText } from './policy-text.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'
 export type { LogLevel } from './setting-types.ts'

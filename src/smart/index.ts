@@ -30,8 +30,10 @@ export { checkPatch, failHidden, findUpdateConflict, mayRevealAbsence } from './
 export {
   type AccessPolicy,
   createUserFilter,
+  findPolicyMatches,
   type InvalidPolicy,
   namesPatients,
+  type PatientFacts,
   parsePolicy,
 } from './policy.ts'
 export { getImpliedKeys, getQueryKey } from './query-keys.ts'

@@ -173,3 +173,56 @@ function findPanel({ rules }: AccessPolicy, user: ResourceReference): Panel | 'a
 function matches({ clinicians }: PolicyRule, { type, id }: ResourceReference): boolean {
   return clinicians === 'all' || clinicians.some(it => it.type === type && it.id === id)
 }
+
+/** The facts about a patient that the rules of a policy compare. */
+export interface PatientFacts {
+  readonly id: string
+  /** The id of the managing organization. */
+  readonly organization: string | undefined
+  /** The active care teams. */
+  readonly teams: readonly { readonly id: string; readonly members: readonly ResourceReference[] }[]
+}
+
+export interface PolicyMatch {
+  /** The position of the rule in the file. */
+  readonly rule: number
+  readonly reason: string
+  readonly clinicians: 'all' | readonly ResourceReference[]
+}
+
+/** The rules that let clinicians see a patient, and why. */
+export function findPolicyMatches({ rules }: AccessPolicy, patient: PatientFacts): readonly PolicyMatch[] {
+  return rules.flatMap((rule, at) => explainRule(rule, patient).map(match => ({ rule: at, ...match })))
+}
+
+function explainRule(
+  rule: PolicyRule,
+  { id, organization, teams }: PatientFacts,
+): Omit<PolicyMatch, 'rule'>[] {
+  const { clinicians, patients, organizations, careTeams } = rule
+  const named = careTeams === 'own' ? [] : teams.filter(team => careTeams.includes(team.id))
+  const reasons = [
+    ...(patients === 'all' ? ['the rule is for all patients'] : []),
+    ...(patients !== 'all' && patients.includes(id) ? ['the rule names the patient'] : []),
+    ...(organization !== undefined && organizations.includes(organization)
+      ? [`Organization/${organization} manages the patient`]
+      : []),
+    ...named.map(team => `CareTeam/${team.id} treats the patient`),
+  ]
+  const members = careTeams === 'own' ? explainMembers(rule, teams) : []
+  return [...reasons.map(reason => ({ reason, clinicians })), ...members]
+}
+
+/** The members of each care team whom the rule is for. */
+function explainMembers(rule: PolicyRule, teams: PatientFacts['teams']): Omit<PolicyMatch, 'rule'>[] {
+  return teams.flatMap(({ id, members }) => {
+    const clinicians = members.filter(member => isClinicianType(member.type) && matches(rule, member))
+    return clinicians.length === 0
+      ? []
+      : [{ reason: `members of CareTeam/${id}, which treats the patient`, clinicians }]
+  })
+}
+
+function isClinicianType(type: string): boolean {
+  return type === 'Practitioner' || type === 'PractitionerRole'
+}

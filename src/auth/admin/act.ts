@@ -2,6 +2,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { formatFhirUser } from '../clinician/clinician.ts'
+import { RECENT_SECONDS } from '../lifetimes.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer in the lab. */
 export type Actor =
@@ -126,9 +127,6 @@ export function compare(before: Properties, after: Properties): Change {
   return { before: pick(before), after: pick(after) }
 }
 
-/** How long after a sign-in an administrator may change keys, secrets and administrators. */
-const RECENT_MS = 5 * 60_000
-
 /**
  * Keys, secrets and administrators change only soon after the administrator authenticated (ADMIN-4). The token of a client
  * lives for five minutes, and the command line needs access to the machine.
@@ -137,7 +135,7 @@ export function requireRecentLogin({
   actor,
   clock,
 }: Pick<Admin, 'actor' | 'clock'>): AdminFailure | undefined {
-  if (actor.kind !== 'clinician' || clock() - actor.authTime <= RECENT_MS) return undefined
+  if (actor.kind !== 'clinician' || clock() - actor.authTime < RECENT_SECONDS * 1000) return undefined
   return new AdminFailure(
     'reauthenticate',
     'keys, secrets and administrators change only soon after a sign-in',

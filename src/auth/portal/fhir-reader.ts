@@ -2,7 +2,7 @@ import type { Resource } from '../../fhir/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
-import { issueUserLookupToken } from './portal-token.ts'
+import { issueUserLookupToken, type LookupType } from './portal-token.ts'
 
 export type FhirReadResult =
   | {
@@ -33,11 +33,8 @@ export async function createFhirReader(context: AuthContext, clinician: Clinicia
 
 type ReaderContext = Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>
 
-/** Reads resources of users, with the auth server's own access. */
-export async function createUserLookup(
-  context: ReaderContext,
-  type: 'Practitioner' | 'RelatedPerson',
-): Promise<FhirReader> {
+/** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
+export async function createUserLookup(context: ReaderContext, type: LookupType): Promise<FhirReader> {
   return createReader(context, await issueUserLookupToken(context, type))
 }
 

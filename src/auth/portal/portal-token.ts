@@ -41,11 +41,10 @@ export function createPortalTokens(dependencies: TokenDependencies): GetPortalTo
   }
 }
 
-/** A token of the auth server itself, to find out who a user is. */
-export async function issueUserLookupToken(
-  dependencies: Dependencies,
-  type: 'Practitioner' | 'RelatedPerson',
-): Promise<string> {
+export type LookupType = 'Practitioner' | 'RelatedPerson' | 'Patient' | 'CareTeam'
+
+/** A token of the auth server itself, to find out who a user is, and for administrators whom the policy names. */
+export async function issueUserLookupToken(dependencies: Dependencies, type: LookupType): Promise<string> {
   const claims = { sub: PORTAL_CLIENT, scope: `system/${type}.rs` }
   return signToken(dependencies, await dependencies.keys.getSigningKey(), claims)
 }

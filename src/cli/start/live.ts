@@ -108,6 +108,7 @@ export function createControls({ names, live, initial, read, logger }: ControlOp
   let last = initial
   let refused: string | undefined
   return {
+    getPolicy: () => live.current.policy,
     getLogLevel: () => live.current.logLevel,
     async setLogLevel(logLevel) {
       await live.change({ logLevel })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import type { Settings } from '../../config/index.ts'
+import { parsePolicyText, type Settings } from '../../config/index.ts'
 import {
   listGatewayOperations,
   type OperationRule,
@@ -8,12 +8,7 @@ import {
   parsePassedOperation,
 } from '../../fhir/index.ts'
 import type { TrustedIssuer } from '../../interceptor/index.ts'
-import {
-  type AccessPolicy,
-  createUserFilter,
-  type EnforcementPolicy,
-  parsePolicy,
-} from '../../smart/index.ts'
+import { type AccessPolicy, createUserFilter, type EnforcementPolicy } from '../../smart/index.ts'
 import { CommandFailure, failMisuse } from '../command.ts'
 
 const VARIABLE = 'SMART_TRUSTED_ISSUERS_FILE'
@@ -113,7 +108,7 @@ function isMissing(error: unknown): error is Error & { readonly code: string } {
  */
 export function readPolicy({ fhir }: Settings): AccessPolicy | undefined {
   if (fhir.policyFile === undefined) return undefined
-  const policy = parsePolicy(parseFile(fhir.policyFile))
+  const policy = parsePolicyText(readText(fhir.policyFile))
   if ('problem' in policy)
     throw new CommandFailure(`Cannot use policy file ${fhir.policyFile}: ${policy.problem}`)
   return policy
@@ -124,12 +119,11 @@ export function readUserFilter(settings: Settings): EnforcementPolicy['userFilte
   return policy && createUserFilter(policy)
 }
 
-// JSON is YAML. The failsafe schema keeps an id of digits as a string.
-function parseFile(path: string): unknown {
+function readText(path: string): string {
   try {
-    return parse(readFileSync(path, 'utf8'), { schema: 'failsafe' })
+    return readFileSync(path, 'utf8')
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.split('\n')[0]?.replace(/:$/, '') : String(cause)
+    const reason = cause instanceof Error ? cause.message : String(cause)
     throw new CommandFailure(`Cannot read policy file ${path}: ${reason}`)
   }
 }

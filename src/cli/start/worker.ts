@@ -54,6 +54,7 @@ async function startServing(
 
 function relayControls(live: LiveState, { call }: Channel<SupervisorMethods>): Controls {
   return {
+    getPolicy: () => live.current.policy,
     getLogLevel: () => live.current.logLevel,
     setLogLevel: level => call('setLogLevel', level),
     reload: () => call('reload'),

@@ -1,0 +1,107 @@
+import { findPage, type KeptRecord, type RecordFilter, type TrailPosition } from '../../audit/index.ts'
+import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAct } from './act.ts'
+
+export const MOST_EXPORTED = 100_000
+const PAGE = 500
+/** Exports that run at the same time in one process. */
+const MOST_EXPORTS = 2
+
+export const EXPORT_FORMATS = {
+  ndjson: {
+    type: 'application/x-ndjson; charset=utf-8',
+    head: '',
+    format: (record: KeptRecord) => `${JSON.stringify(describeRecord(record))}\n`,
+  },
+  csv: { type: 'text/csv; charset=utf-8', head: `${listColumns().join(',')}\r\n`, format: formatCsv },
+} as const
+
+export type ExportFormat = keyof typeof EXPORT_FORMATS
+
+/** Lists audit records, newest first. A page may have fewer than `limit`, and others may follow. */
+export async function listRecords(
+  { store }: Pick<Admin, 'store'>,
+  { after, limit, ...filter }: RecordFilter & PageRequest,
+): Promise<ListPage<KeptRecord>> {
+  const found = await findPage(store, { ...filter, after: readPosition(after), limit: limit + 1 })
+  const items = found.records.slice(0, limit)
+  const last = found.records.length > limit ? items.at(-1) : found.next
+  return { items, next: last && formatPosition(last) }
+}
+
+export function formatPosition({ at, id }: TrailPosition): string {
+  return `${at}.${id}`
+}
+
+export function readPosition(text: string | undefined): TrailPosition | undefined {
+  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(text ?? '') ?? []
+  return at === undefined ? undefined : { at: Number(at), id: Number(id) }
+}
+
+let exporting = 0
+
+/** Exports audit records, newest first, in parts. The export is an event of the trail too. */
+export async function exportRecords(
+  admin: Admin,
+  format: ExportFormat,
+  filter: RecordFilter,
+): Promise<AsyncGenerator<string> | AdminFailure> {
+  if (exporting >= MOST_EXPORTS) return new AdminFailure('unavailable', 'other exports are running')
+  await recordAct(admin, `audit export ${format}`, { after: { ...filter } })
+  return writeRecords(admin, format, filter)
+}
+
+async function* writeRecords(
+  { store }: Pick<Admin, 'store'>,
+  format: ExportFormat,
+  filter: RecordFilter,
+): AsyncGenerator<string> {
+  exporting++
+  try {
+    const { head, format: formatRecord } = EXPORT_FORMATS[format]
+    yield head
+    let after: TrailPosition | undefined
+    for (let left = MOST_EXPORTED; left > 0; ) {
+      const limit = Math.min(PAGE, left)
+      const { records, next } = await findPage(store, { ...filter, after, limit })
+      yield records.map(formatRecord).join('')
+      left -= records.length
+      after = records.length === limit ? records.at(-1) : next
+      if (!after) return
+    }
+  } finally {
+    exporting--
+  }
+}
+
+/** A record as JSON, without the members that have no value. */
+export function describeRecord(record: KeptRecord): Readonly<Record<string, unknown>> {
+  const values = listColumns().map(name => [name, record[name]] as const)
+  return {
+    ...Object.fromEntries(values.filter(([, value]) => value !== null)),
+    at: new Date(record.at).toISOString(),
+    allowed: Boolean(record.allowed),
+    ...(record.details !== null && { details: JSON.parse(record.details) }),
+  }
+}
+
+function listColumns(): readonly (keyof KeptRecord)[] {
+  return [
+    ...(['id', 'at', 'server', 'kind', 'interaction', 'allowed', 'status', 'method', 'request'] as const),
+    ...(['resource_type', 'resource_id', 'patient_id', 'patients', 'client_id', 'subject'] as const),
+    ...(['fhir_user', 'decided_by', 'reason', 'launch_id', 'request_id', 'address', 'repeats'] as const),
+    'details',
+  ]
+}
+
+function formatCsv(record: KeptRecord): string {
+  const cells = listColumns().map(name =>
+    name === 'at' ? new Date(record.at).toISOString() : formatCell(record[name]),
+  )
+  return `${cells.join(',')}\r\n`
+}
+
+/** RFC 4180. A spreadsheet would run a text that begins with one of these signs as a formula. */
+function formatCell(value: KeptRecord[keyof KeptRecord]): string {
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? '')
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

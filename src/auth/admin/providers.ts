@@ -1,0 +1,52 @@
+import { getProviderIssuer, type LoginProvider } from '../../config/index.ts'
+import { scrub } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
+import { checkProvider } from '../login/providers/providers.ts'
+import { type Admin, AdminFailure, recordAct } from './act.ts'
+
+export interface ProviderDescription {
+  readonly id: string
+  readonly name: string
+  readonly kind: LoginProvider['kind']
+  readonly issuer: string
+}
+
+export interface ProviderTest {
+  readonly id: string
+  readonly ok: boolean
+  /** Why it cannot be used. */
+  readonly reason: string | undefined
+}
+
+export function listProviders({ providers }: Pick<AuthContext, 'providers'>): readonly ProviderDescription[] {
+  return providers.all.map(provider => ({
+    id: provider.id,
+    name: provider.name,
+    kind: provider.kind,
+    issuer: getProviderIssuer(provider),
+  }))
+}
+
+/** Fetches the metadata and the keys of a provider, or searches the directory, without any cache. Signs nobody in. */
+export async function testProvider(
+  admin: Admin,
+  { providers }: Pick<AuthContext, 'providers'>,
+  id: string,
+): Promise<ProviderTest | AdminFailure> {
+  const provider = providers.find(id)
+  if (!provider) return new AdminFailure('not_found', `there is no sign-in provider ${id}`)
+  await recordAct(admin, `provider test ${id}`)
+  try {
+    await checkProvider(provider)
+    return { id, ok: true, reason: undefined }
+  } catch (error) {
+    return { id, ok: false, reason: describeError(error) }
+  }
+}
+
+/** `fetch failed` alone says little. */
+function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return scrub(String(error))
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  return scrub(`${error.message}${cause}`)
+}
