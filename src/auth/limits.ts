@@ -91,4 +91,12 @@ export const LIMITS = {
   /** Characters of a registration without the initial access token, and the number of such clients. */
   registrationCharacters: 32_000,
   unapprovedClients: 10_000,
+  /** Items of a page of the administration API, and characters of its position. */
+  adminPage: 100,
+  cursorCharacters: 500,
+  /** Characters of a policy file that the administration API validates. */
+  policyCharacters: 500_000,
+  /** Records of an export of the audit trail, and exports that run at the same time in one process. */
+  exportedRecords: 100_000,
+  exports: 2,
 } as const

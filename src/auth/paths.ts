@@ -31,6 +31,7 @@ export const paths = {
   activity: '/activity',
   /** The pages of the administration area begin with it. */
   admin: '/admin',
+  adminApi: '/admin/api',
   authorize: '/oauth2/authorize',
   /** An authorization request continues here after the login page. */
   resume: '/oauth2/resume',

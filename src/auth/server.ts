@@ -6,6 +6,7 @@ import { createServer, type Logger, Registry, type ServerOptions } from '../web/
 import { listOwnPatients } from './account/own-records.ts'
 import { addAccountRoutes } from './account/routes.ts'
 import { addActivityRoutes } from './activity/routes.ts'
+import { addAdminApi } from './admin/api/routes.ts'
 import { addAdminPages } from './admin/pages/routes.ts'
 import { addAppRoutes } from './apps/routes.ts'
 import { findPendingAuthorization, storePendingAuthorization } from './authorize/pending-authorization.ts'
@@ -154,6 +155,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addAccountRoutes(app, context)
   addActivityRoutes(app, context)
   addAdminPages(app, context)
+  addAdminApi(app, context)
   addAuthorizeRoutes(app, context)
   addPickerRoutes(app, context)
   addConsentRoutes(app, context)
@@ -201,7 +203,7 @@ function makeServerOptions({ logger, tls }: AuthServerOptions, context: AuthCont
 }
 
 function isForClients(path: string): boolean {
-  return FOR_CLIENTS.has(path) || path.startsWith('/.well-known/')
+  return FOR_CLIENTS.has(path) || path.startsWith('/.well-known/') || path.startsWith(`${paths.adminApi}/`)
 }
 
 /** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */

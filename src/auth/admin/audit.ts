@@ -1,16 +1,26 @@
-import { findPage, type KeptRecord, type RecordFilter, type TrailPosition } from '../../audit/index.ts'
+import {
+  findPage,
+  type KeptRecord,
+  type RecordFilter,
+  type TrailPosition,
+  toAuditEvent,
+} from '../../audit/index.ts'
+import { LIMITS } from '../limits.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAct } from './act.ts'
 
-export const MOST_EXPORTED = 100_000
 const PAGE = 500
-/** Exports that run at the same time in one process. */
-const MOST_EXPORTS = 2
 
+interface ExportOptions {
+  readonly fhirBaseUrl: string
+}
+
+/** NDJSON has AuditEvents, CSV the columns of the table. */
 export const EXPORT_FORMATS = {
   ndjson: {
     type: 'application/x-ndjson; charset=utf-8',
     head: '',
-    format: (record: KeptRecord) => `${JSON.stringify(describeRecord(record))}\n`,
+    format: (record: KeptRecord, options: ExportOptions) =>
+      `${JSON.stringify(toAuditEvent(record, options))}\n`,
   },
   csv: { type: 'text/csv; charset=utf-8', head: `${listColumns().join(',')}\r\n`, format: formatCsv },
 } as const
@@ -43,27 +53,27 @@ let exporting = 0
 export async function exportRecords(
   admin: Admin,
   format: ExportFormat,
-  filter: RecordFilter,
+  { fhirBaseUrl, ...filter }: RecordFilter & ExportOptions,
 ): Promise<AsyncGenerator<string> | AdminFailure> {
-  if (exporting >= MOST_EXPORTS) return new AdminFailure('unavailable', 'other exports are running')
+  if (exporting >= LIMITS.exports) return new AdminFailure('unavailable', 'other exports are running')
   await recordAct(admin, `audit export ${format}`, { after: { ...filter } })
-  return writeRecords(admin, format, filter)
+  return writeRecords(admin, format, { ...filter, fhirBaseUrl })
 }
 
 async function* writeRecords(
   { store }: Pick<Admin, 'store'>,
   format: ExportFormat,
-  filter: RecordFilter,
+  { fhirBaseUrl, ...filter }: RecordFilter & ExportOptions,
 ): AsyncGenerator<string> {
   exporting++
   try {
     const { head, format: formatRecord } = EXPORT_FORMATS[format]
     yield head
     let after: TrailPosition | undefined
-    for (let left = MOST_EXPORTED; left > 0; ) {
+    for (let left: number = LIMITS.exportedRecords; left > 0; ) {
       const limit = Math.min(PAGE, left)
       const { records, next } = await findPage(store, { ...filter, after, limit })
-      yield records.map(formatRecord).join('')
+      yield records.map(record => formatRecord(record, { fhirBaseUrl })).join('')
       left -= records.length
       after = records.length === limit ? records.at(-1) : next
       if (!after) return

@@ -8,7 +8,7 @@ import {
   removeApp,
   revokeAppTokens,
 } from '../apps/operations.ts'
-import { AppFault, type AppProperties, type Registrar } from '../apps/validate.ts'
+import { AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../apps/validate.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../client/client.ts'
 import {
   type Admin,
@@ -35,12 +35,34 @@ export interface ChangedClient {
 export class ClientFailure extends AdminFailure {
   readonly fault: AppFault
   constructor(fault: AppFault) {
-    super(fault.text === TAKEN ? 'conflict' : 'invalid', fault.text)
+    const isTaken = fault.text === ID_TAKEN
+    const member = MEMBERS[fault.property]
+    super(
+      isTaken ? 'conflict' : 'invalid',
+      isTaken ? fault.text : `the member ${member} is not valid: ${fault.text}`,
+    )
     this.fault = fault
   }
 }
 
-const TAKEN = 'the id is taken'
+/** The names of the properties in RFC 7591 and on this server. */
+const MEMBERS: Readonly<Record<AppFault['property'], string>> = {
+  id: 'client_id',
+  name: 'client_name',
+  description: 'description',
+  logoUrl: 'logo_uri',
+  authMethod: 'token_endpoint_auth_method',
+  jwks: 'jwks',
+  jwksUrl: 'jwks_uri',
+  redirectUris: 'redirect_uris',
+  postLogoutRedirectUris: 'post_logout_redirect_uris',
+  launchUrl: 'initiate_login_uri',
+  scope: 'scope',
+  firstParty: 'first_party',
+  approved: 'approved',
+  pkceRequired: 'pkce_required',
+  issParameter: 'iss_parameter',
+}
 
 /** Registers a client. */
 export async function addClient(

@@ -69,7 +69,7 @@ async function findCareTeams(
   patientId: string,
 ): Promise<PatientFacts['teams'] | AdminFailure> {
   const read = await createUserLookup(context, 'CareTeam')
-  const found = await read(`CareTeam?patient=Patient/${patientId}&status=active&_count=${MOST_TEAMS}`)
+  const found = await read(`CareTeam?patient=${patientId}&status=active&_count=${MOST_TEAMS}`)
   const bundle = toResource(found, 'the care teams cannot be read')
   if (bundle instanceof AdminFailure) return bundle
   const entries: readonly unknown[] = Array.isArray(bundle.entry) ? bundle.entry : []

@@ -4,7 +4,14 @@ import { type Client, containsText, findRegisteredClient, toClient } from '../cl
 import { storeOrigins } from '../client/origins.ts'
 import { LIMITS } from '../limits.ts'
 import { makeClientTokenPrefix } from '../revoke/revocation.ts'
-import { AppFault, type AppProperties, findAppFault, findClientIdFault, type Registrar } from './validate.ts'
+import {
+  AppFault,
+  type AppProperties,
+  findAppFault,
+  findClientIdFault,
+  ID_TAKEN,
+  type Registrar,
+} from './validate.ts'
 
 /** An app that was registered or changed. Only its hash is stored, so show a new secret now. */
 export interface StoredApp {
@@ -32,7 +39,7 @@ export async function addApp(
     .onConflict(conflict => conflict.column('client_id').doNothing())
     .returning('client_id')
     .executeTakeFirst()
-  if (!added) return new AppFault('id', 'the id is taken')
+  if (!added) return new AppFault('id', ID_TAKEN)
   await storeOrigins(trx, id)
   return { id, secret }
 }

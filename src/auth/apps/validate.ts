@@ -51,6 +51,8 @@ export class AppFault {
 
 const SHOWN = 200
 
+export const ID_TAKEN = 'the id is taken'
+
 /** Removes duplicates and surplus spaces. */
 export function normalizeScope(text: string): string {
   return [...new Set(text.split(/\s+/).filter(part => part !== ''))].join(' ')

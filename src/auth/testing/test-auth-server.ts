@@ -30,6 +30,7 @@ export interface TestAuthServerOptions {
   readonly logger?: Logger
   readonly audit?: Auditor
   readonly userFilter?: AuthContext['userFilter']
+  readonly controls?: AuthContext['controls']
   readonly explainRequest?: AuthContext['explainRequest']
   /** The cost of a password hash; by default one that a test can wait for. */
   readonly passwordCost?: number
@@ -81,6 +82,7 @@ export class TestAuthServer {
       passwordCost: options.passwordCost ?? QUICK_COST,
       ...(options.logger ? { logger: options.logger } : {}),
       ...(options.audit ? { audit: options.audit } : {}),
+      ...(options.controls ? { controls: options.controls } : {}),
       userFilter: options.userFilter,
       explainRequest: options.explainRequest,
     })

@@ -1,0 +1,368 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type FastifyInstance, fastify } from 'fastify'
+import { createSchemaCheck } from '../../../../test/support/openapi.ts'
+import { createAuditor } from '../../../audit/index.ts'
+import { parsePolicyText } from '../../../config/index.ts'
+import { sha256 } from '../../../store/index.ts'
+import { listRoutes } from '../../../web/index.ts'
+import type { Controls } from '../../context.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import { makeProvider } from '../../testing/test-sign-in.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+
+const POLICY = `rules:
+  - clinicians: [Practitioner/p7]
+    organizations: [Organization/north]
+  - clinicians: all
+    careTeams: own
+  - clinicians: [Practitioner/p8]
+    patients: [other]`
+
+const RESOURCES = [
+  { resourceType: 'Patient', id: 'juniper', managingOrganization: { reference: 'Organization/north' } },
+  {
+    resourceType: 'CareTeam',
+    id: 'team',
+    status: 'active',
+    subject: { reference: 'Patient/juniper' },
+    participant: [{ member: { reference: 'Practitioner/p9' } }, { member: { reference: 'Patient/juniper' } }],
+  },
+]
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+
+describe('the administration API', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let token: string
+  let provider: FastifyInstance
+  const live = { level: 'info', problems: [] as string[] }
+  const controls: Controls = {
+    getPolicy: () => {
+      const policy = parsePolicyText(POLICY)
+      return 'problem' in policy ? undefined : policy
+    },
+    getLogLevel: () => live.level as 'info',
+    setLogLevel: async level => {
+      live.level = level
+    },
+    reload: async () =>
+      live.problems.length > 0 ? { problems: live.problems } : { needRestart: ['smart.x'] },
+  }
+
+  before(async () => {
+    provider = fastify()
+    const url = await provider.listen({ port: 0, host: '127.0.0.1' })
+    const store = await open()
+    auth = await TestAuthServer.open(store, {
+      audit: createAuditor({ store }),
+      controls,
+      resources: RESOURCES,
+      settings: {
+        login: { passwords: true, providers: [makeProvider({ issuer: url })] },
+      },
+    })
+    await auth.addClient({
+      ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
+      ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+    })
+    token = await requestToken('console', 's')
+  })
+  after(() => provider.close())
+
+  async function requestToken(client_id: string, client_secret: string): Promise<string> {
+    const form = { grant_type: 'client_credentials', scope: 'sallyport/admin', client_id, client_secret }
+    return (await auth.requestToken(form)).json().access_token
+  }
+
+  function send(method: Method, path: string, payload?: object, bearer = token) {
+    return auth.app.inject({
+      method,
+      url: `/admin/api${path}`,
+      headers: { authorization: `Bearer ${bearer}` },
+      ...(payload && { payload }),
+    })
+  }
+
+  const readDocument = async () => (await auth.app.inject({ url: '/admin/api/openapi.json' })).json()
+
+  it('has an OpenAPI 3.1 document with every route, and responses that match its schemas', async () => {
+    const document = await readDocument()
+    assert.equal(document.openapi, '3.1.0')
+    const documented = Object.entries<Record<string, object>>(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map(method => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+    )
+    const registered = listRoutes(auth.app)
+      .map(({ method, path }) => `${method} ${path}`)
+      .filter(route => route.includes(' /admin/api/') && !route.endsWith('openapi.json'))
+    assert.deepEqual(documented.toSorted(), registered.toSorted())
+
+    const check = createSchemaCheck(document)
+    const used = new Set<string>()
+    const call = async (method: Method, template: string, params: readonly string[], payload?: object) => {
+      const left = [...params]
+      const path = template.replace(/\{\w+\}/g, () => encodeURIComponent(left.shift() ?? ''))
+      const response = await send(method, path, payload)
+      const operation = document.paths[`/admin/api${template.split('?')[0]}`][method.toLowerCase()]
+      const expected = operation.responses[response.statusCode]
+      assert.ok(response.statusCode < 300, `${method} ${path}: ${response.statusCode} ${response.body}`)
+      if (String(response.headers['content-type']).startsWith('application/json'))
+        await check(expected, response)
+      used.add(operation.operationId)
+      return response
+    }
+
+    const app = {
+      client_id: 'growth',
+      redirect_uris: ['https://growth.example/cb'],
+      scope: 'launch patient/*.rs',
+    }
+    const { client_secret } = (await call('POST', '/clients', [], app)).json()
+    assert.ok(client_secret)
+    await call('GET', '/clients?text=GROW&limit=1&approved=true', [])
+    const changed = await call('PATCH', '/clients/{client_id}', ['growth'], {
+      client_name: 'Growth',
+      logo_uri: null,
+    })
+    assert.equal(changed.json().client_name, 'Growth')
+    assert.equal((await call('GET', '/clients/{client_id}', ['growth'])).json().client_secret, undefined)
+    for (const verb of ['approve', 'disable', 'enable'])
+      await call('POST', `/clients/{client_id}/${verb}`, ['growth'])
+    const rotated = (await call('POST', '/clients/{client_id}/rotate-secret', ['growth'], {})).json()
+    assert.notEqual(rotated.client_secret, client_secret)
+
+    for (const [path, user] of [
+      ['/clinicians', { fhir_user: 'Practitioner/p7', admin: false }],
+      ['/accounts', { fhir_user: 'Patient/juniper', related_persons: ['r1'] }],
+    ] as const) {
+      const name = path.slice(1)
+      const added = await call('POST', path, [], { username: name, display_name: name, ...user })
+      const { id } = added.json()
+      assert.equal(added.statusCode, 201)
+      await call('GET', `${path}?disabled=false`, [])
+      await call('GET', `${path}/{id}`, [id])
+      await call('PATCH', `${path}/{id}`, [id], { display_name: 'X', disabled: true })
+      assert.ok((await call('POST', `${path}/{id}/password`, [id], {})).json().password)
+      await call('POST', `${path}/{id}/end-sessions`, [id], { keep_apps: true })
+      const link = { issuer: 'https://idp.example', subject: name }
+      assert.deepEqual((await call('POST', `${path}/{id}/links`, [id], link)).json().links.length, 1)
+      await call('DELETE', `${path}/{id}/links?${new URLSearchParams(link)}`, [id])
+    }
+
+    await auth.exchange(await auth.getCode(await auth.logIn()))
+    const [grant] = (await call('GET', '/grants?client_id=sallyport-app', [])).json().items
+    await call('DELETE', '/grants/{id}', [grant.id])
+
+    const { items } = (await call('GET', '/audit?kind=admin&outcome=allowed&limit=5', [])).json()
+    assert.equal(items[0].request, 'audit list')
+    assert.equal(items[1].details.before.client_id, 'sallyport-app')
+    await call('GET', '/audit/export', [])
+
+    assert.deepEqual((await call('POST', '/policy/validate', [], { policy: POLICY })).json(), {
+      valid: true,
+      rules: 3,
+    })
+    const { items: access } = (await call('GET', '/policy/patients/{id}', ['juniper'])).json()
+    assert.deepEqual(access, [
+      { rule: 1, reason: 'Organization/north manages the patient', clinicians: ['Practitioner/p7'] },
+      {
+        rule: 2,
+        reason: 'members of CareTeam/team, which treats the patient',
+        clinicians: ['Practitioner/p9'],
+      },
+    ])
+    assert.deepEqual((await call('POST', '/policy/reload', [])).json(), { need_restart: ['smart.x'] })
+    await call('GET', '/providers', [])
+    const tested = (await call('POST', '/providers/{id}/test', ['hospital'])).json()
+    assert.deepEqual([tested.ok, typeof tested.reason], [false, 'string'])
+    assert.equal((await call('PUT', '/log-level', [], { level: 'debug' })).json().level, 'debug')
+    await call('GET', '/log-level', [])
+    const system = (await call('GET', '/system', [])).json()
+    assert.deepEqual([system.database, system.servers[0].ready, system.policy_rules], ['sqlite', true, 3])
+
+    await call('GET', '/keys', [])
+    await call('POST', '/keys/rotate', [])
+    const [key] = (await call('GET', '/keys', [])).json().items
+    await call('DELETE', '/keys/{kid}', [key.kid])
+    await call('DELETE', '/clients/{client_id}', ['growth'])
+    token = await requestToken('console', 's')
+
+    const all = Object.values<Record<string, { operationId: string }>>(document.paths).flatMap(path =>
+      Object.values(path).map(operation => operation.operationId),
+    )
+    assert.deepEqual([...used].toSorted(), all.toSorted())
+  })
+
+  it('accepts only the token of a client that is an administrator now', async () => {
+    const browser = await auth.logIn()
+    const { access_token } = (await auth.exchange(await auth.getCode(browser))).json()
+    await auth.addClient({
+      ...{ client_id: 'former', auth_method: 'client_secret', secret_hash: sha256('f') },
+      ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+    })
+    const former = await requestToken('former', 'f')
+    assert.equal((await send('GET', '/clients', undefined, former)).statusCode, 200)
+    await auth.store.db
+      .updateTable('client')
+      .set({ scope: 'openid' })
+      .where('client_id', '=', 'former')
+      .execute()
+    const document = await readDocument()
+    const check = createSchemaCheck(document)
+    for (const [path, operations] of Object.entries<Record<string, { responses: Record<string, never> }>>(
+      document.paths,
+    ))
+      for (const [method, { responses }] of Object.entries(operations)) {
+        const url = path.replace(/\{\w+\}/g, 'x')
+        const inject = (headers: Record<string, string>) =>
+          auth.app.inject({ method: method.toUpperCase() as Method, url, headers })
+        const anonymous = await inject({})
+        assert.equal(anonymous.statusCode, 401, `${method} ${path}`)
+        await check(responses[401] as never, anonymous)
+        const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+        assert.equal((await inject({ cookie })).statusCode, 401)
+        assert.equal((await inject({ authorization: `Bearer ${access_token}` })).statusCode, 401)
+        assert.equal((await inject({ authorization: `Bearer ${former}` })).statusCode, 403)
+      }
+    await auth.store.db
+      .updateTable('client')
+      .set({ disabled: true })
+      .where('client_id', '=', 'former')
+      .execute()
+    assert.equal((await send('GET', '/clients', undefined, former)).statusCode, 401)
+    const refused = await auth.store.db
+      .selectFrom('audit_event')
+      .select('reason')
+      .where('allowed', '=', false)
+      .where('kind', '=', 'admin')
+      .execute()
+    assert.ok(refused.length > 0)
+  })
+
+  const refused: readonly (readonly [
+    method: Method,
+    path: string,
+    body: object | undefined,
+    status: number,
+    text: RegExp,
+  ])[] = [
+    ['GET', '/clients?nothing=1', undefined, 400, /nothing/],
+    ['GET', '/clients?limit=101', undefined, 400, /limit/],
+    ['GET', '/clients?limit=0', undefined, 400, /limit/],
+    ['GET', '/clients?limit=5&limit=6', undefined, 400, /limit/],
+    ['GET', `/clients?after=${'x'.repeat(501)}`, undefined, 400, /after/],
+    ['POST', '/clients', { grant_types: ['implicit'] }, 400, /grant_types/],
+    ['POST', '/clients', { scope: 'openid' }, 400, /redirect/],
+    ['POST', '/clients', { client_id: 'sallyport-portal', scope: 'system/*.rs' }, 400, /reserved/],
+    ['POST', '/clients', { client_id: 'console', scope: 'sallyport/admin' }, 409, /taken/],
+    [
+      'POST',
+      '/clients',
+      { scope: 'sallyport/admin', token_endpoint_auth_method: 'none' },
+      400,
+      /secret or keys/,
+    ],
+    [
+      'POST',
+      '/clients',
+      { scope: 'sallyport/admin', redirect_uris: ['https://a.example/'] },
+      400,
+      /redirect URI/,
+    ],
+    [
+      'POST',
+      '/clients',
+      { scope: 'sallyport/admin openid', redirect_uris: ['https://a.example/'] },
+      400,
+      /./,
+    ],
+    ['GET', '/clients/nobody', undefined, 404, /nobody/],
+    ['POST', '/clients/sallyport-app/rotate-secret', {}, 409, /has no secret/],
+    ['POST', '/clinicians', { username: 'x' }, 400, /display_name/],
+    [
+      'POST',
+      '/clinicians',
+      { username: 'x', display_name: 'X', fhir_user: 'Patient/1' },
+      400,
+      /Practitioner/,
+    ],
+    [
+      'POST',
+      '/clinicians',
+      { username: 'x', display_name: 'X', fhir_user: 'Practitioner/1', password: 'short' },
+      400,
+      /8 characters/,
+    ],
+    [
+      'POST',
+      '/accounts',
+      { username: 'x', display_name: 'X', fhir_user: 'Patient/1', admin: true },
+      400,
+      /admin/,
+    ],
+    ['DELETE', '/keys/nothing', undefined, 404, /nothing/],
+    ['GET', '/grants', undefined, 400, /client or a clinician/],
+    ['GET', '/audit?since=yesterday', undefined, 400, /since|time/],
+    ['GET', '/audit/export?format=pdf', undefined, 400, /format/],
+    ['GET', '/policy/patients/absent', undefined, 404, /absent/],
+    ['GET', '/policy/patients/a%00b', undefined, 400, /valid/],
+    ['POST', '/providers/nobody/test', {}, 404, /nobody/],
+    ['PUT', '/log-level', { level: 'loud' }, 400, /level/],
+    ['GET', '/nothing', undefined, 404, /./],
+    ['POST', '/system', {}, 405, /./],
+  ]
+  for (const [method, path, body, status, text] of refused)
+    it(`answers ${method} ${path.slice(0, 60)} ${JSON.stringify(body ?? {})} with ${status} and the reason`, async () => {
+      const response = await send(method, path, body)
+      assert.equal(response.statusCode, status, response.body)
+      assert.deepEqual(Object.keys(response.json()), ['error', 'error_description'])
+      assert.match(response.json().error_description, text)
+      assert.equal(
+        response.headers['cache-control'],
+        path === '/nothing' || status === 405 ? response.headers['cache-control'] : 'no-store',
+      )
+    })
+
+  it('reports an invalid policy or settings file, and changes nothing', async () => {
+    const response = await send('POST', '/policy/validate', { policy: 'rules: [{clinicians: nobody}]' })
+    assert.deepEqual(Object.keys(response.json()), ['valid', 'problem'])
+    live.problems.push('policy file: unknown name x')
+    const reloaded = await send('POST', '/policy/reload')
+    live.problems.length = 0
+    assert.deepEqual([reloaded.statusCode, reloaded.json().error], [409, 'conflict'])
+  })
+
+  it('lists in pages that follow each other', async () => {
+    const ids: string[] = []
+    let after = ''
+    do {
+      const { items, next = '' } = (
+        await send('GET', `/clients?limit=1${after && `&after=${encodeURIComponent(after)}`}`)
+      ).json()
+      ids.push(...items.map(({ client_id }: { client_id: string }) => client_id))
+      after = next
+    } while (after !== '')
+    assert.ok(ids.length >= 3)
+    assert.deepEqual(ids, [...new Set(ids)].toSorted())
+  })
+
+  it('exports CSV that a spreadsheet does not run, and NDJSON with AuditEvents', async () => {
+    await auth.store.db
+      .insertInto('audit_event')
+      .values({
+        ...{ at: auth.time.now + 1, server: 'auth', kind: 'login', allowed: false, status: 401 },
+        ...{ client_id: '=cmd|x', reason: 'a "quoted", text' },
+      })
+      .execute()
+    const csv = await send('GET', '/audit/export?format=csv&kind=login&outcome=refused')
+    assert.match(String(csv.headers['content-type']), /^text\/csv/)
+    const [head = '', row = ''] = csv.body.split('\r\n')
+    assert.match(head, /^id,at,server,kind/)
+    assert.ok(row.includes(`,'=cmd|x,`), row)
+    assert.ok(row.includes('"a ""quoted"", text"'), row)
+    const ndjson = await send('GET', '/audit/export?kind=login')
+    for (const line of ndjson.body.trim().split('\n'))
+      assert.equal(JSON.parse(line).resourceType, 'AuditEvent')
+  })
+})

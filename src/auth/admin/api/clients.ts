@@ -1,0 +1,199 @@
+import { Type } from '@sinclair/typebox'
+import { AdminFailure } from '../act.ts'
+import { changeByMetadata, registerByMetadata } from '../client-metadata.ts'
+import {
+  approveClient,
+  type ChangedClient,
+  type ClientRow,
+  describeClient,
+  findClientRow,
+  findLastUses,
+  listClients,
+  removeClient,
+  rotateClientSecret,
+  setClientDisabled,
+} from '../clients.ts'
+import {
+  type AdminCall,
+  defineEndpoint,
+  formatTime,
+  NONE,
+  PAGE_QUERY,
+  PageOf,
+  Time,
+  toPage,
+} from './endpoint.ts'
+
+const Text = Type.String({ minLength: 1 })
+const OptionalText = Type.Optional(Type.Union([Text, Type.Null()], { description: '`null`: no value.' }))
+const Urls = Type.Array(Type.String())
+const Keys = Type.Object({ keys: Type.Array(Type.Object({})) })
+
+/** The members that an administrator sets (RFC 7591, 2; OpenID Connect Registration, 2; of this server). */
+const METADATA = {
+  client_name: OptionalText,
+  description: OptionalText,
+  logo_uri: OptionalText,
+  redirect_uris: Type.Optional(Urls),
+  post_logout_redirect_uris: Type.Optional(Urls),
+  initiate_login_uri: Type.Optional(
+    Type.Union([Text, Type.Null()], { description: 'The launch URL. `null`: no value.' }),
+  ),
+  scope: Type.Optional(
+    Type.String({
+      description:
+        'The scopes that the client may request, or `sallyport/admin` alone for a client of this API.',
+    }),
+  ),
+  token_endpoint_auth_method: Type.Optional(
+    Type.Union([
+      Type.Literal('none'),
+      Type.Literal('client_secret_basic'),
+      Type.Literal('client_secret_post'),
+      Type.Literal('private_key_jwt'),
+    ]),
+  ),
+  jwks: Type.Optional(Type.Union([Keys, Type.Null()])),
+  jwks_uri: OptionalText,
+  first_party: Type.Optional(Type.Boolean({ description: 'Its users are not asked for consent.' })),
+  pkce_required: Type.Optional(Type.Boolean()),
+  iss_parameter: Type.Optional(Type.Boolean({ description: 'Responses have `iss` (RFC 9207).' })),
+}
+
+const Metadata = Type.Object(METADATA, { additionalProperties: false })
+const NewClient = Type.Object(
+  { client_id: Type.Optional(Type.String({ description: 'By default a new UUID.' })), ...METADATA },
+  { additionalProperties: false },
+)
+
+const CLIENT = {
+  client_id: Type.String(),
+  client_id_issued_at: Type.Integer({ description: 'Seconds since 1970.' }),
+  client_name: Type.String(),
+  description: Type.Optional(Type.String()),
+  logo_uri: Type.Optional(Type.String()),
+  redirect_uris: Urls,
+  post_logout_redirect_uris: Urls,
+  initiate_login_uri: Type.Optional(Type.String()),
+  scope: Type.String(),
+  token_endpoint_auth_method: Type.String(),
+  grant_types: Type.Array(Type.String(), {
+    description: 'They follow from the scopes and the redirect URIs.',
+  }),
+  response_types: Type.Array(Type.String()),
+  jwks: Type.Optional(Keys),
+  jwks_uri: Type.Optional(Type.String()),
+  first_party: Type.Boolean(),
+  approved: Type.Boolean({ description: 'False for a client that registered itself.' }),
+  disabled: Type.Boolean(),
+  pkce_required: Type.Boolean(),
+  iss_parameter: Type.Boolean(),
+  last_used_at: Type.Optional(Time),
+}
+const Client = Type.Object(CLIENT, { additionalProperties: false })
+const ClientWithSecret = Type.Object(
+  {
+    ...CLIENT,
+    client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
+  },
+  { additionalProperties: false },
+)
+
+export const clientEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/clients',
+    title: 'Clients, by id',
+    query: Type.Object(
+      {
+        text: Type.Optional(Type.String({ maxLength: 200, description: 'Part of the id or the name.' })),
+        approved: Type.Optional(Type.Boolean()),
+        disabled: Type.Optional(Type.Boolean()),
+        ...PAGE_QUERY,
+      },
+      { additionalProperties: false },
+    ),
+    result: PageOf(Client),
+    async handle({ admin, query }) {
+      const page = await listClients(admin, query)
+      const uses = await findLastUses(
+        admin,
+        page.items.map(row => row.client_id),
+      )
+      return toPage(page, row => describe(row, uses.get(row.client_id)))
+    },
+  }),
+  defineEndpoint({
+    method: 'POST',
+    path: '/clients',
+    title: 'Register a client',
+    description: 'Without `token_endpoint_auth_method` the client gets a secret. It is approved.',
+    body: NewClient,
+    status: 201,
+    result: ClientWithSecret,
+    handle: async ({ admin, body }) => describeChanged(await registerByMetadata(admin, body)),
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/clients/:client_id',
+    title: 'One client, with its last use',
+    result: Client,
+    async handle({ admin, params: { client_id = '' } }) {
+      const client = await findClientRow(admin, client_id)
+      if (client instanceof AdminFailure) return client
+      return describe(client, (await findLastUses(admin, [client_id])).get(client_id))
+    },
+  }),
+  defineEndpoint({
+    method: 'PATCH',
+    path: '/clients/:client_id',
+    title: 'Change a client',
+    description: 'Members that are absent stay. A new scope revokes the access that users gave the client.',
+    body: Metadata,
+    result: ClientWithSecret,
+    handle: async ({ admin, params: { client_id = '' }, body }) =>
+      describeChanged(await changeByMetadata(admin, client_id, body)),
+  }),
+  defineEndpoint({
+    method: 'DELETE',
+    path: '/clients/:client_id',
+    title: 'Remove a client and its access',
+    result: Client,
+    async handle({ admin, params: { client_id = '' } }) {
+      const client = await removeClient(admin, client_id)
+      return client instanceof AdminFailure ? client : describe(client)
+    },
+  }),
+  ...(
+    [
+      ['approve', 'Approve a client that registered itself', (admin, id) => approveClient(admin, id)],
+      ['disable', 'Disable a client and end its access', (admin, id) => setClientDisabled(admin, id, true)],
+      ['enable', 'Enable a client', (admin, id) => setClientDisabled(admin, id, false)],
+      ['rotate-secret', 'Replace the secret', (admin, id) => rotateClientSecret(admin, id)],
+    ] as readonly (readonly [verb: string, title: string, act: Act])[]
+  ).map(([verb, title, act]) =>
+    defineEndpoint({
+      method: 'POST',
+      path: `/clients/:client_id/${verb}`,
+      title,
+      body: NONE,
+      result: ClientWithSecret,
+      handle: async ({ admin, params: { client_id = '' } }) => describeChanged(await act(admin, client_id)),
+    }),
+  ),
+]
+
+type Act = (admin: AdminCall['admin'], id: string) => Promise<ChangedClient | AdminFailure>
+
+function describe(client: ClientRow, lastUsedAt?: number) {
+  return {
+    ...describeClient(client),
+    ...(lastUsedAt !== undefined && { last_used_at: formatTime(lastUsedAt) }),
+  }
+}
+
+function describeChanged(changed: ChangedClient | AdminFailure) {
+  if (changed instanceof AdminFailure) return changed
+  const { client, secret } = changed
+  return { ...describe(client), ...(secret !== undefined && { client_secret: secret }) }
+}

@@ -1,0 +1,118 @@
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import type { FastifyInstance } from 'fastify'
+import type { AuthContext } from '../../context.ts'
+import { LIMITS } from '../../limits.ts'
+import { type Admin, AdminFailure, type ListPage } from '../act.ts'
+
+/** A request of an administrator's client, with checked members. */
+export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {
+  readonly admin: Admin
+  readonly context: AuthContext
+  readonly app: FastifyInstance
+  /** The parameters of the path. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Static<Query>
+  readonly body: Static<Body>
+}
+
+/** A response that is sent in parts. */
+export class StreamedText {
+  readonly type: string
+  readonly parts: AsyncIterable<string>
+  constructor(type: string, parts: AsyncIterable<string>) {
+    this.type = type
+    this.parts = parts
+  }
+}
+
+/** An endpoint of the administration API. The routes, the checks and the OpenAPI document are all derived from it. */
+export interface Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** Below `/admin/api`. */
+  readonly path: `/${string}`
+  readonly title: string
+  readonly description?: string
+  readonly query?: Query
+  readonly body?: Body
+  readonly status?: 200 | 201
+  /** Undefined for a streamed response. */
+  readonly result?: TSchema
+  /** The content types of a streamed response. */
+  readonly streams?: readonly string[]
+  /** Returns the result, a `StreamedText` or an `AdminFailure`. */
+  handle(call: AdminCall<Query, Body>): Promise<unknown>
+}
+
+/** Infers the types of the members from their schemas. */
+export function defineEndpoint<Query extends TObject, Body extends TSchema>(
+  endpoint: Endpoint<Query, Body>,
+): Endpoint {
+  return endpoint
+}
+
+export const NONE = Type.Object({}, { additionalProperties: false })
+
+export const Time = Type.String({ format: 'date-time' })
+
+export function formatTime(at: number): string {
+  return new Date(at).toISOString()
+}
+
+export const PAGE_QUERY = {
+  after: Type.Optional(
+    Type.String({ maxLength: LIMITS.cursorCharacters, description: '`next` of the page before.' }),
+  ),
+  limit: Type.Integer({ minimum: 1, maximum: LIMITS.adminPage, default: 50 }),
+}
+
+export function PageOf<Item extends TSchema>(item: Item) {
+  return Type.Object(
+    {
+      items: Type.Array(item),
+      next: Type.Optional(
+        Type.String({ description: 'For `after` of the next page. Absent on the last page.' }),
+      ),
+    },
+    { additionalProperties: false },
+  )
+}
+
+export function toPage<Row, Item>({ items, next }: ListPage<Row>, convert: (row: Row) => Item) {
+  return { items: items.map(convert), ...(next !== undefined && { next }) }
+}
+
+/** Reads the members of a query or a body. Unknown members are refused. */
+export function readMembers(schema: TSchema, sent: unknown, isText: boolean): unknown {
+  const values = isText ? readTexts(schema, sent) : (sent ?? {})
+  const complete = Value.Default(schema, Value.Clone(values))
+  const [error] = Value.Errors(schema, complete)
+  if (!error) return complete
+  const name = error.path.slice(1).replaceAll('/', '.')
+  const reason = error.message.charAt(0).toLowerCase() + error.message.slice(1)
+  return new AdminFailure(
+    'invalid',
+    name === '' ? reason : `the member ${sanitizeName(name)} is not valid: ${reason}`,
+  )
+}
+
+/** The members of a query are texts. */
+function readTexts(schema: TSchema, sent: unknown): unknown {
+  const properties: Readonly<Record<string, TSchema>> = schema.properties ?? {}
+  const entries = Object.entries(sent ?? {}).map(([name, text]) => [
+    name,
+    Object.hasOwn(properties, name) ? readText(properties[name], text) : text,
+  ])
+  return Object.fromEntries(entries)
+}
+
+function readText(property: TSchema | undefined, text: unknown): unknown {
+  if (property?.type === 'integer' && typeof text === 'string' && /^\d{1,9}$/.test(text)) return Number(text)
+  if (property?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  return text
+}
+
+/** A name from a request is repeated only if it is a plain name. */
+function sanitizeName(name: string): string {
+  return /^[\w.-]{1,60}$/.test(name) ? name : '(not a name)'
+}

@@ -1,0 +1,203 @@
+import { Type } from '@sinclair/typebox'
+import type { LogLevel } from '../../../config/index.ts'
+import { LIMITS } from '../../limits.ts'
+import { AdminFailure } from '../act.ts'
+import { checkPolicy, explainPatientAccess } from '../policy.ts'
+import { listProviders, testProvider } from '../providers.ts'
+import { describeSystem, findServers, reloadSettings, setLogLevel } from '../system.ts'
+import { defineEndpoint, formatTime, NONE, Time } from './endpoint.ts'
+
+const closed = { additionalProperties: false } as const
+
+export const policyEndpoints = [
+  defineEndpoint({
+    method: 'POST',
+    path: '/policy/validate',
+    title: 'Validate a policy file',
+    description: 'Changes nothing.',
+    body: Type.Object(
+      { policy: Type.String({ description: 'YAML or JSON.', maxLength: LIMITS.policyCharacters }) },
+      closed,
+    ),
+    result: Type.Object(
+      {
+        valid: Type.Boolean(),
+        rules: Type.Optional(Type.Integer()),
+        problem: Type.Optional(Type.String()),
+      },
+      closed,
+    ),
+    handle: async ({ body: { policy } }) => checkPolicy(policy),
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/policy/patients/:id',
+    title: 'The clinicians who may see a patient, and why',
+    description:
+      'By the policy in effect on this server, for `user/` scopes. Reads the patient from the FHIR server.',
+    result: Type.Object(
+      {
+        items: Type.Array(
+          Type.Object(
+            {
+              rule: Type.Optional(
+                Type.Integer({
+                  description: 'The number of the rule, from 1. Absent without a policy file.',
+                }),
+              ),
+              reason: Type.String(),
+              clinicians: Type.Union([Type.Literal('all'), Type.Array(Type.String())]),
+            },
+            closed,
+          ),
+        ),
+      },
+      closed,
+    ),
+    async handle({ admin, context, params: { id = '' } }) {
+      const found = await explainPatientAccess(admin, context, id)
+      if (found instanceof AdminFailure) return found
+      return {
+        items: found.map(({ rule, reason, clinicians }) => ({
+          ...(rule !== undefined && { rule }),
+          reason,
+          clinicians: clinicians === 'all' ? ('all' as const) : [...clinicians],
+        })),
+      }
+    },
+  }),
+  defineEndpoint({
+    method: 'POST',
+    path: '/policy/reload',
+    title: 'Read the policy file again',
+    description:
+      'Also the sign-in providers and the certificates, in all processes of this instance. If anything is invalid, nothing changes (409).',
+    body: NONE,
+    result: Type.Object(
+      { need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }) },
+      closed,
+    ),
+    async handle({ admin, context }) {
+      const reloaded = await reloadSettings(admin, context)
+      return reloaded instanceof AdminFailure ? reloaded : { need_restart: [...reloaded.needRestart] }
+    },
+  }),
+]
+
+const Provider = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    kind: Type.Union([Type.Literal('oidc'), Type.Literal('ldap')]),
+    issuer: Type.String(),
+  },
+  closed,
+)
+
+export const providerEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/providers',
+    title: 'Sign-in providers',
+    result: Type.Object({ items: Type.Array(Provider) }, closed),
+    handle: async ({ context }) => ({ items: [...listProviders(context)] }),
+  }),
+  defineEndpoint({
+    method: 'POST',
+    path: '/providers/:id/test',
+    title: 'Test a sign-in provider',
+    description: 'Fetches metadata and keys, or searches the directory. Signs nobody in.',
+    body: NONE,
+    result: Type.Object(
+      { id: Type.String(), ok: Type.Boolean(), reason: Type.Optional(Type.String()) },
+      closed,
+    ),
+    async handle({ admin, context, params: { id = '' } }) {
+      const tested = await testProvider(admin, context, id)
+      if (tested instanceof AdminFailure) return tested
+      const { reason, ...result } = tested
+      return { ...result, ...(reason !== undefined && { reason }) }
+    },
+  }),
+]
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
+const Level = Type.Object({ level: Type.Union(LEVELS.map(level => Type.Literal(level))) }, closed)
+
+const System = Type.Object(
+  {
+    version: Type.String(),
+    node: Type.String(),
+    started_at: Time,
+    database: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')]),
+    upstream_url: Type.Optional(Type.String()),
+    policy_rules: Type.Optional(Type.Integer()),
+    audit: Type.Boolean(),
+    lab: Type.Boolean(),
+    servers: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          url: Type.String(),
+          reachable: Type.Boolean(),
+          ready: Type.Boolean(),
+          processes: Type.Optional(Type.Integer()),
+          checks: Type.Array(
+            Type.Object(
+              { name: Type.String(), ok: Type.Boolean(), reason: Type.Optional(Type.String()) },
+              closed,
+            ),
+          ),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+)
+
+export const systemEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/system',
+    title: 'Servers, database, upstream and versions',
+    result: System,
+    async handle({ app, context }) {
+      const { version, node, startedAt, database, upstreamUrl, policyRules, audit, lab } =
+        describeSystem(context)
+      const servers = await findServers(app, context)
+      return {
+        ...{ version, node, started_at: formatTime(startedAt), database, audit, lab },
+        ...(upstreamUrl !== undefined && { upstream_url: upstreamUrl }),
+        ...(policyRules !== undefined && { policy_rules: policyRules }),
+        servers: servers.map(({ name, url, checks, processes }) => ({
+          ...{ name, url, reachable: checks !== undefined, ready: checks?.every(({ ok }) => ok) ?? false },
+          ...(processes !== undefined && { processes }),
+          checks: (checks ?? []).map(({ name: check, ok, reason }) => ({
+            ...{ name: check, ok },
+            ...(reason !== undefined && { reason }),
+          })),
+        })),
+      }
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/log-level',
+    title: 'The level of the log',
+    result: Level,
+    handle: async ({ context }) => ({ level: context.controls.getLogLevel() }),
+  }),
+  defineEndpoint({
+    method: 'PUT',
+    path: '/log-level',
+    title: 'Set the level of the log until the next start',
+    description: 'In all processes of this instance.',
+    body: Level,
+    result: Level,
+    async handle({ admin, context, body: { level } }) {
+      await setLogLevel(admin, context, level)
+      return { level: context.controls.getLogLevel() }
+    },
+  }),
+]

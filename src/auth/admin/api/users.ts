@@ -1,0 +1,212 @@
+import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { AdminFailure } from '../act.ts'
+import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from '../clinicians.ts'
+import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
+import { defineEndpoint, type Endpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
+
+const Link = Type.Object({ issuer: Type.String(), subject: Type.String() }, { additionalProperties: false })
+
+const USER = {
+  id: Type.String(),
+  username: Type.String(),
+  display_name: Type.String(),
+  fhir_user: Type.String({ description: 'For example `Practitioner/1`.' }),
+  disabled: Type.Boolean(),
+  has_password: Type.Boolean(),
+  links: Type.Array(
+    Type.Object(
+      { issuer: Type.String(), subject: Type.String(), provisioned: Type.Boolean(), created_at: Time },
+      { additionalProperties: false },
+    ),
+    { description: 'Users of identity providers who sign in as this user.' },
+  ),
+  sign_ins: Type.Integer({ description: 'Browsers in which the user is signed in.' }),
+}
+const Password = Type.Optional(Type.String({ description: '8 characters to 72 bytes.' }))
+const KeepApps = Type.Object(
+  { keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })) },
+  { additionalProperties: false },
+)
+
+/** The members that only one kind of users has. */
+const KINDS = {
+  clinician: {
+    path: '/clinicians',
+    name: 'clinician',
+    example: 'For example `Practitioner/1`.',
+    shown: { admin: Type.Boolean({ description: 'An administrator.' }) },
+    set: { admin: Type.Optional(Type.Boolean()) },
+    filter: { admin: Type.Optional(Type.Boolean()) },
+    show: ({ admin }: UserDescription) => ({ admin }),
+  },
+  account: {
+    path: '/accounts',
+    name: 'account of a patient or of related persons',
+    example: '`Patient/1`, or `RelatedPerson/1` for a user who is no patient.',
+    shown: { related_persons: Type.Array(Type.String()) },
+    set: { related_persons: Type.Optional(Type.Array(Type.String(), { maxItems: 50, description: 'Ids.' })) },
+    filter: {},
+    show: ({ relatedPersons }: UserDescription) => ({ related_persons: relatedPersons }),
+  },
+} as const
+
+export const userEndpoints = [...defineUserEndpoints('clinician'), ...defineUserEndpoints('account')]
+
+interface UserMembers {
+  readonly display_name?: string
+  readonly fhir_user?: string
+  readonly disabled?: boolean
+  readonly admin?: boolean
+  readonly related_persons?: readonly string[]
+}
+
+function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
+  const { path, name, example, shown, set, filter, show } = KINDS[kind]
+  const User: TObject = Type.Object({ ...USER, ...shown }, { additionalProperties: false })
+  const describe = (user: UserDescription | AdminFailure) =>
+    user instanceof AdminFailure ? user : { ...describeUser(user), ...show(user) }
+  const own = `${path}/:id` as const
+  return [
+    defineEndpoint({
+      method: 'GET',
+      path,
+      title: `Every ${name}, by username`,
+      query: Type.Object(
+        {
+          text: Type.Optional(
+            Type.String({ maxLength: 200, description: 'Part of the username or the name.' }),
+          ),
+          disabled: Type.Optional(Type.Boolean()),
+          ...filter,
+          ...PAGE_QUERY,
+        },
+        { additionalProperties: false },
+      ),
+      result: PageOf(User),
+      handle: async ({ admin, query }) => toPage(await listUsers(admin, { ...query, kind }), describe),
+    }),
+    defineEndpoint({
+      method: 'POST',
+      path,
+      title: `Add a${kind === 'account' ? 'n' : ''} ${name}`,
+      description: 'Without a password the user signs in with an identity provider.',
+      body: Type.Object(
+        {
+          username: Type.String(),
+          display_name: Type.String(),
+          fhir_user: Type.String({ description: example }),
+          password: Password,
+          ...set,
+        },
+        { additionalProperties: false },
+      ),
+      status: 201,
+      result: User,
+      async handle({ admin, body }) {
+        const { username, display_name, fhir_user, password, ...members } = body
+        const { admin: isAdmin, related_persons }: UserMembers = members
+        const user = {
+          ...{ kind, username, password, displayName: display_name, fhirUser: fhir_user },
+          ...(isAdmin !== undefined && { admin: isAdmin }),
+          ...(related_persons !== undefined && { relatedPersons: related_persons }),
+        }
+        return describe(await addUser(admin, user))
+      },
+    }),
+    defineEndpoint({
+      method: 'GET',
+      path: own,
+      title: `One ${name}`,
+      result: User,
+      handle: async ({ admin, params: { id = '' } }) =>
+        describe(
+          (await findUser(admin, { id, kind })) ?? new AdminFailure('not_found', `there is no ${kind} ${id}`),
+        ),
+    }),
+    defineEndpoint({
+      method: 'PATCH',
+      path: own,
+      title: `Change a${kind === 'account' ? 'n' : ''} ${name}`,
+      description:
+        'Members that are absent stay. To disable a user ends all sign-ins and the access of apps.',
+      body: Type.Object(
+        {
+          display_name: Type.Optional(Type.String()),
+          fhir_user: Type.Optional(Type.String()),
+          disabled: Type.Optional(Type.Boolean()),
+          ...set,
+        },
+        { additionalProperties: false },
+      ),
+      result: User,
+      handle: async ({ admin, params: { id = '' }, body }) =>
+        describe(await changeUser(admin, { id, kind }, readChanges(body))),
+    }),
+    defineEndpoint({
+      method: 'POST',
+      path: `${own}/password`,
+      title: 'Reset the password',
+      description: 'Ends all sign-ins and the access of apps. Without a password the server makes one.',
+      body: Type.Object({ password: Password, ...KeepApps.properties }, { additionalProperties: false }),
+      result: Type.Object(
+        { password: Type.String({ description: 'The new password. It is not shown again.' }) },
+        { additionalProperties: false },
+      ),
+      async handle({ admin, params: { id = '' }, body: { password, keep_apps = false } }) {
+        const done = await setPassword(admin, { id, kind }, { password, keepApps: keep_apps })
+        return done instanceof AdminFailure ? done : { password: done.password }
+      },
+    }),
+    defineEndpoint({
+      method: 'POST',
+      path: `${own}/end-sessions`,
+      title: 'End all sign-ins and the access of apps',
+      body: KeepApps,
+      result: User,
+      handle: async ({ admin, params: { id = '' }, body: { keep_apps = false } }) =>
+        describe(await endSessions(admin, { id, kind }, { keepApps: keep_apps })),
+    }),
+    defineEndpoint({
+      method: 'POST',
+      path: `${own}/links`,
+      title: 'Link a user of an identity provider',
+      description: 'A link of the same issuer and subject moves to this user.',
+      body: Link,
+      result: User,
+      handle: async ({ admin, params: { id = '' }, body }) =>
+        describe(await linkUser(admin, { id, kind }, body)),
+    }),
+    defineEndpoint({
+      method: 'DELETE',
+      path: `${own}/links`,
+      title: 'Remove a link',
+      query: Link,
+      result: User,
+      handle: async ({ admin, params: { id = '' }, query }) =>
+        describe(await unlinkUser(admin, { id, kind }, query)),
+    }),
+  ]
+}
+
+function readChanges({ display_name, fhir_user, disabled, admin, related_persons }: UserMembers) {
+  return {
+    ...(display_name !== undefined && { displayName: display_name }),
+    ...(fhir_user !== undefined && { fhirUser: fhir_user }),
+    ...(disabled !== undefined && { disabled }),
+    ...(admin !== undefined && { admin }),
+    ...(related_persons !== undefined && { relatedPersons: related_persons }),
+  }
+}
+
+function describeUser(user: UserDescription): Static<TObject<typeof USER>> {
+  return {
+    id: user.id,
+    username: user.username,
+    display_name: user.displayName,
+    fhir_user: user.fhirUser,
+    disabled: user.disabled,
+    has_password: user.hasPassword,
+    links: user.links.map(({ createdAt, ...link }) => ({ ...link, created_at: formatTime(createdAt) })),
+    sign_ins: user.signIns,
+  }
+}
