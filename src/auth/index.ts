@@ -23,6 +23,7 @@ export {
   type UserChanges,
 } from './admin/clinicians.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
+export { followAnnouncements } from './admin/runtime-values.ts'
 export { type AppChanges, addApp, removeApp } from './apps/operations.ts'
 export {
   APP_DEFAULTS,

@@ -18,6 +18,6 @@ export { formatSettingsFile, overrideSettings, type SettingTexts } from './overr
 export { parsePolicyText } from './policy-text.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'
-export type { LogLevel } from './setting-types.ts'
+export { LOG_LEVELS, type LogLevel } from './setting-types.ts'
 export type { Settings } from './settings.ts'
 export { SettingsError } from './settings-error.ts'

@@ -2,7 +2,8 @@ import { isIP } from 'node:net'
 import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '../smart/index.ts'
 import { parseDatabaseUrl } from '../store/index.ts'
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** `expected` completes the sentence "expected …". */
 export interface SettingType<T> {
@@ -138,7 +139,7 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
   }
 }
 
-export const logLevel: SettingType<LogLevel> = oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')
+export const logLevel: SettingType<LogLevel> = oneOf(...LOG_LEVELS)
 
 export const hosts: SettingType<readonly string[]> = {
   ...listOf({

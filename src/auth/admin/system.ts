@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { LogLevel } from '../../config/index.ts'
 import { isRecord } from '../../fhir/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
 import type { AuthContext, Reloaded } from '../context.ts'
 import { type Admin, AdminFailure, recordAct } from './act.ts'
+import { announce } from './runtime-values.ts'
 
 export interface ServerState {
   readonly name: 'auth' | 'fhir' | 'app'
@@ -72,17 +74,22 @@ export function describeSystem({ settings, store, providers, controls, clock }: 
   }
 }
 
-/** Reads the policy, the sign-in providers and the certificates again. If anything is invalid, nothing changes. */
+/**
+ * Reads the policy, the sign-in providers and the certificates again, on all instances. If anything is invalid on this one,
+ * nothing changes.
+ */
 export async function reloadSettings(
   admin: Admin,
   { controls }: Pick<AuthContext, 'controls'>,
 ): Promise<Exclude<Reloaded, { readonly problems: readonly string[] }> | AdminFailure> {
   await recordAct(admin, 'settings reload')
   const reloaded = await controls.reload()
-  return reloaded.problems ? new AdminFailure('conflict', reloaded.problems.join('; ')) : reloaded
+  if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
+  await announce(admin.store, 'reload', randomUUID(), admin.clock())
+  return reloaded
 }
 
-/** Sets the level of the log until the next start. */
+/** Sets the level of the log on all instances, until their next start. */
 export async function setLogLevel(
   admin: Admin,
   { controls }: Pick<AuthContext, 'controls'>,
@@ -91,4 +98,5 @@ export async function setLogLevel(
   const change = { before: { level: controls.getLogLevel() }, after: { level } }
   await recordAct(admin, `log-level set ${level}`, change)
   await controls.setLogLevel(level)
+  await announce(admin.store, 'log-level', level, admin.clock())
 }

@@ -31,7 +31,16 @@ async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Keeping> 
   const keeping = await openKeeping(parts, closing)
   for (const { stop } of startUpkeep(parts, keeping)) closing.add(stop)
   for (const { stop } of await startAuditFeeds(parts, keeping.store)) closing.add(stop)
+  closing.add((await followOthers(parts, keeping)).stop)
   return keeping
+}
+
+/** Reloads the settings, and changes the log level, when an administrator of another instance does. */
+async function followOthers({ controls, logger }: Parts, { store }: Keeping) {
+  const { followAnnouncements } = await import('../../auth/index.ts')
+  return followAnnouncements(store, controls, {
+    onError: error => logger.warn({ err: error }, 'Cannot read the announcements of other instances'),
+  })
 }
 
 function startUpkeep(

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { LogLevel } from '../../../config/index.ts'
+import { LOG_LEVELS } from '../../../config/index.ts'
 import { LIMITS } from '../../limits.ts'
 import { AdminFailure } from '../act.ts'
 import { checkPolicy, explainPatientAccess } from '../policy.ts'
@@ -71,7 +71,7 @@ export const policyEndpoints = [
     path: '/policy/reload',
     title: 'Read the policy file again',
     description:
-      'Also the sign-in providers and the certificates, in all processes of this instance. If anything is invalid, nothing changes (409).',
+      'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
     body: NONE,
     result: Type.Object(
       { need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }) },
@@ -121,8 +121,7 @@ export const providerEndpoints = [
   }),
 ]
 
-const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
-const Level = Type.Object({ level: Type.Union(LEVELS.map(level => Type.Literal(level))) }, closed)
+const Level = Type.Object({ level: Type.Union(LOG_LEVELS.map(level => Type.Literal(level))) }, closed)
 
 const System = Type.Object(
   {
@@ -192,7 +191,7 @@ export const systemEndpoints = [
     method: 'PUT',
     path: '/log-level',
     title: 'Set the level of the log until the next start',
-    description: 'In all processes of this instance.',
+    description: 'On all instances, within seconds.',
     body: Level,
     result: Level,
     async handle({ admin, context, body: { level } }) {
