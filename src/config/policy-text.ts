@@ -8,6 +8,7 @@ export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
     return parsePolicy(parse(text, { schema: 'failsafe' }))
   } catch (cause) {
     const [line = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
-    return { problem: line.replace(/:$/, '') }
+    const text = line.replace(/:$/, '')
+    return { problem: text, problems: [{ path: [], text }] }
   }
 }

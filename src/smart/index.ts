@@ -31,6 +31,7 @@ export {
   type AccessPolicy,
   createUserFilter,
   findPolicyMatches,
+  formatPolicyProblem,
   type InvalidPolicy,
   namesPatients,
   type PatientFacts,

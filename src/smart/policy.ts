@@ -98,7 +98,7 @@ function invalid(problems: readonly PolicyProblem[]): InvalidPolicy {
 }
 
 /** `rules[0].patients: expected a list` */
-function formatPolicyProblem({ path, text }: PolicyProblem): string {
+export function formatPolicyProblem({ path, text }: PolicyProblem): string {
   const position = path.map(part => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('')
   return position === '' ? text : `${position.slice(1)}: ${text}`
 }

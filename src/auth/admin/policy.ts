@@ -1,19 +1,24 @@
 import { parsePolicyText } from '../../config/index.ts'
 import { isId, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
-import { type AccessPolicy, findPolicyMatches, type PatientFacts } from '../../smart/index.ts'
+import {
+  type AccessPolicy,
+  findPolicyMatches,
+  formatPolicyProblem,
+  type PatientFacts,
+} from '../../smart/index.ts'
 import type { AuthContext } from '../context.ts'
 import { createUserLookup, type FhirReadResult } from '../portal/fhir-reader.ts'
 import { type Admin, AdminFailure, recordAct } from './act.ts'
 
-/** Whether a text is a valid policy file, and its fault. */
+/** Whether a text is a valid policy file, and its faults. */
 export type PolicyCheck =
   | { readonly valid: true; readonly rules: number }
-  | { readonly valid: false; readonly problem: string }
+  | { readonly valid: false; readonly problems: readonly string[] }
 
 export function checkPolicy(text: string): PolicyCheck {
   const policy = parsePolicyText(text)
   return 'problem' in policy
-    ? { valid: false, problem: policy.problem }
+    ? { valid: false, problems: policy.problems.map(formatPolicyProblem) }
     : { valid: true, rules: policy.rules.length }
 }
 

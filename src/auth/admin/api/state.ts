@@ -23,7 +23,7 @@ export const policyEndpoints = [
       {
         valid: Type.Boolean(),
         rules: Type.Optional(Type.Integer()),
-        problem: Type.Optional(Type.String()),
+        problems: Type.Optional(Type.Array(Type.String())),
       },
       closed,
     ),
