@@ -59,6 +59,6 @@ describe('readUserFilter', () => {
           message.startsWith('Cannot use policy file ') && message.includes(`policy.yaml: ${problem}`),
         text,
       )
-    assert.throws(() => readFilter('rules: ['), /^Error: Cannot read policy file .*policy\.yaml: /)
+    assert.throws(() => readFilter('rules: ['), /^Error: Cannot use policy file .*policy\.yaml: /)
   })
 })
