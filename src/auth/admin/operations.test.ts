@@ -8,7 +8,6 @@ import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import {
   approveClient,
   describeClient,
-  findLastUses,
   listClients,
   removeClient,
   rotateClientSecret,
@@ -17,6 +16,7 @@ import {
 import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './clinicians.ts'
 import { listGrants, revokeGrantById } from './grants.ts'
 import { listKeys } from './keys.ts'
+import { findLastUses } from './last-use.ts'
 import { findUser, listUsers } from './users.ts'
 
 const APP = {

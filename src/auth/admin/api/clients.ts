@@ -7,12 +7,12 @@ import {
   type ClientRow,
   describeClient,
   findClientRow,
-  findLastUses,
   listClients,
   removeClient,
   rotateClientSecret,
   setClientDisabled,
 } from '../clients.ts'
+import { findLastUses } from '../last-use.ts'
 import {
   type AdminCall,
   defineEndpoint,

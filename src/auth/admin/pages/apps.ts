@@ -29,9 +29,9 @@ import {
   type ClientRow,
   changeClient,
   findClientRow,
-  findLastUses,
   listClients,
 } from '../clients.ts'
+import { findLastUses } from '../last-use.ts'
 import { appActs, buildAppPath, failUnknown, findApp, renderNewSecret } from './app-acts.ts'
 import type { AdminRequest, AdminRoute } from './gate.ts'
 import { renderGrants } from './grants.ts'
