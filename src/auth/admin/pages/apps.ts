@@ -36,6 +36,7 @@ import { appActs, buildAppPath, failUnknown, findApp, renderNewSecret } from './
 import type { AdminRequest, AdminRoute } from './gate.ts'
 import { renderGrants } from './grants.ts'
 import {
+  readDone,
   readListing,
   renderAdminPage,
   renderFacts,
@@ -69,7 +70,7 @@ export const appRoutes: readonly AdminRoute[] = [
             title: 'Apps',
             lead: 'Every client that is registered, by client id.',
             acts: renderLink('/apps/new', 'Register an app', 'btn'),
-            done: DONE[request.form.get('done') ?? ''],
+            done: readDone(request, DONE),
           },
           html`${renderSearch('/apps', 'Find an app by name or client id', request)}
 <div class="after">${rows.length === 0 ? renderNone() : renderTable('Apps, by client id', columns, rows)}</div>
@@ -207,7 +208,7 @@ ${renderAppForm({ ...options, action: `${paths.admin}${path}`, cancel, isAdminis
 }
 
 async function renderAppPage(request: AdminRequest, client: Client, row: ClientRow): Promise<Html> {
-  const { admin, context, form } = request
+  const { admin, context } = request
   const uses = await findLastUses(admin, [client.id])
   const lastUse = uses.get(client.id)
   const isFixed = isConfigured(context.settings, client)
@@ -220,7 +221,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       title: client.name,
       lead: client.description,
       acts: renderActs(row, isFixed),
-      done: DONE[form.get('done') ?? ''],
+      done: readDone(request, DONE),
     },
     html`${renderFacts([
       [

@@ -5,6 +5,7 @@ import {
   type KeptRecord,
   toAuditEvent,
 } from '../../../audit/index.ts'
+import { isRecord } from '../../../fhir/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
 import { describeApp, type Names } from '../../activity/describe.ts'
 import { findNames } from '../../activity/find-names.ts'
@@ -256,9 +257,23 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
       ['Request id', code(record.request_id)],
       ['Address', code(record.address)],
     ])}
-${record.details !== null && html`<h2 class="section__title subhead">Details</h2><pre class="card card__body">${formatJson(JSON.parse(record.details))}</pre>`}
+${record.details !== null && renderDetails(JSON.parse(record.details))}
 <details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${formatJson(toAuditEvent(record, request.context.settings))}</pre></details>`,
   )
+}
+
+/** The change of an act as a table, other details as JSON. */
+function renderDetails(details: unknown): Html {
+  const { before, after } = isRecord(details) ? details : {}
+  const [old, now] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]
+  const names = [...new Set([...Object.keys(old), ...Object.keys(now)])]
+  if (names.length === 0)
+    return html`<h2 class="section__title subhead">Details</h2><pre class="card card__body">${formatJson(details)}</pre>`
+  const format = (value: unknown) =>
+    value === undefined || value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value)
+  const rows = names.map(name => [html`<code>${name}</code>`, format(old[name]), format(now[name])])
+  return html`<h2 class="section__title subhead">Change</h2>
+${renderTable('Properties that changed', ['Property', 'Before', 'After'], rows)}`
 }
 
 function formatJson(value: unknown): string {

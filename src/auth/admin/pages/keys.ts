@@ -2,7 +2,7 @@ import { html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { AdminFailure } from '../act.ts'
 import { type KeyDescription, listKeys, rotateKeys, withdrawKey } from '../keys.ts'
 import type { AdminRoute } from './gate.ts'
-import { defineAct, renderAdminPage, renderLink, renderTable } from './shell.ts'
+import { defineAct, readDone, renderAdminPage, renderLink, renderTable } from './shell.ts'
 
 /** `/admin/keys`: the signing keys. */
 export const keyRoutes: readonly AdminRoute[] = [
@@ -20,7 +20,7 @@ export const keyRoutes: readonly AdminRoute[] = [
             title: 'Signing keys',
             lead: 'They sign access tokens and ID tokens. A key is published before it signs, and until its last token has expired.',
             acts: renderLink('/keys/rotate', 'Rotate keys', 'btn'),
-            done: DONE[request.form.get('done') ?? ''],
+            done: readDone(request, DONE),
           },
           renderTable('Signing keys, newest first', columns, keys.map(renderKey)),
         ),

@@ -185,6 +185,8 @@ describe('/admin', () => {
     assert.match(page, /Dr\. Grace Hopper[\s\S]*Administrator[\s\S]*https:\/\/idp\.test/)
     assert.equal((await grace.get('/admin')).statusCode, 200)
     await act(`${path}/remove-administrator`)
+    const record = (await admin.get(`/admin/audit/${(await findLastAct())?.id}`)).body
+    assert.match(record, /<code>admin<\/code><\/th><td[^>]*>true<\/td><td[^>]*>false</)
     assert.equal((await grace.get('/admin')).statusCode, 403)
     await act(`${path}/unlink`, { issuer: 'https://idp.test', subject: 'g-1' })
     await act(`${path}/end-sessions`)

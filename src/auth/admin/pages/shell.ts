@@ -142,7 +142,16 @@ export function renderSecret(
   )
 }
 
-/** A field for a search, and links to the next page of a list. */
+/** The message of a page after an act, which its URL names. */
+export function readDone(
+  { form }: AdminRequest,
+  messages: Readonly<Record<string, string>>,
+): string | undefined {
+  const name = form.get('done') ?? ''
+  return Object.hasOwn(messages, name) ? messages[name] : undefined
+}
+
+/** A field for the search in a list. */
 export function renderSearch(path: string, label: string, { form }: AdminRequest): Html {
   return html`<form class="field" role="search" aria-label="${label}" action="${paths.admin}${path}"><label class="field__label" for="search">${label}</label>
 <div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="100" autocomplete="off" spellcheck="false" value="${form.get('search')}"></div><button class="btn btn--quiet">Search</button></div></form>`

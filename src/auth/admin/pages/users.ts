@@ -16,6 +16,7 @@ import { listUsers, type UserDescription, type UserKind } from '../users.ts'
 import type { AdminRequest, AdminRoute } from './gate.ts'
 import { renderGrants } from './grants.ts'
 import {
+  readDone,
   readListing,
   renderAdminPage,
   renderFacts,
@@ -176,7 +177,7 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
       section: SECTION,
       title: user.displayName,
       acts: renderActs(user, request),
-      done: DONE[request.form.get('done') ?? ''],
+      done: readDone(request, DONE),
     },
     html`${renderFacts([
       ['State', renderState(user)],
