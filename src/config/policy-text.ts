@@ -1,14 +1,28 @@
-import { parse } from 'yaml'
-import { type AccessPolicy, type InvalidPolicy, parsePolicy } from '../smart/index.ts'
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
+import { type AccessPolicy, type InvalidPolicy, type PolicyProblem, parsePolicy } from '../smart/index.ts'
 
 /** Parses the text of a policy file: YAML or JSON (docs/policy.md). */
 export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
+  const lineCounter = new LineCounter()
+  // JSON is YAML. The failsafe schema keeps an id of digits as a string.
+  const document = parseDocument(text, { schema: 'failsafe', lineCounter })
   try {
-    // JSON is YAML. The failsafe schema keeps an id of digits as a string.
-    return parsePolicy(parse(text, { schema: 'failsafe' }))
+    const [error] = document.errors
+    if (error) throw error
+    const policy = parsePolicy(document.toJS())
+    if (!('problems' in policy)) return policy
+    const problems = policy.problems.map(one => ({ ...one, line: findLine(document, lineCounter, one.path) }))
+    return { ...policy, problems }
   } catch (cause) {
-    const [line = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
-    const text = line.replace(/:$/, '')
-    return { problem: text, problems: [{ path: [], text }] }
+    const [message = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
+    const problem = message.replace(/:$/, '')
+    return { problem, problems: [{ path: [], text: problem }] }
   }
+}
+
+/** The line of the member at a path, or of the nearest one around it. */
+function findLine(document: Document, lines: LineCounter, path: PolicyProblem['path']): number | undefined {
+  const node = path.length === 0 ? document.contents : document.getIn(path, true)
+  if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
+  return path.length === 0 ? undefined : findLine(document, lines, path.slice(0, -1))
 }

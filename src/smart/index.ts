@@ -35,6 +35,7 @@ export {
   type InvalidPolicy,
   namesPatients,
   type PatientFacts,
+  type PolicyProblem,
   parsePolicy,
 } from './policy.ts'
 export { getImpliedKeys, getQueryKey } from './query-keys.ts'

@@ -36,6 +36,8 @@ export interface PolicyProblem {
   /** The position in the file: `['rules', 0, 'patients']`. */
   readonly path: readonly (string | number)[]
   readonly text: string
+  /** From 1, if it is known. */
+  readonly line?: number | undefined
 }
 
 const RULE_KEYS = ['clinicians', 'patients', 'organizations', 'careTeams']
@@ -97,10 +99,11 @@ function invalid(problems: readonly PolicyProblem[]): InvalidPolicy {
   return { problem: problems.slice(0, 1).map(formatPolicyProblem).join(''), problems }
 }
 
-/** `rules[0].patients: expected a list` */
-export function formatPolicyProblem({ path, text }: PolicyProblem): string {
+/** `rules[0].patients: expected a list (line 3)` */
+export function formatPolicyProblem({ path, text, line }: PolicyProblem): string {
   const position = path.map(part => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('')
-  return position === '' ? text : `${position.slice(1)}: ${text}`
+  const where = line === undefined ? '' : ` (line ${line})`
+  return position === '' ? `${text}${where}` : `${position.slice(1)}: ${text}${where}`
 }
 
 // Few enough that each patient can be a constraint of its own, which every server supports.

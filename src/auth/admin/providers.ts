@@ -1,6 +1,7 @@
 import { getProviderIssuer, type LoginProvider } from '../../config/index.ts'
 import { scrub } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
+import type { ProviderReport } from '../login/providers/provider-client.ts'
 import { checkProvider } from '../login/providers/providers.ts'
 import { type Admin, AdminFailure, recordAct } from './act.ts'
 
@@ -16,6 +17,8 @@ export interface ProviderTest {
   readonly ok: boolean
   /** Why it cannot be used. */
   readonly reason: string | undefined
+  /** Of an OpenID provider that can be used. */
+  readonly report: ProviderReport | undefined
 }
 
 export function listProviders({ providers }: Pick<AuthContext, 'providers'>): readonly ProviderDescription[] {
@@ -37,10 +40,9 @@ export async function testProvider(
   if (!provider) return new AdminFailure('not_found', `there is no sign-in provider ${id}`)
   await recordAct(admin, `provider test ${id}`)
   try {
-    await checkProvider(provider)
-    return { id, ok: true, reason: undefined }
+    return { id, ok: true, reason: undefined, report: await checkProvider(provider) }
   } catch (error) {
-    return { id, ok: false, reason: describeError(error) }
+    return { id, ok: false, reason: describeError(error), report: undefined }
   }
 }
 

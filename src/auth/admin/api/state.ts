@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { LOG_LEVELS } from '../../../config/index.ts'
 import { LIMITS } from '../../limits.ts'
+import type { ProviderReport } from '../../login/providers/provider-client.ts'
 import { AdminFailure } from '../act.ts'
 import { checkPolicy, explainPatientAccess } from '../policy.ts'
 import { listProviders, testProvider } from '../providers.ts'
@@ -109,17 +110,36 @@ export const providerEndpoints = [
     description: 'Fetches metadata and keys, or searches the directory. Signs nobody in.',
     body: NONE,
     result: Type.Object(
-      { id: Type.String(), ok: Type.Boolean(), reason: Type.Optional(Type.String()) },
+      {
+        id: Type.String(),
+        ok: Type.Boolean(),
+        reason: Type.Optional(Type.String()),
+        authorization_endpoint: Type.Optional(Type.String()),
+        token_endpoint: Type.Optional(Type.String()),
+        jwks_uri: Type.Optional(Type.String()),
+        kids: Type.Optional(Type.Array(Type.String())),
+        clock_ahead_seconds: Type.Optional(Type.Integer()),
+      },
       closed,
     ),
     async handle({ admin, context, params: { id = '' } }) {
       const tested = await testProvider(admin, context, id)
       if (tested instanceof AdminFailure) return tested
-      const { reason, ...result } = tested
-      return { ...result, ...(reason !== undefined && { reason }) }
+      const { ok, reason, report } = tested
+      return { id, ok, ...(reason !== undefined && { reason }), ...(report && describeReport(report)) }
     },
   }),
 ]
+
+function describeReport(report: ProviderReport) {
+  return {
+    authorization_endpoint: report.authorizationEndpoint,
+    token_endpoint: report.tokenEndpoint,
+    jwks_uri: report.keySetUrl,
+    kids: [...report.keyIds],
+    ...(report.clockAheadSeconds !== undefined && { clock_ahead_seconds: report.clockAheadSeconds }),
+  }
+}
 
 const Level = Type.Object({ level: Type.Union(LOG_LEVELS.map(level => Type.Literal(level))) }, closed)
 

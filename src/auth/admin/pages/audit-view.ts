@@ -1,11 +1,10 @@
 import type { RecordFilter } from '../../../audit/index.ts'
 import type { Parameters } from '../../parameters.ts'
 
-/** The filters of the page, which are in its URL, and the record after which it begins. */
+/** The filters of the page, which are in its URL. */
 export interface View {
   readonly fields: Readonly<Record<Field, string>>
   readonly filter: RecordFilter
-  readonly after: { readonly at: number; readonly id: number } | undefined
 }
 
 const FIELDS = ['kind', 'result', 'user', 'app', 'patient', 'launch', 'since', 'until'] as const
@@ -15,7 +14,6 @@ export function readView(form: Parameters): View {
   const read = (name: Field) => form.get(name)?.trim() ?? ''
   const fields = Object.fromEntries(FIELDS.map(name => [name, read(name)])) as Record<Field, string>
   const { kind, result, user, app, patient, launch, since, until } = fields
-  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(form.get('after') ?? '') ?? []
   return {
     fields,
     filter: {
@@ -28,7 +26,6 @@ export function readView(form: Parameters): View {
       since: readDay(since),
       before: addDay(readDay(until)),
     },
-    after: at === undefined ? undefined : { at: Number(at), id: Number(id) },
   }
 }
 
@@ -44,8 +41,8 @@ function addDay(at: number | undefined): number | undefined {
   return at === undefined ? undefined : at + DAY_MS
 }
 
-export function buildQuery({ fields }: View, after?: View['after']): string {
+export function buildQuery({ fields }: View, after?: string): string {
   const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''))
-  if (after) query.set('after', `${after.at}.${after.id}`)
+  if (after !== undefined) query.set('after', after)
   return query.size === 0 ? '' : `?${query}`
 }

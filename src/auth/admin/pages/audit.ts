@@ -1,18 +1,16 @@
-import {
-  type AuditKind,
-  findPage,
-  formatRepeats,
-  type KeptRecord,
-  toAuditEvent,
-} from '../../../audit/index.ts'
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { type AuditKind, formatRepeats, type KeptRecord, toAuditEvent } from '../../../audit/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
 import { describeApp, type Names } from '../../activity/describe.ts'
 import { findNames } from '../../activity/find-names.ts'
 import { formatFhirUser } from '../../clinician/clinician.ts'
 import type { AuthContext } from '../../context.ts'
+import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
-import { MOST_EXPORTED, sendExport } from './audit-export.ts'
+import { AdminFailure, recordAct } from '../act.ts'
+import { EXPORT_FORMATS, type ExportFormat, exportRecords, listRecords } from '../audit.ts'
 import { buildQuery, readView, type View } from './audit-view.ts'
 import type { AdminRequest, AdminRoute } from './gate.ts'
 import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
@@ -46,9 +44,13 @@ export const auditRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const { context, reply, form } = request
       const view = readView(form)
-      const found = await findPage(context.store, { ...view.filter, after: view.after, limit: SHOWN + 1 })
-      const records = found.records.slice(0, SHOWN)
-      const older = found.records.length > SHOWN ? records.at(-1) : found.next
+      await recordAct(request.admin, 'audit list', { after: { ...view.filter } })
+      const limit = SHOWN
+      const { items: records, next: older } = await listRecords(request.admin, {
+        ...view.filter,
+        after: form.get('after'),
+        limit,
+      })
       const [names, choices] = await Promise.all([findNames(context.store, records), findChoices(context)])
       return reply.sendPage(renderAuditPage(request, { view, records, older, names, choices }))
     },
@@ -59,7 +61,7 @@ export const auditRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const { context, reply, params } = request
       const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
-      const [record] = (await findPage(context.store, { ids: [id], limit: 1 })).records
+      const [record] = (await listRecords(request.admin, { ids: [id], limit: 1 })).items
       return record
         ? reply.sendPage(renderRecordPage(request, record, await findNames(context.store, [record])))
         : reply.sendProblem({ kind: 'not-found' })
@@ -95,10 +97,23 @@ async function findChoices({ store }: AuthContext): Promise<Choices> {
   }
 }
 
+/** Downloads the records of the filters. The export itself is an event of the trail. */
+async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
+  const { admin, context, reply, form } = request
+  const { fhirBaseUrl } = context.settings
+  const parts = await exportRecords(admin, format, { ...readView(form).filter, fhirBaseUrl })
+  if (parts instanceof AdminFailure) return parts
+  return reply
+    .type(EXPORT_FORMATS[format].type)
+    .header('content-disposition', `attachment; filename="audit.${format}"`)
+    .send(Readable.from(parts))
+}
+
 interface AuditPage {
   readonly view: View
   readonly records: readonly KeptRecord[]
-  readonly older: View['after']
+  /** The position of older records. */
+  readonly older: string | undefined
   readonly names: Names
   readonly choices: Choices
 }
@@ -126,12 +141,12 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
     html`${renderFilters(page)}
 ${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
-<p class="small muted after">An export has the records of these filters, at most ${MOST_EXPORTED.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
+<p class="small muted after">An export has the records of these filters, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
 }
 
 /** A page reads a bounded number of records, so it may find none although older ones match. */
-function renderNone(older: View['after']): Html {
+function renderNone(older: string | undefined): Html {
   return html`<div class="card">${renderEmptyState(
     older
       ? { title: 'No match among the newest records', text: 'Older records may match.' }

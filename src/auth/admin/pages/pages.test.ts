@@ -205,6 +205,42 @@ describe('/admin', () => {
     assert.match((await admin.get('/admin/apps/sallyport-app')).body, /None now/)
   })
 
+  it('tests a policy file, pasted or uploaded, and names the lines of its faults', async () => {
+    const test = (text: string) => admin.post('/admin/policy', { text })
+    assert.match((await test('rules:\n  - clinicians: all\n    patients: all\n')).body, /The file is valid/)
+    const faulty = await test('rules:\n  - clinicians: all\n    patients: 7\n  - clinicians: nobody\n')
+    assert.equal(faulty.statusCode, 422)
+    assert.match(
+      faulty.body,
+      /rules\[0\]\.patients: expected [^<]*\(line 3\)<[\s\S]*rules\[1\]\.clinicians: [^<]*\(line 4\)</,
+    )
+    assert.match((await test('rules: [')).body, /at line 1/)
+    const payload =
+      '--b\r\ncontent-disposition: form-data; name="file"; filename="p.yaml"\r\n\r\nrules: []\r\n--b--\r\n'
+    const headers = {
+      'content-type': 'multipart/form-data; boundary=b',
+      cookie: [...admin.cookies].map(pair => pair.join('=')).join('; '),
+    }
+    const send = (body: string) =>
+      auth.app.inject({ method: 'POST', url: '/admin/policy', payload: body, headers })
+    assert.match((await send(payload)).body, /The file is valid/)
+    assert.equal((await send('no form')).statusCode, 400)
+    assert.equal((await send(payload.replace('[]', 'x'.repeat(300_000)))).statusCode, 413)
+  })
+
+  it('shows who may see a patient, and why', async () => {
+    assert.match(
+      (await admin.get('/admin/policy?patient=Patient/juniper')).body,
+      /No policy[\s\S]*All clinicians/,
+    )
+    assert.equal((await admin.get('/admin/policy?patient=nobody')).statusCode, 404)
+  })
+
+  it('lists sign-in providers', async () => {
+    assert.match((await admin.get('/admin/providers')).body, /No sign-in providers/)
+    assert.equal((await admin.post('/admin/providers/nobody/test', {})).statusCode, 404)
+  })
+
   describe('/audit', () => {
     it('filters, pages and shows the records', async () => {
       const all = (await admin.get('/admin/audit?kind=login')).body
@@ -232,7 +268,7 @@ describe('/admin', () => {
       assert.ok(events.length > 0 && events.every(({ resourceType }) => resourceType === 'AuditEvent'))
       const csv = await admin.get('/admin/audit/export.csv?kind=admin&result=allowed')
       assert.match(csv.body, /^id,at,server,kind,.*\r\n\d+,2026-11-13T14:\d\d:\d\d.000Z,auth,admin,/)
-      assert.match(csv.body, /Exported the audit trail as ndjson: \?kind=login/)
+      assert.match(csv.body, /,audit export ndjson,/)
     })
 
     it('writes no formula into a CSV file', async () => {

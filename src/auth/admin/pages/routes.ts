@@ -7,6 +7,8 @@ import { auditRoutes } from './audit.ts'
 import { type AdminRoute, addAdminRoutes } from './gate.ts'
 import { grantRoutes } from './grants.ts'
 import { keyRoutes } from './keys.ts'
+import { policyRoutes } from './policy.ts'
+import { providerRoutes } from './providers.ts'
 import { renderAdminPage } from './shell.ts'
 import { signInAgain } from './step-up.ts'
 import { systemRoutes } from './system.ts'
@@ -21,6 +23,8 @@ export function addAdminPages(app: FastifyInstance, context: AuthContext): void 
     ...userRoutes,
     ...grantRoutes,
     ...keyRoutes,
+    ...providerRoutes,
+    ...policyRoutes,
     ...auditRoutes,
   ])
 }

@@ -1,15 +1,7 @@
-import { isRecord } from '../../../fhir/index.ts'
-import {
-  type CheckResult,
-  getGatherer,
-  type Html,
-  html,
-  renderBadge,
-  renderDateTime,
-  version,
-} from '../../../web/index.ts'
-import type { AuthContext, Reloaded } from '../../context.ts'
-import { recordAct } from '../act.ts'
+import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
+import type { AuthContext } from '../../context.ts'
+import { AdminFailure } from '../act.ts'
+import { describeSystem, findServers, reloadSettings, type ServerState } from '../system.ts'
 import type { AdminRequest, AdminRoute } from './gate.ts'
 import { defineAct, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -20,7 +12,7 @@ export const systemRoutes: readonly AdminRoute[] = [
     path: '',
     async handle(request) {
       const { context, reply } = request
-      const servers = await findServers(request)
+      const servers = await findServers(request.request.server, context)
       return reply.sendPage(
         renderAdminPage(
           request,
@@ -48,79 +40,34 @@ ${renderFacts(listFacts(context))}`,
       isDangerous: false,
     }),
     async perform(request) {
-      const reloaded = await request.context.controls.reload()
-      await recordAct(request.admin, 'settings reload', { after: { ...reloaded } })
-      return renderReloaded(request, reloaded)
+      const reloaded = await reloadSettings(request.admin, request.context)
+      return reloaded instanceof AdminFailure ? reloaded : renderReloaded(request, reloaded.needRestart)
     },
   }),
 ]
 
-function renderReloaded(request: AdminRequest, { problems, needRestart }: Reloaded): Html {
+function renderReloaded(request: AdminRequest, needRestart: readonly string[]): Html {
   const back = renderLink('', 'System', 'btn btn--quiet btn--small')
-  if (problems)
-    return renderAdminPage(
-      request,
-      { section: 'system', title: 'The settings are invalid', lead: 'Nothing changed.', acts: back },
-      html`<div class="card card__body"><ul>${problems.map(problem => html`<li>${problem}</li>`)}</ul></div>`,
-    )
   return renderAdminPage(
     request,
     { section: 'system', title: 'Settings', done: 'The settings are reloaded.', acts: back },
     needRestart.length === 0
-      ? html`<p>They are in effect on all processes of this server.</p>`
+      ? html`<p>They are in effect.</p>`
       : html`<p>These changed settings need a restart:</p><ul>${needRestart.map(name => html`<li><code>${name}</code></li>`)}</ul>`,
   )
 }
 
-interface ServerState {
-  readonly name: string
-  readonly url: string
-  /** Undefined if the server did not answer as Sallyport does. */
-  readonly checks: readonly CheckResult[] | undefined
-  readonly processes?: number
-}
-
-async function findServers({ context, request }: AdminRequest): Promise<readonly ServerState[]> {
-  const { issuerUrl, fhirBaseUrl, appUrl } = context.settings
-  const [own, fhir, app] = await Promise.all([
-    getGatherer(request.server).readiness(),
-    askReadiness(context, fhirBaseUrl),
-    askReadiness(context, appUrl),
-  ])
-  return [
-    { name: 'Auth server', url: issuerUrl, checks: own.flat(), processes: own.length },
-    { name: 'FHIR server', url: fhirBaseUrl, checks: fhir },
-    { name: 'App server', url: appUrl, checks: app },
-  ]
-}
-
-const WAIT_MS = 2000
-
-/** Asks `/readyz` of another server, which runs on a host of its own. */
-async function askReadiness(
-  { fetch }: AuthContext,
-  baseUrl: string,
-): Promise<readonly CheckResult[] | undefined> {
-  try {
-    const signal = AbortSignal.timeout(WAIT_MS)
-    const response = await fetch(new URL('/readyz', baseUrl), { signal, redirect: 'manual' })
-    const body: unknown = await response.json()
-    const checks = isRecord(body) && Array.isArray(body.checks) ? body.checks : undefined
-    return checks?.filter(isCheckResult)
-  } catch {
-    return undefined
-  }
-}
-
-function isCheckResult(value: unknown): value is CheckResult {
-  return isRecord(value) && typeof value.name === 'string' && typeof value.ok === 'boolean'
+const NAMES: Readonly<Record<ServerState['name'], string>> = {
+  auth: 'Auth server',
+  fhir: 'FHIR server',
+  app: 'App server',
 }
 
 function renderServer({ name, url, checks, processes = 1 }: ServerState) {
   const failed = checks?.filter(({ ok }) => !ok) ?? []
   const names = [...new Set(checks?.map(check => check.name))]
   return [
-    html`${name}${processes > 1 && html`<span class="sub">${processes} processes</span>`}`,
+    html`${NAMES[name]}${processes > 1 && html`<span class="sub">${processes} processes</span>`}`,
     renderState(checks),
     failed.length > 0
       ? html`${failed.map(({ name: check, reason }) => html`<p>${check}: ${reason ?? 'failed'}</p>`)}`
@@ -134,21 +81,28 @@ function renderState(checks: ServerState['checks']) {
   return checks.every(({ ok }) => ok) ? renderBadge('Ready', 'ok') : renderBadge('Not ready', 'bad')
 }
 
-function listFacts({ settings, store, providers, userFilter, clock }: AuthContext) {
-  const { fhir, login, audit, lab, openRegistration, registrationToken } = settings
-  const ways = [...(login.passwords ? ['Passwords'] : []), ...providers.all.map(({ name }) => name)]
+function listFacts(context: AuthContext) {
+  const system = describeSystem(context)
+  const { openRegistration, registrationToken } = context.settings
   return [
-    ['Sallyport', version],
-    ['Node.js', process.version],
-    ['Running since', renderDateTime(clock() - process.uptime() * 1000)],
-    ['Database', store.dialect === 'sqlite' ? 'SQLite' : 'PostgreSQL'],
-    ['FHIR data', fhir.upstreamUrl ?? 'Embedded FHIR server'],
-    ['Sign-in', ways.join(', ')],
-    ['Policy', userFilter ? 'Policy file' : 'Every clinician may see every patient'],
-    ['Audit trail', audit.kept ? 'On' : 'Off'],
+    ['Sallyport', system.version],
+    ['Node.js', system.node],
+    ['Running since', renderDateTime(system.startedAt)],
+    ['Database', system.database === 'sqlite' ? 'SQLite' : 'PostgreSQL'],
+    ['FHIR data', system.upstreamUrl ?? 'Embedded FHIR server'],
+    ['Sign-in', [...(system.passwords ? ['passwords'] : []), ...system.providers].join(', ')],
+    ['Policy', describePolicy(system.policyRules)],
+    ['Audit trail', system.audit ? 'On' : 'Off'],
+    ['Log level', system.logLevel],
     ['Apps register themselves', describeRegistration(openRegistration, registrationToken !== undefined)],
-    ['Lab', lab ? 'On' : 'Off'],
+    ['Lab', system.lab ? 'On' : 'Off'],
   ] as const
+}
+
+/** The policy in one sentence, from its number of rules. */
+export function describePolicy(rules: number | undefined): string {
+  if (rules === undefined) return 'No policy file: every clinician may see every patient.'
+  return rules === 1 ? 'The policy file has 1 rule.' : `The policy file has ${rules} rules.`
 }
 
 function describeRegistration(isOpen: boolean, hasToken: boolean): string {

@@ -79,7 +79,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     clock,
     async fetch(url, previous) {
       try {
-        return { value: await fetchKeys(options, url), freshForMs: METADATA_FRESH_MS }
+        return { value: (await fetchKeys(options, url)).keys, freshForMs: METADATA_FRESH_MS }
       } catch (error) {
         onFailure(provider.id, error)
         return { value: previous?.value, freshForMs: PAUSE_MS }
@@ -135,11 +135,29 @@ async function discoverProvider(options: ProviderClientOptions): Promise<Configu
   return configuration
 }
 
+/** The result of a test. */
+export interface ProviderReport {
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly keySetUrl: string
+  readonly keyIds: readonly string[]
+  /** How far the provider's clock is ahead of ours, by the `Date` of its response. Undefined if it states none. */
+  readonly clockAheadSeconds: number | undefined
+}
+
 /** Rejects with the reason if the provider cannot be used. */
-export async function checkOidcProvider(provider: OidcProvider): Promise<void> {
+export async function checkOidcProvider(provider: OidcProvider): Promise<ProviderReport> {
   const options = { provider, clock: Date.now, onFailure: () => undefined }
-  const { jwks_uri: url = '' } = (await discoverProvider(options)).serverMetadata()
-  await fetchKeys(options, url)
+  const metadata = (await discoverProvider(options)).serverMetadata()
+  const { authorization_endpoint = '', token_endpoint = '', jwks_uri = '' } = metadata
+  const { keys, date } = await fetchKeys(options, jwks_uri)
+  return {
+    authorizationEndpoint: authorization_endpoint,
+    tokenEndpoint: token_endpoint,
+    keySetUrl: jwks_uri,
+    keyIds: keys.flatMap(({ kid }) => kid ?? []),
+    clockAheadSeconds: Number.isNaN(date) ? undefined : Math.round((date - Date.now()) / 1000),
+  }
 }
 
 function requireEndpoints(metadata: ServerMetadata): void {
@@ -147,7 +165,10 @@ function requireEndpoints(metadata: ServerMetadata): void {
     if (typeof metadata[name] !== 'string') throw new Error(`The discovery document has no ${name}`)
 }
 
-async function fetchKeys(options: ProviderClientOptions, url: string): Promise<readonly VerificationKey[]> {
+async function fetchKeys(
+  options: ProviderClientOptions,
+  url: string,
+): Promise<{ readonly keys: readonly VerificationKey[]; readonly date: number }> {
   const isClear = options.provider.issuer.startsWith('http:')
   if (!isClear && !url.startsWith('https:')) throw new Error('The jwks_uri is not https')
   const signal = AbortSignal.timeout(TIMEOUT_SECONDS * 1000)
@@ -155,7 +176,7 @@ async function fetchKeys(options: ProviderClientOptions, url: string): Promise<r
   if (response.status !== 200) throw new Error(`The response status of the key set is ${response.status}`)
   const keys = readKeySet(await response.json(), ALGORITHMS)
   if (!keys?.length) throw new Error('The key set has no usable key with a kid')
-  return keys
+  return { keys, date: Date.parse(response.headers.get('date') ?? '') }
 }
 
 /** A hostile provider could send an endless response. */

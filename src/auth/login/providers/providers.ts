@@ -11,6 +11,7 @@ import {
   createProviderClient,
   type ProviderClient,
   type ProviderClientOptions,
+  type ProviderReport,
 } from './provider-client.ts'
 
 type LoginSettings = Pick<Settings['login'], 'passwords' | 'providers'>
@@ -30,8 +31,10 @@ export interface Providers {
 }
 
 /** Rejects with the reason if nobody can sign in with the provider. */
-export function checkProvider(provider: LoginProvider): Promise<void> {
-  return provider.kind === 'oidc' ? checkOidcProvider(provider) : checkDirectory(provider)
+export async function checkProvider(provider: LoginProvider): Promise<ProviderReport | undefined> {
+  if (provider.kind === 'oidc') return checkOidcProvider(provider)
+  await checkDirectory(provider)
+  return undefined
 }
 
 interface Opened {

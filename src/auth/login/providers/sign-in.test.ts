@@ -200,6 +200,17 @@ describe('the account of a provider’s user', () => {
     }
   })
 
+  it('is tested by an administrator, with its metadata, keys and clock', async () => {
+    const gone = makeProvider({ issuer: 'http://127.0.0.1:1' }, { id: 'gone' })
+    const admin = { claim: 'groups', values: ['admins'] }
+    const auth = await openSignInServer(await open(), [makeProvider(hospital, { admin }), gone])
+    const browser = auth.openBrowser()
+    await signIn(browser, hospital, 'user-2')
+    const test = async (id: string) => (await browser.post(`/admin/providers/${id}/test`, {})).body
+    assert.match(await test('hospital'), /hospital can be used[\s\S]*Key set[\s\S]*The same as here/)
+    assert.match(await test('gone'), /gone cannot be used/)
+  })
+
   it('needs exactly one Practitioner on the FHIR server', async () => {
     const search = (text: string) => ({ fhirUser: { kind: 'search', search: text } }) as const
     const byNumber = await openServer(search('Practitioner?identifier=urn:x|{employee_number}'))

@@ -1,0 +1,106 @@
+import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
+import { paths } from '../../paths.ts'
+import { AdminFailure } from '../act.ts'
+import { checkPolicy, explainPatientAccess, type PatientAccess, type PolicyCheck } from '../policy.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
+import { renderAdminPage, renderLink, renderTable } from './shell.ts'
+import { describePolicy } from './system.ts'
+
+/** `/admin/policy`: who may see a patient and why, and the test of a policy file. */
+export const policyRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/policy',
+    async handle(request) {
+      const patient = readPatient(request)
+      const found =
+        patient === '' ? undefined : await explainPatientAccess(request.admin, request.context, patient)
+      const status = found instanceof AdminFailure ? 404 : 200
+      return request.reply.sendPage(renderPolicyPage(request, { patient, found }), { status })
+    },
+  },
+  {
+    method: 'POST',
+    path: '/policy',
+    async handle(request) {
+      const { form, reply } = request
+      const text = form.get('file') ?? form.get('text') ?? ''
+      const checked = text.length > LONGEST ? TOO_LONG : checkPolicy(text)
+      return reply.sendPage(renderPolicyPage(request, { text, checked }), {
+        status: checked.valid ? 200 : 422,
+      })
+    },
+  },
+]
+
+const LONGEST = 100_000
+const TOO_LONG: PolicyCheck = {
+  valid: false,
+  problems: [`more than ${LONGEST.toLocaleString('en')} characters`],
+}
+
+function readPatient({ form }: AdminRequest): string {
+  return (
+    form
+      .get('patient')
+      ?.trim()
+      .replace(/^Patient\//, '') ?? ''
+  )
+}
+
+interface PolicyView {
+  readonly patient?: string
+  readonly found?: readonly PatientAccess[] | AdminFailure | undefined
+  readonly text?: string
+  readonly checked?: PolicyCheck
+}
+
+function renderPolicyPage(
+  request: AdminRequest,
+  { patient = '', found, text = '', checked }: PolicyView,
+): Html {
+  const policy = request.context.controls.getPolicy()
+  return renderAdminPage(
+    request,
+    {
+      section: 'policy',
+      title: 'Policy',
+      lead: describePolicy(policy?.rules.length),
+      acts: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
+    },
+    html`<h2 class="section__title">Who may see this patient, and why</h2>
+<form class="narrow narrow__form" method="get" action="${paths.admin}/policy">
+${renderField({ name: 'patient', label: 'Patient id', value: patient, required: true })}
+<p class="narrow__act"><button class="btn btn--small">Show</button></p></form>
+${found !== undefined && renderFound(patient, found)}
+<h2 class="section__title subhead">Test a policy file</h2>
+${checked && renderCheck(checked)}
+<form class="card card__body stack after" method="post" action="${paths.admin}/policy" enctype="multipart/form-data">
+<div class="field"><label class="field__label" for="file">File</label><input class="input" type="file" id="file" name="file" accept=".yaml,.yml,.json"></div>
+<div class="field"><label class="field__label" for="text">Or its text (YAML or JSON)</label><textarea class="input" id="text" name="text" rows="10" autocomplete="off" autocapitalize="none" spellcheck="false">${text}</textarea></div>
+<div class="actions"><button class="btn btn--quiet">Test file</button></div>
+</form>
+<p class="small muted after">A test changes nothing. To use a new file, replace the file of <code>smart.fhir.policy-file</code> and reload the settings.</p>`,
+  )
+}
+
+function renderFound(patient: string, found: readonly PatientAccess[] | AdminFailure): Html {
+  if (found instanceof AdminFailure) return renderAlert('Not found.', found.sentence, 'bad')
+  if (found.length === 0)
+    return html`<div class="card">${renderEmptyState({ title: 'No clinician may see this patient', text: 'No rule of the policy includes the patient.' })}</div>`
+  const rows = found.map(({ rule, reason, clinicians }) => [
+    rule === undefined ? 'No policy' : `Rule ${rule}`,
+    reason,
+    clinicians === 'all'
+      ? 'All clinicians'
+      : html`${clinicians.map(user => html`<p><code>${user}</code></p>`)}`,
+  ])
+  return renderTable(`Rules that include ${patient}`, ['Rule', 'Reason', 'Clinicians'], rows)
+}
+
+function renderCheck(checked: PolicyCheck): Html {
+  if (checked.valid)
+    return html`<div role="status">${renderAlert('The file is valid.', `It has ${checked.rules} rules.`, 'ok')}</div>`
+  return html`${renderAlert('The file is invalid.', 'A server does not start with it.', 'bad')}
+<ul>${checked.problems.map(problem => html`<li>${problem}</li>`)}</ul>`
+}

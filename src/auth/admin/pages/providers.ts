@@ -1,0 +1,86 @@
+import { type Html, html, renderAlert, renderEmptyState } from '../../../web/index.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../../lifetimes.ts'
+import type { ProviderReport } from '../../login/providers/provider-client.ts'
+import { paths } from '../../paths.ts'
+import { AdminFailure } from '../act.ts'
+import { listProviders, type ProviderDescription, type ProviderTest, testProvider } from '../providers.ts'
+import type { AdminRequest, AdminRoute } from './gate.ts'
+import { renderAdminPage, renderFacts, renderTable } from './shell.ts'
+
+/** `/admin/providers`: the sign-in providers of the settings, and their test. */
+export const providerRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/providers',
+    handle: async request => request.reply.sendPage(renderProvidersPage(request)),
+  },
+  {
+    method: 'POST',
+    path: '/providers/:id/test',
+    async handle(request) {
+      const tested = await testProvider(request.admin, request.context, request.params.id ?? '')
+      return tested instanceof AdminFailure
+        ? tested
+        : request.reply.sendPage(renderProvidersPage(request, tested))
+    },
+  },
+]
+
+function renderProvidersPage(request: AdminRequest, tested?: ProviderTest): Html {
+  const providers = listProviders(request.context)
+  const columns = ['Provider', 'Id', 'Kind', 'Issuer', { head: 'Action', isHidden: true }]
+  return renderAdminPage(
+    request,
+    {
+      section: 'providers',
+      title: 'Sign-in providers',
+      lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory, and signs nobody in.`,
+    },
+    html`${tested && renderTest(tested)}
+${providers.length === 0 ? renderNone() : renderTable('Sign-in providers', columns, providers.map(renderProvider))}`,
+  )
+}
+
+const KINDS: Readonly<Record<ProviderDescription['kind'], string>> = { oidc: 'OpenID Connect', ldap: 'LDAP' }
+
+function renderProvider({ id, name, kind, issuer }: ProviderDescription) {
+  return [
+    name,
+    html`<code>${id}</code>`,
+    KINDS[kind],
+    html`<code class="url">${issuer}</code>`,
+    html`<form method="post" action="${paths.admin}/providers/${encodeURIComponent(id)}/test"><button class="btn btn--quiet btn--small">Test<span class="sr"> ${name}</span></button></form>`,
+  ]
+}
+
+function renderNone(): Html {
+  return html`<div class="card">${renderEmptyState({ title: 'No sign-in providers', text: 'Users sign in with passwords of this server.' })}</div>`
+}
+
+function renderTest({ id, ok, reason, report }: ProviderTest): Html {
+  return html`<section class="stack" aria-label="Result of the test">
+<div role="status">${ok ? renderAlert(`${id} can be used.`, '', 'ok') : renderAlert(`${id} cannot be used.`, reason ?? '', 'bad')}</div>
+${report && renderFacts(listFacts(report))}
+</section>`
+}
+
+function listFacts(report: ProviderReport) {
+  const url = (text: string) => html`<span class="url">${text}</span>`
+  return [
+    ['Authorization endpoint', url(report.authorizationEndpoint)],
+    ['Token endpoint', url(report.tokenEndpoint)],
+    ['Key set', url(report.keySetUrl)],
+    ['Keys', html`${report.keyIds.map(kid => html`<p><code class="url">${kid}</code></p>`)}`],
+    ['Clock', describeClock(report.clockAheadSeconds)],
+  ] as const
+}
+
+/** The provider states its time in whole seconds. */
+function describeClock(ahead: number | undefined): string {
+  if (ahead === undefined) return 'Not stated by the provider'
+  if (Math.abs(ahead) <= 1) return 'The same as here'
+  const difference = `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'behind'}`
+  return Math.abs(ahead) > CLOCK_TOLERANCE_SECONDS
+    ? `${difference}: too much. Sign-ins fail beyond ${CLOCK_TOLERANCE_SECONDS} s`
+    : difference
+}
