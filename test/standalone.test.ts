@@ -248,7 +248,7 @@ describe('the administration area', () => {
   const PAGES = [
     ...['', '/apps', '/apps/new', '/apps/sallyport-app', '/apps/sallyport-app/disable', '/clinicians'],
     ...['/clinicians/new', '/clinicians/sample-administrator', '/keys', '/keys/rotate', '/audit', '/audit/1'],
-    ...['/reload'],
+    ...['/reload', '/providers', '/policy', '/policy?patient=patient-1'],
   ]
 
   it('signs an administrator in again before a key is rotated, and shows the act in the audit review', async () => {
@@ -273,7 +273,7 @@ describe('the administration area', () => {
     await page.getByRole('cell', { name: 'Administration: keys rotate' }).waitFor()
     for (const path of PAGES) {
       await page.goto(`${url}${path}`)
-      await inspectOnEveryScreen(page, `admin${path.replaceAll('/', '-')}`)
+      await inspectOnEveryScreen(page, `admin${path.replaceAll(/[/?=]/g, '-')}`)
     }
     assert.deepEqual(faults, [])
   })

@@ -90,7 +90,7 @@ function renderFound(patient: string, found: readonly PatientAccess[] | AdminFai
     return html`<div class="card">${renderEmptyState({ title: 'No clinician may see this patient', text: 'No rule of the policy includes the patient.' })}</div>`
   const rows = found.map(({ rule, reason, clinicians }) => [
     rule === undefined ? 'No policy' : `Rule ${rule}`,
-    reason,
+    `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`,
     clinicians === 'all'
       ? 'All clinicians'
       : html`${clinicians.map(user => html`<p><code>${user}</code></p>`)}`,
