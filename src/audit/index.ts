@@ -35,6 +35,6 @@ export {
 } from './trail/find.ts'
 export { reportUnknownOutcomes, startReportingUnknown } from './trail/intents.ts'
 export { type AuditLag, measureAuditLag } from './trail/lag.ts'
-export { sealTrail, startSealing, startSweepingAudit, sweepAudit } from './trail/seal.ts'
+export { adoptSeals, sealTrail, startSealing, startSweepingAudit, sweepAudit } from './trail/seal.ts'
 export type { RecordFilter } from './trail/terms.ts'
 export { type Verification, verifyTrail } from './trail/verify.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Selectable } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import {
   type JobOptions,
   removeUntil,
@@ -105,6 +105,26 @@ function makeSeal(sealer: Sealer, before: Pick<Seal, 'number' | 'hash'>, records
 
 function cannotSeal(problem: string): Error {
   return new Error(`Cannot seal the audit trail: ${problem}; run sallyport audit verify`)
+}
+
+/** Makes all seals again with another secret. Verify first that they agree with the records. */
+export async function adoptSeals(db: Kysely<Schema>, sealer: Sealer): Promise<void> {
+  const seals = await db
+    .selectFrom('audit_seal')
+    .select(['number', 'hash', 'checkpoint_sealed'])
+    .orderBy('number')
+    .execute()
+  for (const { number, hash, checkpoint_sealed: checkpoint } of seals)
+    await db
+      .updateTable('audit_seal')
+      .set({
+        hash_sealed: sealer.seal(hash, describeCell('hash_sealed', number)),
+        ...(checkpoint !== null && {
+          checkpoint_sealed: sealer.seal(hash, describeCell('checkpoint_sealed', number)),
+        }),
+      })
+      .where('number', '=', number)
+      .execute()
 }
 
 /** Seals all records that are in the trail now. */

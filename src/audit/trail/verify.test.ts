@@ -108,7 +108,7 @@ eachDatabase((_, openAny) => {
       const { head, ...found } = await verifyTrail(store, sealer)
       assert.deepEqual(found, { seals: 3, records: 9, unsealed: 0, problems: [] })
       await add(store, 10)
-      const later = await verifyTrail(store, sealer, head)
+      const later = await verifyTrail(store, sealer, { head })
       assert.deepEqual([later.unsealed, later.problems], [1, []])
     })
 
@@ -117,7 +117,10 @@ eachDatabase((_, openAny) => {
         await tryOut(tampered, async store => {
           for (const statement of statements) await run(store, statement)
           const { problems } = await verifyTrail(store, sealer)
-          assert.match(problems[0] ?? '', found)
+          assert.ok(
+            problems.some(problem => found.test(problem)),
+            problems.join(),
+          )
         })
       })
 
@@ -134,7 +137,7 @@ eachDatabase((_, openAny) => {
       await run(store, 'delete from audit_seal where number >= 3')
       await run(store, 'delete from audit_event where id between 7 and 9')
       await sealTrail(store, sealer)
-      const [named, missing] = (await verifyTrail(store, sealer, head)).problems
+      const [named, missing] = (await verifyTrail(store, sealer, { head })).problems
       assert.match(named ?? '', /^The seal that record \d+ names has changed$/)
       assert.equal(
         missing,

@@ -17,8 +17,17 @@ export interface Verification {
 const SEALS_AT_ONCE = 100
 const MOST_PROBLEMS = 20
 
+export interface VerifyOptions {
+  /** An earlier head, from a feed or an earlier verification: finds that the end of the trail was removed. */
+  readonly head?: string | undefined
+  /** Verifies only that seals and records agree, whatever secret the seals were made with. */
+  readonly anySecret?: boolean
+}
+
 interface Chain {
   before: Pick<Seal, 'number' | 'hash' | 'last_id'>
+  /** Seals that were not made with the secret. */
+  foreign: number[]
   seals: number
   records: number
   problems: string[]
@@ -26,17 +35,25 @@ interface Chain {
 
 /**
  * Recomputes the hash chain over the audit trail. It finds records that were changed, removed, inserted or reordered after they
- * were sealed, and seals that were not made with the secret. `head` is an earlier head, from a feed or an earlier
- * verification: it finds that the end of the trail was removed.
+ * were sealed, and seals that were not made with the secret.
  */
-export async function verifyTrail(store: Store, sealer: Sealer, head?: string): Promise<Verification> {
-  const before = (await findCheckpoint(store, sealer)) ?? BEGINNING
-  const chain: Chain = { before, seals: 0, records: 0, problems: [] }
+export async function verifyTrail(
+  store: Store,
+  sealer: Sealer,
+  { head, anySecret = false }: VerifyOptions = {},
+): Promise<Verification> {
+  const before = (await findCheckpoint(store, anySecret ? undefined : sealer)) ?? BEGINNING
+  const chain: Chain = { before, foreign: [], seals: 0, records: 0, problems: [] }
   for (;;) {
     const seals = await readSeals(store, chain.before.number)
     for (const seal of seals) await verifySeal(store, sealer, chain, seal)
     if (seals.length === 0 || chain.problems.length >= MOST_PROBLEMS) break
   }
+  const [first, last] = [chain.foreign[0], chain.foreign.at(-1)]
+  if (first !== undefined && last !== undefined && !anySecret)
+    chain.problems.push(
+      `${formatRange('Seal', first, last, 'was')} changed, or made with another SMART_SECRET`,
+    )
   if (head !== undefined) await verifyHead(store, chain, head)
   await verifyCursors(store, chain)
   return report(store, chain)
@@ -55,11 +72,10 @@ function readSeals({ db }: Store, after: number): Promise<readonly Seal[]> {
 async function verifySeal(store: Store, sealer: Sealer, chain: Chain, seal: Seal): Promise<void> {
   const { before, problems } = chain
   chain.before = seal
-  if (!isGenuine(sealer, seal))
-    problems.push(`Seal ${seal.number} was changed, or made with another SMART_SECRET`)
+  if (!isGenuine(sealer, seal)) chain.foreign = [chain.foreign[0] ?? seal.number, seal.number]
   chain.seals += 1
   if (seal.number !== before.number + 1) {
-    problems.push(`${formatRange('Seal', before.number + 1, seal.number - 1)} missing`)
+    problems.push(`${formatRange('Seal', before.number + 1, seal.number - 1, 'is')} missing`)
     return
   }
   const records = await readAfter(store, before.last_id, seal.last_id, seal.records + 1)
@@ -72,15 +88,15 @@ async function verifySeal(store: Store, sealer: Sealer, chain: Chain, seal: Seal
       problems.push(`The seal that record ${id} names has changed`)
 }
 
-/** The seal up to which this deployment has removed records, after their retention time. */
-async function findCheckpoint({ db }: Store, sealer: Sealer): Promise<Seal | undefined> {
+/** The seal up to which this deployment has removed records, after their retention time. Without a sealer, any. */
+async function findCheckpoint({ db }: Store, sealer: Sealer | undefined): Promise<Seal | undefined> {
   const marked = await db
     .selectFrom('audit_seal')
     .selectAll()
     .where('checkpoint_sealed', 'is not', null)
     .orderBy('number', 'desc')
     .execute()
-  return marked.find(seal => isGenuine(sealer, seal) && isCheckpoint(sealer, seal))
+  return marked.find(seal => !sealer || (isGenuine(sealer, seal) && isCheckpoint(sealer, seal)))
 }
 
 /** Records may be removed during the verification. */
@@ -95,8 +111,10 @@ function describeDifference(first: number, seal: Seal, records: readonly KeptRec
   return records.length > seal.records ? `${range}: records inserted` : `${range}: changed`
 }
 
-function formatRange(what: string, first: number, last: number): string {
-  return first === last ? `${what} ${first} is` : `${what}s ${first} to ${last} are`
+const PLURALS = { is: 'are', was: 'were' } as const
+
+function formatRange(what: string, first: number, last: number, verb: keyof typeof PLURALS): string {
+  return first === last ? `${what} ${first} ${verb}` : `${what}s ${first} to ${last} ${PLURALS[verb]}`
 }
 
 /** True also for a seal whose records were removed after their retention time. */
@@ -122,7 +140,7 @@ async function verifyCursors(store: Store, { problems }: Chain): Promise<void> {
       problems.push(`The ${feed} has sent record ${sent}, but the trail ends with record ${last}`)
 }
 
-async function report(store: Store, { before, ...chain }: Chain): Promise<Verification> {
+async function report(store: Store, { before, foreign: _, ...chain }: Chain): Promise<Verification> {
   const { count } = await store.db
     .selectFrom('audit_event')
     .select(({ fn }) => fn.countAll().as('count'))

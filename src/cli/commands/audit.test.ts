@@ -38,30 +38,37 @@ const revoked: AuditRecord = {
   ...{ fhirUser: 'Practitioner/p1', reason: 'A used code was sent again' },
 }
 
-eachDatabase((_name, _open, create) => {
+eachDatabase((name, _open, create) => {
   describe('sallyport audit', () => {
-    it('verifies the hash chain, and says with which head it ends', async () => {
-      const url = await create()
-      const env = { SMART_DATABASE_URL: url, SMART_SECRET: SECRET }
-      const store = await openStore(url)
-      await createAuditor({ store }).record(...records)
-      await sealTrail(store, createSealer(SECRET))
-      const intact = await sallyport(['audit', 'verify'], { env })
-      assert.match(
-        intact.stdout,
-        /^No change found: 3 records in 1 seals, 0 not yet sealed\nHead: 1:[\w-]{43}\n$/,
-      )
-      assert.equal(intact.exitCode, 0)
-      const head = intact.stdout.split('Head: ')[1]?.trim() ?? ''
-      assert.equal((await sallyport(['audit', 'verify', '--head', head], { env })).exitCode, 0)
-      assert.equal((await sallyport(['audit', 'verify', '--head', '1'], { env })).exitCode, 2)
-      await store.db.deleteFrom('audit_event').where('kind', '=', 'login').execute()
-      await store.close()
-      const changed = await sallyport(['audit', 'verify'], { env })
-      assert.match(changed.stderr, /\(seal 1\): 1 removed\n/)
-      assert.match(changed.stdout, /^The audit trail was changed/)
-      assert.equal(changed.exitCode, 1)
-    })
+    if (name === 'SQLite')
+      it('verifies the hash chain, and says with which head it ends', async () => {
+        const url = await create()
+        const env = { SMART_DATABASE_URL: url, SMART_SECRET: SECRET }
+        const store = await openStore(url)
+        await createAuditor({ store }).record(...records)
+        await sealTrail(store, createSealer(SECRET))
+        const intact = await sallyport(['audit', 'verify'], { env })
+        assert.match(
+          intact.stdout,
+          /^No change found: 3 records in 1 seals, 0 not yet sealed\nHead: 1:[\w-]{43}\n$/,
+        )
+        assert.equal(intact.exitCode, 0)
+        const head = intact.stdout.split('Head: ')[1]?.trim() ?? ''
+        assert.equal((await sallyport(['audit', 'verify', '--head', head], { env })).exitCode, 0)
+        assert.equal((await sallyport(['audit', 'verify', '--head', '1'], { env })).exitCode, 2)
+        const other = { ...env, SMART_SECRET: 'another secret of these tests, long enough' }
+        const unknown = await sallyport(['audit', 'verify'], { env: other })
+        assert.match(unknown.stderr, /^Seal 1 was changed, or made with another SMART_SECRET$/m)
+        assert.equal((await sallyport(['audit', 'verify', '--adopt'], { env: other })).exitCode, 0)
+        assert.equal((await sallyport(['audit', 'verify', '--adopt'], { env })).exitCode, 0)
+        await store.db.deleteFrom('audit_event').where('kind', '=', 'login').execute()
+        await store.close()
+        assert.equal((await sallyport(['audit', 'verify', '--adopt'], { env: other })).exitCode, 1)
+        const changed = await sallyport(['audit', 'verify'], { env })
+        assert.match(changed.stderr, /\(seal 1\): 1 removed\n/)
+        assert.match(changed.stdout, /^The audit trail was changed/)
+        assert.equal(changed.exitCode, 1)
+      })
 
     it('lists, filters and formats records', async () => {
       const url = await create()

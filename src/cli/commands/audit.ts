@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import {
+  adoptSeals,
   findRecords,
   formatRepeats,
   type KeptRecord,
@@ -9,9 +10,9 @@ import {
   verifyTrail,
 } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
-import type { Store } from '../../store/index.ts'
-import { type Arguments, type Command, failMisuse, getOptional, type Io } from '../command.ts'
-import { loadSettings, withSealer, withStore } from '../with-store.ts'
+import type { Sealer, Store } from '../../store/index.ts'
+import { type Arguments, type Command, failMisuse, getOptional, type Io, isSet } from '../command.ts'
+import { loadSettings, recordCommand, withSealer, withStore } from '../with-store.ts'
 
 /** Records of other instances may arrive this late. */
 const LATE_MS = 5000
@@ -165,7 +166,7 @@ function whatOf({ kind, method, request, repeats }: KeptRecord): string {
 
 export const auditVerify: Command = {
   usage: `
-Usage: npm run -s sallyport -- audit verify [--head <head>]
+Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt]
 
 Recomputes the hash chain over the audit trail, also while the servers run. It finds records that were changed, removed,
 inserted or reordered after the servers sealed them, about a second after they were written. It needs the SMART_SECRET of the servers.
@@ -173,19 +174,33 @@ inserted or reordered after the servers sealed them, about a second after they w
 Options:
   --head <head>   the head that an earlier verification printed, or that a feed received: finds that the end of the trail was
                   removed
+  --adopt         after a change of SMART_SECRET: if seals and records agree, make the seals with the new secret. Without this the
+                  servers cannot seal any more records
 
 Exit code: 0 if nothing was changed, otherwise 1.`,
-  options: { head: { type: 'string' } },
+  options: { head: { type: 'string' }, adopt: { type: 'boolean' } },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
     const head = getOptional(args, 'head')
     if (head !== undefined && !/^\d{1,15}:[\w-]{43}$/.test(head))
       throw failMisuse('Cannot use --head: expected <number>:<hash>')
-    const found = await withSealer(loadSettings(io), (store, sealer) => verifyTrail(store, sealer, head))
+    const found = await withSealer(loadSettings(io), async (store, sealer) => {
+      if (isSet(args, 'adopt')) await adopt(io, store, sealer)
+      return verifyTrail(store, sealer, { head })
+    })
     for (const problem of found.problems) io.stderr.write(`${problem}\n`)
     io.stdout.write(formatVerification(found))
     return found.problems.length === 0 ? 0 : 1
   },
+}
+
+async function adopt(io: Io, store: Store, sealer: Sealer): Promise<void> {
+  const { problems } = await verifyTrail(store, sealer, { anySecret: true })
+  if (problems.length > 0) return
+  await store.db.transaction().execute(async trx => {
+    await adoptSeals(trx, sealer)
+    await recordCommand(io, store, 'audit verify --adopt')(trx)
+  })
 }
 
 function formatVerification({ records, seals, unsealed, head, problems }: Verification): string {
