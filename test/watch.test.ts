@@ -101,6 +101,7 @@ describe('an observed gateway', () => {
       ['sallyport_upstream_request_duration_seconds_count{method="GET",outcome="2xx"}', 3],
       ['sallyport_upstream_up', 1],
       ['sallyport_audit_write_duration_seconds_count{outcome="stored"}', 1],
+      ['sallyport_audit_lag_seconds{feed="seal"}', 0],
       ['sallyport_database_connections_max', 10],
       ['sallyport_check_up{server="fhir",check="upstream"}', 1],
       ['sallyport_reloads_total{subject="settings",outcome="applied"}', 1],

@@ -17,11 +17,11 @@ const DURATION = { name: 'duration_seconds', help: 'A duration.', labels: ['rout
 const COUNT = { name: 'requests_total', help: 'A count.', labels: ['route'] }
 
 describe('Registry', () => {
-  it('counts into cumulative buckets', () => {
+  it('counts into cumulative buckets', async () => {
     const registry = new Registry()
     const durations = registry.histogram(DURATION)
     for (const seconds of [0.0005, 0.02, 20]) durations.observe(['/x'], seconds)
-    const lines = formatFamilies(registry.read()).split('\n')
+    const lines = formatFamilies(await registry.read()).split('\n')
     const bucket = (le: string) =>
       lines.find(line => line.startsWith(`duration_seconds_bucket{route="/x",le="${le}"}`))?.split(' ')[1]
     assert.deepEqual(['0.001', '0.01', '0.025', '10', '+Inf'].map(bucket), ['1', '1', '2', '2', '3'])
@@ -29,30 +29,30 @@ describe('Registry', () => {
     assert.ok(lines.includes('duration_seconds_count{route="/x"} 3'))
   })
 
-  it('escapes the values of labels', () => {
+  it('escapes the values of labels', async () => {
     const registry = new Registry()
     registry.counter(COUNT).add(['/a"b\\c\nd'])
-    assert.match(formatFamilies(registry.read()), /^requests_total\{route="\/a\\"b\\\\c\\nd"\} 1$/m)
+    assert.match(formatFamilies(await registry.read()), /^requests_total\{route="\/a\\"b\\\\c\\nd"\} 1$/m)
   })
 
-  it('omits a gauge that has no value', () => {
+  it('omits a gauge that has no value', async () => {
     const registry = new Registry()
     registry.gauge({ name: 'up', help: 'A gauge.', merge: 'min' }, () => [[Number.NaN]])
-    assert.equal(formatFamilies(registry.read()), '\n')
+    assert.equal(formatFamilies(await registry.read()), '\n')
   })
 })
 
 describe('mergeMetrics', () => {
-  it('adds counters and memory of all processes, and keeps the counters of one that has ended', () => {
-    const [first, second] = [[0.02], [0.0005, 3]].map((durations, at) => {
+  it('adds counters and memory of all processes, and keeps the counters of one that has ended', async () => {
+    const make = async (durations: readonly number[], at: number) => {
       const registry = new Registry()
       registry.counter(COUNT).add(['/x'], at + 1)
       for (const seconds of durations) registry.histogram(DURATION).observe(['/x'], seconds)
       registry.gauge({ name: 'up', help: 'A gauge.', merge: 'min' }, () => [[at]])
       registry.gauge({ name: 'used_bytes', help: 'A gauge.', merge: 'sum' }, () => [[at + 1]])
-      return { server: registry.read(), process: readProcessMetrics() }
-    })
-    assert.ok(first && second)
+      return { server: await registry.read(), process: await readProcessMetrics() }
+    }
+    const [first, second] = [await make([0.02], 0), await make([0.0005, 3], 1)]
     const format = (ended: typeof second) => formatFamilies(mergeMetrics([first, ended]).server)
     assert.match(format(second), /^requests_total\{route="\/x"\} 3$/m)
     assert.match(format(second), /^up 0$(?:.*\n)*^used_bytes 3$/m)
@@ -62,13 +62,13 @@ describe('mergeMetrics', () => {
     assert.equal(seconds(mergeMetrics([first, endMetrics(second)])), seconds(first) + seconds(second))
   })
 
-  it('adds the buckets of histograms', () => {
-    const read = (seconds: number) => {
+  it('adds the buckets of histograms', async () => {
+    const read = async (seconds: number) => {
       const registry = new Registry()
       registry.histogram(DURATION).observe(['/x'], seconds)
-      return { server: registry.read(), process: [] }
+      return { server: await registry.read(), process: [] }
     }
-    const text = formatFamilies(mergeMetrics([read(0.02), read(0.0005), read(3)]).server)
+    const text = formatFamilies(mergeMetrics([await read(0.02), await read(0.0005), await read(3)]).server)
     assert.match(text, /le="0.001"\} 1\n(.*\n)*.*le="0.025"\} 2\n(.*\n)*.*_count\{.*\} 3\n/)
   })
 })
@@ -132,20 +132,29 @@ describe('GET /metrics', () => {
   })
 
   it('has the metrics of all servers on a port of its own, and those of the process once', async () => {
-    const reports = ['auth', 'fhir'].map(name => {
+    const report = async (name: string) => {
       const registry = new Registry()
       registry.counter({ ...COUNT, labels: ['server'] }).add([name])
       return {
         server: name,
-        metrics: [{ server: registry.read(), process: readProcessMetrics() }],
+        metrics: [{ server: await registry.read(), process: await readProcessMetrics() }],
         readiness: [],
       }
-    })
-    const app = createMetricsServer(async () => reports)
+    }
+    const app = createMetricsServer(async () => [await report('auth'), await report('fhir')])
     const { body } = await app.inject({ url: '/metrics', remoteAddress: '192.0.2.1' })
     assert.match(body, /^# TYPE requests_total counter\nrequests_total\{server="auth"\} 1\n.*"fhir"\} 1$/m)
     assert.equal(body.match(/^process_cpu_seconds_total /gm)?.length, 1)
     assert.equal((await app.inject('/healthz')).statusCode, 404)
+    const careful = createMetricsServer(
+      async () => [],
+      host => host === 'localhost',
+    )
+    const statuses = ['localhost:9464', 'evil.example'].map(async host => {
+      const { statusCode } = await careful.inject({ url: '/metrics', headers: { host } })
+      return statusCode
+    })
+    assert.deepEqual(await Promise.all(statuses), [200, 421])
   })
 
   for (const remoteAddress of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1']) {

@@ -2,6 +2,7 @@ import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import './reply.ts'
 import { prepareListeners } from './listen.ts'
+import { findHostName } from './origin.ts'
 import {
   type Family,
   formatFamilies,
@@ -17,7 +18,7 @@ import { version } from './version.ts'
 export type DelayHistogram = Pick<Histogram, 'max' | 'percentile' | 'reset' | 'count'>
 
 /** The metrics of this process. Delays are those since the previous call: an old peak says nothing about the present. */
-export function readProcessMetrics(eventLoop?: DelayHistogram): readonly Family[] {
+export async function readProcessMetrics(eventLoop?: DelayHistogram): Promise<readonly Family[]> {
   const isDelayed = eventLoop !== undefined && eventLoop.count > 0
   const [p99, max] = isDelayed ? [eventLoop.percentile(99) / 1e9, eventLoop.max / 1e9] : [0, 0]
   eventLoop?.reset()
@@ -43,7 +44,7 @@ export function readProcessMetrics(eventLoop?: DelayHistogram): readonly Family[
       max,
     ),
     { ...makeFamily('sallyport_build_info', 'max', 'The running version.', 1), ...BUILD },
-    ...processMetrics.read(),
+    ...(await processMetrics.read()),
   ]
 }
 
@@ -114,7 +115,7 @@ export function serveMetrics(
 ): void {
   countRequests(app, server, registry)
   addReports(app, {
-    metrics: async () => ({ server: registry.read(), process: readProcessMetrics(eventLoop) }),
+    metrics: async () => ({ server: await registry.read(), process: await readProcessMetrics(eventLoop) }),
   })
   if (access === 'nobody') return
   app.get('/metrics', async (request, reply) => {
@@ -125,11 +126,21 @@ export function serveMetrics(
   })
 }
 
-/** A server with `GET /metrics` alone, for everyone who reaches its port. It does not listen yet. */
-export function createMetricsServer(gather: () => Promise<readonly ServerReports[]>): FastifyInstance {
+/**
+ * A server with `GET /metrics` alone, for everyone who reaches its port. It does not listen yet. `acceptsHost` is against DNS
+ * rebinding, as on the other servers.
+ */
+export function createMetricsServer(
+  gather: () => Promise<readonly ServerReports[]>,
+  acceptsHost: (host: string) => boolean = () => true,
+): FastifyInstance {
   const app = fastify()
   prepareListeners(app)
-  app.get('/metrics', async (_request, reply) => sendMetrics(reply, await gather()))
+  app.get('/metrics', async ({ raw }, reply) => {
+    const host = findHostName(raw)
+    if (host !== undefined && !acceptsHost(host)) return reply.code(421).send()
+    return sendMetrics(reply, await gather())
+  })
   return app
 }
 

@@ -26,6 +26,9 @@ export interface Family {
 
 type Description = Pick<Family, 'name' | 'help'> & Partial<Pick<Family, 'labels'>>
 
+/** Each value with those of its labels. */
+type Values = readonly (readonly [value: number, ...labels: string[]])[]
+
 export interface Counter {
   add(labels: readonly string[], count?: number): void
 }
@@ -46,7 +49,7 @@ interface Recorded {
  * their number is limited, and none names a patient or a user.
  */
 export class Registry {
-  readonly #families = new Map<string, () => Family>()
+  readonly #families = new Map<string, () => Family | Promise<Family>>()
 
   counter(description: Description): Counter {
     const find = this.#record(description, 'counter')
@@ -71,30 +74,23 @@ export class Registry {
   }
 
   /** A value that is read when the metrics are. Without a value, or with NaN, there is no line. */
-  gauge(
-    description: Description & Pick<Family, 'merge'>,
-    read: () => readonly (readonly [value: number, ...labels: string[]])[],
-  ): void {
+  gauge(description: Description & Pick<Family, 'merge'>, read: () => Values | Promise<Values>): void {
     this.#add({ ...description, type: 'gauge' }, read)
   }
 
   /** A counter that another part of the process counts. */
-  readCounter(
-    description: Description,
-    read: () => readonly (readonly [value: number, ...labels: string[]])[],
-  ): void {
+  readCounter(description: Description, read: () => Values): void {
     this.#add({ ...description, type: 'counter', merge: 'sum' }, read)
   }
 
   #add(
     { labels = [], ...family }: Description & Pick<Family, 'type' | 'merge'>,
-    read: () => readonly (readonly [value: number, ...labels: string[]])[],
+    read: () => Values | Promise<Values>,
   ): void {
-    const readSamples = () =>
-      read()
-        .filter(([value]) => !Number.isNaN(value))
-        .map(([value, ...values]) => ({ value, labels: values }))
-    this.#families.set(family.name, () => ({ ...family, labels, samples: readSamples() }))
+    this.#families.set(family.name, async () => {
+      const values = (await read()).filter(([value]) => !Number.isNaN(value))
+      return { ...family, labels, samples: values.map(([value, ...rest]) => ({ value, labels: rest })) }
+    })
   }
 
   #record({ labels = [], ...family }: Description, type: 'counter' | 'histogram') {
@@ -116,11 +112,8 @@ export class Registry {
     }
   }
 
-  read(): readonly Family[] {
-    return this.#families
-      .values()
-      .map(read => read())
-      .toArray()
+  read(): Promise<readonly Family[]> {
+    return Promise.all(this.#families.values().map(read => read()))
   }
 }
 

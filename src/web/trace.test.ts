@@ -79,9 +79,8 @@ describe('the export of traces', async () => {
     ...{ resource: { 'service.name': 'sallyport', host: 'a' }, everyMs: 60_000, batchSize: 2, queueSize: 4 },
     sampler: { isParentBased: true, ratio: 1 },
   }
-  const countSpans = (result: string) =>
-    processMetrics
-      .read()
+  const countSpans = async (result: string) =>
+    (await processMetrics.read())
       .find(({ name }) => name === 'sallyport_spans_total')
       ?.samples.find(({ labels }) => labels[0] === result)?.value ?? 0
 
@@ -141,7 +140,7 @@ describe('the export of traces', async () => {
     collector.spans.length = 0
     lines.length = 0
     collector.state.status = 503
-    const dropped = countSpans('dropped')
+    const dropped = await countSpans('dropped')
     const { stop } = startSpanExport({ ...options, everyMs: 20 }, logger)
     for (let count = 0; count < 6; count++) await app.inject('/fail')
     const { requests } = collector.state
@@ -149,7 +148,7 @@ describe('the export of traces', async () => {
     collector.state.status = 200
     await stop()
     assert.equal(collector.spans.length, 4)
-    assert.equal(countSpans('dropped') - dropped, 2)
+    assert.equal((await countSpans('dropped')) - dropped, 2)
     assert.deepEqual(
       lines.map(line => JSON.parse(line).msg),
       ['Cannot export traces', 'The collector accepts traces again'],

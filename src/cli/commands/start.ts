@@ -169,8 +169,13 @@ export function formatBanner(
   } satisfies Record<ServerName, readonly (readonly string[])[]>
   const passwordIsSet = sources.get('seedClinicianPassword') !== 'default'
   const login = testLogin ? loginRows(testLogin, passwordIsSet, settings.onLoopback) : []
-  const workers = settings.workers === 1 ? [] : [['Workers', String(settings.workers)]]
-  const rows = [...names.flatMap(name => addresses[name]), ...workers, ...login]
+  const { workers, metrics } = settings
+  const rows = [
+    ...names.flatMap(name => addresses[name]),
+    ...(metrics.port === undefined ? [] : [['Metrics', `port ${metrics.port}, /metrics`]]),
+    ...(workers === 1 ? [] : [['Workers', String(workers)]]),
+    ...login,
+  ]
   return `Sallyport ${version} is running. Stop it with Ctrl-C.
 
 ${formatColumns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}

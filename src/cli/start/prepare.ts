@@ -4,6 +4,7 @@ import { listFeedNames, startAuditFeeds } from './audit-feeds.ts'
 import { type PreparedAuth, prepareAuth } from './auth.ts'
 import { prepareFhir } from './fhir.ts'
 import { type Closing, type Keeping, openKeeping, type Parts, type Tell } from './parts.ts'
+import { reportAuditLag } from './process-metrics.ts'
 
 /** Undefined: not needed, or another process has done it. */
 export interface Preparation {
@@ -29,6 +30,7 @@ export function prepare(parts: Parts, tell: Tell, closing: Closing): Preparation
 /** Opens the database, and removes expired rows while the servers run (STORE-3). */
 async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Keeping> {
   const keeping = await openKeeping(parts, closing)
+  if (parts.settings.audit.kept) reportAuditLag(keeping.store, listFeedNames(parts.settings))
   for (const { stop } of startUpkeep(parts, keeping)) closing.add(stop)
   for (const { stop } of await startAuditFeeds(parts, keeping.store)) closing.add(stop)
   closing.add((await followOthers(parts, keeping)).stop)

@@ -1,5 +1,7 @@
 import { X509Certificate } from 'node:crypto'
-import type { Auditor } from '../../audit/index.ts'
+import { setTimeout } from 'node:timers/promises'
+import { type AuditLag, type Auditor, measureAuditLag } from '../../audit/index.ts'
+import { createCachedFetch } from '../../cache/index.ts'
 import type { Store } from '../../store/index.ts'
 import { processMetrics } from '../../web/index.ts'
 
@@ -96,3 +98,35 @@ export function reportCertificate(getCertificate: () => string | undefined): voi
     },
   )
 }
+
+/** How far the hash chain and the feeds are behind the audit trail. */
+export function reportAuditLag(store: Store, feeds: readonly string[]): void {
+  // The gauges share a measurement. While the database is unavailable, they have no values.
+  const lags = createCachedFetch<readonly AuditLag[]>({
+    clock: Date.now,
+    fetch: async () => {
+      const late = setTimeout(LAG_MS, [], { ref: false })
+      const measured = measureAuditLag(store, feeds).catch(() => [])
+      return { value: await Promise.race([measured, late]), freshForMs: LAG_MS }
+    },
+  })
+  const addGauge = (name: string, help: string, read: (lag: AuditLag) => number) =>
+    processMetrics.gauge({ name, help, labels: ['feed'], merge: 'max' }, async () =>
+      (await lags.get('')).map(lag => [read(lag), lag.name] as const),
+    )
+  addGauge(
+    'sallyport_audit_lag_records',
+    'Audit records that the hash chain (seal) or a feed has not processed, at most.',
+    ({ waiting }) => waiting,
+  )
+  addGauge('sallyport_audit_lag_seconds', 'Age of the oldest of these records.', ({ oldestAt }) =>
+    oldestAt === undefined ? 0 : Math.max(0, (Date.now() - oldestAt) / 1000),
+  )
+  addGauge(
+    'sallyport_audit_refused_records',
+    'Audit records that the receiver of a feed refused, and that are sent again.',
+    ({ refused }) => refused,
+  )
+}
+
+const LAG_MS = 1_000

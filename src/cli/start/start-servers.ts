@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
-import type { Settings } from '../../config/index.ts'
+import { createHostCheck, type Settings } from '../../config/index.ts'
 import {
   type CheckResult,
   createMetricsServer,
@@ -46,9 +46,11 @@ async function bindPort(
 }
 
 /** Serves the metrics of all servers on their own port, if the settings name one. Closes the servers if it cannot. */
-export async function openMetricsPort({ metrics }: Settings, running: Running): Promise<Running> {
+export async function openMetricsPort(settings: Settings, running: Running): Promise<Running> {
+  const { metrics } = settings
   if (metrics.port === undefined) return running
-  const app = createMetricsServer(() => running.report())
+  const acceptsHost = createHostCheck({ ...settings, bind: metrics.bind })
+  const app = createMetricsServer(() => running.report(), acceptsHost)
   try {
     await bindPort(app, metrics.port, metrics.bind, {
       ...{ name: 'metrics', variable: 'SMART_METRICS_PORT', bindVariable: 'SMART_METRICS_BIND' },

@@ -82,6 +82,6 @@ async function gatherReports(
   request: ReportRequest,
 ): Promise<readonly Report[]> {
   const reports = await Promise.all(slots.map(slot => slot.report(request)))
-  const own = { server: [], process: readProcessMetrics() }
+  const own = { server: [], process: await readProcessMetrics() }
   return [...reports.filter(it => it !== undefined), ...(request.subject === 'metrics' ? [own] : [])]
 }
