@@ -182,7 +182,7 @@ describe('the administration API', () => {
     assert.deepEqual([system.database, system.servers[0].ready, system.policy_rules], ['sqlite', true, 3])
 
     await call('GET', '/keys', [])
-    await call('POST', '/keys/rotate', [])
+    await call('POST', '/keys', [])
     const [key] = (await call('GET', '/keys', [])).json().items
     await call('DELETE', '/keys/{kid}', [key.kid])
     await call('DELETE', '/clients/{client_id}', ['growth'])

@@ -44,7 +44,7 @@ export const keyEndpoints = [
   }),
   defineEndpoint({
     method: 'POST',
-    path: '/keys/rotate',
+    path: '/keys',
     title: 'Publish a new key, which signs a few seconds later',
     body: NONE,
     result: Type.Object({ signs_from: Time }, { additionalProperties: false }),
