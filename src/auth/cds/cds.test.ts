@@ -62,6 +62,7 @@ describe('decision support in the portal', () => {
     assert.match(page.body, /assets\/cards\.\w+\.js/)
     assert.deepEqual(service.received, [])
     const without = await TestAuthServer.open(await open())
+    assert.equal((await (await without.logIn()).get('/portal/cards?patient=juniper')).statusCode, 404)
     assert.doesNotMatch(
       (await (await without.logIn()).get('/portal?patient=juniper')).body,
       /data-cards|cards/,
@@ -146,6 +147,9 @@ describe('decision support in the portal', () => {
         /Heart advice is not available at the moment\. Records and apps are not affected\./,
       )
     }
+    auth.fhir.fail(500)
+    assert.equal((await show()).statusCode, 503)
+    auth.fhir.fail(undefined)
     const live = auth.store.db.selectFrom('grant').select('id').where('revoked_at', 'is', null)
     assert.deepEqual(await live.where('client_id', '=', 'advice').execute(), [])
     service.respond(() => ({ cards: [] }))

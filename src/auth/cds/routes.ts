@@ -30,7 +30,9 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
       const read = await createFhirReader(context, login.clinician)
       const id = readParameters(request.query).get('patient') ?? ''
       const patient = isId(id) ? await read(`Patient/${id}`) : ({ kind: 'absent' } as const)
-      if (patient.kind !== 'found') return reply.sendProblem({ kind: 'not-found' })
+      if (patient.kind === 'unavailable') return reply.sendProblem({ kind: 'unavailable' })
+      if (patient.kind === 'absent' || settings.cds.services.length === 0)
+        return reply.sendProblem({ kind: 'not-found' })
       const subject = { patientId: id, encounterId: await findOnlyEncounter(read, id) }
       const results = await callWithinLimit(request, login, subject)
       const cards = renderCards(id, results, await createLinkBuilder(context, login, subject, results))
