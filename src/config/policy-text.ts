@@ -4,9 +4,9 @@ import { type AccessPolicy, type InvalidPolicy, type PolicyProblem, parsePolicy 
 /** Parses the text of a policy file: YAML or JSON (docs/policy.md). */
 export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
   const lineCounter = new LineCounter()
-  // JSON is YAML. The failsafe schema keeps an id of digits as a string.
-  const document = parseDocument(text, { schema: 'failsafe', lineCounter })
   try {
+    // JSON is YAML. The failsafe schema keeps an id of digits as a string.
+    const document = parseDocument(text, { schema: 'failsafe', lineCounter })
     const [error] = document.errors
     if (error) throw error
     const policy = parsePolicy(document.toJS())

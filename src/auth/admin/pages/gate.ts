@@ -89,12 +89,17 @@ function addRoute(
       const admin = makeAdmin(context, request, login)
       const stale = stepUp ? requireRecentLogin(admin) : undefined
       if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
-      const params = request.params as Readonly<Record<string, string>>
+      const params = dropNul(request.params)
       const form = readParameters(method === 'GET' ? request.query : request.body)
       const result = stale ?? (await handle({ context, request, reply, login, admin, params, form }))
       return result instanceof AdminFailure ? sendFailure(context, request, reply, login, result) : result
     },
   })
+}
+
+/** PostgreSQL does not accept a NUL. */
+function dropNul(params: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(params ?? {}).filter(([, value]) => !value.includes('\0')))
 }
 
 function makeAdmin({ store, audit, clock }: AuthContext, request: FastifyRequest, login: Login): Admin {
@@ -122,7 +127,7 @@ function sendFailure(
   if (code === 'reauthenticate') return reply.sendPage(renderSignInAgain(request, login), { status })
   const page = renderErrorPage({
     kind: 'refused',
-    title: 'Nothing changed',
+    title: code === 'not_found' ? 'Not found' : 'Nothing changed',
     text: [sentence],
     code: String(status),
     reference: request.id,

@@ -55,6 +55,23 @@ describe('/admin', () => {
     assert.equal(record?.reason, 'Not an administrator')
   })
 
+  it('refuses the forms of other sites, and a disabled administrator', async () => {
+    for (const { path } of listPages().filter(({ method }) => method === 'POST')) {
+      const response = await admin.post(path, {}, { 'sec-fetch-site': 'cross-site' })
+      assert.equal(response.statusCode, 403, path)
+      assert.doesNotMatch(response.body, /Sign in again/)
+    }
+    await auth.addClinician('eve', { admin: true })
+    const eve = await auth.logIn('eve')
+    await auth.store.db
+      .updateTable('clinician')
+      .set({ disabled: true })
+      .where('username', '=', 'eve')
+      .execute()
+    for (const route of listPages())
+      assert.equal((await ask(eve, route)).headers.location, '/login', route.path)
+  })
+
   it('returns to the page after the sign-in', async () => {
     const browser = auth.openBrowser()
     const response = await browser.get('/admin/audit?kind=login')

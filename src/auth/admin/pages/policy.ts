@@ -98,9 +98,12 @@ function renderFound(patient: string, found: readonly PatientAccess[] | AdminFai
   return renderTable(`Rules that include ${patient}`, ['Rule', 'Reason', 'Clinicians'], rows)
 }
 
+/** A long list helps nobody. */
+const MOST_PROBLEMS = 50
+
 function renderCheck(checked: PolicyCheck): Html {
   if (checked.valid)
     return html`<div role="status">${renderAlert('The file is valid.', `It has ${checked.rules} rules.`, 'ok')}</div>`
   return html`${renderAlert('The file is invalid.', 'A server does not start with it.', 'bad')}
-<ul>${checked.problems.map(problem => html`<li>${problem}</li>`)}</ul>`
+<ul>${checked.problems.slice(0, MOST_PROBLEMS).map(problem => html`<li>${problem}</li>`)}</ul>`
 }

@@ -139,7 +139,7 @@ ${renderField({ name: 'username', label: 'Username', value: value('username'), r
 ${renderField({ name: 'displayName', label: 'Name', value: value('displayName'), required: true })}
 ${renderField({ name: 'fhirUser', label: 'FHIR user: Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: value('fhirUser'), required: true })}
 ${
-  context.settings.login.passwords &&
+  context.providers.passwords &&
   html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Make a password</span><span class="choice__meta">It is shown once. Clear this for a user who signs in with an identity provider only.</span></label>`
 }
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
@@ -204,7 +204,7 @@ function renderActs(user: UserDescription, { context, login }: AdminRequest): Ht
   const act = (name: string, text: string, kind = 'btn--quiet') =>
     renderLink(`${buildUserPath(user)}/${name}`, text, `btn ${kind} btn--small`)
   const isClinician = user.kind === 'clinician'
-  return html`${context.settings.login.passwords && act('reset-password', 'Reset password')}
+  return html`${context.providers.passwords && act('reset-password', 'Reset password')}
 ${act('end-sessions', 'End sessions')}
 ${isClinician && (user.admin ? act('remove-administrator', 'Remove administrator') : act('make-administrator', 'Make administrator'))}
 ${user.id !== login.clinician.id && (user.disabled ? act('enable', 'Enable') : act('disable', 'Disable', 'btn--danger'))}`
