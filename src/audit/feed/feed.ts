@@ -126,7 +126,9 @@ async function retryRefused(
     .orderBy('id')
     .execute()
   const refused = records.length === 0 ? [] : await send(records, signal)
-  if (refused.length > 0) onRefused(refused)
+  const removed = ids.filter(id => !records.some(record => record.id === id))
+  const lost = removed.map(id => ({ id, reason: 'Removed after its retention time' }))
+  if (refused.length + lost.length > 0) onRefused([...refused, ...lost])
   await db.transaction().execute(async trx => {
     await trx.deleteFrom('audit_refused').where('feed', '=', name).where('audit_id', 'in', ids).execute()
     await keepRefused(trx, name, refused, clock())

@@ -103,7 +103,7 @@ const ROUND_MS = 4000
 /** Longer than a round and the longest attempt to deliver records. */
 const LEASE_MS = 15_000
 /** A process that stops lets a delivery finish: otherwise its records are sent again. */
-const FINISH_MS = 3000
+const FINISH_MS = 2000
 const LONGEST_PAUSE_MS = 60_000
 
 /**
