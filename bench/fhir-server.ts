@@ -1,135 +1,132 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
+/**
+ * `node bench/fhir-server.ts`: reads, searches and creates of the embedded FHIR server without access control, with access
+ * control and audit, and of Medplum's router with its repository in memory, which checks and validates nothing. All have the
+ * same sample patients.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Pool } from 'undici'
 import { samplePatients } from '../sample-patients/index.ts'
+import { createAuditor, fhirAudit } from '../src/audit/index.ts'
 import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
+import { createInterceptor } from '../src/interceptor/index.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
+import { openStore } from '../src/store/index.ts'
+import { compare } from './shared/compare.ts'
+import { getVersion, type Served, serveContender, startContender } from './shared/contender.ts'
+import { formatRequest } from './shared/load.ts'
+import { reportServers } from './shared/report.ts'
 
-/**
- * The embedded FHIR server: CPU of the server's process per request over HTTP, unguarded, for a read, a search by
- * patient, status and sort, and a create; and resources per second of a load.
- *
- *   node bench/fhir-server.ts
- */
-const PATIENTS = 200
-const CONNECTIONS = 4
+// Few, because Medplum's repository in memory evaluates a search on every resource of the type.
+const PATIENTS = 20
+const resources = [...samplePatients({ count: PATIENTS, now: Date.UTC(2026, 0, 1) })]
+const ids = resources.filter(it => it.resourceType === 'Patient').map(it => it.id)
+const [, , role] = process.argv
 
-interface Usage {
-  readonly user: number
-  readonly system: number
-}
-
-if (process.argv[2] === 'serve') await serve(process.argv[3] ?? '')
-else await measure()
-
-async function serve(dataFile: string): Promise<void> {
-  const app = await fhirServer({ baseUrl: 'http://fhir.test/fhir', dataFile, smartConfiguration: {} })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  process.on('message', () => process.send?.({ ...process.cpuUsage(), memory: process.memoryUsage().rss }))
-  process.on('disconnect', () => app.close())
-  process.send?.((app.server.address() as AddressInfo).port)
-}
+if (role === undefined) await measure()
+else serveContender(role === 'medplum' ? await serveMedplum() : await serveEmbedded(role === 'guarded'))
 
 async function measure(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
+  const { filename } = import.meta
+  const contenders = [
+    await startContender('Sallyport, embedded, no check', filename, ['open']),
+    await startContender('Sallyport, embedded, guarded, audited', filename, ['guarded']),
+    await startContender(`@medplum/fhir-router ${getVersion('@medplum/fhir-router')}, in memory`, filename, [
+      'medplum',
+    ]),
+  ]
+  const requests = { read: 3_200, search: 320, create: 800 }
+  await reportServers(
+    'peers',
+    await compare(contenders, { requests, connections: 16, warmRounds: 3, rounds: 7 }),
+  )
+}
+
+async function serveEmbedded(isGuarded: boolean): Promise<Served> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const dataFile = join(folder, 'fhir.db')
-  load(dataFile)
-  const started = performance.now()
-  const server = fork(new URL(import.meta.url).pathname, ['serve', dataFile])
-  const [port] = (await once(server, 'message')) as [number]
-  report('start', `${(performance.now() - started).toFixed(0)} ms`)
-  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
-  const usage = async (): Promise<Usage & { readonly memory: number }> => {
-    server.send('usage')
-    const [answer] = await once(server, 'message')
-    return answer
-  }
-  const get = (path: string) => pool.request({ method: 'GET', path: `/fhir/${path}` })
-  const ids = await patientIds(get)
-  const any = () => ids[Math.floor(Math.random() * ids.length)]
-
-  async function bench(name: string, count: number, ask: () => ReturnType<typeof get>): Promise<void> {
-    const run = async (times: number) => {
-      for (let done = 0; done < times; done++) await (await ask()).body.dump()
-    }
-    const all = (times: number) =>
-      Promise.all(Array.from({ length: CONNECTIONS }, () => run(times / CONNECTIONS)))
-    await all(count / 4)
-    const [before, at] = [await usage(), performance.now()]
-    await all(count)
-    const [after, ms] = [await usage(), performance.now() - at]
-    const cpu = (after.user + after.system - before.user - before.system) / count
-    report(name, `${cpu.toFixed(0)} us CPU, ${((count / ms) * 1000).toFixed(0)}/s`)
-  }
-
-  await bench('read', 20_000, () => get(`Patient/${any()}`))
-  await bench('search', 8_000, () =>
-    get(`Condition?patient=${any()}&clinical-status=active&_sort=-recorded-date`),
-  )
-  await bench('create', 4_000, () =>
-    pool.request({
-      method: 'POST',
-      path: '/fhir/Observation',
-      headers: { 'content-type': 'application/fhir+json' },
-      body: observationOf(any() ?? ''),
-    }),
-  )
-  report('memory', `${((await usage()).memory / 1e6).toFixed(0)} MB`)
-  await pool.close()
-  server.disconnect()
-  await once(server, 'exit')
-  rmSync(folder, { recursive: true })
-}
-
-function load(dataFile: string): void {
-  const resources = [...samplePatients({ count: PATIENTS, now: Date.now() })]
-  const repository = openRepository({ file: dataFile, baseUrl: 'http://fhir.test/fhir' })
-  const [cpu, at] = [process.cpuUsage(), performance.now()]
-  const { created, refused } = repository.load(resources)
-  const [{ user, system }, ms] = [process.cpuUsage(cpu), performance.now() - at]
+  const repository = openRepository({ file: dataFile, baseUrl: fhirBaseUrl })
+  repository.load(resources)
   repository.close()
-  if (refused.length > 0) throw new Error(`Cannot load the sample: ${JSON.stringify(refused[0])}`)
-  const each = (user + system) / created
-  report(
-    'load',
-    `${created} resources, ${((created / ms) * 1000).toFixed(0)}/s, ${each.toFixed(0)} us CPU each`,
-  )
+  const issuer = new TestIssuer()
+  const app = await fhirServer({
+    ...{ baseUrl: fhirBaseUrl, dataFile, smartConfiguration: {} },
+    ...(isGuarded && (await createGuard(issuer, folder))),
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const tokens = ids.map(patient => issuer.bearer({ scope: 'patient/*.cruds', patient }))
+  return {
+    port: (app.server.address() as AddressInfo).port,
+    makeRequests: async (kind, count) => makeRequests('/fhir', kind, count, isGuarded ? tokens : []),
+  }
 }
 
-async function patientIds(get: (path: string) => ReturnType<Pool['request']>): Promise<readonly string[]> {
-  const reply = await get('Patient?_count=1000&_elements=id')
-  const { entry } = (await reply.body.json()) as { entry: readonly { resource: { id: string } }[] }
-  return entry.map(it => it.resource.id)
+async function createGuard({ fetch, clock }: TestIssuer, folder: string) {
+  const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+  return {
+    guard: createInterceptor({ authUrl, fhirBaseUrl, fetch, clock }),
+    audit: fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl }),
+  }
 }
 
-function observationOf(patient: string): string {
+async function serveMedplum(): Promise<Served> {
+  const { startMedplum } = await import('../src/backends/upstream/testing/medplum-upstream.ts')
+  const { url } = await startMedplum()
+  const headers = { 'content-type': 'application/fhir+json' }
+  for (const resource of resources) {
+    const body = JSON.stringify(resource)
+    const { status } = await fetch(`${url}/${resource.resourceType}/${resource.id}`, {
+      ...{ method: 'PUT', headers, body },
+    })
+    if (status !== 201) throw new Error(`Cannot load the sample: ${status}`)
+  }
+  return {
+    port: Number(new URL(url).port),
+    makeRequests: async (kind, count) => makeRequests('/r4', kind, count, []),
+  }
+}
+
+function makeRequests(base: string, kind: string, count: number, tokens: readonly string[]): string[] {
+  return Array.from({ length: count }, (_, at) => {
+    const [patient = '', authorization] = [ids[at % ids.length], tokens[at % ids.length]]
+    return makeRequest(base, kind, patient, {
+      ...{ host: 'localhost:8080', 'content-type': 'application/fhir+json' },
+      ...(authorization !== undefined && { authorization }),
+    })
+  })
+}
+
+function makeRequest(base: string, kind: string, patient: string, headers: Record<string, string>): string {
+  // By `subject`: `patient` takes Medplum thirty times as long.
+  const search = `subject=Patient/${patient}&clinical-status=active&_sort=-recorded-date`
+  if (kind === 'read') return formatRequest(`GET ${base}/Patient/${patient}`, headers)
+  if (kind === 'search') return formatRequest(`GET ${base}/Condition?${search}`, headers)
+  return formatRequest(`POST ${base}/Observation`, headers, makeObservation(patient))
+}
+
+function makeObservation(patient: string): string {
   const unit = { unit: 'mmHg', system: 'http://unitsofmeasure.org', code: 'mm[Hg]' }
-  const coded = (system: string, code: string, display: string) => ({ coding: [{ system, code, display }] })
+  const make = (system: string, code: string, display: string) => ({ coding: [{ system, code, display }] })
   return JSON.stringify({
     resourceType: 'Observation',
     status: 'final',
     category: [
-      coded('http://terminology.hl7.org/CodeSystem/observation-category', 'vital-signs', 'Vital Signs'),
+      make('http://terminology.hl7.org/CodeSystem/observation-category', 'vital-signs', 'Vital Signs'),
     ],
-    code: coded('http://loinc.org', '85354-9', 'Blood pressure panel'),
+    code: make('http://loinc.org', '85354-9', 'Blood pressure panel'),
     subject: { reference: `Patient/${patient}` },
     effectiveDateTime: '2026-02-03T04:05:06Z',
     component: [
       {
-        code: coded('http://loinc.org', '8480-6', 'Systolic blood pressure'),
+        code: make('http://loinc.org', '8480-6', 'Systolic blood pressure'),
         valueQuantity: { value: 128, ...unit },
       },
       {
-        code: coded('http://loinc.org', '8462-4', 'Diastolic blood pressure'),
+        code: make('http://loinc.org', '8462-4', 'Diastolic blood pressure'),
         valueQuantity: { value: 82, ...unit },
       },
     ],
   })
-}
-
-function report(name: string, text: string): void {
-  process.stdout.write(`${name.padEnd(8)} ${text}\n`)
 }

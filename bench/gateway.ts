@@ -1,245 +1,193 @@
 /**
- * `node bench/gateway.ts`: Patient reads with full enforcement through the gateway, beside `@fastify/http-proxy` without
- * checks, and nginx where it is installed. Each is a process of its own in front of the same upstream; they take turns, with
- * the same number of connections, in one run. The ratio compares CPU time per request, which other load on the machine
- * does not change. Each of many apps reads its own patient repeatedly; two more lines show the gateway when every response
- * is new, and with the audit trail on. Exits 1 when the gateway's ratio is below 1.
+ * `node bench/gateway.ts`: requests through the gateway with full enforcement, without and with the audit trail, beside
+ * `@fastify/http-proxy` and nginx (where it is installed), which check nothing. All are in front of the same upstream. Each of
+ * many apps requests its own patient: the same response repeatedly, a response that is new each time, and a search.
  */
-import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createServer as createProbe } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
-import fastify from 'fastify'
-import { Pool } from 'undici'
+import fastify, { type FastifyInstance } from 'fastify'
 import { samplePatients } from '../sample-patients/index.ts'
-import { createAuditor, type FhirAudit, fhirAudit } from '../src/audit/index.ts'
+import { createAuditor, fhirAudit } from '../src/audit/index.ts'
 import { createGateway } from '../src/backends/upstream/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { openStore } from '../src/store/index.ts'
+import { freePorts } from '../test/support/free-ports.ts'
+import { compare } from './shared/compare.ts'
+import {
+  type Contender,
+  getVersion,
+  readTreeUsage,
+  type Served,
+  serveContender,
+  startContender,
+} from './shared/contender.ts'
+import { formatRequest } from './shared/load.ts'
+import { reportServers } from './shared/report.ts'
 
-const CONNECTIONS = 16
-const WARM_ROUNDS = 6
-const ROUNDS = 9
-const REQUESTS = 3_200
+/** Sallyport's requests per CPU second as a part of those of `@fastify/http-proxy`. */
+const GOALS: Readonly<Record<string, number>> = { read: 1, 'read, new response': 0.95 }
+const ENTRIES = 20
+const SEARCH = `search, ${ENTRIES} entries`
 const patients = [...samplePatients({ count: 60, now: Date.UTC(2026, 0, 1) })].filter(
   it => it.resourceType === 'Patient',
 )
 // Not the URL that the gateway listens on here: only the audience of the token has to match.
 const baseUrl = 'http://gateway.test/fhir'
-
-type Role = 'upstream' | 'gateway' | 'http-proxy' | 'changing' | 'audited'
-
-async function serve(as: Role, upstream: string): Promise<void> {
-  const { port, tokens } = await SERVERS[as](upstream)
-  process.on('message', () => process.send?.({ ...process.cpuUsage(), memory: process.memoryUsage().rss }))
-  process.on('disconnect', () => process.exit(0))
-  process.send?.({ port, tokens })
-}
-
-interface Served {
-  readonly port: number
-  /** One for each patient, in their order. */
-  readonly tokens?: readonly string[]
-}
-
-const SERVERS: Readonly<Record<Role, (upstream: string) => Promise<Served>>> = {
-  async upstream() {
-    const bodies = new Map(patients.map(it => [`/fhir/Patient/${it.id}`, JSON.stringify(it)]))
-    let version = 0
-    const server = createServer(({ url = '' }, response) => {
-      const isChanging = url.startsWith('/changing')
-      const kept = bodies.get(isChanging ? url.slice('/changing'.length) : url) ?? '{}'
-      const body = isChanging ? kept.replace('{', `{"meta":{"versionId":"${++version}"},`) : kept
-      response
-        .writeHead(200, {
-          'content-type': 'application/fhir+json',
-          etag: 'W/"1"',
-          'content-length': Buffer.byteLength(body),
-        })
-        .end(body)
-    })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    return { port: (server.address() as AddressInfo).port }
-  },
-
-  gateway: upstream => startGateway(upstream),
-
-  changing: upstream => startGateway(upstream.replace('/fhir', '/changing/fhir')),
-
-  async audited(upstream) {
-    const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
-    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-    const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
-    return startGateway(
-      upstream,
-      fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
-    )
-  },
-
-  async 'http-proxy'(upstream) {
-    const app = fastify()
-    await app.register(httpProxy, {
-      upstream: new URL(upstream).origin,
-      prefix: '/fhir',
-      rewritePrefix: '/fhir',
-    })
-    await app.listen({ port: 0, host: '127.0.0.1' })
-    return { port: (app.server.address() as AddressInfo).port }
-  },
-}
-
-async function startGateway(upstreamUrl: string, audit?: FhirAudit): Promise<Served> {
-  const auth = new TestIssuer()
-  const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: auth.fetch, clock: auth.clock })
-  const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  const scope = 'patient/Patient.rs patient/Condition.rs'
-  const tokens = patients.map(({ id }) => auth.token({ aud: baseUrl, scope, patient: id }))
-  return { port: (app.server.address() as AddressInfo).port, tokens }
-}
-
-interface Contender {
-  readonly name: string
-  readonly port: number
-  readonly tokens: readonly string[]
-  /** Microseconds of processor time so far, and memory in bytes. */
-  usage(): Promise<{ readonly cpu: number; readonly memory: number }>
-  end(): void
-}
-
-async function measure(): Promise<number> {
-  const upstream = await start('upstream')
-  const url = `http://127.0.0.1:${upstream.port}/fhir`
-  const contenders = [
-    await start('gateway', url),
-    await start('http-proxy', url),
-    ...(await startNginx(url)),
-    await start('changing', url),
-    await start('audited', url),
-  ]
-  const results = new Map(
-    contenders.map(it => [it.name, { cpu: [] as number[], rate: [] as number[], late: [] as number[] }]),
-  )
-  for (let at = 0; at < WARM_ROUNDS; at++) for (const contender of contenders) await round(contender)
-  const before = await Promise.all(contenders.map(it => it.usage()))
-  for (let at = 0; at < ROUNDS; at++)
-    for (const contender of contenders) {
-      const { cpu, rate, p99 } = await round(contender)
-      const result = results.get(contender.name)
-      result?.cpu.push(cpu)
-      result?.rate.push(rate)
-      result?.late.push(p99)
-    }
-  const after = await Promise.all(contenders.map(it => it.usage()))
-  for (const [at, { name }] of contenders.entries()) {
-    const { cpu = [], rate = [], late = [] } = results.get(name) ?? {}
-    const grown = ((after[at]?.memory ?? 0) - (before[at]?.memory ?? 0)) / 2 ** 20
-    print(
-      `${(TITLES[name] ?? name).padEnd(32)} ${median(cpu).toFixed(0).padStart(5)} us of processor a request, ${median(rate).toFixed(0)} requests/s,` +
-        ` p99 ${median(late).toFixed(1)} ms, memory ${((after[at]?.memory ?? 0) / 2 ** 20).toFixed(0)} MB (${grown >= 0 ? '+' : ''}${grown.toFixed(0)} MB over the run)`,
-    )
-  }
-  const computeRatio = (name: string) =>
-    median(results.get('http-proxy')?.cpu ?? []) / median(results.get(name)?.cpu ?? [])
-  print('Throughput of one core, over that of http-proxy with no check:')
-  for (const name of ['gateway', 'changing', 'audited', 'nginx'])
-    if (results.has(name)) print(`${(TITLES[name] ?? name).padEnd(32)} ${computeRatio(name).toFixed(2)}`)
-  for (const it of [...contenders, upstream]) it.end()
-  return computeRatio('gateway') >= 1 ? 0 : 1
-}
-
-const TITLES: Readonly<Record<string, string>> = {
-  gateway: 'gateway, full enforcement',
-  changing: 'the same, every response new',
-  audited: 'the same, with audit on',
-  'http-proxy': 'http-proxy, no check',
-  nginx: 'nginx, no check',
-}
-
-async function round({
-  port,
-  tokens,
-  usage,
-}: Contender): Promise<{ cpu: number; rate: number; p99: number }> {
-  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
-  const times: number[] = []
-  const before = await usage()
-  const begun = performance.now()
-  await Promise.all(
-    Array.from({ length: CONNECTIONS }, async (_, first) => {
-      for (let done = 0; done < REQUESTS / CONNECTIONS; done++) {
-        const at = (first + done) % patients.length
-        const asked = performance.now()
-        const reply = await pool.request({
-          method: 'GET',
-          path: `/fhir/Patient/${patients[at]?.id}`,
-          headers: { authorization: `Bearer ${tokens[at] ?? NO_TOKEN}` },
-        })
-        await reply.body.dump()
-        if (reply.statusCode !== 200) throw new Error(`Cannot bench: answered ${reply.statusCode}`)
-        times.push(performance.now() - asked)
-      }
-    }),
-  )
-  const seconds = (performance.now() - begun) / 1000
-  const cpu = ((await usage()).cpu - before.cpu) / REQUESTS
-  await pool.close()
-  return {
-    cpu,
-    rate: REQUESTS / seconds,
-    p99: times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? 0,
-  }
-}
-
 // As long as an access token.
 const NO_TOKEN = 'x'.repeat(700)
 
-async function start(name: Role, url = ''): Promise<Contender> {
-  const child: ChildProcess = fork(new URL(import.meta.url).pathname, [name, url])
-  const [{ port, tokens = [] }] = (await once(child, 'message')) as [Served]
-  return {
-    name,
-    port,
-    tokens,
-    async usage() {
-      child.send('usage')
-      const [answer] = (await once(child, 'message')) as [{ user: number; system: number; memory: number }]
-      return { cpu: answer.user + answer.system, memory: answer.memory }
+const [, , role, upstreamUrl = ''] = process.argv
+
+async function measure(): Promise<void> {
+  const file = import.meta.filename
+  const upstream = await startContender('upstream', file, ['upstream'])
+  const url = `http://127.0.0.1:${upstream.port}/fhir`
+  const proxy = `@fastify/http-proxy ${getVersion('@fastify/http-proxy')}, no check`
+  const measured = await compare(
+    [
+      await startContender('Sallyport, gateway', file, ['gateway', url]),
+      await startContender('Sallyport, gateway, audited', file, ['audited', url]),
+      await startContender(proxy, file, ['http-proxy', url]),
+      ...(await startNginx(url)),
+    ],
+    {
+      requests: { read: 3_200, 'read, new response': 3_200, [SEARCH]: 1_600 },
+      ...{ connections: 16, warmRounds: 4, rounds: 7 },
     },
-    end: () => child.disconnect(),
-  }
+  )
+  await upstream.stop()
+  const findCpu = (kind: string) => measured.find(({ request }) => request === kind)?.cpu ?? 0
+  await reportServers(
+    'peers',
+    measured.map(it => {
+      const least = it.server === proxy ? GOALS[it.request] : undefined
+      const goal = least === undefined ? undefined : { value: it.cpu / findCpu(it.request), least }
+      return { ...it, request: `gateway: ${it.request}`, goal }
+    }),
+  )
 }
 
-/** nginx without any check, where it is installed. */
+function serve(as: string): Promise<Served> {
+  if (as === 'upstream') return serveUpstream()
+  return as === 'http-proxy' ? serveProxy() : serveGateway(as === 'audited')
+}
+
+async function serveUpstream(): Promise<Served> {
+  const bodies = new Map(patients.map(patient => [patient.id, JSON.stringify(patient)]))
+  let version = 0
+  const server = createServer(({ url = '' }, response) => {
+    const id = /Patient(?:\/|%2F)([\w-]+)/.exec(url)?.[1] ?? ''
+    const stored = bodies.get(id) ?? '{}'
+    const body = url.includes('Condition')
+      ? makeBundle(id)
+      : isNewEachTime(id)
+        ? stored.replace('{', `{"meta":{"versionId":"${++version}"},`)
+        : stored
+    response
+      .writeHead(200, {
+        ...{ 'content-type': 'application/fhir+json', etag: 'W/"1"' },
+        'content-length': Buffer.byteLength(body),
+      })
+      .end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return { port: (server.address() as AddressInfo).port, makeRequests: async () => [] }
+}
+
+/** Every second patient. */
+function isNewEachTime(id?: string): boolean {
+  return patients.findIndex(patient => patient.id === id) % 2 === 1
+}
+
+function makeBundle(patient: string): string {
+  const entry = Array.from({ length: ENTRIES }, (_, at) => ({
+    fullUrl: `http://upstream.test/fhir/Condition/${patient}-${at}`,
+    search: { mode: 'match' },
+    resource: {
+      ...{ resourceType: 'Condition', id: `${patient}-${at}`, meta: { versionId: '1' } },
+      ...{ subject: { reference: `Patient/${patient}` }, code: { text: 'Hypertension' } },
+    },
+  }))
+  return JSON.stringify({ resourceType: 'Bundle', type: 'searchset', total: ENTRIES, entry })
+}
+
+async function serveProxy(): Promise<Served> {
+  const app = fastify()
+  const upstream = new URL(upstreamUrl).origin
+  await app.register(httpProxy, { upstream, prefix: '/fhir', rewritePrefix: '/fhir' })
+  return listen(app, [])
+}
+
+async function serveGateway(isAudited: boolean): Promise<Served> {
+  const issuer = new TestIssuer()
+  const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: issuer.fetch, clock: issuer.clock })
+  const audit = isAudited ? await createAudit() : undefined
+  const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
+  const scope = 'patient/Patient.rs patient/Condition.rs'
+  const tokens = patients.map(({ id }) => issuer.token({ aud: baseUrl, scope, patient: id }))
+  return listen(app, tokens)
+}
+
+async function createAudit() {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+  return fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl })
+}
+
+async function listen(app: FastifyInstance, tokens: readonly string[]): Promise<Served> {
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  return { port, makeRequests: async (kind, count) => makeRequests(kind, count, tokens) }
+}
+
+function makeRequests(kind: string, count: number, tokens: readonly string[]): string[] {
+  const texts = patients
+    .map(({ id }, at) => ({ id, authorization: `Bearer ${tokens[at] ?? NO_TOKEN}` }))
+    .filter(({ id }) => isNewEachTime(id) === (kind === 'read, new response'))
+    .map(({ id, authorization }) => {
+      const path = kind === SEARCH ? `Condition?patient=Patient/${id}` : `Patient/${id}`
+      return formatRequest(`GET /fhir/${path}`, { host: 'gateway.test', authorization })
+    })
+  return Array.from({ length: count }, (_, at) => texts[at % texts.length] ?? '')
+}
+
+/** Folders that nginx creates, whether it needs them or not. */
+const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+
 async function startNginx(url: string): Promise<readonly Contender[]> {
-  if (spawnSync('nginx', ['-v']).error) {
-    print('nginx        is not installed here')
+  const { error, stderr } = spawnSync('nginx', ['-v'], { encoding: 'utf8' })
+  if (error) {
+    process.stdout.write('nginx is not installed here\n')
     return []
   }
   const folder = mkdtempSync(join(tmpdir(), 'nginx-bench-'))
-  const port = await findFreePort()
+  const [port = 0] = await freePorts(1)
   const file = join(folder, 'nginx.conf')
   writeFileSync(
     file,
     `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error; events {}
-http { access_log off; upstream u { server ${new URL(url).host}; keepalive 64; }
+http { access_log off; keepalive_requests 1000000;
+${TEMPORARY.map(name => `${name}_temp_path ${folder}/${name};`).join(' ')} 
+upstream u { server ${new URL(url).host}; keepalive 64; keepalive_requests 1000000; }
 server { listen 127.0.0.1:${port}; location / { proxy_pass http://u; proxy_http_version 1.1; proxy_set_header Connection ""; } } }`,
   )
   const child = spawn('nginx', ['-c', file, '-p', folder], { stdio: 'ignore' })
-  await new Promise(resolve => setTimeout(resolve, 300))
+  await pause(300)
   return [
     {
-      name: 'nginx',
+      name: `nginx ${/\/([\d.]+)/.exec(stderr)?.[1]}, no check`,
       port,
-      tokens: [],
-      usage: async () => readProcessUsage(child.pid ?? 0),
-      end: () => {
+      makeRequests: async (kind, count) => makeRequests(kind, count, []),
+      readUsage: () => readTreeUsage(child.pid ?? 0),
+      stop() {
         child.kill()
         rmSync(folder, { recursive: true, force: true })
       },
@@ -247,30 +195,5 @@ server { listen 127.0.0.1:${port}; location / { proxy_pass http://u; proxy_http_
   ]
 }
 
-/** The usage of a process that cannot report its own, in ticks of 10 ms. */
-function readProcessUsage(pid: number): { readonly cpu: number; readonly memory: number } {
-  const parts = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return { cpu: (Number(parts[11]) + Number(parts[12])) * 10_000, memory: Number(parts[21]) * 4096 }
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise(resolve => {
-    const probe = createProbe()
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`)
-}
-
-const [role, upstreamUrl = ''] = process.argv.slice(2)
-if (role === undefined) process.exitCode = await measure()
-else await serve(role as Role, upstreamUrl)
+if (role === undefined) await measure()
+else serveContender(await serve(role))

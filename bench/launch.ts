@@ -15,9 +15,10 @@ import { readForm } from '../src/auth/testing/read-form.ts'
 import { computeChallenge, VERIFIER } from '../src/auth/testing/test-auth-server.ts'
 import { HttpClinician, type Visited } from '../test/support/http-clinician.ts'
 import { newPlace } from '../test/support/started.ts'
+import { isQuick } from './shared/compare.ts'
+import { reportValues } from './shared/report.ts'
 
-const LIMITS = { 'launch (ms)': 15, 'authorize (ms)': 6, 'RSS (MB)': 250, 'heap growth (MB)': 12 } as const
-const LAUNCHES = Number(process.argv[2] ?? 3_000)
+const LAUNCHES = Number(process.argv[2] ?? (isQuick ? 300 : 3_000))
 const WARM = 100
 const ROUNDS = 5
 const CALLBACK = 'https://bench.example/callback'
@@ -68,17 +69,17 @@ servers.kill('SIGTERM')
 await once(servers, 'exit')
 place.remove()
 
-const results: readonly (readonly [name: string, value: number, limit: number])[] = [
-  ['launch: CPU (ms)', launchMs, LIMITS['launch (ms)']],
-  ['authorize: CPU (ms)', authorizeMs, LIMITS['authorize (ms)']],
-  [`RSS after ${WARM} launches (MB)`, first.rss / 1e6, LIMITS['RSS (MB)']],
-  [`RSS after ${LAUNCHES} launches (MB)`, last.rss / 1e6, LIMITS['RSS (MB)']],
-  ['growth of the heap (MB)', (after.heapUsed - settled.heapUsed) / 1e6, LIMITS['heap growth (MB)']],
-]
-process.stdout.write('| measured | value | limit |\n|---|---|---|\n')
-for (const [name, value, limit] of results)
-  process.stdout.write(`| ${name} | ${value.toFixed(1)} | ${limit} |\n`)
-process.exitCode = results.some(([, value, limit]) => value > limit) ? 1 : 0
+await reportValues([
+  { measured: 'launch: CPU (ms)', value: launchMs, most: 15 },
+  { measured: 'authorization: CPU (ms)', value: authorizeMs, most: 6 },
+  { measured: `RSS after ${WARM} launches (MB)`, value: first.rss / 1e6, most: 250 },
+  { measured: `RSS after ${LAUNCHES} launches (MB)`, value: last.rss / 1e6, most: 250 },
+  {
+    measured: `growth of the heap in ${LAUNCHES} launches (MB)`,
+    value: (after.heapUsed - settled.heapUsed) / 1e6,
+    most: 12,
+  },
+])
 
 async function waitUntilReady(url: string, child: ChildProcess): Promise<void> {
   while (child.exitCode === null) {

@@ -1,22 +1,22 @@
+import { join } from 'node:path'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { computeChallenge, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
-import { CALLBACK, startOracle } from '../../test/support/oidc-oracle.ts'
-import type { Form, TokenServer } from './grants.ts'
+import { CALLBACK, type OracleClient, startOracle } from '../../test/support/oidc-oracle.ts'
+import type { Served } from '../shared/contender.ts'
+import { formatForm } from '../shared/load.ts'
+import { realTime } from '../shared/stack.ts'
+import type { Form } from './grants.ts'
+import { createSqliteAdapter } from './sqlite-adapter.ts'
 
 const SCOPE = 'openid offline_access patient/*.rs'
-const time = {
-  get now() {
-    return Date.now()
-  },
-}
-
-/** `oidc-provider` with its own storage, in memory: nothing is durable, and nothing is audited. */
-export async function startOidcProvider(): Promise<TokenServer> {
+/** `oidc-provider` with its own storage in memory, or on SQLite in a folder. Nothing is audited. */
+export async function startOidcProvider(folder?: string): Promise<Served> {
   const clients = {
-    RS384: new SigningClient('rs', time, 'RS384'),
-    ES384: new SigningClient('es', time, 'ES384'),
+    RS384: new SigningClient('rs', realTime, 'RS384'),
+    ES384: new SigningClient('es', realTime, 'ES384'),
   }
-  const provider = await startOracle([
+  const adapter = folder === undefined ? undefined : createSqliteAdapter(join(folder, 'provider.db'))
+  const list: readonly OracleClient[] = [
     {
       client_id: 'app',
       token_endpoint_auth_method: 'none',
@@ -28,21 +28,21 @@ export async function startOidcProvider(): Promise<TokenServer> {
       jwks: { keys: [client.jwk] },
       grant_types: ['client_credentials'],
     })),
-  ])
-  const { port, host } = new URL(provider.issuer)
+  ]
+  const provider = await startOracle(list, adapter)
+  const url = new URL(`${provider.issuer}/token`)
   const createCode = () => provider.code('app', computeChallenge(VERIFIER), SCOPE)
+  const makeForm = async (grant: string): Promise<Form> => {
+    if (grant === 'code') return makeCodeForm(await createCode())
+    if (grant === 'refresh') return exchange(provider.issuer, await createCode())
+    const client = clients[grant === 'client_credentials RS384' ? 'RS384' : 'ES384']
+    const claims = { aud: provider.issuer, iat: Math.floor(Date.now() / 1000) }
+    return { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof(claims) }
+  }
   return {
-    ...{ port: Number(port), host, path: '/token' },
-    makeForms: (grant, count) =>
-      Promise.all(
-        Array.from({ length: count }, async (): Promise<Form> => {
-          if (grant === 'code') return makeCodeForm(await createCode())
-          if (grant === 'refresh') return exchange(provider.issuer, await createCode())
-          const client = clients[grant === 'client_credentials RS384' ? 'RS384' : 'ES384']
-          const claims = { aud: provider.issuer, iat: Math.floor(Date.now() / 1000) }
-          return { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof(claims) }
-        }),
-      ),
+    port: Number(url.port),
+    makeRequests: (grant, count) =>
+      Promise.all(Array.from({ length: count }, async () => formatForm(url, await makeForm(grant)))),
   }
 }
 

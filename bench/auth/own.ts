@@ -1,34 +1,33 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuditor } from '../../src/audit/index.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { computeChallenge, TestAuthServer, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
 import { createRandomToken, openStore, sha256 } from '../../src/store/index.ts'
-import type { Form, TokenServer } from './grants.ts'
+import type { Served } from '../shared/contender.ts'
+import { formatForm } from '../shared/load.ts'
+import type { Form } from './grants.ts'
 
 const SCOPE = 'launch openid fhirUser offline_access patient/*.rs'
+const TOKEN_URL = new URL('http://localhost:9000/oauth2/token')
 const REDIRECT_URI = 'http://localhost:8081/callback'
 
 /** The auth server on SQLite, with the audit trail on. */
-export async function startOwn(): Promise<TokenServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+export async function startOwn(folder: string): Promise<Served> {
   const store = await openStore(`sqlite:${join(folder, 'auth.db')}`)
   const server = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
   const clients = { RS384: await addBackend(server, 'RS384'), ES384: await addBackend(server, 'ES384') }
   await server.app.listen({ port: 0, host: '127.0.0.1' })
+  const makeForms = async (grant: string, count: number): Promise<readonly Form[]> => {
+    if (grant === 'code') return (await createCodes(server, count)).map(makeCodeForm)
+    if (grant === 'refresh') return Promise.all((await createCodes(server, count)).map(exchange))
+    const client = clients[grant === 'client_credentials RS384' ? 'RS384' : 'ES384']
+    return Array.from({ length: count }, () => makeBackendForm(client))
+  }
   return {
     port: (server.app.server.address() as AddressInfo).port,
-    host: 'localhost:9000',
-    path: '/oauth2/token',
-    async makeForms(grant, count) {
-      if (grant === 'code') return (await createCodes(server, count)).map(makeCodeForm)
-      if (grant === 'refresh') return Promise.all((await createCodes(server, count)).map(exchange))
-      const client = clients[grant === 'client_credentials RS384' ? 'RS384' : 'ES384']
-      return Array.from({ length: count }, () => makeBackendForm(client))
-    },
+    makeRequests: async (grant, count) =>
+      (await makeForms(grant, count)).map(form => formatForm(TOKEN_URL, form)),
   }
 
   async function exchange(code: string): Promise<Form> {

@@ -4,8 +4,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { TestAuthServer } from '../../src/auth/testing/test-auth-server.ts'
+import type { TestBrowser } from '../../src/auth/testing/test-browser.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
-import type { Subject } from './measure.ts'
+import type { Request, Subject } from './measure.ts'
 
 const CLINICIANS_PER_CLIENT = 10
 const ROWS_AT_ONCE = 500
@@ -62,10 +63,13 @@ export const subject: Subject = {
             assert.equal((await auth.openBrowser().login('clinician-7')).statusCode, 302)
           },
         },
-        'page of own apps': {
-          async send() {
-            assert.equal((await browser.get('/manage')).statusCode, 200)
-          },
+        'page of own apps': createPageRequest(browser, '/manage'),
+        portal: createPageRequest(browser, '/portal'),
+        'portal, one patient': createPageRequest(browser, '/portal?patient=juniper'),
+        // Reads the names of all apps.
+        'portal, apps by name': {
+          ...createPageRequest(browser, '/portal?patient=juniper&app=App+77'),
+          limit: 3,
         },
       },
       async close() {
@@ -74,6 +78,24 @@ export const subject: Subject = {
       },
     }
   },
+}
+
+/** The response includes the content security policy, which names origins of apps. */
+function createPageRequest(browser: TestBrowser, url: string): Request {
+  const get = async () => {
+    const response = await browser.get(url)
+    assert.equal(response.statusCode, 200)
+    return response
+  }
+  return {
+    async send() {
+      await get()
+    },
+    async measureSize() {
+      const { headers, body } = await get()
+      return JSON.stringify(headers).length + body.length
+    },
+  }
 }
 
 async function fill(store: Store, clients: number): Promise<void> {

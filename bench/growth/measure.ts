@@ -22,6 +22,8 @@ export interface Request {
   readonly limit?: number
   /** Whether the time may grow as the data do. The request must then let others run between its steps. */
   readonly isLinear?: boolean
+  /** The number of bytes of headers and body of a response that must not grow either. */
+  measureSize?(): Promise<number>
 }
 
 const FACTOR = 100
@@ -48,13 +50,14 @@ export async function measureGrowth(
     await measureAll(open, size / FACTOR, folder, clock),
     await measureAll(open, size, folder, clock),
   ]
-  report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit', 'blocked'])
+  report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit', 'blocked', 'bytes'])
   const ratios = [...large].map(([request, most]) => {
     const [before, after] = [small.get(request)?.us ?? 0, most.us]
     const [ratio, allowed] = [after / before, most.isLinear ? LINEAR : (most.limit ?? limit)]
-    const [isFlat, isFree] = [
+    const [isFlat, isFree, isSmall] = [
       ratio <= allowed || after <= FLAT_US,
       !most.isLinear || most.blocked <= BLOCKED_US,
+      most.size <= (small.get(request)?.size ?? 0) * limit,
     ]
     report([
       request,
@@ -63,8 +66,9 @@ export async function measureGrowth(
       ratio.toFixed(1),
       most.isLinear ? `linear${mark(isFlat)}` : `${allowed}${mark(isFlat)}`,
       `${formatTime(most.blocked)}${mark(isFree)}`,
+      `${most.size || ''}${mark(isSmall)}`,
     ])
-    return isFlat && isFree
+    return isFlat && isFree && isSmall
   })
   return ratios.every(Boolean)
 }
@@ -77,6 +81,7 @@ interface Measured extends Pick<Request, 'limit' | 'isLinear'> {
   readonly us: number
   /** Microseconds of the longest turn of the event loop. */
   readonly blocked: number
+  readonly size: number
 }
 
 async function measureAll(
@@ -88,8 +93,13 @@ async function measureAll(
   const { requests, close } = await open(size, folder)
   const measured = new Map<string, Measured>()
   for (const { send } of Object.values(requests)) await warmUp(send)
-  for (const [name, { send, ...request }] of Object.entries(requests))
-    measured.set(name, { ...request, us: await measure(send, clock), blocked: await measureBlocked(send) })
+  for (const [name, { send, measureSize, ...request }] of Object.entries(requests))
+    measured.set(name, {
+      ...request,
+      us: await measure(send, clock),
+      blocked: await measureBlocked(send),
+      size: (await measureSize?.()) ?? 0,
+    })
   await close()
   return measured
 }

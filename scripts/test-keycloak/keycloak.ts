@@ -6,24 +6,30 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { cacheFolder } from '../../test/support/user-cache.ts'
 
-const VERSION = '26.0.7'
+export const VERSION = '26.0.7'
 const ADMIN = { username: 'admin', password: 'the password of the administrator' } as const
 const START_MS = 600_000
 
 export interface Keycloak {
   readonly issuer: string
+  readonly pid: number
   /** Ends every session of a user, as an administrator. */
   logOut(username: string): Promise<void>
   stop(): Promise<void>
 }
 
 /** Fetches Keycloak from Maven Central once, imports a realm and starts it. Needs Java 17, Maven and 1 GB of memory. */
-export async function startKeycloak(port: number, realm: { readonly realm: string }): Promise<Keycloak> {
+export async function startKeycloak(
+  port: number,
+  realm: { readonly realm: string },
+  command: readonly string[] = ['start-dev'],
+): Promise<Keycloak> {
   const home = copyKeycloak()
   mkdirSync(join(home, 'data/import'), { recursive: true })
   writeFileSync(join(home, 'data/import/realm.json'), JSON.stringify(realm))
   const url = `http://localhost:${port}`
-  const child = spawn('sh', [join(home, 'bin/kc.sh'), 'start-dev', '--import-realm', `--http-port=${port}`], {
+  const args = [...command, '--import-realm', `--http-port=${port}`]
+  const child = spawn('sh', [join(home, 'bin/kc.sh'), ...args], {
     env: {
       ...process.env,
       JAVA_OPTS_KC_HEAP: '-Xms128m -Xmx640m',
@@ -36,6 +42,7 @@ export async function startKeycloak(port: number, realm: { readonly realm: strin
   await waitFor(child, `${issuer}/.well-known/openid-configuration`)
   return {
     issuer,
+    pid: child.pid ?? 0,
     logOut: username => logOut(url, realm.realm, username),
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return

@@ -17,6 +17,9 @@ export interface OracleClient {
   readonly grant_types: readonly string[]
 }
 
+/** A class that stores one model of `oidc-provider`. */
+type Adapter = new (model: string) => object
+
 /** `oidc-provider`, set to what we claim too: what it answers is what another careful server would answer. */
 export interface Oracle {
   readonly issuer: string
@@ -25,10 +28,11 @@ export interface Oracle {
   close(): Promise<void>
 }
 
-export async function startOracle(clients: readonly OracleClient[]): Promise<Oracle> {
+/** Stores in memory without an adapter. */
+export async function startOracle(clients: readonly OracleClient[], adapter?: Adapter): Promise<Oracle> {
   const [port = 0] = await freePorts(1)
   const issuer = `http://localhost:${port}`
-  const provider = new Provider(issuer, configuration(clients))
+  const provider = new Provider(issuer, { ...configuration(clients), ...(adapter && { adapter }) })
   provider.on('server_error', () => undefined)
   const server = createServer(provider.callback())
   server.listen(port, '127.0.0.1')

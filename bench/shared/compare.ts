@@ -1,0 +1,51 @@
+import type { Contender, Usage } from './contender.ts'
+import { sendAll } from './load.ts'
+import { type Measured, takeMedian } from './report.ts'
+
+export interface Plan {
+  /** The number of requests of a round, by kind. */
+  readonly requests: Readonly<Record<string, number>>
+  readonly connections: number
+  readonly warmRounds: number
+  readonly rounds: number
+}
+
+/** One round each: shows that a bench works, and no more. */
+export const isQuick = process.env.BENCH_QUICK !== undefined
+
+type Round = Usage & Pick<Measured, 'rate'>
+type Compared = Measured & Usage
+
+/** Measures all servers, which take turns, so that other load on the machine affects all of them alike. */
+export async function compare(contenders: readonly Contender[], plan: Plan): Promise<readonly Compared[]> {
+  const pairs = Object.keys(plan.requests).flatMap(request =>
+    contenders.map(contender => ({ request, contender, measured: [] as Round[] })),
+  )
+  const [warmRounds, rounds] = isQuick ? [1, 1] : [plan.warmRounds, plan.rounds]
+  for (let at = 0; at < warmRounds + rounds; at++)
+    for (const { request, contender, measured } of pairs) {
+      const round = await measureRound(contender, request, plan)
+      if (at >= warmRounds) measured.push(round)
+    }
+  for (const contender of contenders) await contender.stop()
+  return pairs.map(({ request, contender, measured }) => ({
+    ...{ request, server: contender.name },
+    cpu: takeMedian(measured.map(it => it.cpu)),
+    main: takeMedian(measured.map(it => it.main)),
+    rate: takeMedian(measured.map(it => it.rate)),
+  }))
+}
+
+async function measureRound(contender: Contender, kind: string, plan: Plan): Promise<Round> {
+  const count = plan.requests[kind] ?? 0
+  const texts = await contender.makeRequests(kind, count)
+  const [before, began] = [await contender.readUsage(), performance.now()]
+  await sendAll(contender.port, texts, plan.connections)
+  const seconds = (performance.now() - began) / 1000
+  const after = await contender.readUsage()
+  return {
+    cpu: (after.cpu - before.cpu) / count,
+    main: (after.main - before.main) / count,
+    rate: count / seconds,
+  }
+}
