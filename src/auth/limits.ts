@@ -95,7 +95,7 @@ export const LIMITS = {
   adminPage: 100,
   cursorCharacters: 500,
   /** Characters of a policy file that the administration API validates. */
-  policyCharacters: 500_000,
+  policyCharacters: 60_000,
   /** Records of an export of the audit trail, and exports that run at the same time in one process. */
   exportedRecords: 100_000,
   exports: 2,

@@ -154,7 +154,9 @@ describe('the administration API', () => {
     const [grant] = (await call('GET', '/grants?client_id=sallyport-app', [])).json().items
     await call('DELETE', '/grants/{id}', [grant.id])
 
-    const { items } = (await call('GET', '/audit?kind=admin&outcome=allowed&limit=5', [])).json()
+    const since = encodeURIComponent(new Date(auth.time.now).toISOString())
+    const filter = `kind=admin&outcome=allowed&since=${since}`
+    const { items } = (await call('GET', `/audit?${filter}&limit=5`, [])).json()
     assert.equal(items[0].request, 'audit list')
     assert.equal(items[1].details.before.client_id, 'sallyport-app')
     await call('GET', '/audit/export', [])
@@ -249,6 +251,9 @@ describe('the administration API', () => {
   ])[] = [
     ['GET', '/clients?nothing=1', undefined, 400, /nothing/],
     ['GET', '/clients?limit=101', undefined, 400, /limit/],
+    ['GET', '/clients?text=%00', undefined, 400, /NUL/],
+    ['POST', '/clients', { client_name: 'a\0b' }, 400, /NUL/],
+    ['GET', '/audit?since=2026-13-77', undefined, 400, /time/],
     ['GET', '/clients?limit=0', undefined, 400, /limit/],
     ['GET', '/clients?limit=5&limit=6', undefined, 400, /limit/],
     ['GET', `/clients?after=${'x'.repeat(501)}`, undefined, 400, /after/],

@@ -85,6 +85,9 @@ export function toPage<Row, Item>({ items, next }: ListPage<Row>, convert: (row:
 /** Reads the members of a query or a body. Unknown members are refused. */
 export function readMembers(schema: TSchema, sent: unknown, isText: boolean): unknown {
   const values = isText ? readTexts(schema, sent) : (sent ?? {})
+  // PostgreSQL does not accept it.
+  if (JSON.stringify(values).includes('\\u0000'))
+    return new AdminFailure('invalid', 'a member contains a NUL character')
   const complete = Value.Default(schema, Value.Clone(values))
   const [error] = Value.Errors(schema, complete)
   if (!error) return complete

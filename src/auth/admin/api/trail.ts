@@ -122,9 +122,13 @@ export const grantEndpoints = [
   }),
 ]
 
+const Instant = Type.Optional(
+  Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}(T|$)', description: 'A date, or a date and time.' }),
+)
+
 const FILTER = {
-  since: Type.Optional(Type.String({ format: 'date-time' })),
-  before: Type.Optional(Type.String({ format: 'date-time' })),
+  since: Instant,
+  before: Instant,
   kind: Type.Optional(Type.String({ description: 'For example `fhir`, `login`, `admin`.' })),
   outcome: Type.Optional(Type.Union([Type.Literal('allowed'), Type.Literal('refused')])),
   patient: Type.Optional(Type.String({ description: 'The id of a patient.' })),
