@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { sallyport } from '../../../test/support/command-line.ts'
+import { openStore } from '../../store/index.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+after(() => rmSync(cwd, { recursive: true, force: true }))
+const run = (line: string, stdin = '') => sallyport(line.split(' '), { env: {}, cwd, stdin })
+
+async function readDetails(): Promise<readonly unknown[]> {
+  const store = await openStore(`sqlite:${join(cwd, 'data', 'sallyport.db')}`)
+  const rows = await store.db.selectFrom('audit_event').select('details').orderBy('id').execute()
+  await store.close()
+  return rows.map(({ details }) => JSON.parse(details ?? '{}'))
+}
+
+describe('sallyport clinician', () => {
+  it('makes administrators, and takes the right back, with audit records', async () => {
+    const add = 'clinician add --username ada --display-name Ada --fhir-user p1 --admin'
+    assert.equal((await run(add, 'correct horse\n')).exitCode, 0)
+    assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +administrator/)
+    assert.equal((await run('clinician set ada --no-admin')).exitCode, 0)
+    assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +active/)
+    assert.deepEqual((await readDetails()).at(-1), { before: { admin: true }, after: { admin: false } })
+    for (const [line, exitCode] of [
+      ['clinician set ada', 2],
+      ['clinician set ada --admin --no-admin', 2],
+      ['clinician set eve --admin', 1],
+    ] as const)
+      assert.equal((await run(line)).exitCode, exitCode, line)
+  })
+})
+
+describe('sallyport client', () => {
+  it('registers a client of the administration API, which is no app', async () => {
+    assert.match(
+      (await run('client add --id console --admin --secret')).stdout,
+      /^client_secret: [\w-]{43}$/m,
+    )
+    assert.match((await run('client show console')).stdout, /^scope +sallyport\/admin$/m)
+    for (const rest of [
+      '--admin --public',
+      '--admin --secret --scope openid',
+      '--admin --secret --redirect-uri https://a.example/',
+      '--secret --scope sallyport/admin --redirect-uri https://a.example/',
+    ])
+      assert.equal((await run(`client add --id other ${rest}`)).exitCode, 2, rest)
+  })
+
+  it('disables and enables an app', async () => {
+    await run('client disable console')
+    assert.match((await run('client list')).stdout, /console .* disabled/)
+    assert.deepEqual(await run('client enable console'), {
+      exitCode: 0,
+      stdout: 'Enabled client console\n',
+      stderr: '',
+    })
+    assert.match((await run('client list')).stdout, /console .* approved/)
+  })
+})
