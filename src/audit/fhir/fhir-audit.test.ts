@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import type { OperationOutcome as Outcome } from '../../fhir/index.ts'
 import { DatabaseUnavailable, openStore, type Store } from '../../store/index.ts'
-import { createAuditor, fhirAudit, findRecords, OUTCOME_UNKNOWN } from '../index.ts'
+import { createAuditor, fhirAudit, findRecords, OUTCOME_UNKNOWN, toAuditEvent } from '../index.ts'
 import { BASE, describeAudited, openAudited, refuseRecords } from '../testing/audited-fhir.ts'
 
 describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recordsBy }) => {
@@ -38,6 +38,8 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
       repeats: null,
       token_id: 'token',
     })
+    const { meta } = toAuditEvent((await newest()) ?? assert.fail(), { fhirBaseUrl: BASE })
+    assert.match(JSON.stringify(meta), /IHE\.BasicAudit\.PatientRead"/)
   })
 
   it('records refusals with their reason: token, scope, stored content, not FHIR', async () => {

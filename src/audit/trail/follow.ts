@@ -1,4 +1,4 @@
-import { setTimeout as pause, setImmediate as yieldTurn } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type JobOptions, repeatInOneProcess, type Store } from '../../store/index.ts'
 import type { KeptRecord } from './find.ts'
@@ -66,6 +66,9 @@ async function listWriters({ db }: Store): Promise<readonly string[]> {
   return rows.map(({ writer }) => writer)
 }
 
+/** Requests have most of the time, also if a long trail is read for the first time. */
+const BREAK_MS = 5
+
 interface Reading {
   readonly mayContinue?: () => boolean
   readonly signal?: AbortSignal
@@ -83,7 +86,7 @@ export async function readOn(
     const records = await readAfter(store, position, end, reader.atOnce)
     if (records.length === 0) return
     await reader.process(records, position, signal)
-    await yieldTurn()
+    await pause(BREAK_MS)
   }
 }
 
