@@ -1,6 +1,6 @@
 /**
  * The common parts of the three servers: a fastify instance with request ids, a log without secrets, `/healthz`, `/readyz`,
- * `/metrics`, `/assets/*`, security headers, the check of cross-site forms and error responses; the layout and the components of
+ * `/metrics`, traces, `/assets/*`, security headers, the check of cross-site forms and error responses; the layout and the components of
  * pages; and the formatting of persons, dates, medicines and encounters (`person/`). It has no database access, no tokens and
  * none of the servers' own routes.
  *

@@ -2,6 +2,8 @@
 
 /** Bytes of the request line and the headers. */
 export const HEADER_BYTES = 16 * 1024
+/** Characters of `traceparent` and of `tracestate`. */
+export const TRACE_CHARACTERS = 512
 /** Bytes of a form, and the default for other bodies. */
 export const FORM_BYTES = 64 * 1024
 export const BODY_BYTES = 1024 * 1024

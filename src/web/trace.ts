@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { TRACE_CHARACTERS } from './limits.ts'
 
 /** The position of a request in a trace (W3C Trace Context). */
 export interface Trace {
@@ -159,15 +160,13 @@ const TRACEPARENT =
 function readTraceparent(
   header: string | readonly string[] | undefined,
 ): Pick<Trace, 'traceId' | 'spanId' | 'isSampled'> | undefined {
-  if (typeof header !== 'string' || header.length > MOST_CHARACTERS) return undefined
+  if (typeof header !== 'string' || header.length > TRACE_CHARACTERS) return undefined
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(header) ?? []
   if (!traceId || !spanId || !flags || (version === '00' && more !== undefined)) return undefined
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-const MOST_CHARACTERS = 512
-
 function readTracestate(header: string | readonly string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header : header?.join(',')
-  return text !== undefined && text !== '' && text.length <= MOST_CHARACTERS ? text : undefined
+  return text !== undefined && text !== '' && text.length <= TRACE_CHARACTERS ? text : undefined
 }

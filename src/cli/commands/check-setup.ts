@@ -11,7 +11,7 @@ import {
 } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io } from '../command.ts'
-import { readTls, readUpstreamTls } from '../start/files.ts'
+import { readFeedTls, readTls, readUpstreamTls } from '../start/files.ts'
 import { describeReason } from '../start/relay-configuration.ts'
 import { readPolicy, readTrustedIssuers } from '../start/trusted-issuers.ts'
 import { getStoreOptions } from '../with-store.ts'
@@ -90,11 +90,16 @@ function describeSettings({ problems, warnings, startWarnings }: Configuration):
 
 /** Reads the files as a start does. */
 function checkFiles(settings: Settings): readonly Finding[] {
-  const { fhir } = settings
+  const { fhir, auditFeeds } = settings
   const files = [
     ['policy', fhir.policyFile, () => readPolicy(settings)],
     ['trusted issuers', fhir.trustedIssuersFile, () => readTrustedIssuers(settings)],
-    ['upstream certificate', fhir.upstream.tlsCert, () => readUpstreamTls(fhir.upstream)],
+    [
+      'upstream certificate',
+      fhir.upstream.tlsCert ?? fhir.upstream.tlsCa,
+      () => readUpstreamTls(fhir.upstream),
+    ],
+    ['audit certificate', auditFeeds.tlsCert ?? auditFeeds.tlsCa, () => readFeedTls(auditFeeds)],
   ] as const
   return files.flatMap(([subject, path, read]) => (path === undefined ? [] : [tryRead(subject, path, read)]))
 }

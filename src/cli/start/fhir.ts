@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
@@ -49,7 +50,9 @@ export async function openFhir(
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
-  live.onChange(() => interceptor.forget())
+  live.onChange(({ policy }, before) => {
+    if (!isDeepStrictEqual(policy, before.policy)) interceptor.forget()
+  })
   closing.add(() => interceptor.close())
   const relayed = relayedOf(parts)
   const given = {
