@@ -9,7 +9,7 @@ import {
   rotateClientSecret,
   setClientDisabled,
 } from '../clients.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { type Confirmation, defineAct, renderSecret } from './shell.ts'
 
 /** Acts on one app, each with a page that asks for confirmation. */

@@ -33,8 +33,8 @@ import {
 } from '../clients.ts'
 import { findLastUses } from '../last-use.ts'
 import { appActs, buildAppPath, failUnknown, findApp, renderNewSecret } from './app-acts.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
 import { renderGrants } from './grants.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import {
   readDone,
   readListing,

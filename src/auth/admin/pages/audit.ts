@@ -12,7 +12,7 @@ import { paths } from '../../paths.ts'
 import { AdminFailure, recordAct } from '../act.ts'
 import { EXPORT_FORMATS, type ExportFormat, exportRecords, listRecords } from '../audit.ts'
 import { buildQuery, readView, type View } from './audit-view.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
 const KINDS: Readonly<Record<AuditKind, string>> = {
@@ -215,9 +215,9 @@ function renderResult({ allowed }: KeptRecord): Html {
 
 function describeEvent({ kind, interaction, resource_type: type, request, repeats }: KeptRecord): string {
   const name = KINDS[kind as AuditKind] ?? kind
-  const what =
+  const detail =
     kind === 'admin' ? (request ?? '') : [interaction, type].filter(part => part !== null).join(' ')
-  const event = what === '' ? name : `${name}: ${what}`
+  const event = detail === '' ? name : `${name}: ${detail}`
   return repeats === null ? event : `${event}, ${formatRepeats(repeats)}`
 }
 

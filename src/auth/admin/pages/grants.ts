@@ -1,7 +1,7 @@
 import { type Html, html, renderDateTime } from '../../../web/index.ts'
 import { AdminFailure } from '../act.ts'
 import { type GrantDescription, type GrantFilter, listGrants, revokeGrantById } from '../grants.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { defineAct, renderLink, renderTable } from './shell.ts'
 
 const SHOWN = 50

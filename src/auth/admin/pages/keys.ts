@@ -1,7 +1,7 @@
 import { html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { AdminFailure } from '../act.ts'
 import { type KeyDescription, listKeys, rotateKeys, withdrawKey } from '../keys.ts'
-import type { AdminRoute } from './gate.ts'
+import type { AdminRoute } from './route.ts'
 import { defineAct, readDone, renderAdminPage, renderLink, renderTable } from './shell.ts'
 
 /** `/admin/keys`: the signing keys. */

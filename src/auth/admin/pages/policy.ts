@@ -1,8 +1,9 @@
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
+import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
 import { AdminFailure } from '../act.ts'
 import { checkPolicy, explainPatientAccess, type PatientAccess, type PolicyCheck } from '../policy.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderLink, renderTable } from './shell.ts'
 import { describePolicy } from './system.ts'
 
@@ -25,7 +26,7 @@ export const policyRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const { form, reply } = request
       const text = form.get('file') ?? form.get('text') ?? ''
-      const checked = text.length > LONGEST ? TOO_LONG : checkPolicy(text)
+      const checked = text.length > LIMITS.policyCharacters ? TOO_LONG : checkPolicy(text)
       return reply.sendPage(renderPolicyPage(request, { text, checked }), {
         status: checked.valid ? 200 : 422,
       })
@@ -33,10 +34,9 @@ export const policyRoutes: readonly AdminRoute[] = [
   },
 ]
 
-const LONGEST = 100_000
 const TOO_LONG: PolicyCheck = {
   valid: false,
-  problems: [`more than ${LONGEST.toLocaleString('en')} characters`],
+  problems: [`more than ${LIMITS.policyCharacters.toLocaleString('en')} characters`],
 }
 
 function readPatient({ form }: AdminRequest): string {

@@ -4,7 +4,7 @@ import type { ProviderReport } from '../../login/providers/provider-client.ts'
 import { paths } from '../../paths.ts'
 import { AdminFailure } from '../act.ts'
 import { listProviders, type ProviderDescription, type ProviderTest, testProvider } from '../providers.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderTable } from './shell.ts'
 
 /** `/admin/providers`: the sign-in providers of the settings, and their test. */

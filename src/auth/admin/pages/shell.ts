@@ -10,7 +10,7 @@ import {
 import { paths } from '../../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../../portal/page-parts.ts'
 import { AdminFailure } from '../act.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
 const SECTIONS = [
@@ -31,7 +31,7 @@ interface AdminPage {
   readonly lead?: Html | string | undefined
   /** Links or buttons beside the title. */
   readonly acts?: Html | undefined
-  /** What has just happened. */
+  /** The effect of the act before. */
   readonly done?: string | undefined
   readonly scripts?: readonly string[]
 }

@@ -2,10 +2,10 @@ import { type Html, html, renderBadge, renderDateTime } from '../../../web/index
 import type { AuthContext } from '../../context.ts'
 import { AdminFailure } from '../act.ts'
 import { describeSystem, findServers, reloadSettings, type ServerState } from '../system.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { defineAct, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
-/** `GET /admin`: the state of the servers, and what they run with. */
+/** `GET /admin`: state, versions and settings of the servers. */
 export const systemRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
@@ -19,7 +19,7 @@ export const systemRoutes: readonly AdminRoute[] = [
           {
             section: 'system',
             title: 'System',
-            lead: 'The servers now, and what they run with.',
+            lead: 'State, versions and settings of the servers.',
             acts: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
           },
           html`${renderTable('Servers', ['Server', 'State', 'Checks', 'URL'], servers.map(renderServer))}

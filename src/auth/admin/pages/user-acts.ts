@@ -3,7 +3,7 @@ import type { Parameters } from '../../parameters.ts'
 import { type Admin, AdminFailure } from '../act.ts'
 import { changeUser, endSessions, linkUser, setPassword, unlinkUser } from '../clinicians.ts'
 import { findUser, type UserDescription } from '../users.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import { type Confirmation, defineAct, renderSecret } from './shell.ts'
 
 const SECTION = 'clinicians'

@@ -13,8 +13,8 @@ import { paths } from '../../paths.ts'
 import { AdminFailure } from '../act.ts'
 import { addUser, changeUser } from '../clinicians.ts'
 import { listUsers, type UserDescription, type UserKind } from '../users.ts'
-import type { AdminRequest, AdminRoute } from './gate.ts'
 import { renderGrants } from './grants.ts'
+import type { AdminRequest, AdminRoute } from './route.ts'
 import {
   readDone,
   readListing,
