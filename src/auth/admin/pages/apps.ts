@@ -55,7 +55,8 @@ export const appRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/apps',
     async handle(request) {
-      const { items, next } = await listClients(request.admin, { ...readListing(request), limit: SHOWN })
+      const filter = { ...readListing(request), ...STATES[readState(request)].filter, limit: SHOWN }
+      const { items, next } = await listClients(request.admin, filter)
       const uses = await findLastUses(
         request.admin,
         items.map(({ client_id }) => client_id),
@@ -72,7 +73,8 @@ export const appRoutes: readonly AdminRoute[] = [
             acts: renderLink('/apps/new', 'Register an app', 'btn'),
             done: readDone(request, DONE),
           },
-          html`${renderSearch('/apps', 'Find an app by name or client id', request)}
+          html`${renderTabs(request)}
+${renderSearch('/apps', 'Find an app by name or client id', request)}
 <div class="after">${rows.length === 0 ? renderNone() : renderTable('Apps, by client id', columns, rows)}</div>
 ${renderNextPage('/apps', request, next)}`,
         ),
@@ -138,6 +140,26 @@ ${renderNextPage('/apps', request, next)}`,
   },
   ...appActs,
 ]
+
+/** The lists of apps, by `state` of the URL. */
+const STATES = {
+  all: { text: 'All', filter: {} },
+  unverified: { text: 'Unverified', filter: { approved: false } },
+  disabled: { text: 'Disabled', filter: { disabled: true } },
+} as const
+
+function readState({ form }: AdminRequest): keyof typeof STATES {
+  const state = form.get('state')
+  return state === 'unverified' || state === 'disabled' ? state : 'all'
+}
+
+function renderTabs(request: AdminRequest): Html {
+  const current = readState(request)
+  return html`<nav class="filters" aria-label="Show"><ul class="tabs">${Object.entries(STATES).map(
+    ([state, { text }]) =>
+      html`<li><a href="${paths.admin}/apps?state=${state}"${state === current && html` aria-current="page"`}>${text}</a></li>`,
+  )}</ul></nav>`
+}
 
 /** Keys that stay as they are do not change, so that other changes need no recent sign-in (ADMIN-4). */
 function dropSameKeys(

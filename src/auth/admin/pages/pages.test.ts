@@ -172,6 +172,12 @@ describe('/admin', () => {
     assert.ok(!rotated.includes(secret))
     await act('/admin/apps/chart/disable')
     assert.match((await admin.get('/admin/apps?search=CHART')).body, /Disabled/)
+    const list = async (state: string) =>
+      (await admin.get(`/admin/apps?state=${state}`)).body.includes('/admin/apps/chart')
+    assert.deepEqual(
+      [await list('all'), await list('disabled'), await list('unverified')],
+      [true, true, false],
+    )
     await act('/admin/apps/chart/enable')
     await act('/admin/apps/chart/approve')
     assert.equal((await act('/admin/apps/chart/remove')).headers.location, '/admin/apps?done=removed')

@@ -164,11 +164,12 @@ export function readListing({ form }: AdminRequest) {
 
 export function renderNextPage(
   path: string,
-  { form }: AdminRequest,
+  { request }: AdminRequest,
   next: string | undefined,
 ): Html | undefined {
   if (next === undefined) return undefined
-  const query = new URLSearchParams({ search: form.get('search') ?? '', after: next })
+  const query = new URLSearchParams(request.url.split('?')[1])
+  query.set('after', next)
   return html`<p class="actions after">${renderLink(`${path}?${query}`, 'Next page', 'btn btn--quiet btn--small')}</p>`
 }
 
