@@ -9,17 +9,21 @@ export interface Tls {
   readonly key: string
 }
 
-/** Reads and tests certificate and key once, so that a wrong file stops the start and not the first request. */
+/** Reads and tests certificate and key, so that a wrong file stops the start or the reload and not a request. */
 export function readTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Tls | undefined {
   if (tlsCert === undefined || tlsKey === undefined) return undefined
   const tls = { cert: readPem('SMART_TLS_CERT', tlsCert), key: readPem('SMART_TLS_KEY', tlsKey) }
+  return testTls('SMART_TLS', tls)
+}
+
+function testTls<T extends UpstreamTls>(prefix: string, tls: T): T {
   try {
     createSecureContext(tls)
+    return tls
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new CommandFailure(`Cannot use SMART_TLS_CERT with SMART_TLS_KEY: ${reason}`)
+    throw new CommandFailure(`Cannot use ${prefix}_CERT with ${prefix}_KEY: ${reason}`)
   }
-  return tls
 }
 
 function readPem(variable: string, path: string): string {
@@ -31,18 +35,20 @@ function readPem(variable: string, path: string): string {
   }
 }
 
-export function readFeedTls({ tlsCert, tlsKey, tlsCa }: Settings['auditFeeds']): UpstreamTls {
-  return {
-    ...(tlsCert !== undefined && { cert: readPem('SMART_AUDIT_TLS_CERT', tlsCert) }),
-    ...(tlsKey !== undefined && { key: readPem('SMART_AUDIT_TLS_KEY', tlsKey) }),
-    ...(tlsCa !== undefined && { ca: readPem('SMART_AUDIT_TLS_CA', tlsCa) }),
-  }
+export function readFeedTls(settings: Settings['auditFeeds']): UpstreamTls {
+  return readClientTls('SMART_AUDIT_TLS', settings)
 }
 
-export function readUpstreamTls({ tlsCert, tlsKey, tlsCa }: Settings['fhir']['upstream']): UpstreamTls {
-  return {
-    ...(tlsCert !== undefined && { cert: readPem('SMART_FHIR_UPSTREAM_TLS_CERT', tlsCert) }),
-    ...(tlsKey !== undefined && { key: readPem('SMART_FHIR_UPSTREAM_TLS_KEY', tlsKey) }),
-    ...(tlsCa !== undefined && { ca: readPem('SMART_FHIR_UPSTREAM_TLS_CA', tlsCa) }),
-  }
+export function readUpstreamTls(settings: Settings['fhir']['upstream']): UpstreamTls {
+  return readClientTls('SMART_FHIR_UPSTREAM_TLS', settings)
+}
+
+type ClientTlsSettings = Pick<Settings['auditFeeds'], 'tlsCert' | 'tlsKey' | 'tlsCa'>
+
+function readClientTls(prefix: string, { tlsCert, tlsKey, tlsCa }: ClientTlsSettings): UpstreamTls {
+  return testTls(prefix, {
+    ...(tlsCert !== undefined && { cert: readPem(`${prefix}_CERT`, tlsCert) }),
+    ...(tlsKey !== undefined && { key: readPem(`${prefix}_KEY`, tlsKey) }),
+    ...(tlsCa !== undefined && { ca: readPem(`${prefix}_CA`, tlsCa) }),
+  })
 }

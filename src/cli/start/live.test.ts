@@ -29,13 +29,13 @@ function writeCertificate({ cert, key } = makeCertificate()): string {
   return cert
 }
 
-function open() {
+function open(more: Readonly<Record<string, string>> = {}) {
   writeFileSync(policyFile, EVERYONE)
   writeFileSync(settingsFile, 'smart.server.access-token-ttl-seconds: 300')
   writeCertificate()
   const env = {
     ...{ ...URLS, SMART_POLICY_FILE: policyFile, SMART_TLS_CERT: certFile, SMART_TLS_KEY: keyFile },
-    ...{ SMART_CONFIG: settingsFile, SMART_DATA_DIR: folder },
+    ...{ SMART_CONFIG: settingsFile, SMART_DATA_DIR: folder, ...more },
   }
   const read = () => {
     const configuration = readConfiguration(env, folder)
@@ -120,5 +120,20 @@ describe('the certificates', () => {
     const cert = writeCertificate()
     await controls.refreshCertificates()
     assert.equal(live.current.tls?.cert, cert)
+  })
+
+  it('for the upstream are tested, too', async () => {
+    const { live, controls } = open({
+      ...{ SMART_FHIR_UPSTREAM_URL: 'https://upstream.example/fhir' },
+      ...{ SMART_FHIR_UPSTREAM_TLS_CERT: certFile, SMART_FHIR_UPSTREAM_TLS_KEY: keyFile },
+      ...{ SMART_TLS_CERT: '', SMART_TLS_KEY: '' },
+    })
+    const first = live.current
+    writeFileSync(certFile, makeCertificate().cert)
+    await controls.refreshCertificates()
+    assert.equal(live.current, first)
+    const cert = writeCertificate()
+    await controls.refreshCertificates()
+    assert.equal(live.current.upstreamTls.cert, cert)
   })
 })
