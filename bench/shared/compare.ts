@@ -16,18 +16,21 @@ export const isQuick = process.env.BENCH_QUICK !== undefined
 type Round = Usage & Pick<Measured, 'rate'>
 type Compared = Measured & Usage
 
-/** Measures all servers, which take turns, so that other load on the machine affects all of them alike. */
+/** Measures all servers, which take turns, so that other load on the machine affects all of them alike, and stops them. */
 export async function compare(contenders: readonly Contender[], plan: Plan): Promise<readonly Compared[]> {
   const pairs = Object.keys(plan.requests).flatMap(request =>
     contenders.map(contender => ({ request, contender, measured: [] as Round[] })),
   )
   const [warmRounds, rounds] = isQuick ? [1, 1] : [plan.warmRounds, plan.rounds]
-  for (let at = 0; at < warmRounds + rounds; at++)
-    for (const { request, contender, measured } of pairs) {
-      const round = await measureRound(contender, request, plan)
-      if (at >= warmRounds) measured.push(round)
-    }
-  for (const contender of contenders) await contender.stop()
+  try {
+    for (let at = 0; at < warmRounds + rounds; at++)
+      for (const { request, contender, measured } of pairs) {
+        const round = await measureRound(contender, request, plan)
+        if (at >= warmRounds) measured.push(round)
+      }
+  } finally {
+    for (const contender of contenders) await contender.stop()
+  }
   return pairs.map(({ request, contender, measured }) => ({
     ...{ request, server: contender.name },
     cpu: takeMedian(measured.map(it => it.cpu)),
