@@ -137,7 +137,7 @@ export function setClientDisabled(
 /** Deletes a client with its grants. */
 export function removeClient(admin: Admin, id: string): Promise<ClientRow | AdminFailure> {
   return perform(admin, async trx => {
-    const client = await findRow(trx, id)
+    const client = await lockRow(trx, id)
     if (!client) return failUnknown(id)
     const refusal = client.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
     if (refusal) return refusal
@@ -157,7 +157,7 @@ function onClient(
   ) => Promise<{ readonly secret?: string | undefined } | AdminFailure>,
 ): Promise<ChangedClient | AdminFailure> {
   return perform(admin, async trx => {
-    const before = await findRow(trx, id)
+    const before = await lockRow(trx, id)
     if (!before) return failUnknown(id)
     const changed = await change(trx, before)
     if (changed instanceof AdminFailure) return changed
@@ -185,8 +185,14 @@ function isSensitive(client: ClientRow, changes: AppChanges): boolean {
   )
 }
 
-function findRow(trx: Transaction<Schema>, id: string): Promise<ClientRow | undefined> {
-  return trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+/** Finds a client and locks it, so that simultaneous changes follow each other. */
+function lockRow(trx: Transaction<Schema>, id: string): Promise<ClientRow | undefined> {
+  return trx
+    .updateTable('client')
+    .set(({ ref }) => ({ name: ref('name') }))
+    .where('client_id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
 }
 
 async function getRow(trx: Transaction<Schema>, id: string): Promise<ClientRow> {

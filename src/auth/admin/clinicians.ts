@@ -133,9 +133,15 @@ export function changeUser(
     }
     await trx.updateTable('clinician').set(columns).where('id', '=', row.id).execute()
     if (changes.relatedPersons) await storeRelatedPersons(trx, row.id, changes.relatedPersons)
+    // Also if an identity provider gave it.
+    if (changes.admin === false) await takeRightFromLogins(trx, row.id)
     if (changes.disabled) await endAccess(trx, row.id, { now: admin.clock(), keepOffline: false })
     return { ...row, ...columns }
   })
+}
+
+async function takeRightFromLogins(trx: Transaction<Schema>, userId: string): Promise<void> {
+  await trx.updateTable('login').set({ admin: false }).where('clinician_id', '=', userId).execute()
 }
 
 function chooseVerb({ disabled, ...others }: UserChanges): string {
@@ -235,7 +241,7 @@ function onUser(
   ) => Promise<UserRow | AdminFailure>,
 ): Promise<UserDescription | AdminFailure> {
   return perform(admin, async trx => {
-    const row = await findRow(trx, target)
+    const row = await lockRow(trx, target)
     if (!row) return failUnknown(target)
     const before = await describe(trx, row, admin.clock())
     const changed = await change(trx, row, before)
@@ -250,6 +256,17 @@ function onUser(
       after: { ...after, ...(isNewPassword && { password: 'replaced' }) },
     }
   })
+}
+
+/** Finds a user and locks it, so that simultaneous changes follow each other. */
+async function lockRow(trx: Transaction<Schema>, target: UserTarget): Promise<UserRow | undefined> {
+  const found = await findRow(trx, target)
+  return trx
+    .updateTable('clinician')
+    .set(({ ref }) => ({ display_name: ref('display_name') }))
+    .where('id', '=', found?.id ?? '')
+    .returningAll()
+    .executeTakeFirst()
 }
 
 function failUnknown({ kind = 'clinician', ...target }: UserTarget): AdminFailure {

@@ -8,6 +8,7 @@ import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import {
   approveClient,
   describeClient,
+  findClientRow,
   listClients,
   removeClient,
   rotateClientSecret,
@@ -198,6 +199,26 @@ eachDatabase((_, open) => {
       assert.ok(user && user.signIns > 0)
       assert.equal(succeed(await endSessions(admin, { id: user.id })).signIns, 0)
       assert.equal((await browser.get('/portal')).statusCode, 302)
+    })
+
+    it('loses no change of another administrator at the same time', async () => {
+      await registerByMetadata(admin, { ...APP, client_id: 'busy' })
+      const fhirUser = 'Practitioner/b'
+      const user = { kind: 'clinician', username: 'busy', displayName: 'Busy', fhirUser } as const
+      const { id } = succeed(await addUser(admin, user))
+      for (let round = 0; round < 8; round++) {
+        const [disabled, scope] = [round % 2 === 0, `launch openid patient/${round % 2 ? '*' : 'Patient'}.rs`]
+        await Promise.all([
+          changeUser(admin, { id }, { displayName: `Busy ${round}` }),
+          changeUser(admin, { id }, { disabled }),
+          changeByMetadata(admin, 'busy', { client_name: `Busy ${round}` }),
+          changeByMetadata(admin, 'busy', { scope }),
+        ])
+        const changed = await findUser(admin, { id })
+        assert.deepEqual([changed?.displayName, changed?.disabled], [`Busy ${round}`, disabled])
+        const { client_name, scope: stored } = describeClient(succeed(await findClientRow(admin, 'busy')))
+        assert.deepEqual([client_name, stored], [`Busy ${round}`, scope])
+      }
     })
 
     it('adds an account of a patient, who is never an administrator', async () => {

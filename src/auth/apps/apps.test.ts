@@ -142,19 +142,18 @@ describe('/apps', () => {
 
   it('changes an app, and a new scope ends the access that users gave it', async () => {
     await add({ client_id: 'change' })
-    await auth.store.db
-      .updateTable('client')
-      .set({ first_party: true })
-      .where('client_id', '=', 'change')
-      .execute()
+    const setFirstParty = (first_party: boolean) =>
+      auth.store.db.updateTable('client').set({ first_party }).where('client_id', '=', 'change').execute()
+    await setFirstParty(true)
     const client = { client_id: 'change', redirect_uri: 'https://growth.example/callback' }
     const code = await auth.getCode(browser, { ...client, scope: 'launch patient/Patient.rs' })
+    await setFirstParty(false)
     const edit = { ...GROWTH, client: 'change', client_id: 'other', pkce: 'optional', iss: 'omit' }
     const page = await browser.post('/apps/edit', { ...edit, scope: 'launch patient/Condition.rs' })
     assert.match(page.body, /Changes saved/)
     assert.equal((await auth.exchange(code, client)).json().error, 'invalid_grant')
     const row = await find('change')
-    assert.deepEqual([row?.pkce_required, row?.iss_parameter, row?.first_party], [false, false, true])
+    assert.deepEqual([row?.pkce_required, row?.iss_parameter, row?.first_party], [false, false, false])
     assert.match((await browser.get('/apps/edit?client=change')).body, /name="pkce" value="optional" checked/)
     const wrong = await browser.post('/apps/edit', { ...edit, launch_url: 'ftp://x' })
     assert.match(wrong.body, /Not saved[\s\S]*ftp:\/\/x: expected an http or https URL/)
@@ -170,7 +169,7 @@ describe('/apps', () => {
     assert.equal(refused.statusCode, 400)
   })
 
-  it('does not change the app of the settings, a client of the lab or of the administration API, or an unknown app', async () => {
+  it('does not change the app of the settings, a client of the lab or of administrators, or an unknown app', async () => {
     const launch = '/lab/launch?client=mine&patient=juniper&redirect=0&launch_url=http://localhost:3000/'
     assert.equal((await browser.get(launch)).statusCode, 200)
     await auth.addClient({
@@ -179,7 +178,9 @@ describe('/apps', () => {
       redirect_uris: '[]',
       launch_url: null,
     })
-    for (const client of ['sallyport-app', 'mine', 'tool', 'nobody', '']) {
+    await auth.addClient({ client_id: 'own', first_party: true })
+    await auth.addClient({ client_id: 'ehr', first_party: false, scope: 'openid __launch-contexts.c' })
+    for (const client of ['sallyport-app', 'mine', 'tool', 'own', 'ehr', 'nobody', '']) {
       const before = await find(client)
       for (const path of ['/apps/edit', '/apps/remove']) {
         assert.equal((await browser.get(`${path}?client=${client}`)).headers.location, '/apps')
@@ -189,6 +190,7 @@ describe('/apps', () => {
     }
     const { body } = await browser.get('/apps')
     assert.match(body, /Demo app[\s\S]*Set by the settings/)
+    assert.match(body, />own<[\s\S]*Changed by administrators only/)
     assert.doesNotMatch(body, />mine</)
   })
 

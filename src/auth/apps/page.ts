@@ -18,6 +18,7 @@ import { paths } from '../paths.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import { type AppFormOptions, renderAppForm } from './form.ts'
+import { hasOwnScope } from './validate.ts'
 
 export interface AppPageContext {
   readonly settings: AuthContext['settings']
@@ -80,7 +81,7 @@ function renderRow(client: Client, { settings }: AppPageContext): Html {
 <td role="cell" data-label="Permissions">${summarizeScopes(client.scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${client.scope}</p></details></td>
 <td role="cell"><div class="actions">${client.launchUrl !== undefined && renderAction(buildLaunchPage(client), 'Launch', client)}${
     isFixed(settings, client)
-      ? html`<span class="small muted">${client.scope === ADMIN_SCOPE ? 'Changed by administrators only' : 'Set by the settings of the server'}</span>`
+      ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set by the settings of the server' : 'Changed by administrators only'}</span>`
       : html`${renderAction(buildUrl(paths.appsEdit, client), 'Change', client)}${renderAction(buildUrl(paths.appsRemove, client), 'Remove', client)}`
   }</div></td></tr>
 `
@@ -93,7 +94,8 @@ export function isConfigured({ app }: AuthContext['settings'], { id }: Pick<Clie
 
 /** Whether developers may not change this app. */
 export function isFixed(settings: AuthContext['settings'], client: Client): boolean {
-  return isConfigured(settings, client) || client.scope === ADMIN_SCOPE
+  const { firstParty, scope } = client
+  return isConfigured(settings, client) || firstParty || scope === ADMIN_SCOPE || hasOwnScope(scope)
 }
 
 function renderAction(href: string, text: string, { name }: Client): Html {

@@ -15,6 +15,8 @@ export interface Login {
   readonly lastUsedAt: number
   /** When the user authenticated, here or at the identity provider. */
   readonly authTime: number
+  /** Without a time of the provider, the user may have authenticated there long before this login. */
+  readonly isAuthTimeKnown: boolean
   readonly acr?: string
   readonly amr?: readonly string[]
   /** The identity provider; undefined after a login with a password of ours. */
@@ -63,6 +65,7 @@ export async function findLoginByHash(
       createdAt: row.created_at,
       lastUsedAt: row.seen_at ?? row.created_at,
       authTime: row.auth_time ?? row.created_at,
+      isAuthTimeKnown: row.auth_time !== null || row.issuer === null,
       admin: Boolean(row.admin || row.login_admin) && !isPatientUser(toClinician(row)),
       ...(row.acr === null ? {} : { acr: row.acr }),
       ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),

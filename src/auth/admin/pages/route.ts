@@ -103,7 +103,8 @@ function dropNul(params: unknown): Readonly<Record<string, string>> {
 }
 
 function makeAdmin({ store, audit, clock }: AuthContext, request: FastifyRequest, login: Login): Admin {
-  const { clinician, authTime } = login
+  const { clinician } = login
+  const authTime = login.isAuthTimeKnown ? login.authTime : 0
   const actor = { kind: 'clinician', id: clinician.id, fhirUserId: clinician.fhirUserId, authTime } as const
   return { store, audit, clock, actor, requestId: request.id, address: request.ip }
 }

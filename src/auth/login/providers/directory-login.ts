@@ -49,7 +49,7 @@ export async function logInAtDirectory(
       const refusal = new SignInRefusal('bad-claims', 'The entry has neither entryUUID nor objectGUID')
       return refuseSignIn(context, request, reply, refusal, { provider, pending })
     }
-    const login = { issuer: getProviderIssuer(provider), subject, amr: ['pwd'] }
+    const login = { issuer: getProviderIssuer(provider), subject, amr: ['pwd'], authTime: context.clock() }
     return completeSignIn(context, request, reply, { provider, pending, user: { login, claims: found } })
   }
 

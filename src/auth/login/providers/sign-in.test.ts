@@ -10,6 +10,7 @@ import { rsaPair } from '../../../../test/support/rsa-pair.ts'
 import { createAuditor } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
+import { changeUser } from '../../admin/clinicians.ts'
 import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
   describeSignIn,
@@ -198,6 +199,33 @@ describe('the account of a provider’s user', () => {
       hospital.tamper = change({ auth_time: authTime })
       assert.equal(await repeat(), '403 weak-authentication')
     }
+  })
+
+  it('has signed in recently only if the provider shows when the user authenticated', async () => {
+    const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
+    const browser = auth.openBrowser()
+    const open = async () => (await browser.get('/admin/keys/rotate')).headers.location
+    hospital.tamper = change({ auth_time: undefined })
+    assert.equal(describeSignIn(await signIn(browser, hospital, 'user-2')), '302 /portal')
+    assert.equal(await open(), '/login/providers/hospital?prompt=login')
+    hospital.tamper = undefined
+    await signIn(browser, hospital, 'user-2')
+    assert.equal(await open(), undefined)
+  })
+
+  it('is no administrator any more once another one takes the right back', async () => {
+    const auth = await openServer()
+    const browser = auth.openBrowser()
+    const { store, time } = auth
+    await signIn(browser, hospital, 'user-1')
+    await store.db.updateTable('clinician').set({ admin: true }).execute()
+    await signIn(browser, hospital, 'user-1')
+    assert.equal((await browser.get('/admin')).statusCode, 200)
+    const admin = { store, audit: createAuditor({ store }), clock: () => time.now }
+    const actor = { kind: 'command' } as const
+    const [row] = await store.db.selectFrom('clinician_link').select('clinician_id').execute()
+    await changeUser({ ...admin, actor }, { id: row?.clinician_id ?? '' }, { admin: false })
+    assert.equal((await browser.get('/admin')).statusCode, 403)
   })
 
   it('is tested by an administrator, with its metadata, keys and clock', async () => {
