@@ -46,7 +46,8 @@ process.exitCode = missed.length > 0 ? 1 : 0
 function describeMachine(): string {
   const day = new Date().toISOString().slice(0, 10)
   const processor = `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? process.arch})`
-  return `Measured on ${day}: Node ${process.versions.node}, ${processor}, load average before the run ${loadavg()[0]?.toFixed(1)}.`
+  const rounds = values.quick ? ', one round only' : ''
+  return `Measured on ${day}: Node ${process.versions.node}, ${processor}, load average before the run ${loadavg()[0]?.toFixed(1)}${rounds}.`
 }
 
 /** Replaces the text between the comments that name the table. */
