@@ -9,7 +9,8 @@ import {
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase, StoreOptions } from '../store.ts'
 
-const PROBE_MS = 1000
+/** A slow database on a busy machine still responds within this time. */
+const PROBE_MS = 3000
 
 /** The pool connects on demand, so it recovers when the database does. */
 export async function openPostgres(url: string, options: StoreOptions = {}): Promise<OpenedDatabase> {
