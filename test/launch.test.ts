@@ -142,7 +142,7 @@ describe('an EHR launch', () => {
     await page.getByRole('link', { name: 'Launch settings for developers' }).click()
     await page.getByLabel('Skip login').check()
     await page.getByLabel('Simulated error').selectOption('fhir:429')
-    await page.getByRole('button', { name: 'Make the link' }).click()
+    await page.getByRole('button', { name: 'Create link' }).click()
     await page.getByText(/^curl -s /).waitFor()
     await inspectOnEveryScreen(page, 'lab')
     const link = await page.getByRole('link', { name: 'Launch' }).getAttribute('href')

@@ -55,6 +55,7 @@ export function renderField(options: {
   readonly required?: boolean
   readonly autofocus?: boolean
   readonly error?: string | undefined
+  readonly hint?: string
 }): Html {
   const {
     name,
@@ -65,12 +66,16 @@ export function renderField(options: {
     required = false,
     autofocus = false,
     error,
+    hint,
   } = options
+  const described = [error !== undefined && `${name}-error`, hint !== undefined && `${name}-hint`].filter(
+    Boolean,
+  )
   return html`<div class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false"${
     value !== undefined && html` value="${value}"`
   }${required && html` required`}${autofocus && html` autofocus`}${
-    error !== undefined && html` aria-invalid="true" aria-describedby="${name}-error"`
-  }>${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}</div>`
+    error !== undefined && html` aria-invalid="true"`
+  }${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}>${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
 }
 
 /** A value with a button that copies it, which needs `copy.js`. */

@@ -13,9 +13,15 @@ import { makeSignedInBar } from '../portal/page-parts.ts'
 import type { PasswordFault, PasswordForm } from './password-form.ts'
 import type { SignIn } from './sign-ins.ts'
 
+interface PasswordOptions {
+  readonly sampleData: boolean
+  readonly fault?: PasswordFault
+  readonly isChanged?: boolean
+}
+
 export function renderPasswordPage(
   login: Login,
-  { fault, isChanged = false }: { readonly fault?: PasswordFault; readonly isChanged?: boolean },
+  { sampleData, fault, isChanged = false }: PasswordOptions,
 ): Html {
   const field = (name: keyof PasswordForm, label: string, autocomplete: string) => {
     const error = fault?.field === name ? fault.text : undefined
@@ -23,7 +29,7 @@ export function renderPasswordPage(
     return renderField({ name, label, type: 'password', autocomplete, required: true, error, autofocus })
   }
   return renderPage(
-    { title: 'Change password', bar: makeSignedInBar(login, 'account'), width: 'flow' },
+    { title: 'Change password', bar: makeSignedInBar(login, 'account'), sampleData, width: 'flow' },
     html`<div class="pagehead"><div><h1>Change password</h1>
 <p class="pagehead__lead">Your sign-ins in other browsers end. ${renderOther(paths.accountSignIns, 'Sign-ins')}</p></div></div>
 ${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on.', 'ok')}</div>`}
@@ -41,16 +47,23 @@ function renderOther(href: string, text: string): Html {
   return html`<a href="${href}">${text}</a>`
 }
 
+interface SignInsOptions {
+  /** Whether the user has a password here. */
+  readonly passwords: boolean
+  readonly sampleData: boolean
+  readonly hasLab: boolean
+}
+
 export function renderSignInsPage(
   login: Login,
   signIns: readonly SignIn[],
-  { passwords }: { readonly passwords: boolean },
+  { passwords, sampleData, hasLab }: SignInsOptions,
 ): Html {
   const heads = ['Signed in', 'Last used', 'Ends at the latest']
   return renderPage(
-    { title: 'Sign-ins', bar: makeSignedInBar(login, 'account') },
+    { title: 'Sign-ins', bar: makeSignedInBar(login, 'account'), sampleData },
     html`<div class="pagehead"><div><h1>Sign-ins</h1>
-<p class="pagehead__lead">Browsers in which you are signed in. ${passwords && renderOther(paths.accountPassword, 'Change password')}</p></div>
+<p class="pagehead__lead">Browsers in which you are signed in${hasLab && ', and tokens that the command line issued for you'}. ${passwords && renderOther(paths.accountPassword, 'Change password')}</p></div>
 ${signIns.length > 1 && html`<form method="post" action="${paths.accountSignIns}"><button class="btn btn--danger">End all others</button></form>`}</div>
 <div class="card card--clip"><table class="table table--stack" role="table">
 <caption class="sr">Sign-ins, this browser first</caption>

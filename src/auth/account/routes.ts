@@ -10,7 +10,7 @@ import { tryLogin } from '../login/attempt.ts'
 import { endLogin, type Login, requireLogin } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { makeSignedInBar } from '../portal/page-parts.ts'
+import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import { readAccessLog, renderAccessLogPage } from './access-log.ts'
 import { listOwnPatients } from './own-records.ts'
 import { renderPasswordPage, renderSignInsPage } from './page.ts'
@@ -22,13 +22,20 @@ import { findSignIns } from './sign-ins.ts'
  * record.
  */
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
-  const { passwords } = context.settings.login
+  const {
+    login: { passwords },
+    lab: hasLab,
+  } = context.settings
+  const sampleData = showsSampleData(context.settings)
   app.get(
     paths.accountPassword,
     requireLogin(context, async (request, reply, login) =>
       passwords
         ? reply.sendPage(
-            renderPasswordPage(login, { isChanged: readParameters(request.query).get('changed') === '1' }),
+            renderPasswordPage(login, {
+              sampleData,
+              isChanged: readParameters(request.query).get('changed') === '1',
+            }),
           )
         : sendNoPasswords(context, request, reply, login),
     ),
@@ -46,7 +53,9 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
   app.get(
     paths.accountSignIns,
     requireLogin(context, async (_request, reply, login) =>
-      reply.sendPage(renderSignInsPage(login, await findSignIns(context, login), { passwords })),
+      reply.sendPage(
+        renderSignInsPage(login, await findSignIns(context, login), { passwords, sampleData, hasLab }),
+      ),
     ),
   )
 
@@ -109,7 +118,9 @@ async function changePassword(
 ): Promise<FastifyReply> {
   const form = readPasswordForm(readParameters(request.body))
   const refuse = (fault: PasswordFault, status = 400) =>
-    reply.sendPage(renderPasswordPage(login, { fault }), { status })
+    reply.sendPage(renderPasswordPage(login, { sampleData: showsSampleData(context.settings), fault }), {
+      status,
+    })
   const fault = findPasswordFault(form)
   if (fault) return refuse(fault)
   const { clinician } = login

@@ -355,7 +355,7 @@ describe('GET /activity off loopback', () => {
     await browser.login()
     const { statusCode, body } = await browser.get('/activity')
     assert.equal(statusCode, 403)
-    assert.match(body, /You do not have access to the activity/)
+    assert.match(body, /You do not have access to the activity[\s\S]*Go to the start page/)
     assert.doesNotMatch((await browser.get('/portal')).body, /href="\/activity"/)
     const { body: refused } = await auth.authorize(browser, { redirect_uri: 'https://other.example/' })
     assert.match(refused, /<dt>Reference<\/dt><dd><code>/)

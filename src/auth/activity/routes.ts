@@ -29,7 +29,7 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
             code: '403',
             reference: request.id,
             now: clock(),
-            actions: [{ href: paths.portal, text: 'Go to patients' }],
+            actions: [{ href: paths.portal, text: 'Go to the start page' }],
             bar: makeSignedInBar(login),
           }),
           { status: 403 },

@@ -72,6 +72,10 @@ export function perform<Result>(
   })
 }
 
+function hasValues(properties: Properties = {}): boolean {
+  return Object.values(properties).some(value => value !== undefined)
+}
+
 /** Records an act of an administrator, in the transaction of its change if it has one. */
 export function recordAct(
   admin: Admin,
@@ -85,7 +89,7 @@ export function recordAct(
     request: act,
     requestId: admin.requestId,
     address: admin.address,
-    ...((before || after) && { details: shortenChange({ before, after }) }),
+    ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
   }
   return trx ? admin.audit.recordIn(trx, record) : admin.audit.record(record)
 }

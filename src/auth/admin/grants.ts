@@ -6,6 +6,7 @@ import { type Admin, AdminFailure, type ListPage, type PageRequest, perform } fr
 export interface GrantDescription {
   readonly id: string
   readonly clientId: string
+  readonly clientName: string
   readonly clinicianId: string
   readonly username: string
   readonly scope: string
@@ -36,10 +37,12 @@ export async function listGrants(
   const rows = await store.db
     .selectFrom('grant')
     .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
+    .innerJoin('client', 'client.client_id', 'grant.client_id')
     .leftJoin('login', 'login.id_hash', 'grant.login_id_hash')
-    .select(['grant.id', 'client_id', 'grant.clinician_id', 'username', 'scope', 'patient_id'])
+    .select(['grant.id', 'grant.client_id', 'client.name as client_name', 'grant.clinician_id', 'username'])
+    .select(['grant.scope', 'patient_id'])
     .select(['grant.created_at', 'last_used_at', 'revoked_at', 'login.expires_at as login_expires_at'])
-    .$if(clientId !== undefined, query => query.where('client_id', '=', clientId ?? ''))
+    .$if(clientId !== undefined, query => query.where('grant.client_id', '=', clientId ?? ''))
     .$if(clinicianId !== undefined, query => query.where('grant.clinician_id', '=', clinicianId ?? ''))
     .$if(position !== undefined, query =>
       query.where(sql<boolean>`("grant".created_at, "grant".id) < (${position?.createdAt}, ${position?.id})`),
@@ -58,6 +61,7 @@ export async function listGrants(
 interface Row {
   readonly id: string
   readonly client_id: string
+  readonly client_name: string
   readonly clinician_id: string
   readonly username: string
   readonly scope: string
@@ -81,6 +85,7 @@ function toDescription(row: Row): GrantDescription {
   return {
     id: row.id,
     clientId: row.client_id,
+    clientName: row.client_name,
     clinicianId: row.clinician_id,
     username: row.username,
     scope: row.scope,

@@ -189,7 +189,7 @@ describe('/apps', () => {
       assert.deepEqual(await find(client), before)
     }
     const { body } = await browser.get('/apps')
-    assert.match(body, /Demo app[\s\S]*Set by the settings/)
+    assert.match(body, /Demo app[\s\S]*Set in the settings/)
     assert.match(body, />own<[\s\S]*Changed by administrators only/)
     assert.doesNotMatch(body, />mine</)
   })

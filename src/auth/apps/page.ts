@@ -66,7 +66,7 @@ const KINDS = { none: 'Public', client_secret: 'With a secret', private_key_jwt:
 
 function renderTable(apps: readonly Client[], context: AppPageContext): Html {
   const heads = ['App', 'Client id', 'Kind', 'Permissions']
-  return html`<div class="card card--clip"><table class="table table--top table--stack apps" role="table">
+  return html`<div class="card card--clip"><table class="table table--top table--stack apps apps--registered" role="table">
 <caption class="sr">Registered apps, by name</caption>
 <thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}<th role="columnheader" scope="col"><span class="sr">Actions</span></th></tr></thead>
 <tbody role="rowgroup">${apps.map(app => renderRow(app, context))}</tbody>
@@ -81,7 +81,7 @@ function renderRow(client: Client, { settings }: AppPageContext): Html {
 <td role="cell" data-label="Permissions">${summarizeScopes(client.scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${client.scope}</p></details></td>
 <td role="cell"><div class="actions">${client.launchUrl !== undefined && renderAction(buildLaunchPage(client), 'Launch', client)}${
     isFixed(settings, client)
-      ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set by the settings of the server' : 'Changed by administrators only'}</span>`
+      ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set in the settings' : 'Changed by administrators only'}</span>`
       : html`${renderAction(buildUrl(paths.appsEdit, client), 'Change', client)}${renderAction(buildUrl(paths.appsRemove, client), 'Remove', client)}`
   }</div></td></tr>
 `

@@ -77,7 +77,7 @@ export async function issueLaunchByCommand(
 
 async function findParties({ store }: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
   const client = await findClient(store, request.clientId)
-  if (!client) return refuse(`There is no app ${request.clientId}.`)
+  if (!client) return refuse(`There is no app ${request.clientId}, or the app is disabled.`)
   const user = await findClinician(store, request.username)
   if (!user) return refuse(`There is no user ${request.username}, or the user is disabled.`)
   const own = findOwnPatient(user)

@@ -62,24 +62,24 @@ function renderForm({ form, fault, clients, usernames }: LabPageOptions): Html {
 `
   return html`<form class="card card__body stack" method="get" action="${paths.lab}">
 <fieldset class="fields"><legend class="legend">Launch</legend>
-${control({ name: 'client', label: 'App (client id)', values: clients })}
-${control({ name: 'launch_url', label: 'Launch URL', hint: 'Registers an unknown client id for a day.' })}
-${control({ name: 'patient', label: 'Patient id', required: true })}
-${control({ name: 'encounter', label: 'Encounter id' })}
-${control({ name: 'user', label: 'User', values: usernames })}
+${control({ name: 'client', label: 'App (client id)', values: clients, hint: 'Empty: the app of the portal.' })}
+${control({ name: 'launch_url', label: 'Launch URL', hint: 'Empty: the registered URL. With an unknown client id: registers the app for a day.' })}
+${control({ name: 'patient', label: 'Patient id', required: true, hint: 'Required. “Launch settings for developers” in the portal fills it in.' })}
+${control({ name: 'encounter', label: 'Encounter id', hint: 'Empty: no encounter.' })}
+${control({ name: 'user', label: 'User', values: usernames, hint: 'Empty: the user who is signed in.' })}
 </fieldset>
 <fieldset><legend class="legend">Pages and PKCE</legend><div class="choices">${yes('skip_login', 'Skip login: nobody signs in')}${yes('skip_consent', 'Skip consent')}<label class="choice"><input type="checkbox" name="pkce" value="optional"${form.get('pkce') === 'optional' && html` checked`}><span class="choice__main">PKCE is optional</span></label></div></fieldset>
 <fieldset class="fields"><legend class="legend">Context and tokens</legend>
-${control({ name: 'scope', label: 'Scopes granted at most' })}
+${control({ name: 'scope', label: 'Scopes granted at most', hint: 'Empty: as requested and registered.' })}
 ${control({ name: 'token_ttl', label: 'Lifetime of access tokens (seconds)' })}
 ${control({ name: 'intent', label: 'Intent' })}
 ${control({ name: 'tenant', label: 'Tenant' })}
 ${control({ name: 'fhir_context', label: 'fhirContext (JSON array)' })}
-${control({ name: 'style', label: 'Style (smart_style_url)', hint: 'Empty: the style of this server. none: without a style.' })}
+${control({ name: 'style', label: 'Style (smart_style_url)', hint: 'Empty: the style of this server. “none”: no style.' })}
 ${control({ name: 'need_patient_banner', label: 'Patient banner', choices: BANNER })}
 </fieldset>
 ${control({ name: 'simulate', label: 'Simulated error', choices: [['', 'None'], ...SIMULATIONS.map(name => [name, name] as const)] })}
-<div class="actions"><button class="btn">Make the link</button></div>
+<div class="actions"><button class="btn">Create link</button></div>
 </form>`
 }
 

@@ -41,7 +41,7 @@ export function renderManagePage(
   return renderPage(
     { title: 'Apps with access', bar: makeSignedInBar(login, 'manage'), sampleData },
     html`<div class="pagehead"><div><h1>Apps with access</h1>
-<p class="pagehead__lead">Apps that use patient records on your behalf.${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
+<p class="pagehead__lead">${isPatientUser(login.clinician) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
 ${access.length === 0 ? renderEmpty(login) : renderTable(access, names, now)}
 <p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`,
@@ -57,7 +57,7 @@ export function renderRemovePage({ login, sampleData }: ManageOptions, { client,
 <input type="hidden" name="client" value="${client.id}">
 <div>${renderAppIdentity(client)}</div>
 <dl class="kv"><div><dt>Permissions</dt><dd>${summarizeScopes(scope)}</dd></div></dl>
-<p>You can open the app again later, from the patient list or from the app itself.</p>
+<p>You can open the app again later${!isPatientUser(login.clinician) && ', from the patient list or from the app itself'}.</p>
 <div class="actions"><button class="btn btn--danger">Remove access</button><a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
   )

@@ -106,7 +106,7 @@ ${renderEncounterChoice(encounters, { all, chosen: failed?.encounterId, fault: f
 ${renderMoreOptions(failed)}
 ${hasLab && html`<p class="small"><a href="${paths.lab}?${String(new URLSearchParams({ client: client.id, patient: person.id }))}">Launch settings for developers</a></p>`}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}${hasLab && html` <a href="${paths.appsNew}">Register an app</a>`}</p></div>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}${hasLab && html`${hasChoice(options) && ' or'} <a href="${paths.appsNew}">${hasChoice(options) ? 'register one' : 'Register an app'}</a>`}</p></div>
 </form>`
 }
 

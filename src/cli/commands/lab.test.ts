@@ -71,7 +71,10 @@ describe('sallyport token', () => {
   })
 
   for (const [line, reason] of [
-    ['token --client no-app --patient one', 'Cannot issue token: There is no app no-app.'],
+    [
+      'token --client no-app --patient one',
+      'Cannot issue token: There is no app no-app, or the app is disabled.',
+    ],
     ['token --client my-app --patient three', 'Cannot find Patient/three'],
     ['token --client my-app --patient two --encounter visit', 'Cannot find Encounter/visit of this patient'],
     [

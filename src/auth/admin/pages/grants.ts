@@ -21,7 +21,7 @@ export async function renderGrants(
     'Patient',
     'Scopes',
     'Last used',
-    'Ends',
+    'Ends at the latest',
     { head: 'Action', isHidden: true },
   ]
   return html`${renderTable('Access of apps, newest first', columns, page.items.map(renderGrant))}
@@ -31,6 +31,7 @@ ${page.next !== undefined && html`<p class="actions after">${renderLink(`${path}
 function renderGrant({
   id,
   clientId,
+  clientName,
   clinicianId,
   username,
   patientId,
@@ -39,18 +40,23 @@ function renderGrant({
   endsAt,
 }: GrantDescription) {
   return [
-    renderLink(`/apps/${encodeURIComponent(clientId)}`, clientId),
+    renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
     renderLink(`/clinicians/${encodeURIComponent(clinicianId)}`, username),
     patientId ?? 'Any',
-    html`<details class="more"><summary>${scope.split(' ').length} scopes</summary><p class="url url--block">${scope}</p></details>`,
+    html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`,
     renderDateTime(lastUsedAt),
     endsAt === undefined ? 'When it is revoked' : renderDateTime(endsAt),
     renderLink(
       `/grants/${encodeURIComponent(id)}/revoke`,
-      html`Revoke<span class="sr"> access of ${clientId} for ${username}</span>`,
+      html`Revoke<span class="sr"> access of ${clientName} for ${username}</span>`,
       'btn btn--danger btn--small',
     ),
   ]
+}
+
+function countScopes(scope: string): string {
+  const count = scope.split(' ').length
+  return count === 1 ? '1 scope' : `${count} scopes`
 }
 
 export const grantRoutes: readonly AdminRoute[] = defineAct({

@@ -224,6 +224,7 @@ describe('/admin', () => {
     await auth.getCode(await auth.logIn())
     const page = (await admin.get('/admin/apps/sallyport-app')).body
     const path = /href="(\/admin\/grants\/[^"]+)"/.exec(page)?.[1] ?? ''
+    assert.match(page, /href="\/admin\/apps\/sallyport-app">Demo app</)
     assert.equal((await act(path)).headers.location, '/admin/apps?done=revoked')
     assert.match((await admin.get('/admin/apps/sallyport-app')).body, /None now/)
   })
@@ -266,6 +267,8 @@ describe('/admin', () => {
 
   describe('/audit', () => {
     it('filters, pages and shows the records', async () => {
+      await admin.get('/admin/audit')
+      assert.equal((await findLastAct())?.details, null)
       const all = (await admin.get('/admin/audit?kind=login')).body
       assert.match(all, /Sign-in<\/td>[\s\S]*Dr\. ada/)
       assert.doesNotMatch(all, /Not an administrator/)

@@ -68,7 +68,7 @@ function renderPolicyPage(
       lead: describePolicy(policy?.rules.length),
       acts: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
     },
-    html`<h2 class="section__title">Who may see this patient, and why</h2>
+    html`<h2 class="section__title">Who may see a patient, and why</h2>
 <form class="narrow narrow__form" method="get" action="${paths.admin}/policy">
 ${renderField({ name: 'patient', label: 'Patient id', value: patient, required: true })}
 <p class="narrow__act"><button class="btn btn--small">Show</button></p></form>

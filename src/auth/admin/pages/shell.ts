@@ -197,7 +197,7 @@ export function renderTable(
       html`<tr role="row">${row.map((cell, at) =>
         at === 0
           ? html`<th role="rowheader" scope="row">${cell}</th>`
-          : html`<td role="cell" data-label="${heads[at]?.head ?? ''}">${cell}</td>`,
+          : html`<td role="cell"${!heads[at]?.isHidden && html` data-label="${heads[at]?.head}"`}>${cell}</td>`,
       )}</tr>`,
   )}</tbody></table></div>`
 }

@@ -137,10 +137,10 @@ function renderNewUser(request: AdminRequest, failure?: AdminFailure): Html {
     )}</select></div>
 ${renderField({ name: 'username', label: 'Username', value: value('username'), required: true })}
 ${renderField({ name: 'displayName', label: 'Name', value: value('displayName'), required: true })}
-${renderField({ name: 'fhirUser', label: 'FHIR user: Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: value('fhirUser'), required: true })}
+${renderField({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: value('fhirUser'), required: true })}
 ${
   context.providers.passwords &&
-  html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Make a password</span><span class="choice__meta">It is shown once. Clear this for a user who signs in with an identity provider only.</span></label>`
+  html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear this for a user who signs in with an identity provider only.</span></label>`
 }
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
 </form>`,
