@@ -36,12 +36,12 @@ function hideSecrets(sent: string): string {
 
 const IS_URL = /^[a-z][\w+.-]*:/i
 
-/** A URL that is not registered may contain anything. */
+/** A URL that is not registered may contain anything. No name contains `?`, so that many of them take no longer. */
 function hideQueryValues(url: string): string {
   return url
     .replace(/\/\/[^/?#]*@/, '//…@')
     .replace(/#.*/s, '#…')
-    .replace(/([?&][^=&#]*=)[^&#]+/g, '$1…')
+    .replace(/([?&][^=&?#]*=)[^&#]+/g, '$1…')
 }
 
 function cut(text: string): string {

@@ -4,6 +4,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../audit/index.ts'
 import { explain } from '../../interceptor/index.ts'
 import { sha256 } from '../../store/index.ts'
+import { limitComparisons } from '../event-details.ts'
 import { mayViewActivity } from '../login/login.ts'
 import { readRedirect, TestAuthServer, unknownToken, VERIFIER } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -303,6 +304,15 @@ describe('GET /activity after OAuth requests', () => {
     const rows = JSON.stringify(await auth.store.db.selectFrom('audit_event').selectAll().execute())
     for (const hidden of [unknownToken, VERIFIER, 'Robin Ahmadi', 'Smith'])
       assert.equal(rows.includes(hidden), false, hidden)
+  })
+
+  it('compares a long value of many question marks without delay', () => {
+    const started = process.cpuUsage()
+    limitComparisons([
+      { name: 'client_id', sent: `x:${'?'.repeat(60_000)}`, expected: [], origin: 'registered' },
+    ])
+    const { user } = process.cpuUsage(started)
+    assert.ok(user < 1_000_000, `${user} µs`)
   })
 
   it('shows introspections with the response, but not the token', async () => {

@@ -62,9 +62,9 @@ export const auditRoutes: readonly AdminRoute[] = [
       const { context, reply, params } = request
       const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
       const [record] = (await listRecords(request.admin, { ids: [id], limit: 1 })).items
-      return record
-        ? reply.sendPage(renderRecordPage(request, record, await findNames(context.store, [record])))
-        : reply.sendProblem({ kind: 'not-found' })
+      if (!record) return reply.sendProblem({ kind: 'not-found' })
+      await recordAct(request.admin, `audit show ${id}`)
+      return reply.sendPage(renderRecordPage(request, record, await findNames(context.store, [record])))
     },
   },
   { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },

@@ -278,6 +278,7 @@ describe('/admin', () => {
       assert.match((await admin.get(older ?? '')).body, /Not an administrator/)
       const id = /\/admin\/audit\/(\d+)"/.exec(first)?.[1]
       assert.match((await admin.get(`/admin/audit/${id}`)).body, /AuditEvent/)
+      assert.match((await admin.get('/admin/audit?kind=admin')).body, new RegExp(`audit show ${id}`))
       for (const unknown of ['x', '0', '9'.repeat(30)])
         assert.equal((await admin.get(`/admin/audit/${unknown}`)).statusCode, 404)
     })
