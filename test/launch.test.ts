@@ -155,7 +155,7 @@ describe('an EHR launch', () => {
     await page.getByText('Simulated by the lab: fhir:429').first().waitFor()
   })
 
-  it('shows the cards of a CDS service, which reads this patient alone, and launches the app of a card', async () => {
+  it('shows the cards of a CDS service, which can read only this patient, and launches the app of a card', async () => {
     const { appUrl, fhirBaseUrl } = stack.settings
     const smart = { label: 'Open the summary', url: `${appUrl}/launch`, type: 'smart', appContext: 'plan' }
     const tokens: unknown[] = []

@@ -251,7 +251,7 @@ describe('the administration area', () => {
     ...['/reload', '/providers', '/policy', '/policy?patient=patient-1'],
   ]
 
-  it('signs an administrator in again before a key is rotated, and shows the act in the audit review', async () => {
+  it('signs an administrator in again before a key rotation, and shows the rotation in the audit review', async () => {
     await seedSampleAccounts(stack.store)
     const { page, faults } = await open()
     const url = `${stack.settings.issuerUrl}/admin`

@@ -26,7 +26,7 @@ describe('start problems and warnings', () => {
     })
   }
 
-  it('refuses half a CDS service, and one that would get tokens over http', () => {
+  it('refuses an incomplete CDS service, and one that would get tokens over http', () => {
     const whole = { SMART_CDS_SERVICE: 'bp', SMART_CDS_CLIENT_ID: 'advice' }
     assert.deepEqual(problems({ ...whole, SMART_CDS_URL: 'http://localhost:5000' }), [])
     assert.deepEqual(problems(whole), [

@@ -131,7 +131,7 @@ describe('GET /metrics', () => {
     assert.equal((await app.inject('/metrics')).statusCode, 404)
   })
 
-  it('has the metrics of all servers on a port of its own, and those of the process once', async () => {
+  it('has the metrics of all servers on a separate port, and those of the process once', async () => {
     const report = async (name: string) => {
       const registry = new Registry()
       registry.counter({ ...COUNT, labels: ['server'] }).add([name])

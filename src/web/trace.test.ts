@@ -26,7 +26,7 @@ async function open(lines: string[] = []) {
 }
 
 describe('a trace', () => {
-  it('is passed on as it came, with its state and without baggage, also after a body', async () => {
+  it('is passed on unchanged, with tracestate and without baggage, even after a body', async () => {
     const app = await open()
     const headers = { traceparent: TRACEPARENT, tracestate: 'a=1,b=2', baggage: 'patient=1' }
     const passed = { traceparent: TRACEPARENT, tracestate: 'a=1,b=2' }
@@ -120,7 +120,7 @@ describe('the export of traces', async () => {
     assert.doesNotMatch(JSON.stringify(collector.spans), /juniper|alder/)
   })
 
-  it('follows the decision of the caller, and otherwise samples a part', async () => {
+  it('follows the sampling decision of the caller, or samples a share', async () => {
     const app = await open()
     collector.spans.length = 0
     const { stop } = startSpanExport({ ...options, sampler: { isParentBased: true, ratio: 0 } }, logger)

@@ -259,7 +259,7 @@ describe('AuditEvents and IHE BALP', () => {
     ])
   })
 
-  it('name the request of patients as the purpose if a patient or a relative uses the app', () => {
+  it('have the purpose “patient requested” if a patient or a relative uses the app', () => {
     const purpose = (user: string) =>
       /PATRQT/.test(JSON.stringify(toAuditEvent({ ...record, fhir_user: user }, { fhirBaseUrl: '' })))
     assert.deepEqual(['Patient/juniper', 'RelatedPerson/r', 'Practitioner/p'].map(purpose), [

@@ -163,7 +163,7 @@ eachDatabase((_, openAny) => {
   })
 
   describe('createSealMaker', () => {
-    it('continues no chain that somebody else made or shortened', async () => {
+    it('does not continue a chain that was made without the secret or shortened', async () => {
       const store = await open()
       const maker = createSealMaker(store, sealer)
       await fill(store)

@@ -205,7 +205,7 @@ describe('a related person who signs in', () => {
     assert.equal((await browser.get('/portal')).headers.location, '/manage')
   })
 
-  it('sees in the access log whose record it is', async () => {
+  it('sees the name of the patient in the access log', async () => {
     await signIn('uncle', 'RelatedPerson/r-dale', ['r-dale'])
     assert.match(
       (await browser.get('/account/access-log')).body,

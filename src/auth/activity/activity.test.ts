@@ -114,7 +114,7 @@ describe('GET /activity', () => {
     await auth.store.db.deleteFrom('audit_event').where('launch_id', '=', 'of-alba').execute()
   })
 
-  it('shows the requests of the portal itself only if they are asked for', async () => {
+  it('shows the requests of the portal itself only on request', async () => {
     const isShown = async (query: string) => /of-portal/.test((await browser.get(query)).body)
     assert.equal(await isShown('/activity'), false)
     assert.equal(await isShown('/activity?portal=1'), true)
@@ -184,7 +184,7 @@ describe('GET /activity after OAuth requests', () => {
     )
   })
 
-  it('shows a launch also on the page of its later requests', async () => {
+  it('repeats the beginning of a launch on the page of its later requests', async () => {
     const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
     const many = Array.from({ length: 120 }, (_, at) => ({
       ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
@@ -240,7 +240,7 @@ describe('GET /activity after OAuth requests', () => {
       assert.match(await explainRefusal(await auth.authorize(browser, different)), expected)
   })
 
-  it('explains refused token requests, with the sent values beside the expected ones', async () => {
+  it('explains refused token requests, with the sent and the expected values', async () => {
     const code = () => auth.getCode(browser)
     const wrong = 'another-verifier-of-43-characters-or-even-more'
     const cases: readonly (readonly [Promise<LightMyRequestResponse>, RegExp, RegExp])[] = [

@@ -99,7 +99,7 @@ eachDatabase((_, open) => {
       assert.doesNotMatch(details, new RegExp(`${secret}|${rotated.secret}|secret_hash`))
     })
 
-    it('disables an app: it is unknown, its tokens end, and enabling gives no access back', async () => {
+    it('disables an app, which becomes unknown and loses its tokens, and restores no access when enabling it', async () => {
       succeed(
         await registerByMetadata(admin, {
           ...APP,

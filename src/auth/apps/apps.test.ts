@@ -102,7 +102,7 @@ describe('/apps', () => {
     assert.match((await browser.get(`/apps/edit?client=${id}`)).body, /&quot;kty&quot;/)
   })
 
-  it('marks the field at fault, keeps all that was entered, and registers nothing', async () => {
+  it('marks the invalid field, keeps all entries, and registers nothing', async () => {
     const cases: readonly (readonly [Readonly<Record<string, string>>, field: string, text: RegExp])[] = [
       [{ name: ' ' }, 'name', /Expected a name/],
       [{ name: 'x'.repeat(201) }, 'name', /at most 200/],
@@ -205,7 +205,7 @@ describe('/apps', () => {
     assert.match((await browser.get('/apps?search=nothing&page=x')).body, /No app found/)
   })
 
-  it('records each act like a command, with the clinician, and no refused one', async () => {
+  it('records each change like a command, with the clinician, but no refused one', async () => {
     await auth.store.db.deleteFrom('audit_event').execute()
     await add({ client_id: 'told' })
     await add({ client_id: 'told' })

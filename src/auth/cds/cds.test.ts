@@ -53,7 +53,7 @@ describe('decision support in the portal', () => {
     return isRecord(fhirAuthorization) ? fhirAuthorization : assert.fail()
   }
 
-  it('does not wait for services in the portal: a link and a script lead to the cards', async () => {
+  it('does not delay the portal page, where a script and a link lead to the cards', async () => {
     const page = await browser.get('/portal?patient=juniper')
     assert.match(
       page.body,
@@ -167,7 +167,7 @@ describe('decision support in the portal', () => {
     assert.deepEqual(service.received, [])
   })
 
-  it('shows text as text, only web links, and only whole cards, the most urgent first', async () => {
+  it('escapes text, and shows only web links and complete cards, the most urgent first', async () => {
     const links = [
       { label: 'Read <more>', url: 'https://guideline.example/?a=1&b=2', type: 'absolute' },
       { label: 'Script', url: 'javascript:alert(1)', type: 'absolute' },

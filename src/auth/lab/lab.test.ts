@@ -108,7 +108,7 @@ describe('GET /lab/launch', () => {
     assert.equal(Number(exp) - Number(iat), 7)
   })
 
-  it('sets smart_style_url, or leaves it out', async () => {
+  it('sets or omits smart_style_url', async () => {
     const find = async (query: Query) => (await exchange(query)).json().smart_style_url
     assert.match(await find({}), /^http:\/\/localhost:9000\/smart-style\//)
     assert.equal(await find({ style: 'https://ehr.example/style.json' }), 'https://ehr.example/style.json')

@@ -160,7 +160,7 @@ describe('client_credentials', () => {
       assert.equal((await auth.app.inject({ url: '/oauth2/userinfo', headers })).statusCode, 401)
     })
 
-    it('grant the scope to no other client, to none without a proof, and with no other scope', async () => {
+    it('grant the scope only to that client, only with authentication, and only alone', async () => {
       await auth.addClient({ client_id: 'open', scope: 'sallyport/admin' })
       const backend = { ...backEnd.makeProof() }
       for (const [scope, client] of [

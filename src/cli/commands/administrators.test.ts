@@ -18,7 +18,7 @@ async function readDetails(): Promise<readonly unknown[]> {
 }
 
 describe('sallyport clinician', () => {
-  it('makes administrators, and takes the right back, with audit records', async () => {
+  it('adds and removes administrators, with audit records', async () => {
     const add = 'clinician add --username ada --display-name Ada --fhir-user p1 --admin'
     assert.equal((await run(add, 'correct horse\n')).exitCode, 0)
     assert.match((await run('clinician list')).stdout, /ada +Ada +Practitioner\/p1 +administrator/)
@@ -35,7 +35,7 @@ describe('sallyport clinician', () => {
 })
 
 describe('sallyport client', () => {
-  it('registers a client of the administration API, which is no app', async () => {
+  it('registers a client of the administration API, which is not an app', async () => {
     assert.match(
       (await run('client add --id console --admin --secret')).stdout,
       /^client_secret: [\w-]{43}$/m,

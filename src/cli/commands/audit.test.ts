@@ -41,7 +41,7 @@ const revoked: AuditRecord = {
 eachDatabase((name, _open, create) => {
   describe('sallyport audit', () => {
     if (name === 'SQLite')
-      it('verifies the hash chain, and says with which head it ends', async () => {
+      it('verifies the hash chain, and prints its head', async () => {
         const url = await create()
         const env = { SMART_DATABASE_URL: url, SMART_SECRET: SECRET }
         const store = await openStore(url)

@@ -55,7 +55,7 @@ describe('sallyport check', () => {
     assert.match(stdout, /\n2 problems\n$/)
   })
 
-  it('lists what stops a start, and invalid files, together', async () => {
+  it('lists settings that prevent a start together with invalid files', async () => {
     writeFiles({ 'policy.yaml': 'rules: everybody', 'issuers.yaml': 'no list' })
     const { exitCode, stdout } = await check({
       ...{ SMART_ISSUER_URL: 'https://auth.ehr.example', SMART_SECRET: 'a secret of some length' },
@@ -87,7 +87,7 @@ describe('sallyport check', () => {
       return listLines(stdout, 'problem').filter(line => line.startsWith('certificate'))
     }
 
-    it('reports its end', async () => {
+    it('reports its expiry', async () => {
       const soon = new Date(Date.now() + DAY_MS).toISOString().slice(0, 10)
       assert.deepEqual(await listProblems(makeCertificate()), [
         `certificate: The certificate ends on ${soon}, within 14 days. Replace the files of SMART_TLS_CERT and SMART_TLS_KEY.`,

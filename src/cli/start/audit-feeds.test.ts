@@ -128,7 +128,7 @@ eachDatabase((name, open, create) => {
       ])
     })
 
-    it('keeps a record that the receiver refuses, says so, sends the others, and sends it again later', async () => {
+    it('logs and stores a refused record, sends the others, and sends it again later', async () => {
       const store = await open()
       let isStrict = true
       const isBad = ({ resource }: Bundle['entry'][number]) => /event 4$/.test(resource.outcomeDesc)

@@ -122,7 +122,7 @@ describe('the certificates', () => {
     assert.equal(live.current.tls?.cert, cert)
   })
 
-  it('for the upstream are tested, too', async () => {
+  it('for the upstream are also tested', async () => {
     const { live, controls } = open({
       ...{ SMART_FHIR_UPSTREAM_URL: 'https://upstream.example/fhir' },
       ...{ SMART_FHIR_UPSTREAM_TLS_CERT: certFile, SMART_FHIR_UPSTREAM_TLS_KEY: keyFile },

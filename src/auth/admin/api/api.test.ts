@@ -339,7 +339,7 @@ describe('the administration API', () => {
     assert.deepEqual([reloaded.statusCode, reloaded.json().error], [409, 'conflict'])
   })
 
-  it('lists in pages that follow each other', async () => {
+  it('returns lists in pages, each with the cursor of the next one', async () => {
     const ids: string[] = []
     let after = ''
     do {

@@ -40,7 +40,7 @@ describe('/admin', () => {
   const ask = (browser: TestBrowser, { method, path }: { method: string; path: string }) =>
     method === 'GET' ? browser.get(path) : browser.post(path, {})
 
-  it('refuses every page and act to everybody who is not an administrator', async () => {
+  it('refuses every page and action to users who are not administrators', async () => {
     await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper', admin: true })
     assert.ok(listPages().length > 5)
     for (const username of ['clinician', 'alba']) {
@@ -98,7 +98,7 @@ describe('/admin', () => {
     assert.doesNotMatch((await (await auth.logIn()).get('/manage')).body, /href="\/admin"/)
   })
 
-  it('signs in again with the own username, and returns', async () => {
+  it('asks for the password of the same user, and returns to the page', async () => {
     const browser = await auth.logIn('ada')
     const page = await browser.get((await browser.get('/admin/sign-in')).headers.location ?? '')
     assert.match(page.body, /Sign in again to continue[\s\S]*name="username"[^>]* value="ada"/)
@@ -229,7 +229,7 @@ describe('/admin', () => {
     assert.match((await admin.get('/admin/apps/sallyport-app')).body, /None now/)
   })
 
-  it('tests a policy file, pasted or uploaded, and names the lines of its faults', async () => {
+  it('validates a policy file, pasted or uploaded, and names the line of each error', async () => {
     const test = (text: string) => admin.post('/admin/policy', { text })
     assert.match((await test('rules:\n  - clinicians: all\n    patients: all\n')).body, /The file is valid/)
     const faulty = await test('rules:\n  - clinicians: all\n    patients: 7\n  - clinicians: nobody\n')
@@ -283,7 +283,7 @@ describe('/admin', () => {
         assert.equal((await admin.get(`/admin/audit/${unknown}`)).statusCode, 404)
     })
 
-    it('exports the records of the filters, and records the export', async () => {
+    it('exports the filtered records, and records the export', async () => {
       const ndjson = await admin.get(
         '/admin/audit/export.ndjson?kind=login&user=Practitioner/practitioner-of-ada',
       )

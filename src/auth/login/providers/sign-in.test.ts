@@ -185,7 +185,7 @@ describe('the account of a provider’s user', () => {
     assert.equal(await isAdmin('user-2'), false)
   })
 
-  it('signs an administrator in again at the provider, who must show when the user authenticated', async () => {
+  it('signs an administrator in again at the provider, which must return auth_time', async () => {
     const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
     const browser = auth.openBrowser()
     assert.equal((await signIn(browser, hospital, 'user-2')).headers.location, '/portal')
@@ -201,7 +201,7 @@ describe('the account of a provider’s user', () => {
     }
   })
 
-  it('has signed in recently only if the provider shows when the user authenticated', async () => {
+  it('has signed in recently only if the provider returns auth_time', async () => {
     const auth = await openServer({ admin: { claim: 'groups', values: ['admins'] } })
     const browser = auth.openBrowser()
     const open = async () => (await browser.get('/admin/keys/rotate')).headers.location
@@ -213,7 +213,7 @@ describe('the account of a provider’s user', () => {
     assert.equal(await open(), undefined)
   })
 
-  it('is no administrator any more once another one takes the right back', async () => {
+  it('stops being an administrator when another one removes the role', async () => {
     const auth = await openServer()
     const browser = auth.openBrowser()
     const { store, time } = auth
