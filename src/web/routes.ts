@@ -2,20 +2,22 @@ import type { FastifyInstance } from 'fastify'
 
 const ROUTES = 'routes'
 
-type MethodsByPattern = ReadonlyMap<string, ReadonlySet<string>>
+interface KnownRoute {
+  readonly pattern: RegExp
+  readonly methods: ReadonlySet<string>
+}
 
 /** Returns a function that lists the methods of a path, for 405 with `Allow`: fastify itself sends 404. */
 export function watchRoutes(app: FastifyInstance): (path: string) => readonly string[] {
-  const methodsByPattern = new Map<string, Set<string>>()
+  const routes = new Map<string, KnownRoute>()
   app.addHook('onRoute', ({ url, method }) => {
-    const methods = methodsByPattern.get(url) ?? new Set<string>()
-    for (const name of [method].flat()) methods.add(name)
-    methodsByPattern.set(url, methods)
+    const { pattern, methods } = routes.get(url) ?? { pattern: compilePattern(url), methods: [] }
+    routes.set(url, { pattern, methods: new Set([...methods, method].flat()) })
   })
-  app.decorate(ROUTES, methodsByPattern)
+  app.decorate(ROUTES, routes)
   return path => {
-    const found = [...methodsByPattern].filter(([pattern]) => compilePattern(pattern).test(path))
-    return [...new Set(found.flatMap(([, methods]) => [...methods]))].sort()
+    const found = [...routes.values()].filter(({ pattern }) => pattern.test(path))
+    return [...new Set(found.flatMap(({ methods }) => [...methods]))].sort()
   }
 }
 
@@ -23,7 +25,7 @@ export function watchRoutes(app: FastifyInstance): (path: string) => readonly st
 export function listRoutes(
   app: FastifyInstance,
 ): readonly { readonly method: string; readonly path: string }[] {
-  return [...app.getDecorator<MethodsByPattern>(ROUTES)].flatMap(([path, methods]) =>
+  return [...app.getDecorator<ReadonlyMap<string, KnownRoute>>(ROUTES)].flatMap(([path, { methods }]) =>
     [...methods]
       .filter(method => method !== 'HEAD' && method !== 'OPTIONS')
       .map(method => ({ method, path })),
