@@ -136,8 +136,8 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /app is not registered|client is not registered\)|names no client|client_id is missing/,
-    'No app is registered with this client_id.',
-    'Use the client_id that the registration of the app returned, or register the app.',
+    'No app is registered with this client_id, or an administrator disabled the app.',
+    'Use the client_id that the registration of the app returned, register the app, or ask an administrator to enable it.',
   ],
   [
     /no longer registered/,

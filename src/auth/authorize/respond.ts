@@ -83,14 +83,14 @@ function renderRefusalPage(reply: FastifyReply, context: AuthContext, refusal: R
     title: 'The app could not be opened',
     text: [
       'The app sent an invalid request. No record was opened.',
-      'Launch the app again from the patient list. If the problem persists, contact the app’s administrator.',
+      'Open the app again. If the problem persists, contact the app’s administrator.',
     ],
     code: refusal.code,
     reason: refusal.description,
     reference: id,
     referenceUrl: linkReference(context, id),
     now: context.clock(),
-    actions: [{ href: paths.portal, text: 'Go to patients' }],
+    actions: [{ href: paths.portal, text: 'Go to the start page' }],
   })
 }
 
@@ -105,13 +105,13 @@ export async function sendExpired(reply: FastifyReply, context: AuthContext): Pr
     title: 'This sign-in has ended',
     text: [
       'It was already completed, or it took longer than 10 minutes. No record was opened.',
-      'Launch the app again from the patient list.',
+      'Open the app again, from the patient list or from the app itself.',
     ],
     code: 'invalid_request',
     reference: id,
     referenceUrl: linkReference(context, id),
     now: context.clock(),
-    actions: [{ href: paths.portal, text: 'Go to patients' }],
+    actions: [{ href: paths.portal, text: 'Go to the start page' }],
   })
   return reply.sendPage(page, { status: 400 })
 }

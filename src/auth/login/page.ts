@@ -84,7 +84,7 @@ function renderTestLogin({ username, password, others }: TestLogin): Html {
 
 function describeAccount(form: LoginPageOptions['form']): string {
   if (form === undefined) return 'Use the account of your organization.'
-  return form === 'own' ? 'Use your clinician account.' : `Use your ${form.name}.`
+  return form === 'own' ? 'Use your Sallyport account.' : `Use your ${form.name}.`
 }
 
 function renderForm(

@@ -44,7 +44,7 @@ export function renderManagePage(
 <p class="pagehead__lead">${isPatientUser(login.clinician) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
 ${access.length === 0 ? renderEmpty(login) : renderTable(access, names, now)}
-<p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`,
+${access.length > 0 && html`<p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`}`,
   )
 }
 

@@ -92,8 +92,8 @@ export function buildPickUrl(
 function renderShell(options: PickerOptions, heading: string, body: Html): Html {
   const { client, login, sampleData, redirectUri, asksForOthers } = options
   const extent = asksForOthers
-    ? 'opens with this patient and also requests access to every patient you may see'
-    : 'will have access to this record only'
+    ? 'opens with the patient that you choose, and also requests access to every patient you may see'
+    : 'will have access to the record that you choose, and to no other'
   const steps = client.firstParty ? ['Sign in', 'Patient'] : ['Sign in', 'Patient', 'Access']
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--flow">
 <button class="btn" form="pick">Continue</button>

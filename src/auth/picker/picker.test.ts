@@ -187,7 +187,10 @@ describe('/oauth2/pick', () => {
     assert.doesNotMatch(page.body, /type="radio"[^>]*checked/)
     assert.match(page.body, /Similar name/)
     assert.doesNotMatch(page.body, /Sample patients are made up/)
-    assert.match(page.body, /The app at <b>chart\.example<\/b> will have access to this record only/)
+    assert.match(
+      page.body,
+      /The app at <b>chart\.example<\/b> will have access to the record that you choose/,
+    )
     const wider = await picker(auth, browser, 'launch/patient patient/Patient.rs user/Condition.rs')
     assert.doesNotMatch(wider.page.body, /no other/)
     assert.match(wider.page.body, /also requests access to every patient you may see/)
