@@ -1,4 +1,4 @@
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
+import { type Document, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { type AccessPolicy, type InvalidPolicy, type PolicyProblem, parsePolicy } from '../smart/index.ts'
 
 /** Parses the text of a policy file: YAML or JSON (docs/policy.md). */
@@ -6,9 +6,10 @@ export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
   const lineCounter = new LineCounter()
   try {
     // JSON is YAML. The failsafe schema keeps an id of digits as a string.
-    const document = parseDocument(text, { schema: 'failsafe', lineCounter })
+    const document = parseDocument(text, { schema: 'failsafe', lineCounter, uniqueKeys: false })
     const [error] = document.errors
     if (error) throw error
+    requireUniqueKeys(document, lineCounter)
     const policy = parsePolicy(document.toJS())
     if (!('problems' in policy)) return policy
     const problems = policy.problems.map(one => ({ ...one, line: findLine(document, lineCounter, one.path) }))
@@ -18,6 +19,21 @@ export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
     const problem = message.replace(/:$/, '')
     return { problem, problems: [{ path: [], text: problem }] }
   }
+}
+
+/** The library compares each key with all others, which takes seconds for thousands. */
+function requireUniqueKeys(document: Document, lines: LineCounter): void {
+  visit(document, {
+    Map(_position, { items }) {
+      const known = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        const { line, col } = lines.linePos(key.range?.[0] ?? 0)
+        if (known.has(key.value)) throw new Error(`Map keys must be unique at line ${line}, column ${col}`)
+        known.add(key.value)
+      }
+    },
+  })
 }
 
 /** The line of the member at a path, or of the nearest one around it. */

@@ -6,6 +6,7 @@ import { readForm } from '../../testing/read-form.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
+import { checkPolicy } from '../policy.ts'
 
 describe('/admin', () => {
   const open = openTestStore()
@@ -250,6 +251,15 @@ describe('/admin', () => {
     assert.match((await send(payload)).body, /The file is valid/)
     assert.equal((await send('no form')).statusCode, 400)
     assert.equal((await send(payload.replace('[]', 'x'.repeat(300_000)))).statusCode, 413)
+  })
+
+  it('refuses a repeated key of a policy file, and thousands of keys take no seconds', () => {
+    assert.match(JSON.stringify(checkPolicy('rules: []\nrules: []\n')), /must be unique at line 2/)
+    const keys = [...Array(14_000).keys()].map(key => key.toString(36))
+    const started = process.cpuUsage()
+    assert.equal(checkPolicy(`{${keys.join(',')}}`).valid, false)
+    const { user } = process.cpuUsage(started)
+    assert.ok(user < 1_000_000, `${user} µs`)
   })
 
   it('shows who may see a patient, and why', async () => {
