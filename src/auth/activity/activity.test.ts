@@ -220,7 +220,7 @@ describe('GET /activity after OAuth requests', () => {
     assert.match(body, /event--found.*<details class="event__line" open>/s)
     assert.match(body, /<code>https:\/\/…@other\.example\/callback\?patient=…&amp;x=#…</)
     assert.match(body, /Registered<\/span> <code>http:\/\/localhost:8081\/callback</)
-    assert.match(await explainRefusal(response), /URL that is not registered.*What to do.*Register the URL/s)
+    assert.match(await explainRefusal(response), /redirect_uri that is not registered.*What to do.*Register the URL/s)
   })
 
   it('says so if no event has the reference', async () => {
@@ -282,7 +282,7 @@ describe('GET /activity after OAuth requests', () => {
         'Insufficient scope',
         /Any one of these scopes.* patient\/Immunization\.r.*Scopes of/s,
       ],
-      [403, 'Condition/1', 'Not within the granted patient.', /the resource itself is outside of the grant/],
+      [403, 'Condition/1', 'Not within the granted patient.', /the resource itself is outside the grant/],
       [401, 'Condition/1', 'The access token has expired.', /Refresh it at the token endpoint/],
       [401, 'Condition/1', 'The token is not accepted: it was revoked', /The access has ended/],
       [400, 'Condition/1', 'Unknown parameter', /Unknown parameter.*as the reason says/s],

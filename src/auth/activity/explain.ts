@@ -4,7 +4,7 @@ import { readDetails } from '../event-details.ts'
 import { findSimulation } from './describe.ts'
 import { findScope, type LaunchGroup } from './launches.ts'
 
-/** Why a request was refused, in plain words, and what to do about it. */
+/** The cause of a refusal, in plain words, and its remedy. */
 export interface Advice {
   readonly cause: string
   readonly action: string
@@ -39,7 +39,7 @@ function removeCode(reason: string): string {
 
 function adviseOnSimulation(name: string): Advice {
   return {
-    cause: `The lab simulates this error (${name}), as the link of this launch asked for. The request itself may be correct.`,
+    cause: `The lab simulates this error (${name}), as requested by the link of this launch. The request itself may be correct.`,
     action:
       'Check that the app shows the error and recovers from it. Launch the app without the simulated error to continue.',
   }
@@ -71,7 +71,7 @@ function adviseOnScope(
 const REQUEST_SCOPE =
   'Make the app request a scope that permits this, register the app for it, and launch the app again: a token keeps the scopes that it was issued with.'
 const OUTSIDE =
-  'The scopes permit requests of this kind, so the resource itself is outside of the grant: it belongs to another patient, does not match the filter of a scope, or does not exist.'
+  'The scopes permit requests of this kind, so the resource itself is outside the grant: it belongs to another patient, does not match the filter of a scope, or does not exist.'
 const CHECK_RESOURCE =
   'Check the id, and use the patient of the token response. A limited token gets 403 also for an id that does not exist.'
 
@@ -98,8 +98,8 @@ const FHIR: readonly Row[] = [
   ],
   [
     /signature is wrong|kid is/,
-    'The signature of the token is not by a key of the auth server. The token was changed, cut off, or issued by another server.',
-    'Send the access token exactly as the token response has it.',
+    'The token is not signed with a key of the auth server. It was changed, cut off, or issued by another server.',
+    'Send the access token of the token response unchanged.',
   ],
   [
     /aud is/,
@@ -108,7 +108,7 @@ const FHIR: readonly Row[] = [
   ],
   [
     /iss is/,
-    'The token is of another auth server.',
+    'Another auth server issued the token.',
     'Use the token endpoint that the SMART configuration of this FHIR server names.',
   ],
   [
@@ -131,7 +131,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /redirect_uri is not registered/,
-    'The app asks the server to return to a URL that is not registered for the app. The server sends no code to an unknown URL, so the browser stays on the error page.',
+    'The app sends a redirect_uri that is not registered. The server sends no code to an unregistered URL, so the browser stays on the error page.',
     'Compare both URLs: scheme, host, port, path and a slash at the end must be the same. Register the URL that the app sends, or make the app send a registered one.',
   ],
   [
@@ -191,7 +191,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /code is not valid.*expired/,
-    'The code is too old. A code lives for a minute.',
+    'The code has expired. A code is valid for a minute.',
     'Exchange the code as soon as the browser returns to the app.',
   ],
   [
@@ -236,7 +236,7 @@ const OAUTH: readonly Row[] = [
   ],
   [
     /client assertion was refused/,
-    'The signed assertion of the app failed a check, which the reason names.',
+    'The signed assertion of the app failed the check that the reason names.',
     'Sign a new assertion for each request, with a registered key: “iss” and “sub” are the client_id, “aud” is the token endpoint, “exp” is at most five minutes ahead, and “jti” is new.',
   ],
   [
@@ -252,7 +252,7 @@ const OAUTH: readonly Row[] = [
   [
     /access_denied/,
     'The user did not allow the access, or did not choose a patient.',
-    'The app should say so and offer to start again.',
+    'The app should tell the user, and offer to start again.',
   ],
   [
     /login_required|consent_required|interaction_required/,

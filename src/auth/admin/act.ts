@@ -76,7 +76,7 @@ function hasValues(properties: Properties = {}): boolean {
   return Object.values(properties).some(value => value !== undefined)
 }
 
-/** Records an act of an administrator, in the transaction of its change if it has one. */
+/** Records an action of an administrator, in the transaction of its change if it has one. */
 export function recordAct(
   admin: Admin,
   act: string,

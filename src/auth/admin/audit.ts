@@ -49,7 +49,7 @@ export function readPosition(text: string | undefined): TrailPosition | undefine
 
 let exporting = 0
 
-/** Exports audit records, newest first, in parts. The export is an event of the trail too. */
+/** Exports audit records, newest first, in parts, and records the export. */
 export async function exportRecords(
   admin: Admin,
   format: ExportFormat,
@@ -110,7 +110,7 @@ function formatCsv(record: KeptRecord): string {
   return `${cells.join(',')}\r\n`
 }
 
-/** RFC 4180. A spreadsheet would run a text that begins with one of these signs as a formula. */
+/** RFC 4180. A spreadsheet would run a text that begins with one of these characters as a formula. */
 function formatCell(value: KeptRecord[keyof KeptRecord]): string {
   const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? '')
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

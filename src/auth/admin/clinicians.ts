@@ -112,7 +112,7 @@ export type UserChanges = Partial<
 >
 
 /**
- * Changes a user. To disable one ends all sign-ins and the access of apps. The last administrator may give up the right:
+ * Changes a user. Disabling a user ends all sign-ins and the access of apps. The last administrator may give up the role:
  * the command line can restore it.
  */
 export function changeUser(
@@ -190,7 +190,7 @@ export function endSessions(
   })
 }
 
-/** Links a user of an identity provider, who then signs in as this user. A link of another user moves (SIGNIN-6). */
+/** Links a user of an identity provider, who then signs in as this user. Replaces a link to another user (SIGNIN-6). */
 export async function linkUser(
   admin: Admin,
   target: UserTarget,

@@ -30,7 +30,7 @@ export function listProviders({ providers }: Pick<AuthContext, 'providers'>): re
   }))
 }
 
-/** Fetches the metadata and the keys of a provider, or searches the directory, without any cache. Signs nobody in. */
+/** Fetches the metadata and the keys of a provider, or searches the directory, without a cache. Signs nobody in. */
 export async function testProvider(
   admin: Admin,
   { providers }: Pick<AuthContext, 'providers'>,

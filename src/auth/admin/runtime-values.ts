@@ -2,13 +2,13 @@ import { LOG_LEVELS } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
 import type { Controls } from '../context.ts'
 
-/** The acts that all instances of a deployment repeat. */
+/** The actions that all instances of a deployment repeat. */
 export type RuntimeName = 'reload' | 'log-level'
 
-/** How soon another instance repeats an act. */
+/** How soon another instance repeats an action. */
 const EVERY_MS = 2_000
 
-/** Announces an act to the other instances, which share the database. */
+/** Announces an action to the other instances, which share the database. */
 export async function announce({ db }: Store, name: RuntimeName, value: string, now: number): Promise<void> {
   const announced = { value, changed_at: now, expires_at: null }
   await db
@@ -23,7 +23,7 @@ interface FollowOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Repeats the acts that another instance announces from now on (ADMIN-9). Call it in one process of an instance. */
+/** Repeats the actions that another instance announces from now on (ADMIN-9). Call it in one process of an instance. */
 export async function followAnnouncements(
   { db }: Store,
   controls: Controls,

@@ -56,7 +56,7 @@ function isCheckResult(value: unknown): value is CheckResult {
   return isRecord(value) && typeof value.name === 'string' && typeof value.ok === 'boolean'
 }
 
-/** What the servers run with. */
+/** The versions and settings of the servers. */
 export function describeSystem({ settings, store, providers, controls, clock }: AuthContext) {
   const { fhir, audit, lab } = settings
   return {

@@ -25,7 +25,7 @@ const FIELDS = {
   jwks: ['jwks', 'Key set'],
   description: ['description', 'Description'],
   logoUrl: ['logo_url', 'Logo URL'],
-  postLogoutRedirectUris: ['post_logout_redirect_uris', 'Redirect URIs after a logout'],
+  postLogoutRedirectUris: ['post_logout_redirect_uris', 'Redirect URIs after logout'],
   pkceRequired: ['pkce', 'PKCE'],
   issParameter: ['iss', 'iss'],
   firstParty: ['first_party', 'First-party'],
@@ -121,7 +121,7 @@ ${field('jwksUrl')}
 ${field('jwks', { rows: 3, hint: 'Or the key set itself, as JSON: public keys only.' })}
 </div>
 <details class="more"${hasFaultBelow(options) && html` open`}><summary>More options</summary><div class="stack stack--tight launch__more">
-${!client && field('id', { hint: 'Empty: a new id is made.' })}
+${!client && field('id', { hint: 'If empty, the server generates an id.' })}
 ${field('description')}
 ${field('logoUrl')}
 ${field('postLogoutRedirectUris', { rows: 2 })}

@@ -39,7 +39,7 @@ export const APP_DEFAULTS = {
 export class AppFault {
   readonly property: 'id' | keyof AppProperties
   readonly text: string
-  /** The value at fault, of several. */
+  /** The invalid value, if there are several. */
   readonly value: string | undefined
   constructor(property: AppFault['property'], text: string, value?: string) {
     this.property = property
@@ -88,7 +88,7 @@ export function findAppFault(
   )
 }
 
-/** A client of the administration API is no app (ADMIN-1). */
+/** A client of the administration API is not an app (ADMIN-1). */
 function findAdministratorFault({ authMethod, redirectUris, launchUrl }: AppProperties) {
   if (authMethod === 'none')
     return new AppFault('authMethod', `a client with ${ADMIN_SCOPE} needs a secret or keys`)
@@ -106,7 +106,7 @@ function findTextFault(
 ): AppFault | undefined {
   return text === undefined || (text !== '' && text.length <= longest && !/\p{Cc}/u.test(text))
     ? undefined
-    : new AppFault(property, `expected at most ${longest} characters in one line`)
+    : new AppFault(property, `expected at most ${longest} characters on one line`)
 }
 
 function findUrlFault(

@@ -162,7 +162,7 @@ async function sendHook(context: AuthContext, service: CdsService, hook: object)
   })
   if (response.status !== 200) throw new Error(`the response status is ${response.status}`)
   const text = await readLimited(response.body)
-  if (findJsonExcess(text)) throw new Error('the response is too deep or has too many values')
+  if (findJsonExcess(text)) throw new Error('the response is nested too deeply or has too many values')
   return JSON.parse(text)
 }
 

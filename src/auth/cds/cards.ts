@@ -31,7 +31,7 @@ export function readCards(response: unknown): readonly Card[] | undefined {
     .toSorted((a, b) => INDICATORS.indexOf(a.indicator) - INDICATORS.indexOf(b.indicator))
 }
 
-/** A card without its required members, or with a value that is too long, is left out: half a card could mislead. */
+/** A card without its required members, or with a value that is too long, is omitted: an incomplete card could mislead. */
 function readCard(card: unknown): Card | undefined {
   if (!isRecord(card) || !isRecord(card.source)) return undefined
   const summary = readText(card.summary, LIMITS.cdsSummaryCharacters)

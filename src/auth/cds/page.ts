@@ -24,7 +24,7 @@ export function buildCardsUrl(patientId: string): string {
   return `${paths.cards}?${new URLSearchParams({ patient: patientId })}`
 }
 
-/** The place of the cards beside the picked patient. A script loads them; without scripts, a link leads to their page. */
+/** The section for the cards on the portal page. A script loads them; without scripts, a link leads to their page. */
 export function renderCardsPlace(patientId: string): Html {
   const url = buildCardsUrl(patientId)
   return renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)

@@ -168,14 +168,13 @@ export const auditVerify: Command = {
   usage: `
 Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt]
 
-Recomputes the hash chain over the audit trail, also while the servers run. It finds records that were changed, removed,
-inserted or reordered after the servers sealed them, about a second after they were written. It needs the SMART_SECRET of the servers.
+Recomputes the hash chain over the audit trail, even while the servers run. Finds records that were changed, removed, inserted or
+reordered after the servers sealed them, which they do about a second after writing. Needs the SMART_SECRET of the servers.
 
 Options:
-  --head <head>   the head that an earlier verification printed, or that a feed received: finds that the end of the trail was
-                  removed
-  --adopt         after a change of SMART_SECRET: if seals and records agree, make the seals with the new secret. Without this the
-                  servers cannot seal any more records
+  --head <head>   a head that an earlier verification printed, or that a feed received: also finds records removed from the end
+  --adopt         after a change of SMART_SECRET: seal the trail with the new secret, if seals and records agree. Otherwise the
+                  servers cannot seal further records
 
 Exit code: 0 if nothing was changed, otherwise 1.`,
   options: { head: { type: 'string' }, adopt: { type: 'boolean' } },

@@ -90,10 +90,10 @@ describe('sallyport check', () => {
     it('reports its expiry', async () => {
       const soon = new Date(Date.now() + DAY_MS).toISOString().slice(0, 10)
       assert.deepEqual(await listProblems(makeCertificate()), [
-        `certificate: The certificate ends on ${soon}, within 14 days. Replace the files of SMART_TLS_CERT and SMART_TLS_KEY.`,
+        `certificate: The certificate expires on ${soon}, within 14 days. Replace the files of SMART_TLS_CERT and SMART_TLS_KEY.`,
       ])
       const [ended = ''] = await listProblems(makeCertificate(Date.now() - 3 * DAY_MS))
-      assert.match(ended, /^certificate: The certificate ended on \d{4}-\d\d-\d\d\. Replace/)
+      assert.match(ended, /^certificate: The certificate expired on \d{4}-\d\d-\d\d\. Replace/)
       const [early = ''] = await listProblems(makeCertificate(Date.now() + 30 * DAY_MS))
       assert.match(early, /not yet valid/)
     })
@@ -103,7 +103,7 @@ describe('sallyport check', () => {
       const [mismatch = ''] = await listProblems({ cert, key: makeCertificate().key })
       assert.match(mismatch, /^certificate: Cannot use SMART_TLS_CERT with SMART_TLS_KEY: .*mismatch.* Set /)
       const host = await listProblems(makeCertificate(), { SMART_APP_URL: 'https://app.ehr.example' })
-      assert.match(host.join('\n'), /The certificate is not for app\.ehr\.example\. Request one/)
+      assert.match(host.join('\n'), /The certificate does not cover app\.ehr\.example\. Request one/)
       const [missing = ''] = await listProblems(makeCertificate(), { SMART_TLS_KEY: 'none.pem' })
       assert.match(missing, /Cannot read SMART_TLS_KEY .*none\.pem: ENOENT/)
     })

@@ -17,7 +17,7 @@ import { readPolicy, readTrustedIssuers } from '../start/trusted-issuers.ts'
 import { getStoreOptions } from '../with-store.ts'
 import { withClient } from './check.ts'
 
-/** A certificate that ends sooner is a problem. */
+/** A certificate that expires sooner is a problem. */
 const CERTIFICATE_DAYS = 14
 const DAY_MS = 86_400_000
 
@@ -26,12 +26,12 @@ export const checkCommand: Command = {
 Usage: npm run -s sallyport -- check
 
 Validates an installation without changing it, whether the servers run or not: the settings and the files that they name,
-certificates (key, end, host names), the database, the secret, the sign-in providers and the upstream FHIR server. Prints a line
+certificates (key, expiry, host names), the database, the secret, the sign-in providers and the upstream FHIR server. Prints a line
 for each, and every problem with its remedy.
 
-Exit code: 0 without problems, 1 otherwise.
+Exit code: 0 without problems, otherwise 1.
 
-See also: check upstream, which tries in detail whether a FHIR server works as the upstream.`,
+See also: check upstream, which tests a FHIR server in detail.`,
   options: {},
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
@@ -138,14 +138,14 @@ function listCertificateProblems(
   const hosts = new Set([issuerUrl, fhirBaseUrl, appUrl].map(url => new URL(url).hostname))
   const replace = 'Replace the files of SMART_TLS_CERT and SMART_TLS_KEY.'
   return [
-    ...(to.getTime() <= now ? [`The certificate ended on ${day}. ${replace}`] : []),
+    ...(to.getTime() <= now ? [`The certificate expired on ${day}. ${replace}`] : []),
     ...(to.getTime() > now && to.getTime() - now < CERTIFICATE_DAYS * DAY_MS
-      ? [`The certificate ends on ${day}, within ${CERTIFICATE_DAYS} days. ${replace}`]
+      ? [`The certificate expires on ${day}, within ${CERTIFICATE_DAYS} days. ${replace}`]
       : []),
     ...(from.getTime() > now ? ['The certificate is not yet valid. Check the clock, or wait.'] : []),
     ...[...hosts]
       .filter(host => !isFor(certificate, host.replace(/^\[(.*)\]$/, '$1')))
-      .map(host => `The certificate is not for ${host}. Request one with that name, or correct the URL.`),
+      .map(host => `The certificate does not cover ${host}. Request one with that name, or correct the URL.`),
   ]
 }
 
@@ -174,7 +174,7 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
       await store.close()
     }
   } catch (error) {
-    const advice = 'Check SMART_DATABASE_URL, and that the database runs and accepts this user.'
+    const advice = 'Check SMART_DATABASE_URL, and whether the database runs and accepts this user.'
     return [makeFinding('problem', subject)(`${getMessage(error)}. ${advice}`)]
   }
 }
@@ -248,7 +248,7 @@ function describeMetadata(
       `${baseUrl} refuses the credentials of the gateway (${status}). Check SMART_FHIR_UPSTREAM_AUTH.`,
     )
   if (status !== 200)
-    return problem(`${baseUrl}/metadata answers ${status}. Set SMART_FHIR_UPSTREAM_URL to the FHIR base URL.`)
+    return problem(`${baseUrl}/metadata returns ${status}. Set SMART_FHIR_UPSTREAM_URL to the FHIR base URL.`)
   const release = /"fhirVersion"\s*:\s*"([^"]*)"/.exec(text)?.[1]
   if (release === undefined)
     return problem(

@@ -80,8 +80,8 @@ Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <url> --scope
 
 Options:
   --id <id>                 client id
-  --admin                   a program that administers by the API: it gets tokens for ${ADMIN_SCOPE}, by client credentials,
-                            and is no app
+  --admin                   a client of the administration API, not an app: it gets tokens for ${ADMIN_SCOPE} by client
+                            credentials
 ${describingUsage}`,
   options: { id: { type: 'string' }, admin: { type: 'boolean' }, ...describingOptions },
   positionals: { min: 0, max: 0 },

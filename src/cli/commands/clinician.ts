@@ -147,8 +147,8 @@ export const clinicianSet: Command = {
 Usage: npm run -s sallyport -- clinician set --username <name> [--admin | --no-admin] [--display-name <text>]
          [--fhir-user <practitioner id>]
 
-Changes only the properties that you name, at once. A provider that calls a user an administrator (smart.login.providers)
-does so at each sign-in, whatever is set here.
+Changes only the given properties, at once. An identity provider that names a user an administrator (smart.login.providers) does so
+again at each sign-in, even after --no-admin.
 
 Options:
   --username <name>        the clinician

@@ -1,4 +1,4 @@
-// Loads the cards of decision support beside the picked patient. Without this script, a link leads to their page.
+// Loads the cards of CDS services into the portal page. Without this script, a link leads to their page.
 const place = document.querySelector('[data-cards]')
 if (place?.querySelector('a')) {
   place.setAttribute('aria-busy', 'true')

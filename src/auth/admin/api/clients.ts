@@ -78,7 +78,7 @@ const CLIENT = {
   scope: Type.String(),
   token_endpoint_auth_method: Type.String(),
   grant_types: Type.Array(Type.String(), {
-    description: 'They follow from the scopes and the redirect URIs.',
+    description: 'Derived from the scopes and the redirect URIs.',
   }),
   response_types: Type.Array(Type.String()),
   jwks: Type.Optional(Keys),
@@ -148,7 +148,8 @@ export const clientEndpoints = [
     method: 'PATCH',
     path: '/clients/:client_id',
     title: 'Change a client',
-    description: 'Members that are absent stay. A new scope revokes the access that users gave the client.',
+    description:
+      'Absent members keep their values. A new scope revokes the access that users gave the client.',
     body: Metadata,
     result: ClientWithSecret,
     handle: async ({ admin, params: { client_id = '' }, body }) =>

@@ -61,7 +61,7 @@ export function formatTime(at: number): string {
 
 export const PAGE_QUERY = {
   after: Type.Optional(
-    Type.String({ maxLength: LIMITS.cursorCharacters, description: '`next` of the page before.' }),
+    Type.String({ maxLength: LIMITS.cursorCharacters, description: '`next` of the previous page.' }),
   ),
   limit: Type.Integer({ minimum: 1, maximum: LIMITS.adminPage, default: 50 }),
 }

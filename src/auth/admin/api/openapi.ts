@@ -25,7 +25,7 @@ export function createOpenApiDocument(issuerUrl: string, endpoints: readonly End
     info: {
       title: 'Sallyport administration API',
       version,
-      description: `For clients that are registered with \`client add --admin\`. Their token for \`${ADMIN_SCOPE}\` lives five minutes. Every act is an audit record.`,
+      description: `For clients that are registered with \`client add --admin\`. Their token for \`${ADMIN_SCOPE}\` is valid for five minutes. Every action writes an audit record.`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: issuerUrl }],

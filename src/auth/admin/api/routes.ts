@@ -52,7 +52,7 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
   app.get(`${paths.adminApi}/openapi.json`, async () => document)
 }
 
-/** Only the token of a client that still is an administrator's, never a cookie: no page of another site can use it. */
+/** Only the token of a client that still has the scope, never a cookie, which a page of another site could use. */
 async function findAdmin(context: AuthContext, request: FastifyRequest): Promise<Admin | BearerError> {
   const { store, audit, clock, settings } = context
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)

@@ -70,7 +70,7 @@ export const policyEndpoints = [
   defineEndpoint({
     method: 'POST',
     path: '/policy/reload',
-    title: 'Read the policy file again',
+    title: 'Reload the policy file',
     description:
       'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
     body: NONE,
@@ -203,14 +203,14 @@ export const systemEndpoints = [
   defineEndpoint({
     method: 'GET',
     path: '/log-level',
-    title: 'The level of the log',
+    title: 'The log level',
     result: Level,
     handle: async ({ context }) => ({ level: context.controls.getLogLevel() }),
   }),
   defineEndpoint({
     method: 'PUT',
     path: '/log-level',
-    title: 'Set the level of the log until the next start',
+    title: 'Set the log level until the next start',
     description: 'On all instances, within seconds.',
     body: Level,
     result: Level,

@@ -42,7 +42,7 @@ const KINDS = {
   account: {
     path: '/accounts',
     name: 'account of a patient or of related persons',
-    example: '`Patient/1`, or `RelatedPerson/1` for a user who is no patient.',
+    example: '`Patient/1`, or `RelatedPerson/1` for a user who is not a patient.',
     shown: { related_persons: Type.Array(Type.String()) },
     set: { related_persons: Type.Optional(Type.Array(Type.String(), { maxItems: 50, description: 'Ids.' })) },
     filter: {},
@@ -128,7 +128,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       path: own,
       title: `Change a${kind === 'account' ? 'n' : ''} ${name}`,
       description:
-        'Members that are absent stay. To disable a user ends all sign-ins and the access of apps.',
+        'Absent members keep their values. Disabling a user ends all sign-ins and the access of apps.',
       body: Type.Object(
         {
           display_name: Type.Optional(Type.String()),
@@ -146,7 +146,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       method: 'POST',
       path: `${own}/password`,
       title: 'Reset the password',
-      description: 'Ends all sign-ins and the access of apps. Without a password the server makes one.',
+      description: 'Ends all sign-ins and the access of apps. Without a password the server generates one.',
       body: Type.Object({ password: Password, ...KeepApps.properties }, { additionalProperties: false }),
       result: Type.Object(
         { password: Type.String({ description: 'The new password. It is not shown again.' }) },
@@ -170,7 +170,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       method: 'POST',
       path: `${own}/links`,
       title: 'Link a user of an identity provider',
-      description: 'A link of the same issuer and subject moves to this user.',
+      description: 'Replaces a link of the same issuer and subject to another user.',
       body: Link,
       result: User,
       handle: async ({ admin, params: { id = '' }, body }) =>

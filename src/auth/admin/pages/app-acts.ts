@@ -12,12 +12,12 @@ import {
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { type Confirmation, defineAct, renderSecret } from './shell.ts'
 
-/** Acts on one app, each with a page that asks for confirmation. */
+/** Actions on one app, each with a page that asks for confirmation. */
 export const appActs: readonly AdminRoute[] = [
   ...defineAppAct('approve', false, {
     ask: name => ({
       title: `Approve ${name}?`,
-      text: 'The app registered itself. Pages then stop to mark it as unverified, and show its logo.',
+      text: 'The app registered itself. After the approval, pages no longer mark it as unverified, and show its logo.',
       button: 'Approve app',
       isDangerous: false,
     }),
@@ -43,7 +43,7 @@ export const appActs: readonly AdminRoute[] = [
   ...defineAppAct('rotate-secret', true, {
     ask: name => ({
       title: `Rotate the secret of ${name}?`,
-      text: 'A new secret is made and shown once. The app cannot authenticate with the old one from then on.',
+      text: 'The server generates a new secret and shows it once. The old secret stops working at once.',
       button: 'Rotate secret',
     }),
     perform: ({ admin, params }) => rotateClientSecret(admin, params.id ?? ''),
@@ -51,7 +51,7 @@ export const appActs: readonly AdminRoute[] = [
   ...defineAppAct('remove', false, {
     ask: name => ({
       title: `Remove ${name}?`,
-      text: 'The registration and all access end. Access tokens are refused within 5 seconds, for all users.',
+      text: 'The app loses its registration and all access. Its access tokens are refused within 5 seconds, for all users.',
       button: 'Remove app',
     }),
     perform: ({ admin, params }) => removeClient(admin, params.id ?? ''),
@@ -63,7 +63,7 @@ interface AppAct {
   perform(request: AdminRequest): Promise<ChangedClient | ClientRow | AdminFailure>
 }
 
-/** An act on the app in the path. The settings describe the demo app, so its registration does not change here. */
+/** An action on the app in the path. The settings describe the demo app, so its registration does not change here. */
 function defineAppAct(name: string, stepUp: boolean, { ask, perform }: AppAct): readonly AdminRoute[] {
   return defineAct({
     path: `/apps/:id/${name}`,

@@ -69,7 +69,7 @@ export const appRoutes: readonly AdminRoute[] = [
           {
             section: SECTION,
             title: 'Apps',
-            lead: 'Every client that is registered, by client id.',
+            lead: 'All registered clients, by client id.',
             acts: renderLink('/apps/new', 'Register an app', 'btn'),
             done: readDone(request, DONE),
           },
@@ -192,7 +192,7 @@ const KINDS: Readonly<Record<ClientRow['auth_method'], string>> = {
 }
 
 function renderNone(): Html {
-  return html`<div class="card">${renderEmptyState({ title: 'No app found', text: 'No name or client id has this text.' })}</div>`
+  return html`<div class="card">${renderEmptyState({ title: 'No app found', text: 'No name or client id contains this text.' })}</div>`
 }
 
 function renderRow(client: ClientRow, lastUse: number | undefined) {
@@ -270,7 +270,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       ['Last used', lastUse === undefined ? 'Never' : renderDateTime(lastUse)],
       ['Audit', renderLink(`/audit?${new URLSearchParams({ app: client.id })}`, 'Records of this app')],
     ])}
-<h2 class="section__title subhead">Users who gave it access</h2>
+<h2 class="section__title subhead">Users who gave access</h2>
 ${await renderGrants(request, { clientId: client.id }, buildAppPath(client.id))}`,
   )
 }

@@ -97,7 +97,7 @@ async function findChoices({ store }: AuthContext): Promise<Choices> {
   }
 }
 
-/** Downloads the records of the filters. The export itself is an event of the trail. */
+/** Downloads the filtered records, and records the export. */
 async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
   const { admin, context, reply, form } = request
   const { fhirBaseUrl } = context.settings
@@ -135,13 +135,13 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
     {
       section: 'audit',
       title: 'Audit',
-      lead: 'Who did what, for which patient, and with which result. Newest first.',
+      lead: 'Events with their user, app, patient and result, newest first.',
       acts: html`${renderLink(`/audit/export.ndjson${buildQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${renderFilters(page)}
 ${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
 ${older && html`<p class="actions after">${renderLink(`/audit${buildQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
-<p class="small muted after">An export has the records of these filters, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
+<p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
 }
 
@@ -277,7 +277,7 @@ ${record.details !== null && renderDetails(JSON.parse(record.details))}
   )
 }
 
-/** The change of an act as a table, other details as JSON. */
+/** A change as a table, other details as JSON. */
 function renderDetails(details: unknown): Html {
   const { before, after } = isRecord(details) ? details : {}
   const [old, now] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]

@@ -18,7 +18,7 @@ export const keyRoutes: readonly AdminRoute[] = [
           {
             section: 'keys',
             title: 'Signing keys',
-            lead: 'They sign access tokens and ID tokens. A key is published before it signs, and until its last token has expired.',
+            lead: 'They sign access tokens and ID tokens. A key is published before it signs, and stays published until its last token has expired.',
             acts: renderLink('/keys/rotate', 'Rotate keys', 'btn'),
             done: readDone(request, DONE),
           },

@@ -99,7 +99,7 @@ describe('/admin', () => {
     assert.doesNotMatch((await (await auth.logIn()).get('/manage')).body, /href="\/admin"/)
   })
 
-  it('asks for the password of the same user, and returns to the page', async () => {
+  it('fills in the username for another sign-in, and returns to the page', async () => {
     const browser = await auth.logIn('ada')
     const page = await browser.get((await browser.get('/admin/sign-in')).headers.location ?? '')
     assert.match(page.body, /Sign in again to continue[\s\S]*name="username"[^>]* value="ada"/)

@@ -7,7 +7,7 @@ import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderLink, renderTable } from './shell.ts'
 import { describePolicy } from './system.ts'
 
-/** `/admin/policy`: who may see a patient and why, and the test of a policy file. */
+/** `/admin/policy`: shows who may see a patient and why, and validates a policy file. */
 export const policyRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
@@ -73,12 +73,12 @@ function renderPolicyPage(
 ${renderField({ name: 'patient', label: 'Patient id', value: patient, required: true })}
 <p class="narrow__act"><button class="btn btn--small">Show</button></p></form>
 ${found !== undefined && renderFound(patient, found)}
-<h2 class="section__title subhead">Test a policy file</h2>
+<h2 class="section__title subhead">Validate a policy file</h2>
 ${checked && renderCheck(checked)}
 <form class="card card__body stack after" method="post" action="${paths.admin}/policy" enctype="multipart/form-data">
 <div class="field"><label class="field__label" for="file">File</label><input class="input" type="file" id="file" name="file" accept=".yaml,.yml,.json"></div>
 <div class="field"><label class="field__label" for="text">Or its text (YAML or JSON)</label><textarea class="input" id="text" name="text" rows="10" autocomplete="off" autocapitalize="none" spellcheck="false">${text}</textarea></div>
-<div class="actions"><button class="btn btn--quiet">Test file</button></div>
+<div class="actions"><button class="btn btn--quiet">Validate file</button></div>
 </form>
 <p class="small muted after">A test changes nothing. To use a new file, replace the file of <code>smart.fhir.policy-file</code> and reload the settings.</p>`,
   )

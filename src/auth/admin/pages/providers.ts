@@ -7,7 +7,7 @@ import { listProviders, type ProviderDescription, type ProviderTest, testProvide
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderTable } from './shell.ts'
 
-/** `/admin/providers`: the sign-in providers of the settings, and their test. */
+/** `/admin/providers`: lists the sign-in providers of the settings, and tests them. */
 export const providerRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
@@ -34,7 +34,7 @@ function renderProvidersPage(request: AdminRequest, tested?: ProviderTest): Html
     {
       section: 'providers',
       title: 'Sign-in providers',
-      lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory, and signs nobody in.`,
+      lead: html`The providers of <code>smart.login.providers</code>. A test fetches metadata and keys, or connects to the directory. It signs nobody in.`,
     },
     html`${tested && renderTest(tested)}
 ${providers.length === 0 ? renderNone() : renderTable('Sign-in providers', columns, providers.map(renderProvider))}`,
@@ -54,7 +54,7 @@ function renderProvider({ id, name, kind, issuer }: ProviderDescription) {
 }
 
 function renderNone(): Html {
-  return html`<div class="card">${renderEmptyState({ title: 'No sign-in providers', text: 'Users sign in with passwords of this server.' })}</div>`
+  return html`<div class="card">${renderEmptyState({ title: 'No sign-in providers', text: 'Users sign in with a password of this server.' })}</div>`
 }
 
 function renderTest({ id, ok, reason, report }: ProviderTest): Html {

@@ -25,7 +25,7 @@ export interface AdminRequest {
   readonly form: Parameters
 }
 
-/** A page or an act of the administration area. */
+/** A page or an action of the administration area. */
 export interface AdminRoute {
   readonly method: 'GET' | 'POST'
   /** Below `/admin`. */

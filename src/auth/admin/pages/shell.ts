@@ -31,7 +31,7 @@ interface AdminPage {
   readonly lead?: Html | string | undefined
   /** Links or buttons beside the title. */
   readonly acts?: Html | undefined
-  /** The effect of the act before. */
+  /** The effect of the previous action. */
   readonly done?: string | undefined
   readonly scripts?: readonly string[]
 }
@@ -71,7 +71,7 @@ export interface Confirmation {
   readonly isDangerous?: boolean
 }
 
-/** Renders the page on which an administrator confirms an act. Its form posts to the path of the page. */
+/** Renders the page on which an administrator confirms an action. Its form posts to the path of the page. */
 function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
   const { section, title, text, button, back, fields, isDangerous = true } = asked
   return renderAdminPage(
@@ -82,7 +82,7 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
   )
 }
 
-/** An act that an administrator confirms on a page of its own. */
+/** An action that an administrator confirms on a separate page. */
 interface Act {
   /** Below the area. */
   readonly path: string
@@ -116,7 +116,7 @@ export function defineAct({ path, stepUp = false, ask, perform }: Act): readonly
   ]
 }
 
-/** Shows a value that is not stored, and so is never shown again. */
+/** Shows a value once: it is not stored. */
 export function renderSecret(
   request: AdminRequest,
   {
@@ -142,7 +142,7 @@ export function renderSecret(
   )
 }
 
-/** The message of a page after an act, which its URL names. */
+/** The message of a page after an action, which its URL names. */
 export function readDone(
   { form }: AdminRequest,
   messages: Readonly<Record<string, string>>,
@@ -204,7 +204,7 @@ export function renderTable(
 
 type Cell = Html | string | number | undefined
 
-/** Facts of one thing, with their names. */
+/** A list of names and values. */
 export function renderFacts(facts: readonly (readonly [string, Cell])[]): Html {
   return html`<div class="card card__body"><dl class="kv kv--table">${facts.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? 'None'}</dd></div>`,

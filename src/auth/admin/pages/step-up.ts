@@ -7,7 +7,7 @@ import { rememberReturnPath } from '../../login/return-path.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar } from '../../portal/page-parts.ts'
 
-/** Redirects to the way in which the user signed in before. The sign-in returns to the path. */
+/** Redirects to the sign-in method that the user used before. The sign-in returns to the path. */
 export function signInAgain(
   context: AuthContext,
   reply: FastifyReply,
@@ -23,8 +23,8 @@ export function signInAgain(
 }
 
 /**
- * A form that came too late: the page keeps its fields, and sends them again after a sign-in in another tab. This works
- * for every way to sign in, and without scripts.
+ * A form that was sent too late: the page keeps its fields, and sends them again after a sign-in in another tab. This works
+ * for every sign-in method, and without scripts.
  */
 export function renderSignInAgain(request: FastifyRequest, login: Login): Html {
   const fields = Object.entries(request.body ?? {}).flatMap(([name, values]) =>
@@ -33,7 +33,7 @@ export function renderSignInAgain(request: FastifyRequest, login: Login): Html {
   return renderPage(
     { title: 'Sign in again', bar: makeSignedInBar(login, 'admin'), width: 'flow' },
     html`<div class="pagehead"><div><h1>Sign in again</h1>
-<p class="pagehead__lead">This change needs a sign-in in the last ${RECENT_SECONDS / 60} minutes. Your entries are kept on this page.</p></div></div>
+<p class="pagehead__lead">This change needs a sign-in in the last ${RECENT_SECONDS / 60} minutes. This page keeps your entries.</p></div></div>
 <div class="card card__body stack">
 <p>First sign in again in a new tab, then return to this tab and continue.</p>
 <form method="post" action="${request.url}">${fields.map(

@@ -34,7 +34,7 @@ ${renderFacts(listFacts(context))}`,
     ask: async () => ({
       section: 'system',
       title: 'Reload the settings?',
-      text: 'The servers read the policy file, the sign-in providers, the log level and the certificates again. If anything is invalid, nothing changes.',
+      text: 'The servers reload the policy file, the sign-in providers, the log level and the certificates. If anything is invalid, nothing changes.',
       button: 'Reload settings',
       back: '',
       isDangerous: false,

@@ -8,7 +8,7 @@ import { type Confirmation, defineAct, renderSecret } from './shell.ts'
 
 const SECTION = 'clinicians'
 
-/** Acts on one user, each with a page that asks for confirmation. */
+/** Actions on one user, each with a page that asks for confirmation. */
 export const userActs: readonly AdminRoute[] = [
   ...defineUserAct('disable', false, {
     ask: ({ displayName }) => ({
@@ -46,7 +46,7 @@ export const userActs: readonly AdminRoute[] = [
   ...defineUserAct('remove-administrator', true, {
     ask: ({ displayName }) => ({
       title: `Remove ${displayName} from the administrators?`,
-      text: 'The user keeps the account. The command line can make administrators if none is left.',
+      text: 'The user keeps the account. If no administrator is left, the command line can add one.',
       button: 'Remove administrator',
     }),
     perform: (admin, user) => changeUser(admin, user, { admin: false }),
@@ -54,7 +54,7 @@ export const userActs: readonly AdminRoute[] = [
   ...defineUserAct('link', true, {
     ask: ({ displayName }) => ({
       title: `Link ${displayName} to a provider account`,
-      text: 'The user of the identity provider then signs in as this user. A link of the same provider account to another user moves here.',
+      text: 'The account of the identity provider then signs in as this user. If it is linked to another user, that link is removed.',
       button: 'Link account',
       isDangerous: false,
     }),
@@ -79,7 +79,7 @@ export const userActs: readonly AdminRoute[] = [
       return {
         section: SECTION,
         title: `Reset the password of ${user.displayName}?`,
-        text: 'A new password is made and shown once. All sign-ins end, and apps lose the access that the user gave them.',
+        text: 'The server generates a new password and shows it once. All sign-ins end, and apps lose the access that the user gave them.',
         button: 'Reset password',
         back: buildUserPath(user),
       }
@@ -99,7 +99,7 @@ interface UserAct {
   perform(admin: Admin, user: UserDescription, form: Parameters): Promise<UserDescription | AdminFailure>
 }
 
-/** An act on the user in the path. */
+/** An action on the user in the path. */
 function defineUserAct(
   name: string,
   stepUp: boolean,

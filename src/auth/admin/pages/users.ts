@@ -140,7 +140,7 @@ ${renderField({ name: 'displayName', label: 'Name', value: value('displayName'),
 ${renderField({ name: 'fhirUser', label: 'FHIR user', hint: 'Practitioner/<id>, Patient/<id> or RelatedPerson/<id>', value: value('fhirUser'), required: true })}
 ${
   context.providers.passwords &&
-  html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear this for a user who signs in with an identity provider only.</span></label>`
+  html`<label class="choice"><input type="checkbox" name="password" value="1" checked><span class="choice__main">Create a password</span><span class="choice__meta">It is shown once. Clear the box for a user who signs in only with an identity provider.</span></label>`
 }
 <div class="actions"><button class="btn">Add user</button>${renderLink('/clinicians', 'Cancel', 'btn btn--quiet')}</div>
 </form>`,
@@ -148,7 +148,7 @@ ${
 }
 
 function renderNone(): Html {
-  return html`<div class="card">${renderEmptyState({ title: 'No user found', text: 'No name or username has this text.' })}</div>`
+  return html`<div class="card">${renderEmptyState({ title: 'No user found', text: 'No name or username contains this text.' })}</div>`
 }
 
 function renderRow(user: UserDescription) {
@@ -213,7 +213,7 @@ ${user.id !== login.clinician.id && (user.disabled ? act('enable', 'Enable') : a
 function renderLinks(user: UserDescription): Html {
   const link = renderLink(`${buildUserPath(user)}/link`, 'Link an account', 'btn btn--quiet btn--small')
   if (user.links.length === 0)
-    return html`<p>No identity provider has an account that signs in as this user. ${link}</p>`
+    return html`<p>No account of an identity provider is linked to this user. ${link}</p>`
   const rows = user.links.map(({ issuer, subject, provisioned, createdAt }) => [
     html`<code class="url">${issuer}</code>`,
     html`<code class="url">${subject}</code>`,
