@@ -220,7 +220,10 @@ describe('GET /activity after OAuth requests', () => {
     assert.match(body, /event--found.*<details class="event__line" open>/s)
     assert.match(body, /<code>https:\/\/…@other\.example\/callback\?patient=…&amp;x=#…</)
     assert.match(body, /Registered<\/span> <code>http:\/\/localhost:8081\/callback</)
-    assert.match(await explainRefusal(response), /redirect_uri that is not registered.*What to do.*Register the URL/s)
+    assert.match(
+      await explainRefusal(response),
+      /redirect_uri that is not registered.*What to do.*Register the URL/s,
+    )
   })
 
   it('says so if no event has the reference', async () => {
