@@ -179,7 +179,7 @@ describe('/activity', () => {
     const wrong = await follow()
     await wrong.getByText(redirect_uri, { exact: true }).waitFor()
     await wrong.getByText(`${appUrl}/callback`, { exact: true }).waitFor()
-    await wrong.getByText('asks the server to return to a URL that is not registered').waitFor()
+    await wrong.getByText('sends a redirect_uri that is not registered').waitFor()
     await expectAccessible(wrong)
   })
 })

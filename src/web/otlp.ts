@@ -86,6 +86,8 @@ export function startSpanExport(
     async stop() {
       clearInterval(timer)
       setSpanSink(undefined)
+      // The attempt that is under way may have begun before the collector recovered.
+      await sending
       await flush()
       if (queue.length > 0) spans.add(['dropped'], queue.length)
     },
