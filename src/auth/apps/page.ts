@@ -46,7 +46,7 @@ export function renderAppsPage(context: AppPageContext, view: AppListView): Html
     context,
     { title: 'Registered apps' },
     html`<div class="pagehead"><div><h1>Registered apps</h1>
-<p class="pagehead__lead">Every app that is registered on this server, without the clients of the lab.</p></div>
+<p class="pagehead__lead">All apps that are registered on this server, except those that the lab created.</p></div>
 ${renderActions({ href: paths.appsNew, text: 'Register an app' })}</div>
 <div class="stack">
 ${removed && html`<div role="status">${renderAlert('App removed.', 'Its access has ended.', 'ok')}</div>`}
