@@ -3,7 +3,7 @@ import { isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../clinician/password.ts'
 import { LIMITS } from '../limits.ts'
-import { endAccess } from '../login/login.ts'
+import { endAccess, endProviderLogins } from '../login/login.ts'
 import { type Admin, AdminFailure, compare, type Properties, perform, requireRecentLogin } from './act.ts'
 import {
   describe,
@@ -211,6 +211,7 @@ export async function linkUser(
   })
 }
 
+/** Removes a link, and ends the logins that it allowed. */
 export async function unlinkUser(
   admin: Admin,
   target: UserTarget,
@@ -225,7 +226,9 @@ export async function unlinkUser(
       .where('issuer', '=', issuer)
       .where('subject', '=', subject)
       .executeTakeFirst()
-    return numDeletedRows === 0n ? new AdminFailure('not_found', 'there is no such link') : row
+    if (numDeletedRows === 0n) return new AdminFailure('not_found', 'there is no such link')
+    await endProviderLogins(trx, { issuer, subject }, admin.clock())
+    return row
   })
 }
 

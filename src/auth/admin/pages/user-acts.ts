@@ -64,7 +64,7 @@ export const userActs: readonly AdminRoute[] = [
   ...defineUserAct('unlink', true, {
     ask: ({ displayName }) => ({
       title: `Remove a link of ${displayName}?`,
-      text: 'The provider account can no longer sign in as this user.',
+      text: 'The provider account can no longer sign in as this user, and its current sign-ins end.',
       button: 'Remove link',
     }),
     fields: renderLinkFields,

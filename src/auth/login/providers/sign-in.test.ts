@@ -10,7 +10,7 @@ import { rsaPair } from '../../../../test/support/rsa-pair.ts'
 import { createAuditor } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
-import { changeUser } from '../../admin/clinicians.ts'
+import { changeUser, unlinkUser } from '../../admin/clinicians.ts'
 import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
   describeSignIn,
@@ -226,6 +226,21 @@ describe('the account of a provider’s user', () => {
     const [row] = await store.db.selectFrom('clinician_link').select('clinician_id').execute()
     await changeUser({ ...admin, actor }, { id: row?.clinician_id ?? '' }, { admin: false })
     assert.equal((await browser.get('/admin')).statusCode, 403)
+  })
+
+  it('ends when an administrator removes the link', async () => {
+    const auth = await openServer()
+    const browser = auth.openBrowser()
+    const { store, time } = auth
+    await signIn(browser, hospital, 'user-1')
+    assert.equal((await browser.get('/portal')).statusCode, 200)
+    const admin = { store, audit: createAuditor({ store }), clock: () => time.now }
+    const { clinician_id: id, ...link } = await store.db
+      .selectFrom('clinician_link')
+      .select(['clinician_id', 'issuer', 'subject'])
+      .executeTakeFirstOrThrow()
+    await unlinkUser({ ...admin, actor: { kind: 'command' } }, { id }, link)
+    assert.equal((await browser.get('/portal')).statusCode, 302)
   })
 
   it('is tested by an administrator, with its metadata, keys and clock', async () => {
