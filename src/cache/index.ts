@@ -3,6 +3,12 @@
  * elsewhere. It knows no protocol: the caller fetches, and says how long a value or a failure may be kept. It also
  * serialises work by key.
  */
-export { type Cached, type CachedFetch, createCachedFetch, type Fetched } from './cached-fetch.ts'
-export { LruMap } from './lru-map.ts'
-export { createSerialise, type Serialise } from './serialise.ts'
+export {
+  type Cached,
+  type CachedFetch,
+  createCachedFetch,
+  createSerialise,
+  type Fetched,
+  LruMap,
+  type Serialise,
+} from './cache.ts'

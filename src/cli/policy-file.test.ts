@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readSettings } from '../config/index.ts'
-import { readUserFilter } from './start/trusted-issuers.ts'
+import { readUserFilter } from './start/files.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'policy-'))
 after(() => rmSync(folder, { recursive: true }))

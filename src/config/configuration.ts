@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { deriveSettings } from './derive.ts'
 import { readSecretFile } from './secret-file.ts'
 import { findFileVariables, findVariables, mayBeFile, type SettingRow } from './setting-row.ts'
@@ -5,7 +6,7 @@ import type { Settings, Source } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, findNearest, readSettingsFile } from './settings-file.ts'
 import { findStartProblems, findStartWarnings } from './start-problems.ts'
-import { type SettingKey, type SettingValues, settingRows } from './table.ts'
+import { type SettingKey, type SettingValues, settingRows, settingsTable } from './table.ts'
 import { readTelemetry } from './telemetry.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -110,4 +111,70 @@ function unknownVariables(env: Environment): readonly string[] {
       const meant = findNearest(name, known)
       return `Unknown variable ${name} is ignored${meant === undefined ? '' : `: did you mean ${meant}?`}`
     })
+}
+
+export interface EffectiveSetting {
+  readonly name: string
+  readonly env: string
+  readonly value: string | undefined
+  readonly source: Source
+}
+
+const MASK = '********'
+
+export function listEffectiveSettings({ settings, sources }: Configuration): readonly EffectiveSetting[] {
+  return settingRows.map(([key, row]) => {
+    const value = row.of(settings)
+    return {
+      name: row.name,
+      env: row.env,
+      value: value === undefined ? undefined : row.secret ? MASK : shown(value),
+      source: sources.get(key) ?? 'default',
+    }
+  })
+}
+
+/** The names of the settings whose values differ. A default may be random. */
+export function listChangedSettings(before: Configuration, after: Configuration): readonly string[] {
+  const isSet = (key: SettingKey) => [before, after].some(({ sources }) => sources.get(key) !== 'default')
+  return settingRows
+    .filter(([key, row]) => isSet(key) && !isDeepStrictEqual(row.of(before.settings), row.of(after.settings)))
+    .map(([, row]) => row.name)
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return JSON.stringify(value)
+  return Array.isArray(value) ? value.join(',') : withoutPassword(String(value))
+}
+
+function withoutPassword(text: string): string {
+  if (!text.startsWith('postgres')) return text
+  const url = new URL(text)
+  if (url.password !== '') url.password = MASK
+  // A password may also be a query parameter of the URL.
+  if (url.searchParams.has('password')) url.searchParams.set('password', MASK)
+  return url.href
+}
+
+/** Values of settings, as written in the environment or in a settings file. */
+export type SettingTexts = Readonly<Partial<Record<SettingKey, string>>>
+
+/** The environment in which these settings have these values, whichever of their variables it had. */
+export function overrideSettings(env: Environment, texts: SettingTexts): Environment {
+  const rows = listRows(texts)
+  const replaced = new Set(rows.flatMap(([row]) => [...findVariables(row), ...findFileVariables(row)]))
+  const others = Object.entries(env).filter(([variable]) => !replaced.has(variable))
+  return { ...Object.fromEntries(others), ...Object.fromEntries(rows.map(([row, text]) => [row.env, text])) }
+}
+
+/** A settings file with these values. */
+export function formatSettingsFile(texts: SettingTexts): string {
+  return listRows(texts)
+    .map(([row, text]) => `${row.name}: ${JSON.stringify(text)}\n`)
+    .join('')
+}
+
+function listRows(texts: SettingTexts) {
+  const entries = Object.entries(texts) as [SettingKey, string][]
+  return entries.map(([key, text]) => [settingsTable[key], text] as const)
 }

@@ -3,9 +3,18 @@
  * the reference page. The only module that reads the environment; it starts nothing.
  */
 export type { CdsService } from './cds-services.ts'
-export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
+export {
+  type Configuration,
+  type EffectiveSetting,
+  formatSettingsFile,
+  listChangedSettings,
+  listEffectiveSettings,
+  overrideSettings,
+  readConfiguration,
+  readSettings,
+  type SettingTexts,
+} from './configuration.ts'
 export { createHostCheck, isLoopbackHost } from './derive.ts'
-export { type EffectiveSetting, listChangedSettings, listEffectiveSettings } from './effective.ts'
 export {
   type ClaimRule,
   type FhirUserRule,
@@ -14,7 +23,6 @@ export {
   type LoginProvider,
   type OidcProvider,
 } from './login-providers.ts'
-export { formatSettingsFile, overrideSettings, type SettingTexts } from './override-settings.ts'
 export { parsePolicyText } from './policy-text.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'

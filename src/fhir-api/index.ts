@@ -6,7 +6,7 @@
 export { type AccessCache, createAccessCache } from './access/access-cache.ts'
 export { type AccessCheck, createAccessCheck, findWrittenPatients, seesAll } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
-export { dependsOnTypeAlone, parseConditionalReference } from './access/conditional-reference.ts'
+export { dependsOnTypeAlone, parseConditionalReference } from './access/check-references.ts'
 export { findResource, type LookupContext } from './access/find-resource.ts'
 export type {
   Announcement,
@@ -40,8 +40,8 @@ export type { Context, Handler } from './context.ts'
 export { type Failure, isFailure, toResponse } from './failure.ts'
 export { handle } from './handle.ts'
 export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-fhir-api.ts'
-export { addPostedParams, findNamedTypes } from './interactions/everything.ts'
 export { respondWithHistory } from './interactions/history.ts'
+export { addPostedParams, findNamedTypes } from './interactions/operations.ts'
 export { respondWithPage, searchFor } from './interactions/search.ts'
 export {
   type Cursor,

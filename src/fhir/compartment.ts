@@ -1,7 +1,9 @@
 import { definitions, findSearchParameter } from './definitions.ts'
 import { parseReference } from './reference.ts'
-import { isRecord, type Resource } from './resource.ts'
+import { isRecord, isResource, type Resource, type SearchParameter } from './resource.ts'
+import type { IndexEntry } from './search/entry.ts'
 import { indexParameter } from './search/index-entries.ts'
+import { type CompiledPath, evaluatePath, findPaths } from './search/path.ts'
 
 /**
  * Differences from the R4 CompartmentDefinition (PATIENT-2). A link to a patient is not part of that patient's record.
@@ -33,7 +35,7 @@ export function findCompartmentPatients(resource: Resource, baseUrl: string): Re
     case 'Patient':
       return new Set(typeof resource.id === 'string' ? [resource.id] : [])
     case 'Binary':
-      return new Set(findPatient(resource.securityContext, baseUrl))
+      return new Set(readPatientReference(resource.securityContext, baseUrl))
     default:
       return new Set(
         listCompartmentParameters(resource.resourceType).flatMap(it => findPatientsBy(resource, it, baseUrl)),
@@ -50,8 +52,141 @@ function findPatientsBy(resource: Resource, code: string, baseUrl: string): read
   )
 }
 
-function findPatient(reference: unknown, baseUrl: string): readonly string[] {
+function readPatientReference(reference: unknown, baseUrl: string): readonly string[] {
   if (!isRecord(reference) || typeof reference.reference !== 'string') return []
   const found = parseReference(reference.reference, baseUrl)
   return found?.type === 'Patient' ? [found.id] : []
+}
+
+// The URL of a resource on another server.
+const RESOURCE_URL =
+  /^https?:\/\/.*\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
+
+/**
+ * Whether a compartment reference of the resource names another patient, on this server or elsewhere, or names a patient who
+ * cannot be identified (`urn:uuid:…`, `Patient?identifier=…`). Such a resource does not belong to one patient alone (WRITE-2).
+ */
+export function namesOtherPatient(
+  resource: Resource,
+  patient: string | ((id: string) => boolean),
+  baseUrl: string,
+): boolean {
+  const isOurs = typeof patient === 'string' ? (id: string) => id === patient : patient
+  if (resource.resourceType === 'Binary') return isOtherReference(resource.securityContext, isOurs, baseUrl)
+  return listCompartmentParameters(resource.resourceType).some(code => {
+    const parameter = findSearchParameter(resource.resourceType, code)
+    return (
+      parameter !== undefined &&
+      (indexParameter(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
+        hasUntypedReference(resource, parameter, baseUrl))
+    )
+  })
+}
+
+/**
+ * Whether a parameter that selects references to a Patient (`subject.where(resolve() is Patient)`) meets a reference of
+ * unknown type. It has no index entry, but another server may resolve it to a patient. `Reference.type` is not trusted.
+ */
+function hasUntypedReference(resource: Resource, parameter: SearchParameter, baseUrl: string): boolean {
+  return listUntypedPaths(resource.resourceType, parameter).some(path =>
+    evaluatePath(resource, path).some(it => {
+      const reference = isRecord(it) && typeof it.reference === 'string' ? it.reference : ''
+      if (reference === '' || reference.startsWith('#')) return false
+      return parseReference(reference, baseUrl) === undefined && !RESOURCE_URL.test(reference)
+    }),
+  )
+}
+
+/** Stands for a patient of another server, or one that a reference does not identify. No patient has this id. */
+export const UNKNOWN_PATIENT = ''
+
+/**
+ * The ids of the patients that the contained resources are about, at any depth. A contained resource is part of its
+ * container (R4 references.html#contained), so a caller who may see the one sees the other.
+ */
+export function findContainedPatients({ contained }: Resource, baseUrl: string): ReadonlySet<string> {
+  const patients = new Set<string>()
+  if (contained === undefined) return patients
+  if (!Array.isArray(contained) || !contained.every(isResource)) patients.add(UNKNOWN_PATIENT)
+  for (const resource of listResources(contained))
+    if (namesOtherPatient(resource, id => patients.add(id).has(id), baseUrl)) patients.add(UNKNOWN_PATIENT)
+  return patients
+}
+
+/** Every resource inside a value: contained ones, and those of a Bundle or of Parameters. */
+function* listResources(value: unknown): Generator<Resource> {
+  const pending: unknown[] = [value]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (typeof next !== 'object' || next === null) continue
+    if (isResource(next)) yield next
+    for (const member of Object.values(next)) pending.push(member)
+  }
+}
+
+/** Every patient that a reference anywhere in the content names, also in an extension or a contained resource. */
+export function findReferredPatients(content: unknown, baseUrl: string): ReadonlySet<string> {
+  const patients = new Set<string>()
+  const pending: unknown[] = [content]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (typeof next !== 'object' || next === null) continue
+    for (const [name, value] of Object.entries(next))
+      if (name !== 'reference' || typeof value !== 'string') pending.push(value)
+      else for (const id of findPatient(value, baseUrl)) patients.add(id)
+  }
+  return patients
+}
+
+// A conditional reference (R4 http.html#trules).
+const CONDITIONAL = /^([A-Z][A-Za-z]+)\?/
+
+/**
+ * The patient that a reference names. A reference to a Patient that cannot be resolved here (`Patient?…`, `Patient/%31`,
+ * another server's) names an unknown patient; an identifier, a `urn:` and a contained resource (`#p`) name no patient of this
+ * server.
+ */
+function findPatient(reference: string, baseUrl: string): readonly string[] {
+  const local = parseReference(reference, baseUrl)
+  const type = local?.type ?? RESOURCE_URL.exec(reference)?.[1] ?? CONDITIONAL.exec(reference)?.[1]
+  if (type !== undefined && type !== 'Patient') return []
+  if (local) return [local.id]
+  return !/^(?:urn:|#)/.test(reference) && /patient/i.test(decodeAscii(reference)) ? [UNKNOWN_PATIENT] : []
+}
+
+function decodeAscii(text: string): string {
+  return text.replace(/%([0-7][0-9a-f])/gi, (_all, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}
+
+const untypedPaths = new WeakMap<SearchParameter, readonly CompiledPath[]>()
+
+/** The paths that select references by type, without that selection. */
+function listUntypedPaths(type: string, parameter: SearchParameter): readonly CompiledPath[] {
+  const known = untypedPaths.get(parameter)
+  if (known) return known
+  const paths = findPaths(type, parameter)
+    .filter(path => path.moves.some(move => move.kind === 'refers'))
+    .map(path => ({ ...path, moves: path.moves.filter(move => move.kind !== 'refers') }))
+  untypedPaths.set(parameter, paths)
+  return paths
+}
+
+/** Whether a Reference names another patient or an unknown one. */
+function isOtherReference(value: unknown, isOurs: (id: string) => boolean, baseUrl: string): boolean {
+  const reference = isRecord(value) && typeof value.reference === 'string' ? value.reference : ''
+  if (reference === '' || reference.startsWith('#')) return false
+  const local = parseReference(reference, baseUrl)
+  if (local) return local.type === 'Patient' && !isOurs(local.id)
+  const type = RESOURCE_URL.exec(reference)?.[1]
+  return type === undefined || type === 'Patient'
+}
+
+function isOther(entry: IndexEntry, isOurs: (id: string) => boolean): boolean {
+  if (entry.kind !== 'reference') return false
+  if (entry.type === 'Patient') return entry.id === undefined || !isOurs(entry.id)
+  if (entry.url === undefined) return false
+  const type = RESOURCE_URL.exec(entry.url)?.[1]
+  return type === undefined || type === 'Patient'
 }

@@ -4,7 +4,14 @@
  */
 
 export { findNamedBinaries, type NativeContent, readContent, wantsContent } from './binary.ts'
-export { findCompartmentPatients, listCompartmentParameters } from './compartment.ts'
+export {
+  findCompartmentPatients,
+  findContainedPatients,
+  findReferredPatients,
+  listCompartmentParameters,
+  namesOtherPatient,
+  UNKNOWN_PATIENT,
+} from './compartment.ts'
 export type { DateRange } from './date-range.ts'
 export { findSearchParameter, isResourceType, listSearchParameters, resourceTypes } from './definitions.ts'
 export {
@@ -18,6 +25,7 @@ export {
 export { type Failed, fail, isFailure } from './failure.ts'
 export {
   type Interaction,
+  isId,
   isPublic,
   isWriting,
   type Misunderstood,
@@ -40,12 +48,6 @@ export {
   parsePassedOperation,
 } from './operations.ts'
 export {
-  findContainedPatients,
-  findReferredPatients,
-  namesOtherPatient,
-  UNKNOWN_PATIENT,
-} from './other-patients.ts'
-export {
   createOutcome,
   type IssueCode,
   type OperationOutcome,
@@ -60,9 +62,8 @@ export {
   parseEntries,
 } from './parse-entries.ts'
 export { findMethods, parseInteraction } from './parse-interaction.ts'
-export { applyPatch, readsStored } from './patch/apply-patch.ts'
+export { applyPatch, findFhirPathWrittenParts, readsStored, type WrittenPart } from './patch/apply-patch.ts'
 export { isFhirPathPatch } from './patch/operations.ts'
-export { findFhirPathWrittenParts, type WrittenPart } from './patch/written-parts.ts'
 export { type CurrentVersion, describeStaleness, isUnchanged } from './preconditions.ts'
 export {
   type AnyProblem,
@@ -83,7 +84,6 @@ export {
   readPreferences,
 } from './request.ts'
 export { formatAsForm, readBody, readResourceBody, readResourceBodyWithId } from './request-body.ts'
-export { isId } from './request-path.ts'
 export type {
   Decimal,
   ExactResource,
@@ -96,13 +96,19 @@ export { isRecord, isResource } from './resource.ts'
 export type * from './search/clause.ts'
 export { couldMatch } from './search/could-match.ts'
 export type * from './search/entry.ts'
-export { type IncludeRule, parseInclude } from './search/include-rule.ts'
 export { indexResource } from './search/index-entries.ts'
 export { createMatcher, matches, matchesClause } from './search/matches.ts'
-export { normalise } from './search/normalise.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'
 export { type BadSearch, parseQuery, type Query, type SortKey } from './search/parse-query.ts'
 export { parseSearch } from './search/parse-search.ts'
-export { escapeSearchValue } from './search/parse-values.ts'
-export { findShape, nameMandatory, type Shape, shapeResource, shapeResponse } from './search/shape.ts'
+export {
+  findShape,
+  type IncludeRule,
+  nameMandatory,
+  parseInclude,
+  type Shape,
+  shapeResource,
+  shapeResponse,
+} from './search/result-parameters.ts'
+export { escapeSearchValue, normalise } from './search/values.ts'
 export { validate } from './validate/validate.ts'

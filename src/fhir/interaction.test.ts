@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Interaction } from './interaction.ts'
-import { isPublic, isWriting, mayWrite } from './interaction.ts'
+import { type Interaction, isId, isPublic, isWriting, mayWrite, parsePath } from './interaction.ts'
 import { parseInteraction } from './parse-interaction.ts'
 
 function parse(line: string): Interaction {
@@ -62,5 +61,32 @@ describe('isPublic', () => {
   it('is true for the CapabilityStatement and the SMART configuration only', () => {
     for (const [at, line] of READS.entries()) assert.equal(isPublic(parse(line)), at < 2, line)
     for (const line of WRITES) assert.equal(isPublic(parse(line)), false, line)
+  })
+})
+
+describe('isId', () => {
+  it('accepts the ids of FHIR, but not dot segments', () => {
+    for (const id of ['1', 'a-b.C', '...', 'a'.repeat(64)]) assert.equal(isId(id), true, id)
+    for (const id of ['', '.', '..', 'a_b', 'a b', 'a'.repeat(65)]) assert.equal(isId(id), false, id)
+  })
+})
+
+describe('parsePath', () => {
+  it('splits a path at its slashes', () => {
+    assert.deepEqual(parsePath('/Patient/1/$everything'), ['Patient', '1', '$everything'])
+    for (const path of ['', '/']) assert.deepEqual(parsePath(path), [])
+  })
+
+  it('refuses paths that a proxy might read differently', () => {
+    for (const path of [
+      'Patient/1',
+      '/Patient/',
+      '//Patient',
+      '/Patient/..',
+      '/./Patient',
+      '/Patient%2f1',
+      '/a;b',
+    ])
+      assert.equal('status' in parsePath(path), true, path)
   })
 })

@@ -1,11 +1,11 @@
 import { type Failed, fail, isFailure } from './failure.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
+import { createMisunderstood } from './interaction.ts'
 import { findJsonExcess, parseExact } from './json.ts'
 import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
 import { parseInteraction } from './parse-interaction.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import type { Preconditions } from './request.ts'
-import { createMisunderstood } from './request-path.ts'
 import { isRecord } from './resource.ts'
 
 /** Why a Bundle cannot be processed at all. */

@@ -2,7 +2,7 @@ import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/
 import type { AccessFilter, EnforcementPolicy, Panel, ScopeContext } from '../smart/index.ts'
 import { checkRequest } from './decision/check-request.ts'
 import type { Decision } from './decision/decision.ts'
-import { explainOtherPatients } from './decision/explain-denial.ts'
+import { explainOtherPatients } from './decision/decision.ts'
 import { refuse } from './refuse.ts'
 import { readGrant } from './token/check-claims.ts'
 

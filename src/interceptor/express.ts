@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { sendRefusal } from './host/check-response.ts'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
-import { sendRefusal } from './host/hold-response.ts'
 import { createHostGuard } from './host/host-guard.ts'
 import type { HostOptions } from './host/host-options.ts'
 

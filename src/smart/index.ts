@@ -24,7 +24,14 @@ export {
   type VersionAccess,
 } from './access-filter.ts'
 export type { Authenticated, Authenticator, AuthFailure } from './authenticator.ts'
-export { type ConstraintGroup, groupConstraints, hasCompartment, isUnrestricted } from './constraint.ts'
+export {
+  type ConstraintGroup,
+  getImpliedKeys,
+  getQueryKey,
+  groupConstraints,
+  hasCompartment,
+  isUnrestricted,
+} from './constraint.ts'
 export { type EnforcementPolicy, type Grant, grantFingerprint, isProtected, PORTAL_CLIENT } from './grant.ts'
 export { checkPatch, failHidden, findUpdateConflict, mayRevealAbsence } from './hidden.ts'
 export {
@@ -38,7 +45,6 @@ export {
   type PolicyProblem,
   parsePolicy,
 } from './policy.ts'
-export { getImpliedKeys, getQueryKey } from './query-keys.ts'
 export { grantsBinary, isWritable, satisfies } from './satisfies.ts'
 export {
   findScopeListFault,

@@ -11,9 +11,8 @@ import {
 } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io } from '../command.ts'
-import { readFeedTls, readTls, readUpstreamTls } from '../start/files.ts'
+import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
 import { describeReason } from '../start/relay-configuration.ts'
-import { readPolicy, readTrustedIssuers } from '../start/trusted-issuers.ts'
 import { getStoreOptions } from '../with-store.ts'
 import { withClient } from './check.ts'
 

@@ -15,7 +15,7 @@ import {
   isSet,
 } from '../command.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
-import { readFhirUser } from '../start/trusted-issuers.ts'
+import { readFhirUser } from '../start/files.ts'
 import { performCommand, withStore } from '../with-store.ts'
 
 export const clinicianAdd: Command = {

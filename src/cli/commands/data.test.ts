@@ -1,278 +1,116 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { Worker } from 'node:worker_threads'
-import { gzipSync } from 'node:zlib'
 import { samplePatients } from '../../../sample-patients/index.ts'
-import { sallyport } from '../../../test/support/command-line.ts'
-import { fhirServer, openRepository } from '../../backends/sqlite/index.ts'
+import { type Given, sallyport, terminal } from '../../../test/support/command-line.ts'
+import { openRepository } from '../../backends/sqlite/index.ts'
 
-const baseUrl = 'http://localhost:8080/fhir'
-const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]
-const ndjson = sample.map(it => JSON.stringify(it)).join('\n')
+const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 2 })]
+const OWN = { resourceType: 'Patient', id: 'own', multipleBirthInteger: 2 }
 
-function setUp() {
-  const cwd = mkdtempSync(join(tmpdir(), 'sallyport-data-'))
+async function setUp() {
+  const cwd = mkdtempSync(join(tmpdir(), 'sallyport-reset-'))
   after(() => rmSync(cwd, { recursive: true, force: true }))
-  const dataFile = join(cwd, 'data', 'fhir.db')
-  const run = (args: readonly string[], env: Readonly<Record<string, string>>) =>
-    sallyport(['data', 'import', ...args], { cwd, env: { SMART_DATA_DIR: join(cwd, 'data'), ...env } })
-  return {
-    dataFile,
-    write: (name: string, content: string | Buffer) => writeFileSync(join(cwd, name), content),
-    run: Object.assign((...args: string[]) => run(args, {}), {
-      with:
-        (env: Readonly<Record<string, string>>) =>
-        (...args: string[]) =>
-          run(args, env),
-    }),
-    look: <T>(use: (repository: ReturnType<typeof openRepository>) => T) => {
-      const repository = openRepository({ file: dataFile, baseUrl })
-      try {
-        return use(repository)
-      } finally {
-        repository.close()
-      }
-    },
-  }
+  const run = (line: string, { env = {}, ...given }: Given = {}) =>
+    sallyport(line.split(' '), { cwd, env: { SMART_SAMPLE_PATIENTS: '0', ...env }, ...given })
+  writeFileSync(join(cwd, 'some.ndjson'), [...sample, OWN].map(it => JSON.stringify(it)).join('\n'))
+  const imported = await run('data import some.ndjson')
+  assert.equal(imported.exitCode, 0, imported.stdout)
+  const open = () =>
+    openRepository({ file: join(cwd, 'data', 'fhir.db'), baseUrl: 'http://localhost:8080/fhir' })
+  return { cwd, run, open }
 }
 
-describe('sallyport data import', () => {
-  it('creates the database before the first start and reports created resources', async () => {
-    const { write, run, look } = setUp()
-    write('export.ndjson.gz', gzipSync(ndjson))
-    const { exitCode, stdout, stderr } = await run('export.ndjson.gz')
-    assert.equal(exitCode, 0, stderr)
-    const all = sample.length.toLocaleString('en')
+describe('sallyport data export', () => {
+  it('writes a folder with one file for each type, which an import reads back without a change', async () => {
+    const { cwd, run } = await setUp()
+    const all = (sample.length + 1).toLocaleString('en')
+    const { stdout } = await run('data export out/')
+    assert.equal(stdout, `Exported ${all} resources to out/\n`)
+    const types = new Set(sample.map(({ resourceType }) => `${resourceType}.ndjson`))
+    assert.deepEqual(readdirSync(join(cwd, 'out')).sort(), [...types].sort())
+    assert.match((await run('data import out')).stdout, new RegExp(`unchanged +${all}\n`))
+    const other = await run('data import out', { env: { SMART_DATA_DIR: join(cwd, 'other') } })
+    assert.match(other.stdout, new RegExp(`created +${all}\n`))
+  })
+
+  it('writes one file, overwrites none, and is recorded', async () => {
+    const { cwd, run } = await setUp()
+    assert.equal((await run('data export all.ndjson')).exitCode, 0)
+    const lines = readFileSync(join(cwd, 'all.ndjson'), 'utf8').trimEnd().split('\n')
+    assert.equal(lines.length, sample.length + 1)
+    assert.ok(lines.every(line => typeof JSON.parse(line).resourceType === 'string'))
+    const again = await run('data export all.ndjson')
+    assert.deepEqual([again.exitCode, again.stdout], [1, ''])
+    assert.match(again.stderr, /^Cannot export to all\.ndjson: \S+ exists\n$/)
+    assert.match((await run('audit')).stdout, / {2}sallyport data export\n/)
+  })
+
+  it('does not export from an upstream or before there are data', async () => {
+    const { cwd, run } = await setUp()
+    const upstream = { SMART_FHIR_UPSTREAM_URL: 'http://localhost:1/fhir' }
     assert.match(
-      stdout,
-      new RegExp(`^Read ${all} resources from 1 file in \\d+\\.\\d s\n  created    +${all}\n  updated +0\n`),
+      (await run('data export x', { env: upstream })).stderr,
+      /^Cannot export: SMART_FHIR_UPSTREAM_URL is set/,
     )
-    assert.equal(
-      look(repository => repository.count()),
-      sample.length,
-    )
-  })
-
-  it('changes nothing the second time', async () => {
-    const { write, run } = setUp()
-    write('export.ndjson', ndjson)
-    await run('export.ndjson')
-    const { exitCode, stdout } = await run('export.ndjson')
-    assert.equal(exitCode, 0)
+    const none = { SMART_DATA_DIR: join(cwd, 'none') }
     assert.match(
-      stdout,
-      new RegExp(`created +0\n +updated +0\n +unchanged +${sample.length}\n +refused +0\n$`),
+      (await run('data export x', { env: none })).stderr,
+      /^Cannot export: there is no \S+fhir\.db\n$/,
     )
-  })
-
-  it('works while a server writes to the same data', async () => {
-    const { write, run, look, dataFile } = setUp()
-    write('first.ndjson', JSON.stringify({ resourceType: 'Patient', id: 'first' }))
-    await run('first.ndjson')
-    write('export.ndjson', ndjson)
-    const server = await startWriter(dataFile)
-    const { exitCode, stderr } = await run('export.ndjson')
-    const written = await server.stop()
-    assert.equal(exitCode, 0, stderr)
-    assert.ok(written > 0)
-    assert.equal(
-      look(repository => repository.count()),
-      1 + sample.length + written,
-    )
-  })
-
-  it('lists refused resources by reason with file and line, without values, and exits with 1', async () => {
-    const { write, run, look } = setUp()
-    const bad = {
-      resourceType: 'Patient',
-      id: 'bad',
-      birthDate: 'Rumpelstiltskin',
-      name: [{ family: 'Rumpelstiltskin' }],
-    }
-    write(
-      'mixed.ndjson',
-      `${JSON.stringify({ resourceType: 'Patient', id: 'good' })}\n${JSON.stringify(bad)}\nRumpelstiltskin\n`,
-    )
-    const { exitCode, stdout, stderr } = await run('mixed.ndjson')
-    assert.equal(exitCode, 1)
-    assert.match(stdout, /^Read 2 resources, and 1 line or entry that is not a resource, from 1 file in /)
-    assert.match(stdout, /created +1\n.*\n.*\n +refused +2\nRefused, by reason:\n/)
-    assert.match(stdout, /1 x Patient\.birthDate: .* \(mixed\.ndjson:2\)\n/)
-    assert.match(stdout, /1 x Not JSON \(mixed\.ndjson:3\)\n/)
-    assert.doesNotMatch(stdout + stderr, /Rumpel/)
-    assert.equal(
-      look(repository => repository.count()),
-      1,
-    )
-  })
-
-  it('names unreadable files, imports the rest, and exits with 1', async () => {
-    const { write, run } = setUp()
-    const packed = gzipSync(ndjson)
-    write('cut.ndjson.gz', packed.subarray(0, packed.length - 500))
-    write('fine.ndjson', JSON.stringify({ resourceType: 'Patient', id: 'fine' }))
-    const { exitCode, stdout } = await run('cut.ndjson.gz', 'none.json', 'fine.ndjson')
-    assert.equal(exitCode, 1)
-    assert.match(stdout, /Cannot read none\.json: There is no such file or folder\n/)
-    assert.match(
-      stdout,
-      /Cannot read cut\.ndjson\.gz after line \d+: The gzip data end early: the file is cut off\n/,
-    )
-    assert.match(stdout, /refused +0\n/)
-  })
-
-  for (const [name, args, code, line] of [
-    [
-      'a file that is not there',
-      ['none.json'],
-      1,
-      /^Cannot read none\.json: There is no such file or folder\n$/,
-    ],
-    ['a folder without a file of ours', ['.'], 1, /^Cannot import: no file is named .* 1 skipped\n$/],
-    ['nothing', [], 2, /^Missing argument: see npm run -s sallyport -- data import --help\n$/],
-  ] as const) {
-    it(`explains in one line why it refuses ${name}`, async () => {
-      const { write, run } = setUp()
-      write('notes.txt', '')
-      const { exitCode, stdout, stderr } = await run(...args)
-      assert.deepEqual({ exitCode, stdout }, { exitCode: code, stdout: '' })
-      assert.match(stderr, line)
-    })
-  }
-
-  it("sends to another server, with the gateway's credentials only for its upstream", async () => {
-    const { write, run } = setUp()
-    write('sample.ndjson', `${ndjson}\n{"resourceType":"Patient","id":"bad","gender":"nonsense"}`)
-    const seen: (string | undefined)[] = []
-    const app = await fhirServer({
-      baseUrl: 'http://other.test/r4',
-      dataFile: ':memory:',
-      smartConfiguration: {},
-    })
-    app.addHook('onRequest', async request => {
-      seen.push(request.headers.authorization)
-    })
-    const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/r4`
-    try {
-      const first = await run('--to', url, 'sample.ndjson')
-      assert.equal(first.exitCode, 1, 'one was refused')
-      assert.match(first.stdout, new RegExp(`created +${sample.length}\\n`))
-      assert.match(first.stdout, /refused +1\n/)
-      assert.equal((await app.inject({ url: '/r4/Patient?_summary=count' })).json().total, 6)
-      const env = {
-        SMART_FHIR_UPSTREAM_URL: url,
-        SMART_FHIR_UPSTREAM_AUTH: 'bearer',
-        SMART_FHIR_UPSTREAM_TOKEN: 'abc',
-      }
-      const again = await run.with(env)('--to', `${url}/`, 'sample.ndjson')
-      assert.match(again.stdout, new RegExp(`updated +${sample.length}\\n`))
-      assert.deepEqual([seen[0], seen.at(-1)], [undefined, 'Bearer abc'])
-    } finally {
-      await app.close()
-    }
-    const unreachable = await run('--to', url, 'sample.ndjson')
-    assert.equal(unreachable.exitCode, 1)
-    assert.match(unreachable.stderr, /^Cannot send to http.*: ECONNREFUSED\n$/)
-    // fetch blocks this port; its error has no code.
-    const banned = await run('--to', 'http://localhost:1/r4', 'sample.ndjson')
-    assert.equal(banned.stderr, 'Cannot send to http://localhost:1/r4: bad port\n')
-    assert.match(
-      (await run('--to', 'ftp://x', 'sample.ndjson')).stderr,
-      /^Cannot import: --to is not an http/,
-    )
-  })
-
-  it('names the credential settings if the server requires authentication', async () => {
-    const { write, run } = setUp()
-    write('sample.ndjson', ndjson)
-    const server = createServer((request, response) => {
-      request.resume()
-      response.writeHead(401).end()
-    })
-    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/r4`
-    try {
-      const other = await run('--to', url, 'sample.ndjson')
-      const upstream = await run.with({ SMART_FHIR_UPSTREAM_URL: url })('--to', url, 'sample.ndjson')
-      assert.deepEqual([other.exitCode, upstream.exitCode], [1, 1])
-      const refused = `Cannot send to ${url}: it answered 401 to a batch; `
-      assert.equal(
-        other.stderr,
-        `${refused}set SMART_FHIR_UPSTREAM_URL to this URL, and SMART_FHIR_UPSTREAM_AUTH with its settings\n`,
-      )
-      assert.equal(upstream.stderr, `${refused}check SMART_FHIR_UPSTREAM_AUTH and its settings\n`)
-    } finally {
-      server.close()
-    }
-  })
-
-  it("groups the server's reasons without ids, and names the setting that numeric ids need", async () => {
-    const { write, run } = setUp()
-    write('two.ndjson', '{"resourceType":"Patient","id":"85"}\n{"resourceType":"Patient","id":"355"}')
-    const refuse = (id: string) => ({
-      resourceType: 'OperationOutcome',
-      issue: [{ diagnostics: `HAPI-0960: Can not create resource with ID[${id}]` }],
-    })
-    const entry = ['85', '355'].map(id => ({ response: { status: '400 Bad Request', outcome: refuse(id) } }))
-    const server = createServer((request, response) => {
-      request.resume()
-      response.end(JSON.stringify({ resourceType: 'Bundle', entry }))
-    })
-    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-    try {
-      const { port } = server.address() as AddressInfo
-      const { exitCode, stdout } = await run('--to', `http://127.0.0.1:${port}/r4`, 'two.ndjson')
-      assert.equal(exitCode, 1)
-      const [reason] = /2 x Patient: .*\n/.exec(stdout) ?? []
-      assert.equal(
-        reason,
-        '2 x Patient: server returned 400: HAPI-0960: Can not create resource with ID[…]. To keep numeric ids, set hapi.fhir.client_id_strategy: ANY in the application.yaml of HAPI (Patient/85, Patient/355)\n',
-      )
-    } finally {
-      server.close()
-    }
-  })
-
-  it('does not import beside an upstream server', async () => {
-    const { exitCode, stderr } = await sallyport(['data', 'import', 'x.json'], {
-      env: { SMART_FHIR_UPSTREAM_URL: 'http://localhost:9999/fhir' },
-    })
-    assert.equal(exitCode, 1)
-    assert.match(stderr, /SMART_FHIR_UPSTREAM_URL is set/)
   })
 })
 
-/** Writes small resources to the same file from another thread, as a server does. */
-async function startWriter(file: string) {
-  const code = `
-    import { parentPort, workerData } from 'node:worker_threads'
-    const { openRepository } = await import(workerData.module)
-    const repository = openRepository({ file: workerData.file, baseUrl: workerData.baseUrl })
-    let written = 0, running = true
-    parentPort.once('message', () => { running = false })
-    while (running) {
-      repository.load([{ resourceType: 'Basic', id: 'b' + written++, code: { text: 'x' } }])
-      if (written === 1) parentPort.postMessage('writes')
-      await new Promise(done => setTimeout(done, 2))
-    }
-    repository.close()
-    parentPort.postMessage(written)
-    parentPort.close()`
-  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), {
-    workerData: { file, baseUrl, module: new URL('../../backends/sqlite/index.ts', import.meta.url).href },
-  })
-  await once(worker, 'message')
-  return {
-    async stop(): Promise<number> {
-      worker.postMessage('stop')
-      const [written] = await once(worker, 'message')
-      return Number(written)
-    },
+describe('sallyport data reset', () => {
+  const addOwn = async (run: Awaited<ReturnType<typeof setUp>>['run']) => {
+    await run('client add --id my-app --public --redirect-uri http://localhost:1/cb --scope openid')
+    await run('clinician add --username ada --display-name Ada --fhir-user p1', { stdin: 'correct horse' })
   }
-}
+  const listOwn = async (run: Awaited<ReturnType<typeof setUp>>['run']) =>
+    `${(await run('client list')).stdout}${(await run('clinician list')).stdout}`
+
+  it('makes the sample patients afresh while a server runs, and keeps apps and clinicians', async () => {
+    const { run, open } = await setUp()
+    await addOwn(run)
+    const running = open()
+    const { exitCode, stderr } = await run('data reset --yes', { env: { SMART_SAMPLE_PATIENTS: '1' } })
+    assert.deepEqual([exitCode, stderr], [0, 'Making 1 sample patient…\n'])
+    assert.equal(running.find('Patient', 'own'), undefined)
+    assert.equal(running.find('Patient', 'patient-2'), undefined)
+    assert.equal(running.find('Patient', 'patient-1')?.version, 1)
+    running.close()
+    assert.match(await listOwn(run), /^my-app .*^ada /ms)
+    assert.match((await run('audit')).stdout, / {2}sallyport data reset\n/)
+  })
+
+  it('also removes apps and clinicians with --all, and makes the demo app and the test login afresh', async () => {
+    const { run, open } = await setUp()
+    await addOwn(run)
+    assert.equal((await run('data reset --all --yes')).exitCode, 0)
+    const listed = await listOwn(run)
+    assert.doesNotMatch(listed, /my-app|ada/)
+    assert.match(listed, /^sallyport-app .*^clinician /ms)
+    assert.match((await run('audit')).stdout, /client add my-app\n.* {2}sallyport data reset --all\n/s)
+    const repository = open()
+    assert.equal(repository.count(), 0)
+    repository.close()
+  })
+
+  it('asks first, and changes nothing without a yes, off loopback or with an upstream', async () => {
+    const { run, open } = await setUp()
+    assert.equal((await run('data reset')).exitCode, 2)
+    const declined = await run('data reset', { stdin: terminal('no\n') })
+    assert.deepEqual(
+      [declined.exitCode, declined.stderr],
+      [1, 'Remove all FHIR resources? Type yes: Not reset\n'],
+    )
+    for (const env of [{ SMART_BIND: '0.0.0.0' }, { SMART_FHIR_UPSTREAM_URL: 'http://localhost:1/fhir' }])
+      assert.match((await run('data reset --yes', { env })).stderr, /^Cannot reset/)
+    const repository = open()
+    assert.equal(repository.count(), sample.length + 1)
+    repository.close()
+    assert.equal((await run('data reset', { stdin: terminal('yes\n') })).exitCode, 0)
+  })
+})

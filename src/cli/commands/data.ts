@@ -1,75 +1,179 @@
-import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
+import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import type { Transaction } from 'kysely'
+import type { Repository } from '../../backends/sqlite/index.ts'
 import type { Settings } from '../../config/index.ts'
-import { type Command, CommandFailure } from '../command.ts'
-import { createProgress, formatReport, type Progress } from '../import/report-text.ts'
-import { importTo } from '../import/send.ts'
-import { findDataFile, loadSettings } from '../with-store.ts'
+import type { Schema } from '../../store/index.ts'
+import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
+import { Closing } from '../start/parts.ts'
+import { loadSamplePatients } from '../start/sample-patients.ts'
+import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
 
-export const dataImport: Command = {
+export const dataExport: Command = {
   usage: `
-Usage: npm run -s sallyport -- data import [--to <url>] <file or folder>...
+Usage: npm run -s sallyport -- data export <file or folder>
 
-Reads NDJSON, Bundles (collection, transaction, batch, searchset, document) and single resources, plain or compressed with
-gzip, and folders of these with their subfolders. Works while the servers run, while they are stopped, and before the
-first start. Resources keep their ids. You can repeat an import: a resource with the same content stays unchanged. Prints
-a report that lists refused resources by reason, with file and line of the first ones.
+Writes the current version of every resource of the embedded server as NDJSON: to a file whose name ends with .ndjson, or
+to a folder with one file for each resource type. Overwrites no file. Works while the servers run: the export has the
+resources of one moment. The audit trail records it. The files contain patient data that everyone who can read them can see.
 
-With --to, checks the resources in the same way and sends them to the FHIR server at that base URL, for example the
-upstream of the gateway: referenced resources first, resources that refer to each other as one transaction. Sends refused
-resources again once others are stored, and prints the server's reasons. If SMART_FHIR_UPSTREAM_URL has the same URL, uses
-the gateway's credentials.
-
-Exit code: 0 if everything was imported, 1 if a resource was refused or a file could not be read.
+To import them: data import <file or folder>
 
 Example:
-  npm run -s sallyport -- data import export/ extra.ndjson.gz`,
-  options: { to: { type: 'string' } },
-  positionals: { min: 1, max: 1000 },
-  async run(args, io) {
+  npm run -s sallyport -- data export backup/`,
+  options: {},
+  positionals: { min: 1, max: 1 },
+  async run({ positionals: [target = ''] }, io) {
     const settings = loadSettings(io)
-    const { to } = args.values
-    if (settings.fhir.upstreamUrl !== undefined && to === undefined)
-      throw new CommandFailure(
-        'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data; specify it with --to',
-      )
-    const { findFiles } = await import('../../backends/sqlite/import/index.ts')
-    const found = await findFiles(args.positionals, io.cwd)
-    if (found.files.length === 0) throw new CommandFailure(nothingToRead(found))
-    const started = performance.now()
-    const progress = createProgress(io.stderr)
-    const report =
-      typeof to === 'string'
-        ? await importTo(to, settings, found, progress)
-        : await importInto(settings, found, progress)
-    io.stdout.write(formatReport(report, found.skipped, performance.now() - started))
-    return report.refused > 0 || report.unreadable.length > 0 ? 1 : 0
+    const file = findExported(settings)
+    await administer(io, 'data export', async () => {})
+    const { openRepository } = await import('../../backends/sqlite/index.ts')
+    const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+    try {
+      const count = exportTo(resolve(io.cwd, target), repository)
+      io.stdout.write(`Exported ${count.toLocaleString('en')} resources to ${target}\n`)
+      return 0
+    } catch (error) {
+      throw new CommandFailure(`Cannot export to ${target}: ${reasonOf(error)}`)
+    } finally {
+      repository.close()
+    }
   },
 }
 
-async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
-  const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const { importFiles } = await import('../../backends/sqlite/import/index.ts')
+function findExported(settings: Settings): string {
+  if (settings.fhir.upstreamUrl !== undefined)
+    throw new CommandFailure('Cannot export: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data')
   const file = findDataFile(settings)
+  if (!existsSync(file)) throw new CommandFailure(`Cannot export: there is no ${file}`)
+  return file
+}
+
+function exportTo(path: string, repository: Repository): number {
+  const isFile = path.endsWith('.ndjson') && !(existsSync(path) && statSync(path).isDirectory())
+  if (!isFile) mkdirSync(path, { recursive: true })
+  const files = new Map<string, LineWriter>()
+  let count = 0
   try {
-    const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
-    try {
-      const report = await importFiles({ files: found.files, repository, onProgress: progress.show })
-      return { ...report, unreadable: [...found.unreadable, ...report.unreadable] }
-    } finally {
-      progress.end()
-      repository.close()
+    for (const { type, content } of repository.listCurrent()) {
+      const name = isFile ? path : join(path, `${type}.ndjson`)
+      const file = files.get(name) ?? openLines(name)
+      files.set(name, file)
+      file.write(content)
+      count++
     }
-  } catch (error) {
-    throw isDatabaseFailure(error) ? new CommandFailure(`Cannot write ${file}: ${error.message}`) : error
+    return count
+  } finally {
+    for (const file of files.values()) file.close()
   }
 }
 
-function isDatabaseFailure(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+interface LineWriter {
+  write(line: string): void
+  close(): void
 }
 
-function nothingToRead({ unreadable, skipped }: FoundFiles): string {
-  const [first] = unreadable
-  if (first !== undefined) return `Cannot read ${first.file}: ${first.reason}`
-  return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${skipped} skipped`
+const CHUNK = 65_536
+
+/** Fails if the file exists. */
+function openLines(path: string): LineWriter {
+  const file = openSync(path, 'wx')
+  let chunk = ''
+  const flush = () => {
+    appendFileSync(file, chunk)
+    chunk = ''
+  }
+  return {
+    write(line) {
+      chunk += `${line}\n`
+      if (chunk.length >= CHUNK) flush()
+    },
+    close() {
+      flush()
+      closeSync(file)
+    },
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const isKnown = error instanceof Error && 'code' in error && error.code === 'EEXIST' && 'path' in error
+  if (isKnown) return `${error.path} exists`
+  return error instanceof Error ? error.message : String(error)
+}
+
+export const dataReset: Command = {
+  usage: `
+Usage: npm run -s sallyport -- data reset [--all] [--yes]
+
+Removes all FHIR resources of the embedded server, with their history, and makes the sample patients afresh. Works while the
+servers run. Only for tests: on loopback, or with SMART_LAB=true.
+
+Options:
+  --all  also remove all apps, clinicians, logins and sessions, and revoke all tokens; the demo app and the test login are
+         made afresh. Signing keys and the audit trail stay
+  --yes  do not ask`,
+  options: { all: { type: 'boolean' }, yes: { type: 'boolean' } },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const settings = loadSettings(io)
+    checkResettable(settings)
+    await confirm(args, io)
+    const removesAll = isSet(args, 'all')
+    await administer(io, removesAll ? 'data reset --all' : 'data reset', async trx => {
+      if (removesAll) await removeRegistered(trx)
+    })
+    if (removesAll) await makeFirstRows(settings)
+    await resetResources(settings, io)
+    io.stdout.write('Reset\n')
+    return 0
+  },
+}
+
+function checkResettable({ lab, fhir }: Settings): void {
+  if (!lab)
+    throw new CommandFailure('Cannot reset off loopback: it is for tests only; SMART_LAB=true allows it')
+  if (fhir.upstreamUrl !== undefined)
+    throw new CommandFailure('Cannot reset: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data')
+}
+
+async function confirm(args: Arguments, io: Io): Promise<void> {
+  if (isSet(args, 'yes')) return
+  if (!io.stdin.isTTY) throw failMisuse('Missing --yes: the command removes all FHIR resources')
+  io.stderr.write('Remove all FHIR resources? Type yes: ')
+  const lines = createInterface({ input: io.stdin })
+  const { value } = await lines[Symbol.asyncIterator]().next()
+  lines.close()
+  if (value !== 'yes') throw new CommandFailure('Not reset')
+}
+
+/** Everything that belongs to a client or a clinician; keys and the audit trail stay. */
+async function removeRegistered(trx: Transaction<Schema>): Promise<void> {
+  const { removeApp } = await import('../../auth/index.ts')
+  const clients = await trx.selectFrom('client').select('client_id').execute()
+  for (const { client_id } of clients) await removeApp(trx, client_id, Date.now())
+  for (const table of REGISTERED) await trx.deleteFrom(table).execute()
+}
+
+const REGISTERED = [
+  ...(['clinician', 'login_failure', 'pending_sign_in', 'launch_token', 'authorization_request'] as const),
+  ...(['app_launch', 'app_session'] as const),
+] satisfies readonly (keyof Schema)[]
+
+async function makeFirstRows(settings: Settings): Promise<void> {
+  const { initialize } = await import('../../auth/index.ts')
+  await withSealer(settings, (store, sealer) => initialize({ settings, store, sealer }))
+}
+
+async function resetResources(settings: Settings, io: Io): Promise<void> {
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  const [dataFile, baseUrl] = [findDataFile(settings), settings.fhirBaseUrl]
+  const repository = openRepository({ file: dataFile, baseUrl })
+  try {
+    repository.removeAll()
+  } finally {
+    repository.close()
+  }
+  const order = { dataFile, baseUrl, count: settings.fhir.samplePatients, now: Date.now() }
+  await loadSamplePatients(order, new Closing(), line => io.stderr.write(`${line}\n`))
 }

@@ -100,7 +100,7 @@ const commands = {
   },
   explain: {
     summary: 'Show whether a request would be allowed, and why',
-    load: async () => (await import('./explain.ts')).explain,
+    load: async () => (await import('./explain.ts')).explainCommand,
   },
   token: {
     summary: 'Print an access token for tests of an app',
@@ -112,15 +112,15 @@ const commands = {
   },
   'data import': {
     summary: 'Import FHIR resources into the embedded or another FHIR server',
-    load: async () => (await import('./data.ts')).dataImport,
+    load: async () => (await import('./data-import.ts')).dataImport,
   },
   'data export': {
     summary: 'Export the FHIR resources of the embedded server as NDJSON',
-    load: async () => (await import('./data-export.ts')).dataExport,
+    load: async () => (await import('./data.ts')).dataExport,
   },
   'data reset': {
     summary: 'Remove all FHIR resources and make the sample patients afresh',
-    load: async () => (await import('./data-reset.ts')).dataReset,
+    load: async () => (await import('./data.ts')).dataReset,
   },
   check: {
     summary: 'Validate settings, certificates, database, sign-in providers and upstream',

@@ -35,7 +35,7 @@ describe('sallyport keys', () => {
 
   it('withdraws a key and deletes it', async () => {
     const signing = / *(\S+) +signs /.exec((await run('keys', 'list')).stdout)?.[1] ?? ''
-    assert.deepEqual(await run('keys', 'withdraw', signing), {
+    assert.deepEqual(await run('keys', 'withdraw', `--kid=${signing}`), {
       exitCode: 0,
       stdout: `Withdrew key ${signing}; a new key signs\n`,
       stderr: '',
@@ -43,7 +43,7 @@ describe('sallyport keys', () => {
     const { stdout } = await run('keys', 'list')
     assert.equal(stdout.includes(signing), false)
     assert.match(stdout, / signs /)
-    assert.deepEqual(await run('keys', 'withdraw', '--kid', signing), {
+    assert.deepEqual(await run('keys', 'withdraw', '--', signing), {
       exitCode: 1,
       stdout: '',
       stderr: `Cannot withdraw key: there is no key ${signing}\n`,
@@ -55,12 +55,12 @@ describe('sallyport keys', () => {
     const withOther = (...args: readonly string[]) => sallyport(args, { env, cwd })
     const before = (await run('keys', 'list')).stdout
     const kid = / *(\S+) +signs /.exec(before)?.[1] ?? ''
-    for (const args of [['rotate'], ['withdraw', kid]]) {
+    for (const args of [['rotate'], ['withdraw', `--kid=${kid}`]]) {
       const { exitCode, stderr } = await withOther('keys', ...args)
       assert.equal(exitCode, 1)
       assert.match(stderr, /^Cannot .*: the keys are encrypted with another SMART_SECRET\. .*\n$/)
     }
-    assert.equal((await withOther('keys', 'withdraw', kid, '--all')).exitCode, 2)
+    assert.equal((await withOther('keys', 'withdraw', `--kid=${kid}`, '--all')).exitCode, 2)
     assert.equal((await run('keys', 'list')).stdout, before)
 
     const { stdout } = await withOther('keys', 'withdraw', '--all')

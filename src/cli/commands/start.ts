@@ -5,6 +5,7 @@ import { createLogger, version } from '../../web/index.ts'
 import { type Command, formatColumns, type Io, isSet } from '../command.ts'
 import type { TestLogin } from '../start/auth.ts'
 import { makeEphemeral } from '../start/ephemeral.ts'
+import { readTrustedIssuers } from '../start/files.ts'
 import {
   createControls,
   followLogLevel,
@@ -17,7 +18,6 @@ import { chooseServers, endAtUnexpected, type ServerName, type Tell } from '../s
 import { reportCertificate } from '../start/process-metrics.ts'
 import { openMetricsPort, type Running, startServers } from '../start/start-servers.ts'
 import { startWorkers } from '../start/supervisor.ts'
-import { readTrustedIssuers } from '../start/trusted-issuers.ts'
 
 interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import type { AuthServerOptions } from '../../auth/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { EnforcementPolicy } from '../../smart/index.ts'
+import { findOfferedOperations } from './files.ts'
 import { createLiveFilter } from './live.ts'
 import type { Keeping, Parts } from './parts.ts'
 import { createReportingFetch } from './relay-configuration.ts'
-import { findOfferedOperations } from './trusted-issuers.ts'
 
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {

@@ -6,12 +6,12 @@ import { createHostCheck, type Settings } from '../../config/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { findDataFile } from '../with-store.ts'
+import { findOfferedOperations } from './files.ts'
 import { openGateway } from './gateway.ts'
 import { createLiveFilter } from './live.ts'
 import type { Closing, Keeping, Parts, Tell } from './parts.ts'
 import { createReportingFetch, type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
-import { findOfferedOperations } from './trusted-issuers.ts'
 
 export interface OpenedFhir {
   readonly app: FastifyInstance

@@ -1,8 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
+import { parse } from 'yaml'
 import type { UpstreamTls } from '../../backends/upstream/index.ts'
-import type { Settings } from '../../config/index.ts'
-import { CommandFailure } from '../command.ts'
+import { parsePolicyText, type Settings } from '../../config/index.ts'
+import {
+  listGatewayOperations,
+  type OperationRule,
+  operations,
+  parsePassedOperation,
+} from '../../fhir/index.ts'
+import type { TrustedIssuer } from '../../interceptor/index.ts'
+import { type AccessPolicy, createUserFilter, type EnforcementPolicy } from '../../smart/index.ts'
+import { CommandFailure, failMisuse } from '../command.ts'
 
 export interface Tls {
   readonly cert: string
@@ -51,4 +60,153 @@ function readClientTls(prefix: string, { tlsCert, tlsKey, tlsCa }: ClientTlsSett
     ...(tlsKey !== undefined && { key: readPem(`${prefix}_KEY`, tlsKey) }),
     ...(tlsCa !== undefined && { ca: readPem(`${prefix}_CA`, tlsCa) }),
   })
+}
+
+const VARIABLE = 'SMART_TRUSTED_ISSUERS_FILE'
+
+type Entry = Readonly<Record<string, unknown>>
+
+/** The keys of an entry and their parsers. Undefined means an invalid value. */
+const NAMES = {
+  issuer: addressOf,
+  'jwks-url': addressOf,
+  audience: textsOf,
+  typ: textsOf,
+  'patient-claim': textOf,
+  'fhir-user-claim': textOf,
+  'scope-claim': textOf,
+} as const
+
+/** Issuers of `smart.fhir.trusted-issuers-file`, whose tokens are accepted in addition to the auth server's. */
+export function readTrustedIssuers({ fhir, allowHttp, onLoopback }: Settings): readonly TrustedIssuer[] {
+  const path = fhir.trustedIssuersFile
+  if (path === undefined) return []
+  const entries = listIn(path)
+  return entries.map((entry, at) => {
+    const issuer = issuerOf(entry, path, at + 1)
+    const addresses = [issuer.issuer, issuer.jwksUrl]
+    if (!onLoopback && !allowHttp && addresses.some(it => it.startsWith('http:')))
+      throw failure(path, `entry ${at + 1} must be https unless on loopback, or set SMART_ALLOW_HTTP=true`)
+    return issuer
+  })
+}
+
+function listIn(path: string): readonly Entry[] {
+  let content: unknown
+  try {
+    content = parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw failure(path, isMissing(error) ? String(error.code) : 'it is not YAML')
+  }
+  if (!Array.isArray(content) || !content.every(it => typeof it === 'object' && it !== null))
+    throw failure(path, 'expected a list of issuers')
+  return content
+}
+
+function issuerOf(entry: Entry, path: string, at: number): TrustedIssuer {
+  const unknown = Object.keys(entry).find(name => !Object.hasOwn(NAMES, name))
+  if (unknown !== undefined)
+    throw failure(path, `entry ${at} has unknown key ${unknown}; expected ${Object.keys(NAMES).join(', ')}`)
+  const read = <Name extends keyof typeof NAMES>(name: Name) => {
+    if (entry[name] === undefined) return undefined
+    const value = NAMES[name](entry[name])
+    if (value === undefined) throw failure(path, `entry ${at} has an invalid ${name}`)
+    return value as NonNullable<ReturnType<(typeof NAMES)[Name]>>
+  }
+  const issuer = read('issuer')
+  const jwksUrl = read('jwks-url')
+  if (issuer === undefined || jwksUrl === undefined)
+    throw failure(path, `entry ${at} needs issuer and jwks-url`)
+  return {
+    issuer,
+    jwksUrl,
+    audiences: read('audience'),
+    types: read('typ'),
+    patientClaim: read('patient-claim'),
+    fhirUserClaim: read('fhir-user-claim'),
+    scopeClaim: read('scope-claim'),
+  }
+}
+
+function addressOf(value: unknown): string | undefined {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  return url && /^https?:$/.test(url.protocol) && url.username === '' ? String(value) : undefined
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function textsOf(value: unknown): readonly string[] | undefined {
+  const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return texts.length > 0 && texts.every(it => typeof it === 'string' && it !== '')
+    ? (texts as string[])
+    : undefined
+}
+
+function failure(path: string, reason: string): CommandFailure {
+  return new CommandFailure(`Cannot read ${VARIABLE} ${path}: ${reason}`)
+}
+
+// The YAML parser has its own codes.
+function isMissing(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'syscall' in error && 'code' in error
+}
+
+/**
+ * Reads the file of `smart.fhir.policy-file` once, at the start (docs/policy.md). Without one, every clinician may
+ * see every patient.
+ */
+export function readPolicy({ fhir }: Settings): AccessPolicy | undefined {
+  if (fhir.policyFile === undefined) return undefined
+  const policy = parsePolicyText(readText(fhir.policyFile))
+  if ('problem' in policy)
+    throw new CommandFailure(`Cannot use policy file ${fhir.policyFile}: ${policy.problem}`)
+  return policy
+}
+
+export function readUserFilter(settings: Settings): EnforcementPolicy['userFilter'] {
+  const policy = readPolicy(settings)
+  return policy && createUserFilter(policy)
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new CommandFailure(`Cannot read policy file ${path}: ${reason}`)
+  }
+}
+
+export function findOfferedOperations({ fhir }: Settings): readonly OperationRule[] {
+  return fhir.upstreamUrl === undefined
+    ? operations
+    : listGatewayOperations(fhir.upstream.operations.map(readOperation))
+}
+
+function readOperation(text: string): OperationRule {
+  const rule = parsePassedOperation(text)
+  if (!rule)
+    throw new CommandFailure(
+      `Cannot use SMART_FHIR_UPSTREAM_OPERATIONS: ${text} is not an operation, or its type is not in R4`,
+    )
+  return rule
+}
+
+const USERS = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Person']
+
+interface FhirUser {
+  readonly type: string
+  readonly id: string
+}
+
+/** An id alone means a Practitioner. */
+export function readFhirUser(text: string, fhirBaseUrl: string): FhirUser {
+  const below = text.startsWith(`${fhirBaseUrl}/`) ? text.slice(fhirBaseUrl.length + 1) : text
+  const [, type = 'Practitioner', id] = /^(?:([A-Za-z]+)\/)?([A-Za-z0-9.-]{1,64})$/.exec(below) ?? []
+  if (id !== undefined && USERS.includes(type)) return { type, id }
+  throw failMisuse(
+    'Cannot use --fhir-user: expected the id of a Practitioner, or for example Practitioner/<id>',
+  )
 }

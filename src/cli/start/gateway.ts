@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { createSealer } from '../../store/index.ts'
+import { findOfferedOperations } from './files.ts'
 import type { Parts } from './parts.ts'
-import { findOfferedOperations } from './trusted-issuers.ts'
 
 type Given = Pick<
   GatewayOptions,

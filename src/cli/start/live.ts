@@ -10,9 +10,8 @@ import {
 } from '../../config/index.ts'
 import { type AccessPolicy, createUserFilter, type EnforcementPolicy } from '../../smart/index.ts'
 import { type Logger, setLogLevel } from '../../web/index.ts'
-import { readTls, readUpstreamTls, type Tls } from './files.ts'
+import { readPolicy, readTls, readUpstreamTls, type Tls } from './files.ts'
 import { reloads } from './process-metrics.ts'
-import { readPolicy } from './trusted-issuers.ts'
 
 /** The part of the configuration that may change while the servers run. Plain data, which the supervisor sends to the workers. */
 export interface LiveSettings {

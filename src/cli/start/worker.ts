@@ -6,12 +6,12 @@ import {
   openChannel,
   type Port,
   type SupervisorMethods,
+  shareAppend,
   type WorkerInput,
   type WorkerMethods,
 } from './channel.ts'
 import { followLogLevel, LiveState } from './live.ts'
 import { Closing, endAtUnexpected, openKeeping, type Parts, type ServerName } from './parts.ts'
-import { shareAppend } from './shared-append.ts'
 import { type Serving, serve } from './start-servers.ts'
 
 /** Runs the servers in this process as the supervisor requests. */

@@ -13,8 +13,7 @@ import type { FhirRequest } from '../request.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { createAccessCheck, findWrittenPatients } from './access-check.ts'
 import { checkNamedBinaries } from './binaries.ts'
-import { checkReferences } from './check-references.ts'
-import { hidesSearch } from './conditional-reference.ts'
+import { checkReferences, hidesSearch } from './check-references.ts'
 
 /** The resources of one commit: their checks may rely on each other. */
 export interface WrittenTogether {

@@ -1,9 +1,13 @@
-import { isWriting, parseEntries } from '../../fhir/index.ts'
+import { setImmediate } from 'node:timers/promises'
+import { type Entry, isWriting, limits, parseEntries } from '../../fhir/index.ts'
+import { toProblem } from '../../web/index.ts'
+import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
+import { type Failure, isFailure, toResponse } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import { performBatch } from './batch.ts'
-import { toEntryRequest } from './entry.ts'
+import { type BundleBudget, getProcessorMs, openBundleBudget } from './budget.ts'
+import { describeFailedEntry, fitEntry, formatEntry, toEntryRequest } from './entry.ts'
 import { performTransaction } from './transaction.ts'
 
 /** `POST [base]`: a batch or a transaction. */
@@ -42,4 +46,103 @@ async function performAnnounced(
     await announcement.complete([])
     throw error
   }
+}
+
+interface Processed {
+  readonly response: FhirResponse
+  readonly text: string
+  readonly error?: unknown
+}
+
+/**
+ * Processes the entries one after the other and independently, and lets other requests run in between. Entries beyond the
+ * budget of the Bundle fail as too costly. Once the database is unavailable, all further entries fail.
+ */
+export async function performBatch(
+  context: Context,
+  bundle: FhirRequest,
+  entries: readonly Entry[],
+): Promise<FhirResponse> {
+  const budget = openBundleBudget(bundle.connection)
+  const done: Processed[] = []
+  while (done.length < entries.length) {
+    const turn = await takeTurn(context, bundle, budget, entries.slice(done.length))
+    // Nothing is acknowledged before it is durable.
+    const lost = await findLoss(context)
+    done.push(...(await Promise.all(turn.map(it => confirm(it, lost)))))
+    const error = done.find(isUnavailable)?.error
+    for (const it of new Set(done.slice(-turn.length).flatMap(it => it.error ?? []))) bundle.report(it)
+    if (error !== undefined) {
+      if (done.every(it => it.error !== undefined)) throw error
+      while (done.length < entries.length) done.push(describeError(error))
+    }
+    await setImmediate()
+  }
+  const body = bundleJson({ type: 'batch-response', entries: done.map(it => it.text) })
+  return { status: 200, body, entries: done.map(it => it.response) }
+}
+
+/** Processes entries until other requests should run. */
+async function takeTurn(
+  context: Context,
+  bundle: FhirRequest,
+  budget: BundleBudget,
+  entries: readonly Entry[],
+): Promise<readonly Processed[]> {
+  const { local } = context.session
+  // The work of other processes and of an upstream does not count.
+  const now = local ? getProcessorMs : () => performance.now()
+  const began = now()
+  const turn: Processed[] = []
+  for (const entry of entries) {
+    turn.push(await processEntry(context, bundle, budget, entry).catch(describeError))
+    if (now() - began > limits.TURN_MS || turn.some(isUnavailable)) break
+  }
+  if (local) budget.addWork(now() - began)
+  return turn
+}
+
+async function processEntry(
+  context: Context,
+  bundle: FhirRequest,
+  budget: BundleBudget,
+  entry: Entry,
+): Promise<Processed> {
+  const request = budget.problem() ?? toEntryRequest(bundle, entry)
+  const outcome = isFailure(request) ? request : await context.handle(context, request)
+  if (isFailure(outcome) || isFailure(request)) {
+    const response = isFailure(outcome) ? toResponse(outcome) : outcome
+    return { response, text: formatEntry(response) }
+  }
+  return { response: outcome, text: fitEntry(budget, outcome, isWriting(request.interaction)) }
+}
+
+/** The error by which reads or writes of this turn were lost, if any. */
+async function findLoss({ session }: Context): Promise<unknown> {
+  try {
+    await session.flush?.()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+/** The entry, if its writes, or the writes that it may have read, are durable; otherwise the error. */
+async function confirm(processed: Processed, lost: unknown): Promise<Processed> {
+  const { durable } = processed.response
+  try {
+    await durable
+  } catch (error) {
+    return describeError(error)
+  }
+  return durable || lost === undefined || processed.error !== undefined ? processed : describeError(lost)
+}
+
+function isUnavailable({ error }: Processed): boolean {
+  return error !== undefined && toProblem(error).kind === 'unavailable'
+}
+
+function describeError(error: unknown): Processed {
+  const response = describeFailedEntry(error)
+  return { response, text: formatEntry(response), error }
 }

@@ -3,7 +3,7 @@ export type Prefix = 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le' | 'sa' | 'eb' | 'ap
 
 /**
  * One search parameter of a request: `birthdate=ge1970`, `code:not=…`, `subject:Patient.name=…`. The values of a
- * clause are alternatives (the comma list); all clauses of a search must hold. `holds` in `compare.ts` defines the
+ * clause are alternatives (the comma list); all clauses of a search must hold. `holds` in `matches.ts` defines the
  * meaning of each clause on index entries; SQL must agree with it.
  */
 export type SearchClause =

@@ -9,11 +9,11 @@ import type {
   StringClause,
   TokenValue,
 } from './clause.ts'
-import { type Comparisons, type EntryClause, meets, type Range } from './compare.ts'
 import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
 import { indexValue } from './index-entries.ts'
-import { normalise } from './normalise.ts'
+import { type Comparisons, type EntryClause, meets, type Range } from './matches.ts'
 import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
+import { normalise } from './values.ts'
 
 /**
  * Whether another server could correctly have found the resource by this clause. False only if it cannot match, so that

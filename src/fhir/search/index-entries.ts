@@ -3,10 +3,9 @@ import { listSearchParameters } from '../definitions.ts'
 import { parseReference } from '../reference.ts'
 import { isRecord, type Resource, type SearchParameter } from '../resource.ts'
 import type { DateEntry, ExtractedValue, IndexEntry, ReferenceEntry, StringEntry } from './entry.ts'
-import { normalise } from './normalise.ts'
+import { indexNumber, indexQuantity, indexToken } from './index-values.ts'
 import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
-import { indexNumber, indexQuantity } from './quantity-entries.ts'
-import { indexToken } from './token-entries.ts'
+import { normalise } from './values.ts'
 
 const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
 const nameParts = ['text', 'family', 'given', 'prefix', 'suffix']

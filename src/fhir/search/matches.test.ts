@@ -8,7 +8,7 @@ import type { IndexEntry } from './entry.ts'
 import { indexResource } from './index-entries.ts'
 import { matches } from './matches.ts'
 import { parseSearch } from './parse-search.ts'
-import { escapeSearchValue as escaped } from './parse-values.ts'
+import { escapeSearchValue as escaped } from './values.ts'
 
 const base = 'http://localhost:8080/fhir'
 

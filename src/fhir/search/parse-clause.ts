@@ -3,8 +3,16 @@ import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
 import { parseReference } from '../reference.ts'
 import type { SearchParameter } from '../resource.ts'
 import type { ReferenceValue, SearchClause, SearchError } from './clause.ts'
-import { lowerAscii, normalise } from './normalise.ts'
-import { parseDate, parseNumber, parseQuantity, parseToken, split, unescapeValue } from './parse-values.ts'
+import {
+  lowerAscii,
+  normalise,
+  parseDate,
+  parseNumber,
+  parseQuantity,
+  parseToken,
+  split,
+  unescapeValue,
+} from './values.ts'
 
 interface RawParameter {
   readonly parameter: SearchParameter

@@ -3,9 +3,8 @@ import { type Failed, fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
 import { INCLUDE_RULES, PAGE_RESOURCES, SEARCH_STEPS } from '../limits.ts'
 import type { SearchClause, SearchError } from './clause.ts'
-import { type IncludeRule, parseInclude } from './include-rule.ts'
 import { parseSearch, type Steps } from './parse-search.ts'
-import { listElements, type Shape } from './shape.ts'
+import { type IncludeRule, listElements, parseInclude, type Shape } from './result-parameters.ts'
 
 /** Why a search or a history cannot be performed. */
 export interface BadSearch extends Failed {

@@ -1,6 +1,6 @@
 import type { Fault } from '../resource.ts'
-import { breaksInvariant, type Invariant } from './invariants.ts'
 import type { Scope } from './items.ts'
+import { breaksInvariant, type Invariant } from './plan.ts'
 
 /** Levels of elements in a resource, which are deeper than in any real one. A resource inside a Bundle starts again. */
 export const deepest = 100

@@ -13,7 +13,7 @@ import {
 } from '../../smart/index.ts'
 import type { Refusal } from '../refuse.ts'
 import type { Decision, DecisionContext } from './decision.ts'
-import { explainDenial } from './explain-denial.ts'
+import { explainDenial } from './decision.ts'
 
 /** The resource or the patient's compartment that a request is about. */
 export interface Target {

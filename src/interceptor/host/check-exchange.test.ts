@@ -6,7 +6,7 @@ import { type Interaction, refuseOutsideGrant } from '../../fhir/index.ts'
 import { type EnforcementPolicy, parseScopes } from '../../smart/index.ts'
 import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 import { checkExchange } from './check-exchange.ts'
-import { sendRefusal } from './hold-response.ts'
+import { sendRefusal } from './check-response.ts'
 
 const policy: EnforcementPolicy = { fhirBaseUrl, contexts: ['patient', 'system'], searchPermission: 'r' }
 const everything: Interaction = {

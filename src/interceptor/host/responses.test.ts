@@ -11,7 +11,7 @@ import {
   NOT_WITHIN,
   TestHost,
 } from '../testing/test-host.ts'
-import { holdResponse } from './hold-response.ts'
+import { holdResponse } from './check-response.ts'
 
 for (const [name, start] of Object.entries(leakyHosts))
   describe(`${name}Interceptor and the host’s responses`, () => {

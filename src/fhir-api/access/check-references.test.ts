@@ -5,7 +5,7 @@ import { NOT_WITHIN } from '../../backends/upstream/testing/hostile-gateway.ts'
 import { json, searchset, startHostile } from '../../backends/upstream/testing/hostile-upstream.ts'
 import { startGateway } from '../../backends/upstream/testing/start-gateway.ts'
 import { type Access, fullAccess } from '../../smart/index.ts'
-import { hidesSearch } from './conditional-reference.ts'
+import { hidesSearch } from './check-references.ts'
 
 /** A clinician of one patient, with full access to two types without patients. */
 const clinician: Access = {

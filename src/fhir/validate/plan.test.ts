@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { definitions } from '../definitions.ts'
-import { listInvariants } from './invariants.ts'
-import { getPlan } from './plan.ts'
+import { getPlan, listInvariants } from './plan.ts'
 import { validate } from './validate.ts'
 
 const subject = { reference: 'Patient/1' }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { escapeSearchValue, split, unescapeValue } from './parse-values.ts'
+import { escapeSearchValue, normalise, split, unescapeValue } from './values.ts'
 
 describe('split', () => {
   it('splits at separators that are not escaped', () => {
@@ -31,5 +31,34 @@ describe('escapeSearchValue', () => {
 describe('unescapeValue', () => {
   it('keeps a backslash that escapes nothing', () => {
     assert.equal(unescapeValue('a\\b\\,c'), 'a\\b,c')
+  })
+})
+
+describe('normalise', () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['Núñez', 'nunez'],
+    ['NÚÑEZ', 'nunez'],
+    ['Nu\u0301n\u0303ez', 'nunez'],
+    ['Müller-Lüdenscheidt', 'muller-ludenscheidt'],
+    ['Weiß', 'weiss'],
+    ['Sørensen', 'sorensen'],
+    ['Łukasz', 'lukasz'],
+    ['Ægir', 'aegir'],
+    ['İpek', 'ipek'],
+    ["O'Brien", "o'brien"],
+    ['  Smith,   John ', 'smith john'],
+    ['王小明', '王小明'],
+    ['Ａｎｎａ', 'anna'],
+  ]
+  for (const [text, expected] of cases) {
+    it(`folds ${JSON.stringify(text)}`, () => assert.equal(normalise(text), expected))
+  }
+
+  it('is idempotent', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), text =>
+        assert.equal(normalise(normalise(text)), normalise(text)),
+      ),
+    )
   })
 })

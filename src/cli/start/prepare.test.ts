@@ -15,7 +15,7 @@ import { eachDatabase } from '../../../test/support/databases.ts'
 import { createAuditor, measureAuditLag, type RefusedRecord, startFeed } from '../../audit/index.ts'
 import { readConfiguration } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
-import { createFeedSender, createSyslog } from './audit-feeds.ts'
+import { createFeedSender, createSyslog } from './prepare.ts'
 
 interface Sent {
   readonly meta: { readonly source: string }

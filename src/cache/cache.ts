@@ -1,4 +1,41 @@
-import { LruMap } from './lru-map.ts'
+/** A map with a limited number of entries. A new entry replaces the least recently used one. */
+export class LruMap<Value> {
+  readonly #entries = new Map<string, Value>()
+  readonly #maxEntries: number
+
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(key: string): Value | undefined {
+    const value = this.#entries.get(key)
+    // The order matters only once the map is full.
+    if (value !== undefined && this.#entries.size === this.#maxEntries) {
+      this.#entries.delete(key)
+      this.#entries.set(key, value)
+    }
+    return value
+  }
+
+  set(key: string, value: Value): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, value)
+    const [oldest] = this.#entries.keys()
+    if (this.#entries.size > this.#maxEntries && oldest !== undefined) this.#entries.delete(oldest)
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key)
+  }
+
+  clear(): void {
+    this.#entries.clear()
+  }
+}
 
 /** A value, and how long it is fresh, counted from the start of its fetch. A failure may be a value too. */
 export interface Fetched<Value> {
@@ -27,7 +64,7 @@ export interface CachedFetch<Value> {
   forget(key: string): void
 }
 
-export interface CachedFetchOptions<Value> {
+interface CachedFetchOptions<Value> {
   /**
    * Fetches a value. On a failure it may return the previous value, or a value that stands for the failure, with the
    * time until the next attempt. A rejection reaches every caller that waits, and leaves the cache as it is.
@@ -68,5 +105,24 @@ export function createCachedFetch<Value>(options: CachedFetchOptions<Value>): Ca
     isFetching: key => running.has(key),
     countFetches: () => running.size,
     forget: key => cached.delete(key),
+  }
+}
+
+/** Runs work after all earlier work with one of its keys. */
+export type Serialise = <T>(keys: readonly string[], work: () => Promise<T>) => Promise<T>
+
+/** All keys are taken at once and in the order of the calls, so that no two calls wait for each other. */
+export function createSerialise(): Serialise {
+  const last = new Map<string, Promise<unknown>>()
+  return async (keys, work) => {
+    const earlier = keys.map(key => last.get(key))
+    const running = Promise.all(earlier).then(work)
+    const ended = running.catch(() => undefined)
+    for (const key of keys) last.set(key, ended)
+    try {
+      return await running
+    } finally {
+      for (const key of keys) if (last.get(key) === ended) last.delete(key)
+    }
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readSettings } from '../../config/index.ts'
-import { readTrustedIssuers } from './trusted-issuers.ts'
+import { readTrustedIssuers } from './files.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-issuers-'))
 after(() => rmSync(folder, { recursive: true }))

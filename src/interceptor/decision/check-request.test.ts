@@ -3,8 +3,7 @@ import { describe, it } from 'node:test'
 import { computeAccess } from '../../smart/index.ts'
 import { makeGrant, policy } from '../testing/decide-request.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
-import { readEntries } from './bundle.ts'
-import { checkRequest } from './check-request.ts'
+import { checkRequest, readEntries } from './check-request.ts'
 
 const URN = 'urn:uuid:11111111-1111-4111-8111-111111111111'
 const makeBundle = (type: string, ...entry: object[]) => ({ resourceType: 'Bundle', type, entry })

@@ -7,7 +7,7 @@ import type { BackendSession } from '../backend.ts'
 import type { Context } from '../context.ts'
 import { isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
-import { performBatch } from './batch.ts'
+import { performBatch } from './bundle.ts'
 import { toEntryRequest } from './entry.ts'
 import { performTransaction } from './transaction.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { computePause } from './worker-slot.ts'
+import { computePause } from './supervisor.ts'
 
 describe('computePause', () => {
   it('doubles the pause with every worker that ends soon after its start, up to ten seconds', () => {

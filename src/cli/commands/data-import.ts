@@ -1,0 +1,291 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type {
+  FoundFiles,
+  ImportProgress,
+  ImportReport,
+  Reason,
+  SentReport,
+  Unreadable,
+} from '../../backends/sqlite/import/index.ts'
+import type { Settings } from '../../config/index.ts'
+import { type Command, CommandFailure, type Output } from '../command.ts'
+import { readUpstreamAuth } from '../start/gateway.ts'
+import { findDataFile, loadSettings } from '../with-store.ts'
+
+export const dataImport: Command = {
+  usage: `
+Usage: npm run -s sallyport -- data import [--to <url>] <file or folder>...
+
+Reads NDJSON, Bundles (collection, transaction, batch, searchset, document) and single resources, plain or compressed with
+gzip, and folders of these with their subfolders. Works while the servers run, while they are stopped, and before the
+first start. Resources keep their ids. You can repeat an import: a resource with the same content stays unchanged. Prints
+a report that lists refused resources by reason, with file and line of the first ones.
+
+With --to, checks the resources in the same way and sends them to the FHIR server at that base URL, for example the
+upstream of the gateway: referenced resources first, resources that refer to each other as one transaction. Sends refused
+resources again once others are stored, and prints the server's reasons. If SMART_FHIR_UPSTREAM_URL has the same URL, uses
+the gateway's credentials.
+
+Exit code: 0 if everything was imported, 1 if a resource was refused or a file could not be read.
+
+Example:
+  npm run -s sallyport -- data import export/ extra.ndjson.gz`,
+  options: { to: { type: 'string' } },
+  positionals: { min: 1, max: 1000 },
+  async run(args, io) {
+    const settings = loadSettings(io)
+    const { to } = args.values
+    if (settings.fhir.upstreamUrl !== undefined && to === undefined)
+      throw new CommandFailure(
+        'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data; specify it with --to',
+      )
+    const { findFiles } = await import('../../backends/sqlite/import/index.ts')
+    const found = await findFiles(args.positionals, io.cwd)
+    if (found.files.length === 0) throw new CommandFailure(nothingToRead(found))
+    const started = performance.now()
+    const progress = createProgress(io.stderr)
+    const report =
+      typeof to === 'string'
+        ? await importTo(to, settings, found, progress)
+        : await importInto(settings, found, progress)
+    io.stdout.write(formatReport(report, found.skipped, performance.now() - started))
+    return report.refused > 0 || report.unreadable.length > 0 ? 1 : 0
+  },
+}
+
+async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  const { importFiles } = await import('../../backends/sqlite/import/index.ts')
+  const file = findDataFile(settings)
+  try {
+    const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+    try {
+      const report = await importFiles({ files: found.files, repository, onProgress: progress.show })
+      return { ...report, unreadable: [...found.unreadable, ...report.unreadable] }
+    } finally {
+      progress.end()
+      repository.close()
+    }
+  } catch (error) {
+    throw isDatabaseFailure(error) ? new CommandFailure(`Cannot write ${file}: ${error.message}`) : error
+  }
+}
+
+function isDatabaseFailure(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+}
+
+function nothingToRead({ unreadable, skipped }: FoundFiles): string {
+  const [first] = unreadable
+  if (first !== undefined) return `Cannot read ${first.file}: ${first.reason}`
+  return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${skipped} skipped`
+}
+
+/**
+ * Imports into a temporary repository, which checks every resource, and sends the accepted resources to another
+ * FHIR server.
+ */
+export async function importTo(
+  address: string,
+  settings: Settings,
+  found: FoundFiles,
+  progress: Progress,
+): Promise<ImportReport> {
+  const to = URL.parse(address)
+  if (!to || !/^https?:$/.test(to.protocol) || to.search !== '' || to.hash !== '')
+    throw new CommandFailure('Cannot import: --to is not an http or https URL')
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  const { BatchRefused, importFiles, sendAll } = await import('../../backends/sqlite/import/index.ts')
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-import-'))
+  const baseUrl = to.href.replace(/\/+$/, '')
+  const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })
+  try {
+    const read = await importFiles({ files: found.files, repository, onProgress: progress.show })
+    const authorization = await authorizationFor(baseUrl, settings)
+    const onProgress = (sent: number, total: number) => progress.show({ read: sent, total, resources: sent })
+    const sent = await sendAll({ repository, to: baseUrl, fetch, authorization, onProgress })
+    return joined(read, sent, found)
+  } catch (error) {
+    if (error instanceof CommandFailure || !(error instanceof Error)) throw error
+    const hint =
+      error instanceof BatchRefused ? hintAt(error.status, baseUrl === settings.fhir.upstreamUrl) : ''
+    throw new CommandFailure(`Cannot send to ${baseUrl}: ${reasonOf(error)}${hint}`)
+  } finally {
+    progress.end()
+    repository.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The gateway's credentials are sent only to the gateway's upstream. */
+async function authorizationFor(to: string, { fhir }: Settings) {
+  if (to !== fhir.upstreamUrl) return () => undefined
+  const { createCredentials } = await import('../../backends/upstream/index.ts')
+  const timeoutMs = fhir.upstream.timeoutSeconds * 1000
+  return createCredentials({ auth: readUpstreamAuth(fhir.upstream), fetch, clock: Date.now, timeoutMs })
+    .getAuthorization
+}
+
+function joined(read: ImportReport, sent: SentReport, found: FoundFiles): ImportReport {
+  const byReason = Map.groupBy(sent.refused, describeRefusal)
+  return {
+    ...read,
+    created: sent.created,
+    updated: sent.updated,
+    unchanged: sent.unchanged,
+    refused: read.refused + sent.refused.length,
+    reasons: [...read.reasons, ...byReason.entries().map(toReason)].toSorted((a, b) => b.count - a.count),
+    unreadable: [...found.unreadable, ...read.unreadable],
+  }
+}
+
+function toReason([text, refused]: readonly [string, SentReport['refused']]): Reason {
+  return { text, count: refused.length, places: refused.slice(0, 3).map(it => it.reference) }
+}
+
+/** Without ids, so that the same reason for another resource is the same text. */
+function describeRefusal({ reference, status, reason }: SentReport['refused'][number]): string {
+  const [type, id = ''] = reference.split('/')
+  const text = reason
+    .replaceAll(/\b([A-Z][A-Za-z]+)\/[A-Za-z0-9.-]{1,64}/g, '$1/…')
+    .replaceAll(wordOf(id), '…')
+  const hint = /HAPI-0960\b/.test(reason) ? NUMERIC_IDS : ''
+  return `${type}: server returned ${status}${text && `: ${text}`}${hint}`
+}
+
+function wordOf(text: string): RegExp {
+  return new RegExp(`\\b${RegExp.escape(text)}\\b`, 'g')
+}
+
+const NUMERIC_IDS =
+  '. To keep numeric ids, set hapi.fhir.client_id_strategy: ANY in the application.yaml of HAPI'
+
+// `fetch` hides the reason in the cause.
+function reasonOf({ cause, message }: Error): string {
+  if (!(cause instanceof Error)) return message
+  return 'code' in cause ? String(cause.code) : cause.message || message
+}
+
+function hintAt(status: number, isUpstream: boolean): string {
+  if (status !== 401 && status !== 403) return ''
+  return isUpstream
+    ? '; check SMART_FHIR_UPSTREAM_AUTH and its settings'
+    : '; set SMART_FHIR_UPSTREAM_URL to this URL, and SMART_FHIR_UPSTREAM_AUTH with its settings'
+}
+
+const reasonsShown = 20
+
+/** Names files, lines and elements, never their values. */
+export function formatReport(report: ImportReport, skipped: number, ms: number): string {
+  const { created, updated, unchanged, refused, notResources } = report
+  const all = created + updated + unchanged + refused
+  const rows: readonly (readonly [string, number])[] = [
+    ['created', created],
+    ['updated', updated],
+    ['unchanged', unchanged],
+    ['refused', refused],
+  ]
+  const wide = all.toLocaleString('en').length
+  return [
+    `Read ${counted(all - notResources, 'resource')}${formatNotResources(notResources)} from ${counted(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
+    ...rows.map(([name, count]) => `  ${name.padEnd(9)}  ${count.toLocaleString('en').padStart(wide)}`),
+    ...reasonLines(report.reasons),
+    ...unreadableLines(report.unreadable),
+    ...noteLines(report.unresolved, skipped),
+    '',
+  ].join('\n')
+}
+
+function formatNotResources(count: number): string {
+  if (count === 0) return ''
+  return count === 1
+    ? ', and 1 line or entry that is not a resource,'
+    : `, and ${count.toLocaleString('en')} lines or entries that are not resources,`
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function reasonLines(reasons: readonly Reason[]): string[] {
+  if (reasons.length === 0) return []
+  const rest = reasons.slice(reasonsShown).reduce((sum, { count }) => sum + count, 0)
+  return [
+    'Refused, by reason:',
+    ...reasons
+      .slice(0, reasonsShown)
+      .map(reason => `  ${reason.count.toLocaleString('en')} x ${reason.text}${places(reason)}`),
+    ...(rest === 0
+      ? []
+      : [`  ${rest.toLocaleString('en')} x for ${counted(reasons.length - reasonsShown, 'other reason')}`]),
+  ]
+}
+
+function places({ places: first, count }: Reason): string {
+  return ` (${first.join(', ')}${count > first.length ? ', …' : ''})`
+}
+
+function unreadableLines(unreadable: readonly Unreadable[]): string[] {
+  return unreadable.map(({ file, line, reason }) =>
+    line === undefined || line === 0
+      ? `Cannot read ${file}: ${reason}`
+      : `Cannot read ${file} after line ${line}: ${reason}`,
+  )
+}
+
+function noteLines(unresolved: number, skipped: number): string[] {
+  return [
+    ...(unresolved === 0
+      ? []
+      : [
+          `Kept ${counted(unresolved, 'conditional reference')} as written: no resource or several resources match`,
+        ]),
+    ...(skipped === 0
+      ? []
+      : [`Skipped ${counted(skipped, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`]),
+  ]
+}
+
+export interface Progress {
+  show(progress: ImportProgress): void
+  end(): void
+}
+
+const everyMs = { terminal: 100, log: 5000 }
+
+export function createProgress(
+  output: Output,
+  clock: () => number = performance.now.bind(performance),
+): Progress {
+  const terminal = output.isTTY === true
+  const every = terminal ? everyMs.terminal : everyMs.log
+  const started = clock()
+  let shownAt = started
+  return {
+    show(progress) {
+      const now = clock()
+      if (now - shownAt < every) return
+      shownAt = now
+      const text = progressText(progress, now - started)
+      output.write(terminal ? `\r${barText(progress, text, output.columns || 80)}\x1b[K` : `${text}\n`)
+    },
+    end() {
+      if (terminal && shownAt > started) output.write('\r\x1b[K')
+    },
+  }
+}
+
+function progressText({ read, total, resources }: ImportProgress, ms: number): string {
+  const percent = total === 0 ? 100 : Math.min(100, Math.floor((read / total) * 100))
+  const rate = Math.round(resources / Math.max(0.001, ms / 1000))
+  return `${percent} %  ${counted(resources, 'resource')}  ${rate.toLocaleString('en')}/s`
+}
+
+function barText({ read, total }: ImportProgress, text: string, columns: number): string {
+  const width = Math.min(40, columns - text.length - 5)
+  if (width < 10) return text
+  const full = total === 0 ? width : Math.min(width, Math.floor((read / total) * width))
+  return `[${'#'.repeat(full)}${'-'.repeat(width - full)}] ${text}`
+}

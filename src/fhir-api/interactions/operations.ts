@@ -1,0 +1,208 @@
+import {
+  type EverythingType,
+  type Fault,
+  fail,
+  findEverythingProblem,
+  isProblem,
+  isRecord,
+  isResourceType,
+  limits,
+  type OutcomeIssue,
+  type Params,
+  parseLastN,
+  readPostedParams,
+  readResourceBody,
+  selectLastN,
+  toErrorResponse,
+} from '../../fhir/index.ts'
+import { findResource } from '../access/find-resource.ts'
+import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
+import type { Handler } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import { resumePage } from '../paging.ts'
+import { type FhirRequest, getPath, type Operation } from '../request.ts'
+import { respondWithPage, searchFor } from './search.ts'
+
+/** `$everything` of a Patient or an Encounter: its resources and those they refer to, within the access. */
+function createEverything(type: EverythingType): Handler<'operation'> {
+  return async (context, original) => {
+    const first = addPostedParams(original)
+    if (isFailure(first)) return first
+    const path = getPath(first.interaction)
+    const resumed = resumePage(context, first, path)
+    if (isFailure(resumed)) return resumed
+    const { request, cursor } = resumed
+    const { id = '', params } = request.interaction
+    const found = await findResource(context, request, 'r', type, id)
+    if (isFailure(found)) return found
+    if (found.deleted) return fail({ problem: 'gone', type, id })
+    const problem = findEverythingProblem(type, params)
+    if (problem) return problem
+    const types = findNamedTypes(params)
+    if (isFailure(types)) return types
+    const page = await context.session.everything(request, { type, id, types }, cursor)
+    return isFailure(page) ? page : respondWithPage(context, request, path, page)
+  }
+}
+
+/** Adds the parameters of the body to those of the URL. */
+export function addPostedParams(request: FhirRequest<Operation>): FhirRequest<Operation> | Failure {
+  const { interaction, body } = request
+  const posted = readPostedParams(body)
+  if (isFailure(posted)) return posted
+  return { ...request, interaction: { ...interaction, params: [...interaction.params, ...posted] } }
+}
+
+/** The types that `_type` names. */
+export function findNamedTypes(params: Params): readonly string[] | Failure {
+  const types = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
+  return types.every(isResourceType)
+    ? [...new Set(types)]
+    : fail({
+        problem: 'bad-search',
+        code: 'invalid',
+        text: 'Cannot read _type: expected resource types of R4',
+      })
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+const MODES: ReadonlySet<string> = new Set(['create', 'update', 'delete'])
+const BASE_PROFILE = 'http://hl7.org/fhir/StructureDefinition/'
+
+/**
+ * `$validate` checks a resource by the R4 definitions, without the backend: the text of an upstream's response cannot be
+ * checked. The status is 200 for valid and for invalid resources (R4 resource-operation-validate).
+ */
+const validateResource: Handler<'operation'> = async (_context, { interaction, body }) => {
+  const { type = '', params } = interaction
+  const given = isRecord(body) ? body : undefined
+  const read = (name: string) => params.findLast(([it]) => it === name)?.[1] ?? readParameter(given, name)
+  const mode = read('mode')
+  if (mode !== undefined && !MODES.has(mode)) return UNKNOWN_MODE
+  if (mode === 'delete' && findValidated(given, type) === undefined) return respond([DELETABLE])
+  const profile = read('profile')
+  const resource = readResourceBody(findValidated(given, type), type, { warns: true })
+  if (isProblem(resource) && resource.problem !== 'invalid-resource') return resource
+  const faults = isProblem(resource) ? resource.faults : []
+  return respond(listIssues([...faults, ...checkProfiles(type, profile, findValidated(given, type))]))
+}
+
+function readParameter(body: Values | undefined, name: string): string | undefined {
+  const value = listParameters(body).find(it => it.name === name)
+  const text = value?.valueCode ?? value?.valueUri ?? value?.valueCanonical ?? value?.valueString
+  return typeof text === 'string' ? text : undefined
+}
+
+function listParameters(body: Values | undefined): readonly Values[] {
+  return body?.resourceType === 'Parameters' && Array.isArray(body.parameter)
+    ? body.parameter.filter(isRecord)
+    : []
+}
+
+/** The resource itself, or the parameter of that name. Parameters without one are themselves validated. */
+function findValidated(body: Values | undefined, type: string): unknown {
+  if (body?.resourceType !== 'Parameters') return body
+  const { resource } = listParameters(body).find(it => it.name === 'resource') ?? {}
+  return resource === undefined && type === 'Parameters' ? body : resource
+}
+
+/** A requested profile that is unknown is an error; one that the resource claims is a warning. */
+function checkProfiles(type: string, requested: string | undefined, resource: unknown): readonly Fault[] {
+  const text = 'The profile is unknown, so the resource was not checked against it'
+  const { meta } = isRecord(resource) ? resource : {}
+  const claimed = isRecord(meta) && Array.isArray(meta.profile) ? meta.profile : []
+  const isUnknown = (it: unknown) => String(it).replace(/\|.*$/, '') !== `${BASE_PROFILE}${type}`
+  return [
+    ...(requested !== undefined && isUnknown(requested)
+      ? [{ path: type, code: 'not-supported', text } as const]
+      : []),
+    ...claimed
+      .filter(isUnknown)
+      .slice(0, 1)
+      .map(
+        () => ({ path: `${type}.meta.profile`, code: 'not-supported', text, severity: 'warning' }) as const,
+      ),
+  ]
+}
+
+function listIssues(faults: readonly Fault[]): readonly OutcomeIssue[] {
+  const issues =
+    faults.length === 0 ? [] : toErrorResponse(fail({ problem: 'invalid-resource', faults })).outcome.issue
+  return faults.some(it => it.severity === undefined) ? issues : [VALID, ...issues]
+}
+
+function respond(issue: readonly OutcomeIssue[]) {
+  return { status: 200, body: JSON.stringify({ resourceType: 'OperationOutcome', issue }) }
+}
+
+const VALID = createInformation('The resource is valid')
+const DELETABLE = createInformation('No rule of R4 prevents the deletion')
+
+function createInformation(text: string): OutcomeIssue {
+  return { severity: 'information', code: 'informational', details: { text }, diagnostics: text }
+}
+
+const UNKNOWN_MODE = fail({
+  problem: 'bad-search',
+  code: 'not-supported',
+  text: 'Cannot use this mode: $validate supports create, update and delete',
+})
+
+/**
+ * `Observation/$lastn`: the newest Observations of each code, among those within the access. An upstream would choose among
+ * all of its data, and the Observations that it leaves out would reveal others.
+ */
+const performLastN: Handler<'operation'> = async (context, original) => {
+  const { baseUrl, session } = context
+  const request = addPostedParams(original)
+  if (isFailure(request)) return request
+  const { interaction } = request
+  const lastN = parseLastN(interaction.params)
+  if (isFailure(lastN)) return lastN
+  const found = await session.collect(searchFor(request, 'Observation', lastN.criteria), {
+    matches: limits.LAST_N_OBSERVATIONS,
+    characters: limits.LAST_N_CHARACTERS,
+  })
+  if (found === 'too-many') return TOO_MANY
+  if (isFailure(found)) return found
+  const parsed = found.map(entry => ({ entry, resource: entry.parse() }))
+  const newest = selectLastN(parsed, ({ resource }) => resource, lastN.max, baseUrl)
+  return {
+    status: 200,
+    body: bundleJson({
+      type: 'searchset',
+      total: newest.length,
+      links: [{ relation: 'self', url: buildUrl(baseUrl + getPath(interaction), interaction.params) }],
+      entries: newest.map(({ entry }) =>
+        entryJson({
+          fullUrl: `${baseUrl}/Observation/${entry.id}`,
+          resource: entry.text,
+          search: { mode: 'match' },
+        }),
+      ),
+    }),
+  }
+}
+
+const TOO_MANY = fail({
+  problem: 'too-costly',
+  text: `Cannot choose among more than ${limits.LAST_N_OBSERVATIONS} Observations or ${limits.LAST_N_CHARACTERS} characters: name the patient or a code`,
+})
+
+/** The operations that the API performs, by level and name. */
+const OPERATIONS: Readonly<Record<string, Handler<'operation'>>> = {
+  'Patient/id/$everything': createEverything('Patient'),
+  'Encounter/id/$everything': createEverything('Encounter'),
+  'Observation/$lastn': performLastN,
+  'type/$validate': validateResource,
+  'type/id/$validate': validateResource,
+}
+
+export const operation: Handler<'operation'> = async (context, request) => {
+  const { name, type, id } = request.interaction
+  const level = id === undefined ? '' : '/id'
+  const handler = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
+  if (handler) return handler(context, request)
+  return context.session.operation?.(request) ?? fail({ problem: 'unsupported-operation', name })
+}

@@ -1,0 +1,159 @@
+import { definitions } from '../definitions.ts'
+import { isRecord } from '../resource.ts'
+import type { ExtractedValue, NumberEntry, QuantityEntry, TokenEntry } from './entry.ts'
+import { normalise } from './values.ts'
+
+export function indexToken(found: ExtractedValue): readonly TokenEntry[] {
+  const { value } = found
+  return isRecord(value) ? indexElement(found, value) : indexPrimitive(found, value)
+}
+
+function indexPrimitive(found: ExtractedValue, value: unknown): readonly TokenEntry[] {
+  switch (found.type) {
+    case 'boolean':
+      return typeof value === 'boolean' ? [createTokenEntry(found, undefined, String(value), undefined)] : []
+    case 'code':
+    case 'id':
+    case 'string':
+    case 'uri':
+      return typeof value === 'string'
+        ? [createTokenEntry(found, findSystem(found.binding, value), value, undefined)]
+        : []
+    default:
+      return []
+  }
+}
+
+function indexElement(
+  found: ExtractedValue,
+  value: Readonly<Record<string, unknown>>,
+): readonly TokenEntry[] {
+  switch (found.type) {
+    case 'CodeableConcept':
+      return indexConcept(found, value)
+    case 'Coding':
+      return createTokenEntries(found, value.system, value.code, value.display)
+    case 'Identifier':
+      return createTokenEntries(
+        found,
+        value.system,
+        value.value,
+        isRecord(value.type) ? value.type.text : undefined,
+      )
+    case 'ContactPoint':
+      return createTokenEntries(found, value.system, value.value, undefined)
+    default:
+      return []
+  }
+}
+
+function indexConcept(
+  found: ExtractedValue,
+  concept: Readonly<Record<string, unknown>>,
+): readonly TokenEntry[] {
+  const codings = Array.isArray(concept.coding) ? concept.coding.filter(isRecord) : []
+  return [
+    ...codings.flatMap(it => createTokenEntries(found, it.system, it.code, it.display)),
+    ...createTokenEntries(found, undefined, undefined, concept.text),
+  ]
+}
+
+function createTokenEntries(
+  found: ExtractedValue,
+  system: unknown,
+  code: unknown,
+  text: unknown,
+): readonly TokenEntry[] {
+  const [space, word, words] = [toText(system), toText(code), toText(text)]
+  if (space === undefined && word === undefined && words === undefined) return []
+  return [createTokenEntry(found, space, word, words === undefined ? undefined : normalise(words))]
+}
+
+function createTokenEntry(
+  found: ExtractedValue,
+  system: string | undefined,
+  code: string | undefined,
+  text: string | undefined,
+): TokenEntry {
+  return { kind: 'token', parameter: found.parameter, system, code, text }
+}
+
+function toText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** A bare code has the system of its required value set: `gender=http://…/administrative-gender|male`. */
+function findSystem(binding: string | undefined, code: string): string | undefined {
+  if (binding === undefined) return undefined
+  return definitions.codes[binding]?.find(group => group.indexOf(code, 1) > 0)?.[0]
+}
+
+const currencies = 'urn:iso:std:iso:4217'
+
+export function indexNumber(found: ExtractedValue): readonly NumberEntry[] {
+  const { parameter, value } = found
+  if (typeof value === 'number') return [{ kind: 'number', parameter, low: value, high: value }]
+  if (found.type !== 'Range' || !isRecord(value)) return []
+  const range = toRange(value.low, value.high)
+  return range === undefined ? [] : [{ kind: 'number', parameter, low: range.low, high: range.high }]
+}
+
+export function indexQuantity(found: ExtractedValue): readonly QuantityEntry[] {
+  const { value } = found
+  if (!isRecord(value)) return []
+  switch (found.type) {
+    case 'Quantity':
+    case 'Age':
+    case 'Duration':
+      return createQuantityEntries(found, toRange(value, value), value)
+    case 'Range':
+      return createQuantityEntries(found, toRange(value.low, value.high), value.low ?? value.high)
+    case 'Money':
+      return createQuantityEntries(found, toRange(value, value), { system: currencies, code: value.currency })
+    case 'SampledData':
+      return createQuantityEntries(found, computeSampledRange(value), value.origin)
+    default:
+      return []
+  }
+}
+
+interface Numbers {
+  readonly low: number
+  readonly high: number
+}
+
+function toRange(low: unknown, high: unknown): Numbers | undefined {
+  const [least, most] = [readAmount(low), readAmount(high)]
+  if (least === undefined && most === undefined) return undefined
+  return { low: least ?? -Number.MAX_VALUE, high: most ?? Number.MAX_VALUE }
+}
+
+function computeSampledRange(value: Readonly<Record<string, unknown>>): Numbers | undefined {
+  const { lowerLimit, upperLimit } = value
+  return typeof lowerLimit === 'number' && typeof upperLimit === 'number'
+    ? { low: lowerLimit, high: upperLimit }
+    : undefined
+}
+
+function readAmount(quantity: unknown): number | undefined {
+  return isRecord(quantity) && typeof quantity.value === 'number' ? quantity.value : undefined
+}
+
+function createQuantityEntries(
+  found: ExtractedValue,
+  range: Numbers | undefined,
+  unit: unknown,
+): readonly QuantityEntry[] {
+  if (range === undefined || !isRecord(unit)) return []
+  return [
+    {
+      kind: 'quantity',
+      parameter: found.parameter,
+      low: range.low,
+      high: range.high,
+      system: toText(unit.system),
+      code: toText(unit.code),
+      unit: toText(unit.unit),
+    },
+  ]
+}
