@@ -26,8 +26,8 @@ const DECIDING = [
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',
   'src/backends/sqlite/search/access-condition.ts',
-  'src/backends/upstream/{access,membership/*}.ts',
-  'src/backends/upstream/search/{gather,narrow}.ts',
+  'src/backends/upstream/{access,membership}.ts',
+  'src/backends/upstream/search/{narrow,paging}.ts',
 ]
 
 /** Tests of modules, which take less than two seconds each. */
@@ -35,7 +35,7 @@ const QUICK = [
   'src/{smart,fhir,jwt,interceptor}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
   'src/fhir-api/{access/*,paging}.test.ts',
-  'src/backends/upstream/search/{gather,named-patients,narrow}.test.ts',
+  'src/backends/upstream/search/{named-patients,narrow,paging}.test.ts',
 ]
 
 /**

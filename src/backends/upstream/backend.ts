@@ -36,8 +36,8 @@ import { collectEntries, findMatch } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { findPage } from './search/find-page.ts'
-import { parseCursor } from './search/page-links.ts'
 import { fetchPage, toEntry } from './search/pages.ts'
+import { parseCursor } from './search/paging.ts'
 import { planSearch } from './search/plan.ts'
 
 // They are frequent and send few requests to the upstream.

@@ -4,8 +4,12 @@
  * about tokens and scopes.
  */
 
-export { checkUpstream, type UpstreamReport } from './check/check-upstream.ts'
+export {
+  checkUpstream,
+  type Recommendation,
+  recommendSettings,
+  type UpstreamReport,
+} from './check/check-upstream.ts'
 export type { Finding, Send } from './check/probe.ts'
-export { type Recommendation, recommendSettings } from './check/recommend.ts'
 export { createCredentials, type UpstreamAuth } from './http/credentials.ts'
 export { createGateway, type GatewayOptions, type UpstreamTls } from './server.ts'

@@ -1,19 +1,40 @@
-import { fail, findOperation, formatExact, isRecord } from '../../fhir/index.ts'
 import {
+  fail,
+  findOperation,
+  formatExact,
+  isId,
+  isRecord,
+  isResource,
+  listCompartmentParameters,
+  type Params,
+  parseExact,
+  parseReference,
+  type Resource,
+  resourceTypes,
+} from '../../fhir/index.ts'
+import {
+  addPostedParams,
+  bundleJson,
+  entryJson,
   type Failure,
   type FhirRequest,
   type FhirResponse,
+  findResource,
   getPath,
   isFailure,
   type Operation,
+  respondWithPage,
+  resumePage,
 } from '../../fhir-api/index.ts'
+import { checkContent, createLookup } from './access.ts'
 import type { GatewayContext } from './context.ts'
-import { createDocumentHandler, findDocumentReferences } from './documents.ts'
-import { buildHeaders, buildQuery } from './http/build-request.ts'
+import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
-import { toFailure } from './http/failure.ts'
-import { parseResource } from './http/parse-resource.ts'
 import { passThrough } from './http/pass-through.ts'
+import { parseResource, toFailure } from './http/response.ts'
+import { expandPanels } from './membership.ts'
+import { fetchRecord, VISIBLE } from './search/find-everything.ts'
+import { parseCursor } from './search/paging.ts'
 
 /** An operation that the site allows (`smart.fhir.upstream-operations`), for a caller who may see everything. */
 function passOperation(
@@ -98,4 +119,151 @@ function findHandler(
   const kind = findOperation(operations, interaction)?.needs.kind
   if (kind === 'whole-type') return passTerminology
   return kind === 'all-data' ? passOperation : undefined
+}
+
+const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
+
+/** `Patient/[id]/$summary` and `Composition/[id]/$document`: a document whose resources are checked by their content. */
+function createDocumentHandler(type: 'Patient' | 'Composition') {
+  return async (
+    context: GatewayContext,
+    received: FhirRequest<Operation>,
+  ): Promise<FhirResponse | Failure> => {
+    const request = addPostedParams(received)
+    if (isFailure(request)) return request
+    const { id = '', name } = request.interaction
+    const found = await findResource(createLookup(context, request), request, 'r', type, id)
+    if (isFailure(found)) return found
+    if (found.deleted) return fail({ problem: 'gone', type, id })
+    const params = request.interaction.params.filter(([it]) => !SHAPES.has(it))
+    // `persist=true` would store the document.
+    const unknown = params.find(([it, value]) => it !== 'profile' && !(it === 'persist' && value === 'false'))
+    if (unknown) return failUnsupported(unknown[0], name)
+    const query = buildQuery(params, context.urls)
+    const path = getPath(request.interaction)
+    return fetchDocument(context, request, query === '' ? path : `${path}?${query}`)
+  }
+}
+
+async function fetchDocument(
+  context: GatewayContext,
+  request: FhirRequest<Operation>,
+  path: string,
+): Promise<FhirResponse | Failure> {
+  const answer = await context.upstream.ask(buildGet(request, path))
+  if (isFailure(answer)) return answer
+  if (answer.status !== 200) return toFailure(answer, request)
+  const bundle = parseResource(answer)
+  if (isFailure(bundle)) return bundle
+  const entries = listEntries(bundle)
+  const exact = listEntries(parseExact(answer.text))
+  if (!entries || !exact) return fail({ problem: 'upstream-broken', why: 'its document is not a Bundle' })
+  const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
+  const check = await checkContent(context, request, resources)
+  if (isFailure(check)) return check
+  const showsComposition = request.interaction.name !== '$summary' || readsWholeRecord(request)
+  const shown = entries.flatMap(({ resource, fullUrl }, at) => {
+    const twin = exact[at]?.resource
+    if (!isResource(resource) || !isResource(twin) || !VISIBLE.isMatch(resource, check)) return []
+    if (resource.resourceType === 'Composition' && !showsComposition) return []
+    return [
+      {
+        type: resource.resourceType,
+        fullUrl: buildFullUrl(context, fullUrl, resource),
+        text: formatExact(twin),
+      },
+    ]
+  })
+  const isDocument = shown[0]?.type === 'Composition'
+  const documentEntries = shown.map(({ fullUrl, text }) => entryJson({ fullUrl, resource: text }))
+  return { status: 200, body: bundleJson({ ...buildParts(bundle, isDocument), entries: documentEntries }) }
+}
+
+/** A document has an identifier and a time (R4 bundle.html, bdl-9 and bdl-10), and begins with its Composition (bdl-11). */
+function buildParts({ identifier, timestamp }: Resource, isDocument: boolean) {
+  return {
+    type: isDocument ? ('document' as const) : ('collection' as const),
+    ...(isDocument && isRecord(identifier) && { identifier }),
+    ...(isDocument && typeof timestamp === 'string' && { timestamp }),
+  }
+}
+
+/** References within a document may be to URLs that only the document has (`urn:uuid:…`). */
+function buildFullUrl({ baseUrl }: GatewayContext, fullUrl: unknown, { resourceType, id }: Resource): string {
+  const isOwn =
+    typeof fullUrl === 'string' && (fullUrl.startsWith('urn:') || fullUrl.startsWith(`${baseUrl}/`))
+  return isOwn ? fullUrl : `${baseUrl}/${resourceType}/${id}`
+}
+
+interface Entry {
+  readonly fullUrl?: unknown
+  readonly resource?: unknown
+}
+
+function listEntries(bundle: unknown): readonly Entry[] | undefined {
+  const { resourceType, entry = [] } = isRecord(bundle) ? bundle : {}
+  return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
+}
+
+/** Whether a caller may read all types of a patient's record without a filter. The Composition of `$summary` describes them all. */
+function readsWholeRecord({ access }: FhirRequest): boolean {
+  return resourceTypes.every(type => {
+    const filter = listCompartmentParameters(type).length === 0 ? 'everything' : access.filterFor(type, 'r')
+    return (
+      filter === 'everything' || filter.some(constraint => !constraint.query && constraint.id === undefined)
+    )
+  })
+}
+
+// US Core DocumentReference-docref.
+const DOCREF: ReadonlySet<string> = new Set(['patient', 'start', 'end', 'type', 'on-demand', 'profile'])
+
+/** `DocumentReference/$docref`, for a patient whose documents the caller may search. */
+async function findDocumentReferences(
+  context: GatewayContext,
+  received: FhirRequest<Operation>,
+): Promise<FhirResponse | Failure> {
+  const posted = addPostedParams(received)
+  if (isFailure(posted)) return posted
+  const path = getPath(posted.interaction)
+  const resumed = resumePage(context, posted, path)
+  if (isFailure(resumed)) return resumed
+  const { request, cursor } = resumed
+  const sent = request.interaction.params.filter(([name]) => !SHAPES.has(name))
+  const unknown = sent.find(([name]) => !DOCREF.has(name))
+  if (unknown) return failUnsupported(unknown[0], '$docref')
+  const patient = findPatient(sent, context.baseUrl)
+  if (patient === undefined)
+    return fail({ problem: 'bad-search', code: 'invalid', text: 'Cannot read patient: expected one id' })
+  if (!(await mayHaveDocuments(context, request, patient))) return fail({ problem: 'outside-access' })
+  const page = await fetchRecord(context, request, parseCursor(cursor), { count: PAGE_SIZE, sent })
+  return isFailure(page) ? page : respondWithPage(context, request, path, page)
+}
+
+const PAGE_SIZE = 50
+
+function findPatient(params: Params, baseUrl: string): string | undefined {
+  const [value, another] = params.filter(([name]) => name === 'patient').map(([, text]) => text)
+  if (value === undefined || another !== undefined) return undefined
+  const reference = parseReference(value, baseUrl)
+  return reference?.type === 'Patient' ? reference.id : isId(value) ? value : undefined
+}
+
+async function mayHaveDocuments(
+  context: GatewayContext,
+  request: FhirRequest,
+  patient: string,
+): Promise<boolean> {
+  const filter = request.access.filterFor('DocumentReference', 's')
+  const expanded = await expandPanels(context, request, 'DocumentReference', filter, [patient])
+  return (
+    expanded === 'everything' ||
+    expanded.some(
+      constraint => constraint.patient === patient || (constraint.patient === undefined && !constraint.panel),
+    )
+  )
+}
+
+function failUnsupported(parameter: string, name: string): Failure {
+  return fail({ problem: 'bad-search', code: 'not-supported', text: `Cannot use ${parameter} with ${name}` })
 }

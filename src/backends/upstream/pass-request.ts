@@ -17,7 +17,7 @@ import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from
 import { type BodyRewrite, passThrough } from './http/pass-through.ts'
 import { dropFormat } from './search/find-page.ts'
 import { buildMembershipParams } from './search/narrow.ts'
-import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './search/page-links.ts'
+import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './search/paging.ts'
 import { chooseCacheControl } from './search/plan.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */

@@ -9,8 +9,7 @@ import {
 import type { GatewayContext } from './context.ts'
 import { buildGet } from './http/build-request.ts'
 import type { UpstreamResponse } from './http/client.ts'
-import { toFailure } from './http/failure.ts'
-import { isJson, parseResource } from './http/parse-resource.ts'
+import { isJson, parseResource, toFailure } from './http/response.ts'
 
 /** Reads a resource, or one version of it, from the upstream. */
 export async function readVersion(

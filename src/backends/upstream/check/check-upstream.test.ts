@@ -3,9 +3,8 @@ import { describe, it } from 'node:test'
 import { startHapi } from '../testing/hapi/start-hapi.ts'
 import { startMedplum } from '../testing/medplum-upstream.ts'
 import { startUpstream } from '../testing/start-gateway.ts'
-import { checkUpstream } from './check-upstream.ts'
+import { checkUpstream, recommendSettings } from './check-upstream.ts'
 import { findIds, type Level, type Send } from './probe.ts'
-import { recommendSettings } from './recommend.ts'
 
 const settings = {
   'upstream-profile': 'auto',

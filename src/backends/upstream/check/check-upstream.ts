@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { createProbe, type Finding, type Probe, type Send } from './probe.ts'
-import { findSoftware, READ_CHECKS } from './read-checks.ts'
+import { createProbe, type Finding, findIds, isOk, type Probe, parse, recordOf, type Send } from './probe.ts'
 import { createOwn, WRITE_CHECKS } from './write-checks.ts'
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly send: Send
   /** The FHIR base URL of the upstream. */
   readonly baseUrl: string
@@ -48,4 +47,150 @@ async function runWriteChecks(probe: Probe): Promise<readonly Finding[]> {
 
 function skipWriteChecks(result: string): readonly Finding[] {
   return Object.keys(WRITE_CHECKS).map(check => ({ check, level: 'unknown', result }))
+}
+
+type Checked = Omit<Finding, 'check'>
+
+/** The checks that only read. */
+const READ_CHECKS: Readonly<Record<string, (probe: Probe) => Promise<Checked>>> = {
+  'FHIR version': checkVersion,
+  'metadata: size and time': checkMetadata,
+  'metadata: cheap requests': checkCheapRequests,
+  'POST _search': checkPostSearch,
+  'compartment searches': checkCompartments,
+  'two lower bounds of a date': checkTwoDates,
+}
+
+async function checkVersion(probe: Probe): Promise<Checked> {
+  const response = await probe.get('/metadata?_elements=status,fhirVersion')
+  const { resourceType, fhirVersion } = parse(response)
+  if (resourceType !== 'CapabilityStatement')
+    return { level: 'unsafe', result: `metadata answers ${response.status} without a CapabilityStatement` }
+  if (typeof fhirVersion !== 'string')
+    return { level: 'unknown', result: 'not in the CapabilityStatement; the gateway needs R4 (4.0.1)' }
+  return fhirVersion.startsWith('4.0')
+    ? { level: 'ok', result: fhirVersion }
+    : { level: 'unsafe', result: `${fhirVersion}; the gateway needs R4 (4.0.1)` }
+}
+
+async function checkMetadata(probe: Probe): Promise<Checked> {
+  const { text, milliseconds } = await probe.get('/metadata')
+  const result = `${text.length.toLocaleString('en')} characters in ${Math.round(milliseconds)} ms`
+  return { level: 'ok', result }
+}
+
+async function checkCheapRequests(probe: Probe): Promise<Checked> {
+  const head = await probe.head('/metadata')
+  if (isOk(head)) return { level: 'ok', result: `HEAD in ${Math.round(head.milliseconds)} ms` }
+  const count = await probe.get('/Patient?_summary=count&_count=0')
+  return isOk(count)
+    ? { level: 'ok', result: `no HEAD (${head.status}); a count in ${Math.round(count.milliseconds)} ms` }
+    : { level: 'handled', result: 'neither HEAD nor a count; the gateway reads metadata every 5 s' }
+}
+
+async function checkPostSearch(probe: Probe): Promise<Checked> {
+  const { status } = await probe.search('Patient', { _count: '1' })
+  return status === 200
+    ? { level: 'ok', result: 'supported' }
+    : { level: 'unsafe', result: `${status}; searches for many patients fail` }
+}
+
+async function checkCompartments(probe: Probe): Promise<Checked> {
+  const [id] = findIds(await probe.get('/Patient?_count=1'))
+  if (id === undefined) return { level: 'unknown', result: 'there is no patient' }
+  const { status } = await probe.get(`/Patient/${id}/Observation?_count=1`)
+  return status === 200
+    ? { level: 'ok', result: 'supported' }
+    : { level: 'handled', result: `${status}; the gateway sends search parameters` }
+}
+
+async function checkTwoDates(probe: Probe): Promise<Checked> {
+  const response = await probe.get('/Observation?date=ge2020-01-01&date=ge2020-01-02&_count=1')
+  return isOk(response)
+    ? { level: 'ok', result: 'accepted' }
+    : { level: 'handled', result: `${response.status}; the gateway sends one and checks the other` }
+}
+
+/** Software and its version, as the CapabilityStatement names them. */
+async function findSoftware(probe: Probe): Promise<string> {
+  const { software } = parse(await probe.get('/metadata'))
+  const { name, version } = recordOf(software)
+  if (typeof name !== 'string') return 'unnamed software'
+  return typeof version === 'string' ? `${name} ${version}` : name
+}
+
+export interface Recommendation {
+  readonly setting: string
+  readonly inEffect: string
+  readonly recommended: string
+  /** Why the value in effect is unsafe. */
+  readonly unsafe?: string
+}
+
+/** The settings in effect, by name. */
+type Settings = Readonly<Record<'upstream-narrowing' | 'upstream-profile' | 'upstream-search-cache', string>>
+
+export function recommendSettings(
+  software: string,
+  findings: readonly Finding[],
+  settings: Settings,
+): readonly Recommendation[] {
+  const isLevel = (level: Finding['level'], ...checks: readonly string[]) =>
+    findings.some(it => checks.includes(it.check) && it.level === level)
+  return [
+    {
+      setting: 'smart.fhir.upstream-profile',
+      inEffect: settings['upstream-profile'],
+      recommended: chooseProfile(software, isLevel),
+      ...findUnsafeProfile(software, settings['upstream-profile'], isLevel),
+    },
+    {
+      setting: 'smart.fhir.upstream-narrowing',
+      inEffect: settings['upstream-narrowing'],
+      recommended: isLevel('handled', 'compartment searches') ? 'parameter' : 'auto',
+      ...(settings['upstream-narrowing'] === 'compartment' &&
+        isLevel('handled', 'compartment searches') && { unsafe: 'limited searches fail' }),
+    },
+    {
+      setting: 'smart.fhir.upstream-search-cache',
+      inEffect: settings['upstream-search-cache'],
+      recommended: 'bypass',
+    },
+  ]
+}
+
+type IsLevel = (level: Finding['level'], ...checks: readonly string[]) => boolean
+
+/** What the profile `strict` relies on. */
+const STRICT_CHECKS = [
+  'search results',
+  'If-None-Match: * on PUT',
+  'If-Match on DELETE',
+  'own absolute URL in a search',
+  'dates by year and month',
+  'two lower bounds of a date',
+  'history after a delete',
+]
+const CREATE_ONLY = 'If-None-Match: * on PUT'
+const VERSION_ZERO = 'create only by If-Match: W/"0"'
+
+function chooseProfile(software: string, isLevel: IsLevel): string {
+  const onlyZero = isLevel('handled', CREATE_ONLY) && isLevel('ok', VERSION_ZERO)
+  if (/\bHAPI\b/i.test(software) || onlyZero) return 'hapi'
+  if (isLevel('handled', CREATE_ONLY)) return 'post-only'
+  return isLevel('handled', ...STRICT_CHECKS) || isLevel('unknown', ...STRICT_CHECKS) ? 'auto' : 'strict'
+}
+
+function findUnsafeProfile(
+  software: string,
+  profile: string,
+  isLevel: IsLevel,
+): { readonly unsafe?: string } {
+  const assumesHapi = profile === 'hapi' || (profile === 'auto' && /\bHAPI\b/i.test(software))
+  if (profile === 'strict' && isLevel('handled', ...STRICT_CHECKS))
+    return { unsafe: 'the upstream differs from R4' }
+  if (profile === 'post-only') return {}
+  if (isLevel('handled', assumesHapi ? VERSION_ZERO : CREATE_ONLY))
+    return { unsafe: 'a PUT can overwrite a resource that another client creates at the same time' }
+  return {}
 }

@@ -4,9 +4,9 @@ import { fail } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
 import { scrub, startClientSpan } from '../../../web/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
-import { createDeadlines } from './deadlines.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
 import {
+  createDeadlines,
   isFailing,
   isLate,
   isUnauthorized,

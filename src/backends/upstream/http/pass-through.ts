@@ -7,8 +7,7 @@ import type { GatewayContext } from '../context.ts'
 import type { StreamedResponse } from './client.ts'
 import { pipe } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
-import { toFailure } from './failure.ts'
-import { isJson } from './parse-resource.ts'
+import { isJson, toFailure } from './response.ts'
 import type { UrlRewriter } from './urls.ts'
 
 /** Passes on the upstream's response for a caller who may see everything. Only URLs are replaced, and the parts that `rewrite` changes. */

@@ -1,6 +1,6 @@
 import type { Dispatcher, Pool } from 'undici'
 import type { Credentials } from './credentials.ts'
-import type { Deadlines } from './deadlines.ts'
+import type { Deadlines } from './exchange.ts'
 import {
   describeError,
   exchange,

@@ -6,7 +6,7 @@ import { condition, type Fhir, patient } from '../../sqlite/testing/fhir.ts'
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import { type HostileUpstream, json, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway, startUpstream, type UpstreamProcess } from '../testing/start-gateway.ts'
-import { createDeadlines } from './deadlines.ts'
+import { createDeadlines } from './exchange.ts'
 import { type Caller, createSlots, type Release } from './slots.ts'
 
 const callerOf = (holder: string, destroyed = false): Caller => ({ holder, connection: { destroyed } })

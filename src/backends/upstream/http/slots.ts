@@ -1,5 +1,5 @@
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
-import type { Deadlines, Timed } from './deadlines.ts'
+import type { Deadlines, Timed } from './exchange.ts'
 
 /** The caller on whose behalf a request is sent. */
 export interface Caller {

@@ -19,7 +19,7 @@ import {
 import type { Access } from '../../../smart/index.ts'
 import { createLookup, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { failTooCostly } from '../http/failure.ts'
+import { failTooCostly } from '../http/response.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
 import { type UpstreamPage, visitPages } from './pages.ts'
 import { findTypes, planSearch, type SearchRequest } from './plan.ts'

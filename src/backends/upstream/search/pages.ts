@@ -11,9 +11,9 @@ import { checkContent } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { failTooCostly, toFailure } from '../http/failure.ts'
+import { failTooCostly, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import type { Links, PageCursor, Relation } from './page-links.ts'
+import type { Links, PageCursor, Relation } from './paging.ts'
 import { requestPage } from './request-page.ts'
 
 /** The page size where many matches may be left out. */

@@ -5,9 +5,8 @@ import type { GatewayContext } from '../context.ts'
 import type { UpstreamResponse } from '../http/client.ts'
 import { pipe } from '../http/decode.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { explainPageFailure } from '../http/failure.ts'
-import { parseResource } from '../http/parse-resource.ts'
-import { createLinkSealer } from './page-links.ts'
+import { explainPageFailure, parseResource } from '../http/response.ts'
+import { createLinkSealer } from './paging.ts'
 
 /** The upstream's response to the request for a page. */
 export type PageResponse =

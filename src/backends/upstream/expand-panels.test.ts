@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition, readIds } from '../../sqlite/testing/fhir.ts'
-import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway.ts'
+import { condition, readIds } from '../sqlite/testing/fhir.ts'
+import { managedBy, team, usePanelledGateway } from './testing/panelled-gateway.ts'
 
 const { fhir, upstream, respondWith, listRequests, forget } = await usePanelledGateway()
 

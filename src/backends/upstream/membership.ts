@@ -1,12 +1,17 @@
-import { fail, indexResource, type Params, type Resource } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
-import { fullAccess, type Panel, type PanelMembership } from '../../../smart/index.ts'
-import type { GatewayContext } from '../context.ts'
-import { buildSearch, NO_CACHE, setCacheControl } from '../http/build-request.ts'
-import { failTooCostly } from '../http/failure.ts'
-import { CARE_TEAMS } from '../limits.ts'
-import type { PageCheck } from '../search/pages.ts'
-import { visitPages } from '../search/pages.ts'
+import { fail, indexResource, type Params, type Resource } from '../../fhir/index.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
+import {
+  type AccessFilter,
+  type Constraint,
+  fullAccess,
+  type Panel,
+  type PanelMembership,
+} from '../../smart/index.ts'
+import type { GatewayContext } from './context.ts'
+import { buildSearch, NO_CACHE, setCacheControl } from './http/build-request.ts'
+import { failTooCostly } from './http/response.ts'
+import { CARE_TEAMS } from './limits.ts'
+import { type PageCheck, visitPages } from './search/pages.ts'
 
 /** The number of ids that fit into one URL. */
 const IDS_AT_ONCE = 50
@@ -46,7 +51,7 @@ export async function findMembers(
 }
 
 /** The parameters that select the care teams of the panels. */
-export function buildTeamParams(panels: readonly Panel[]): Params {
+function buildTeamParams(panels: readonly Panel[]): Params {
   const listed = new Set(panels.flatMap(({ careTeams }) => careTeams))
   const members = new Set(panels.flatMap(({ member }) => (member ? [`${member.type}/${member.id}`] : [])))
   const params: (readonly [string, string])[] = []
@@ -56,17 +61,17 @@ export function buildTeamParams(panels: readonly Panel[]): Params {
 }
 
 /** An active care team. A team with another status gives no access. */
-export interface Team {
+interface Team {
   readonly id: string | undefined
   readonly patients: ReadonlySet<string>
   readonly members: ReadonlySet<string>
 }
 
-export function usesTeams({ careTeams, member }: Panel): boolean {
+function usesTeams({ careTeams, member }: Panel): boolean {
   return careTeams.length > 0 || member !== undefined
 }
 
-export function isTeamOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
+function isTeamOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
   return (
     (id !== undefined && careTeams.includes(id)) ||
     (member !== undefined && members.has(`${member.type}/${member.id}`))
@@ -77,7 +82,7 @@ function findPatients(context: GatewayContext, request: FhirRequest, ids: readon
   return findForPolicy(context, request, 'Patient', [['_id', ids.join()]], ids.length)
 }
 
-export async function findTeams(
+async function findTeams(
   context: GatewayContext,
   request: FhirRequest,
   params: Params,
@@ -129,4 +134,85 @@ function listReferences(resource: Resource, parameter: string, baseUrl: string):
         : [],
     ),
   )
+}
+
+/** More ids do not fit into a URL. */
+const MOST_PATIENTS = 100
+
+/**
+ * Replaces panels by constraints that search parameters can express: patients, or their organization. It only narrows
+ * the search: a panel of too many patients is kept, and every response is checked.
+ */
+export async function expandPanels(
+  context: GatewayContext,
+  request: FhirRequest,
+  type: string,
+  filter: AccessFilter,
+  named: readonly string[] | undefined,
+): Promise<AccessFilter> {
+  if (filter === 'everything' || !filter.some(constraint => constraint.panel)) return filter
+  const constraints: Constraint[] = []
+  for (const constraint of filter)
+    constraints.push(
+      ...(constraint.panel
+        ? await expandConstraint(context, request, type, constraint, constraint.panel, named)
+        : [constraint]),
+    )
+  return constraints
+}
+
+async function expandConstraint(
+  context: GatewayContext,
+  request: FhirRequest,
+  type: string,
+  constraint: Constraint,
+  panel: Panel,
+  named: readonly string[] | undefined,
+): Promise<readonly Constraint[]> {
+  const { panel: _, ...rest } = constraint
+  const isManaged = panel.patients.size === 0 && !usesTeams(panel) && panel.organizations.length > 0
+  if (!named && type === 'Patient' && isManaged)
+    return [{ ...rest, query: [...(constraint.query ?? []), buildOrganizationParam(panel)] }]
+  const patients = named
+    ? await filterByPanel(context, request, panel, named)
+    : await listPanelPatients(context, request, panel)
+  return patients ? [...patients].map(patient => ({ ...rest, patient })) : [constraint]
+}
+
+function buildOrganizationParam({ organizations }: Panel): readonly [string, string] {
+  return ['organization', organizations.map(id => `Organization/${id}`).join()]
+}
+
+/** The patients named by a search who are on the panel. */
+async function filterByPanel(
+  context: GatewayContext,
+  request: FhirRequest,
+  panel: Panel,
+  named: readonly string[],
+): Promise<ReadonlySet<string> | undefined> {
+  const membership = await findMembers(context, request, [panel], new Set(named))
+  if (isFailure(membership)) return undefined
+  return new Set(named.filter(id => panel.patients.has(id) || membership.includes(panel, id)))
+}
+
+/** The patients on a panel by the upstream's current data; undefined if there are too many, or they cannot be found. */
+async function listPanelPatients(
+  context: GatewayContext,
+  request: FhirRequest,
+  panel: Panel,
+): Promise<ReadonlySet<string> | undefined> {
+  const teams = await Promise.all(buildTeamParams([panel]).map(it => findTeams(context, request, [it])))
+  const managed =
+    panel.organizations.length > 0
+      ? await findForPolicy(context, request, 'Patient', [buildOrganizationParam(panel)], MOST_PATIENTS)
+      : []
+  const patients = new Set(panel.patients)
+  for (const some of teams) {
+    if (isFailure(some)) return undefined
+    for (const team of some.filter(it => isTeamOfPanel(it, panel)))
+      for (const patient of team.patients) patients.add(patient.slice('Patient/'.length))
+  }
+  if (isFailure(managed)) return undefined
+  for (const { id } of managed) if (id !== undefined) patients.add(id)
+  return patients.size > MOST_PATIENTS ? undefined : patients
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition, readIds, readIssue } from '../../sqlite/testing/fhir.ts'
-import { NOT_WITHIN } from '../testing/hostile-gateway.ts'
-import { searchset } from '../testing/hostile-upstream.ts'
-import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway.ts'
+import { condition, readIds, readIssue } from '../sqlite/testing/fhir.ts'
+import { NOT_WITHIN } from './testing/hostile-gateway.ts'
+import { searchset } from './testing/hostile-upstream.ts'
+import { managedBy, team, usePanelledGateway } from './testing/panelled-gateway.ts'
 
 const { fhir, respondWith, listRequests, forget } = await usePanelledGateway()
 

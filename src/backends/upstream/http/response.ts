@@ -4,11 +4,38 @@ import {
   findJsonExcess,
   type IssueCode,
   isRecord,
+  isResource,
   type OperationOutcome,
   type OutcomeIssue,
+  type Resource,
+  toPlain,
+  validate,
 } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, seesAll } from '../../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, seesAll, type VersionedWrite } from '../../../fhir-api/index.ts'
+import { RESPONSE_VALUES } from '../limits.ts'
 import type { UpstreamResponse } from './client.ts'
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
+
+export function parseResource({ headers, text }: UpstreamResponse): Resource | Failure {
+  if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return failBroken('it is not JSON')
+  const excess = findJsonExcess(text, RESPONSE_VALUES)
+  if (excess) return fail({ problem: 'upstream-broken', why: excess, excess })
+  try {
+    const resource: unknown = JSON.parse(text)
+    return isResource(resource) ? resource : failBroken('it is not a resource')
+  } catch {
+    return failBroken('its JSON is invalid')
+  }
+}
+
+export function isJson(contentType: string | undefined): boolean {
+  return JSON_TYPE.test(contentType ?? '')
+}
+
+function failBroken(why: string): Failure {
+  return fail({ problem: 'upstream-broken', why })
+}
 
 type RefusedRequest = Pick<FhirRequest, 'access' | 'interaction' | 'body'>
 
@@ -164,4 +191,39 @@ export function failTooCostly(most: number): Failure {
     problem: 'too-costly',
     text: `Cannot check more than ${most} resources for this request: request less data`,
   })
+}
+
+const ENTRY = /^Bundle\.entry\[(\d{1,4})\]/
+
+/**
+ * The change that the upstream has refused. The upstream may name a place in the transaction that was sent to it, which is
+ * not the Bundle of the caller. If it names none, the change is the first one whose content is invalid.
+ */
+export function locateFailure(
+  failure: Failure,
+  writes: readonly VersionedWrite[],
+): { readonly failure: Failure; readonly write?: number } {
+  if (failure.problem !== 'upstream-declined') return { failure }
+  let write: string | undefined
+  const issue = failure.outcome.issue.map(({ expression, ...rest }) => {
+    // As the upstream has sent it, so it may be anything.
+    const places = Array.isArray(expression) ? expression.filter(it => typeof it === 'string') : []
+    const others = places.filter(it => !ENTRY.test(it))
+    write ??= places.flatMap(it => ENTRY.exec(it)?.[1] ?? [])[0]
+    return { ...rest, ...(others.length > 0 && { expression: others }) }
+  })
+  const at = write === undefined ? findInvalid(failure, writes) : Number(write)
+  return {
+    failure: fail({ ...failure, outcome: { ...failure.outcome, issue } }),
+    ...(at !== undefined && { write: at }),
+  }
+}
+
+function findInvalid(
+  { status }: Extract<Failure, { readonly problem: 'upstream-declined' }>,
+  writes: readonly VersionedWrite[],
+): number | undefined {
+  if (status !== 400 && status !== 422) return undefined
+  const at = writes.findIndex(it => it.kind !== 'delete' && validate(toPlain(it.resource)).length > 0)
+  return at < 0 ? undefined : at
 }
