@@ -4,7 +4,7 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { type Admin, AdminFailure } from './admin/act.ts'
+export { type Admin, AdminFailure } from './admin/action.ts'
 export {
   addClient,
   approveClient,
@@ -23,7 +23,7 @@ export {
   type UserChanges,
 } from './admin/clinicians.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
-export { followAnnouncements } from './admin/runtime-values.ts'
+export { followAnnouncements } from './admin/system.ts'
 export { type AppChanges, addApp, removeApp } from './apps/operations.ts'
 export {
   APP_DEFAULTS,
@@ -37,18 +37,16 @@ export { ADMIN_SCOPE } from './client/client.ts'
 export { findSampleAccounts, seedSampleAccounts, TEST_CLINICIAN } from './clinician/clinician.ts'
 export { isPasswordOf } from './clinician/password.ts'
 export type { AuthSettings, Controls, Reloaded } from './context.ts'
-export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/metadata.ts'
+export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
-export { makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
-export { canOpenSigningKeys } from './keys/withdraw-keys.ts'
+export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
 export {
   type CommandContext,
   type CommandRequest,
   issueLaunchByCommand,
   issueTokenByCommand,
 } from './lab/command-line.ts'
-export { findSubject } from './login/providers/account.ts'
-export { explainSignIn } from './login/providers/explain.ts'
+export { explainSignIn, findSubject } from './login/providers/account.ts'
 export { checkProvider } from './login/providers/providers.ts'
 export { Refusal } from './refusal.ts'
 export { type AuthServerOptions, createAuthServer } from './server.ts'

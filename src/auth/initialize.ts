@@ -4,7 +4,7 @@ import { disableSampleAdministrator, seedClinician } from './clinician/clinician
 import type { AuthSettings } from './context.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { makeFirstSigningKey } from './keys/signing-key.ts'
-import { endLab } from './lab/end-lab.ts'
+import { endLab } from './lab/client.ts'
 
 export interface InitializeOptions {
   readonly settings: AuthSettings

@@ -8,8 +8,7 @@ import {
   renderEmptyState,
   renderPage,
 } from '../../web/index.ts'
-import { chooseVerb, describeApp, type Names } from '../activity/describe.ts'
-import { findNames } from '../activity/find-names.ts'
+import { chooseVerb, describeApp, findNames, type Names } from '../activity/describe.ts'
 import { findOwnPatient } from '../clinician/clinician.ts'
 import { describeKind } from '../consent/kinds.ts'
 import type { AuthContext } from '../context.ts'

@@ -7,11 +7,73 @@ import {
   renderField,
   renderPage,
 } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
+import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
-import type { PasswordFault, PasswordForm } from './password-form.ts'
-import type { SignIn } from './sign-ins.ts'
+
+interface PasswordForm {
+  readonly current: string
+  readonly next: string
+  readonly again: string
+}
+
+export interface PasswordFault {
+  readonly field: keyof PasswordForm
+  readonly text: string
+}
+
+const SHORTEST = 8
+/** Bcrypt ignores further bytes. */
+const MAX_BYTES = 72
+
+export function readPasswordForm(form: Parameters): PasswordForm {
+  return {
+    current: form.get('current') ?? '',
+    next: form.get('next') ?? '',
+    again: form.get('again') ?? '',
+  }
+}
+
+/** The first fault of a new password, before the current one is compared. */
+export function findPasswordFault({ current, next, again }: PasswordForm): PasswordFault | undefined {
+  if (current === '') return { field: 'current', text: 'Enter your current password.' }
+  if ([...next].length < SHORTEST) return { field: 'next', text: `Use at least ${SHORTEST} characters.` }
+  if (Buffer.byteLength(next) > MAX_BYTES) return { field: 'next', text: `Use at most ${MAX_BYTES} bytes.` }
+  if (next === current) return { field: 'next', text: 'Use another password than the current one.' }
+  if (next !== again) return { field: 'again', text: 'The two entries differ.' }
+  return undefined
+}
+
+/** A login of the user in a browser. */
+interface SignIn {
+  /** The hash of its cookie, which opens nothing by itself. */
+  readonly id: string
+  readonly isCurrent: boolean
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  readonly endsAt: number
+}
+
+/** The user's logins, the current one first, then the last used. */
+export async function findSignIns({ store, clock }: AuthContext, login: Login): Promise<readonly SignIn[]> {
+  const rows = await store.db
+    .selectFrom('login')
+    .select(['id_hash', 'created_at', 'seen_at', 'expires_at'])
+    .where('clinician_id', '=', login.clinician.id)
+    .where('expires_at', '>', clock())
+    .execute()
+  return rows
+    .map(row => ({
+      id: row.id_hash,
+      isCurrent: row.id_hash === login.idHash,
+      createdAt: row.created_at,
+      lastUsedAt: row.seen_at ?? row.created_at,
+      endsAt: row.expires_at,
+    }))
+    .toSorted((a, b) => Number(b.isCurrent) - Number(a.isCurrent) || b.lastUsedAt - a.lastUsedAt)
+}
 
 interface PasswordOptions {
   readonly sampleData: boolean

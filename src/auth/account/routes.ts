@@ -13,9 +13,14 @@ import { paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import { readAccessLog, renderAccessLogPage } from './access-log.ts'
 import { listOwnPatients } from './own-records.ts'
-import { renderPasswordPage, renderSignInsPage } from './page.ts'
-import { findPasswordFault, type PasswordFault, readPasswordForm } from './password-form.ts'
-import { findSignIns } from './sign-ins.ts'
+import {
+  findPasswordFault,
+  findSignIns,
+  type PasswordFault,
+  readPasswordForm,
+  renderPasswordPage,
+  renderSignInsPage,
+} from './page.ts'
 
 /**
  * `/account`: users change their password, and end their sign-ins in other browsers. Patient users see who looked at their

@@ -1,10 +1,12 @@
 import type { KeptRecord } from '../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
-import { readDetails } from '../event-details.ts'
+import type { Store } from '../../store/index.ts'
+import { readDetails } from '../audit.ts'
+import { isPatientUser } from '../clinician/clinician.ts'
 import { KINDS } from './view.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
-export interface DecisionText {
+interface DecisionText {
   readonly scope?: string
   readonly title?: string
   readonly why: string
@@ -93,4 +95,47 @@ const SIMULATED = /simulated by the lab: ([a-z0-9:_-]+)/i
 /** The error that the lab simulated. */
 export function findSimulation({ reason }: Pick<KeptRecord, 'reason'>): string | undefined {
   return SIMULATED.exec(reason ?? '')?.[1]
+}
+
+interface FindNamesOptions {
+  /** Further apps. */
+  readonly clients?: readonly string[]
+  /** Whether patients and their relatives are named by their resources: `Patient/1`. */
+  readonly hidesPatients?: boolean
+}
+
+/** Finds the names of the users and apps in the records. */
+export async function findNames(
+  { db }: Store,
+  records: readonly KeptRecord[],
+  { clients = [], hidesPatients = false }: FindNamesOptions = {},
+): Promise<Names> {
+  const [clinicians, apps] = await Promise.all([
+    findNamesById(
+      records.map(record => record.subject),
+      async ids => {
+        const users = await db
+          .selectFrom('clinician')
+          .select(['id', 'display_name as name', 'fhir_user_id as fhirUserId'])
+          .where('id', 'in', ids)
+          .execute()
+        return users.map(user =>
+          hidesPatients && isPatientUser(user) ? { ...user, name: user.fhirUserId } : user,
+        )
+      },
+    ),
+    findNamesById([...records.map(record => record.client_id), ...clients], ids =>
+      db.selectFrom('client').select(['client_id as id', 'name']).where('client_id', 'in', ids).execute(),
+    ),
+  ])
+  return { clinician: id => clinicians.get(id), app: id => apps.get(id) }
+}
+
+async function findNamesById(
+  ids: readonly (string | null)[],
+  find: (ids: readonly string[]) => Promise<readonly { readonly id: string; readonly name: string }[]>,
+): Promise<ReadonlyMap<string, string>> {
+  const named = [...new Set(ids)].filter(id => id !== null)
+  const found = named.length === 0 ? [] : await find(named)
+  return new Map(found.map(({ id, name }) => [id, name]))
 }

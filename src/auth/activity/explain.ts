@@ -1,6 +1,6 @@
 import type { KeptRecord } from '../../audit/index.ts'
+import { readDetails } from '../audit.ts'
 import type { ExplainRequest } from '../context.ts'
-import { readDetails } from '../event-details.ts'
 import { findSimulation } from './describe.ts'
 import { findScope, type LaunchGroup } from './launches.ts'
 

@@ -6,7 +6,7 @@ import {
   toAuditEvent,
 } from '../../audit/index.ts'
 import { LIMITS } from '../limits.ts'
-import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAct } from './act.ts'
+import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAction } from './action.ts'
 
 const PAGE = 500
 
@@ -38,11 +38,11 @@ export async function listRecords(
   return { items, next: last && formatPosition(last) }
 }
 
-export function formatPosition({ at, id }: TrailPosition): string {
+function formatPosition({ at, id }: TrailPosition): string {
   return `${at}.${id}`
 }
 
-export function readPosition(text: string | undefined): TrailPosition | undefined {
+function readPosition(text: string | undefined): TrailPosition | undefined {
   const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(text ?? '') ?? []
   return at === undefined ? undefined : { at: Number(at), id: Number(id) }
 }
@@ -56,7 +56,7 @@ export async function exportRecords(
   { fhirBaseUrl, ...filter }: RecordFilter & ExportOptions,
 ): Promise<AsyncGenerator<string> | AdminFailure> {
   if (exporting >= LIMITS.exports) return new AdminFailure('unavailable', 'other exports are running')
-  await recordAct(admin, `audit export ${format}`, { after: { ...filter } })
+  await recordAction(admin, `audit export ${format}`, { after: { ...filter } })
   return writeRecords(admin, format, { ...filter, fhirBaseUrl })
 }
 
@@ -114,4 +114,39 @@ function formatCsv(record: KeptRecord): string {
 function formatCell(value: KeptRecord[keyof KeptRecord]): string {
   const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? '')
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** Records and grants of a client that are read for its last use. */
+const READ_FOR_LAST_USE = 100
+
+/** When clients last acted, by the audit trail and by their newest grants. */
+export async function findLastUses(
+  admin: Pick<Admin, 'store'>,
+  clientIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const uses = await Promise.all(clientIds.map(async id => [id, await findLastUse(admin, id)] as const))
+  return new Map(uses.flatMap(([id, at]) => (at === undefined ? [] : [[id, at] as const])))
+}
+
+async function findLastUse({ store }: Pick<Admin, 'store'>, clientId: string): Promise<number | undefined> {
+  const recorded = await store.db
+    .selectFrom('audit_event')
+    .select(['at', 'allowed'])
+    .where('client_id', '=', clientId)
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(READ_FOR_LAST_USE)
+    .execute()
+  const grants = await store.db
+    .selectFrom('grant')
+    .select('last_used_at')
+    .where('client_id', '=', clientId)
+    .orderBy('created_at', 'desc')
+    .limit(READ_FOR_LAST_USE)
+    .execute()
+  const times = [
+    ...recorded.filter(({ allowed }) => allowed).map(({ at }) => at),
+    ...grants.map(grant => grant.last_used_at),
+  ]
+  return times.length === 0 ? undefined : Math.max(...times)
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AppChanges } from '../apps/operations.ts'
 import { APP_DEFAULTS, AppFault, type AppProperties, normalizeScope, readAppKeys } from '../apps/validate.ts'
-import { type Admin, AdminFailure } from './act.ts'
+import { type Admin, AdminFailure } from './action.ts'
 import { addClient, type ChangedClient, ClientFailure, changeClient, findClientRow } from './clients.ts'
 
 /** The metadata of a client that an administrator sets, in the names of RFC 7591 and of this server. `null`: no value. */

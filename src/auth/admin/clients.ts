@@ -21,7 +21,7 @@ import {
   type Properties,
   perform,
   requireRecentLogin,
-} from './act.ts'
+} from './action.ts'
 
 export type ClientRow = Selectable<Schema['client']>
 
@@ -76,7 +76,11 @@ export async function addClient(
     const added = await addApp(trx, id, { app, now: admin.clock(), ...describeRegistrar(admin) })
     if (added instanceof AppFault) return new ClientFailure(added)
     const client = await getRow(trx, id)
-    return { act: `client add ${id}`, result: { client, secret: added.secret }, after: toProperties(client) }
+    return {
+      action: `client add ${id}`,
+      result: { client, secret: added.secret },
+      after: toProperties(client),
+    }
   })
 }
 
@@ -142,11 +146,11 @@ export function removeClient(admin: Admin, id: string): Promise<ClientRow | Admi
     const refusal = client.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
     if (refusal) return refusal
     await removeApp(trx, id, admin.clock())
-    return { act: `client remove ${id}`, result: client, before: toProperties(client) }
+    return { action: `client remove ${id}`, result: client, before: toProperties(client) }
   })
 }
 
-/** Performs an act on a client, and records the properties that changed. */
+/** Performs an action on a client, and records the properties that changed. */
 function onClient(
   admin: Admin,
   id: string,
@@ -164,7 +168,7 @@ function onClient(
     const client = await getRow(trx, id)
     const { before: old, after } = compare(toProperties(before), toProperties(client))
     return {
-      act: `client ${verb} ${id}`,
+      action: `client ${verb} ${id}`,
       result: { client, secret: changed.secret },
       before: old,
       after: { ...after, ...(changed.secret !== undefined && { secret: 'replaced' }) },

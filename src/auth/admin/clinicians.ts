@@ -4,7 +4,7 @@ import { createRandomToken, type Schema } from '../../store/index.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../clinician/password.ts'
 import { LIMITS } from '../limits.ts'
 import { endAccess, endProviderLogins } from '../login/login.ts'
-import { type Admin, AdminFailure, compare, type Properties, perform, requireRecentLogin } from './act.ts'
+import { type Admin, AdminFailure, compare, type Properties, perform, requireRecentLogin } from './action.ts'
 import {
   describe,
   findRow,
@@ -55,7 +55,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
     if (!row) return new AdminFailure('conflict', 'the username is taken')
     await storeRelatedPersons(trx, row.id, user.relatedPersons ?? [])
     const result = await describe(trx, row, admin.clock())
-    return { act: `${user.kind} add ${user.username}`, result, after: toProperties(result) }
+    return { action: `${user.kind} add ${user.username}`, result, after: toProperties(result) }
   })
 }
 
@@ -232,7 +232,7 @@ export async function unlinkUser(
   })
 }
 
-/** Performs an act on a user, and records the properties that changed. */
+/** Performs an action on a user, and records the properties that changed. */
 function onUser(
   admin: Admin,
   target: UserTarget,
@@ -253,7 +253,7 @@ function onUser(
     const isNewPassword = changed.password_hash !== row.password_hash
     const { before: old, after } = compare(toProperties(before), toProperties(result))
     return {
-      act: `${before.kind} ${verb} ${row.username}`,
+      action: `${before.kind} ${verb} ${row.username}`,
       result,
       before: old,
       after: { ...after, ...(isNewPassword && { password: 'replaced' }) },

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { hasScope, revokeGrant } from '../grant/grant.ts'
-import { type Admin, AdminFailure, type ListPage, type PageRequest, perform } from './act.ts'
+import { type Admin, AdminFailure, type ListPage, type PageRequest, perform } from './action.ts'
 
 /** An app's access on behalf of a user, which has not ended. */
 export interface GrantDescription {
@@ -106,6 +106,6 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
       .executeTakeFirst()
     if (!grant || !(await revokeGrant(trx, id, admin.clock())))
       return new AdminFailure('not_found', `there is no grant ${id}`)
-    return { act: `grant revoke ${id}`, result: { id }, before: grant }
+    return { action: `grant revoke ${id}`, result: { id }, before: grant }
   })
 }

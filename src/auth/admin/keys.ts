@@ -1,8 +1,12 @@
 import type { Sealer } from '../../store/index.ts'
 import { KEY_LEAD_MS } from '../keys/key-ring.ts'
-import { makeNextSigningKey, withdrawSigningKey } from '../keys/signing-key.ts'
-import { canOpenSigningKeys, withdrawEveryKey } from '../keys/withdraw-keys.ts'
-import { type Admin, AdminFailure, recordAct, requireRecentLogin } from './act.ts'
+import {
+  canOpenSigningKeys,
+  makeNextSigningKey,
+  withdrawEveryKey,
+  withdrawSigningKey,
+} from '../keys/signing-key.ts'
+import { type Admin, AdminFailure, recordAction, requireRecentLogin } from './action.ts'
 
 export interface KeyDescription {
   readonly kid: string
@@ -42,7 +46,7 @@ export async function rotateKeys(
   const made = await makeNextSigningKey(admin.store, sealer, {
     now,
     signsFrom,
-    record: trx => recordAct(admin, 'keys rotate', { after }, trx),
+    record: trx => recordAction(admin, 'keys rotate', { after }, trx),
   })
   return made ? { signsFrom } : new AdminFailure('conflict', 'another rotation finished first')
 }
@@ -58,7 +62,7 @@ export async function withdrawKey(
   const withdrawn = await withdrawSigningKey(admin.store, sealer, {
     kid,
     now: admin.clock(),
-    record: trx => recordAct(admin, `keys withdraw ${kid}`, { before: { kid } }, trx),
+    record: trx => recordAction(admin, `keys withdraw ${kid}`, { before: { kid } }, trx),
   })
   return withdrawn ? { kid } : new AdminFailure('not_found', `there is no key ${kid}`)
 }
@@ -66,7 +70,7 @@ export async function withdrawKey(
 /** Removes all keys, including the app server's, whatever secret encrypted them. */
 export function withdrawKeys(admin: Admin, sealer: Sealer): Promise<void> {
   return withdrawEveryKey(admin.store, sealer, admin.clock(), trx =>
-    recordAct(admin, 'keys withdraw --all', {}, trx),
+    recordAction(admin, 'keys withdraw --all', {}, trx),
   )
 }
 

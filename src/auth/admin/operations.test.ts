@@ -3,7 +3,8 @@ import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { createAuditor } from '../../audit/index.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
-import { type Actor, type Admin, AdminFailure, requireRecentLogin } from './act.ts'
+import { type Actor, type Admin, AdminFailure, requireRecentLogin } from './action.ts'
+import { findLastUses } from './audit.ts'
 import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
 import {
   approveClient,
@@ -17,7 +18,6 @@ import {
 import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './clinicians.ts'
 import { listGrants, revokeGrantById } from './grants.ts'
 import { listKeys } from './keys.ts'
-import { findLastUses } from './last-use.ts'
 import { findUser, listUsers } from './users.ts'
 
 const APP = {
@@ -56,7 +56,12 @@ eachDatabase((_, open) => {
         .orderBy('id', 'desc')
         .executeTakeFirstOrThrow()
       const details = JSON.parse(row.details ?? '{}')
-      return { act: `${row.method} ${row.request}`, client: row.client_id, subject: row.subject, ...details }
+      return {
+        action: `${row.method} ${row.request}`,
+        client: row.client_id,
+        subject: row.subject,
+        ...details,
+      }
     }
 
     it('registers, changes, rotates, disables and removes a client, each with an audit record', async () => {
@@ -67,14 +72,14 @@ eachDatabase((_, open) => {
       )
       const added = await lastChange()
       assert.deepEqual(
-        [added.act, added.client, added.before],
+        [added.action, added.client, added.before],
         ['admin-api client add growth', 'console', undefined],
       )
       assert.equal(added.after.scope, APP.scope)
 
       succeed(await changeByMetadata(admin, 'growth', { client_name: 'Growth', description: 'Charts' }))
-      const { act, ...changed } = await lastChange()
-      assert.equal(act, 'admin-api client set growth')
+      const { action, ...changed } = await lastChange()
+      assert.equal(action, 'admin-api client set growth')
       assert.deepEqual(changed.before, { client_name: 'growth', description: null })
       assert.deepEqual(changed.after, { client_name: 'Growth', description: 'Charts' })
 
@@ -184,7 +189,7 @@ eachDatabase((_, open) => {
       assert.deepEqual((await lastChange()).after.links, [{ issuer: 'https://idp.example', subject: 's-1' }])
       succeed(await unlinkUser(admin, target, { issuer: 'https://idp.example', subject: 's-1' }))
       succeed(await changeUser(admin, target, { disabled: true }))
-      assert.equal((await lastChange()).act, 'admin-api clinician disable ada')
+      assert.equal((await lastChange()).action, 'admin-api clinician disable ada')
       succeed(await changeUser(admin, target, { disabled: false, admin: true }))
       assert.deepEqual((await lastChange()).after, { disabled: false, admin: true })
       assert.deepEqual(

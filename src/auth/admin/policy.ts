@@ -8,7 +8,7 @@ import {
 } from '../../smart/index.ts'
 import type { AuthContext } from '../context.ts'
 import { createUserLookup, type FhirReadResult } from '../portal/fhir-reader.ts'
-import { type Admin, AdminFailure, recordAct } from './act.ts'
+import { type Admin, AdminFailure, recordAction } from './action.ts'
 
 /** Whether a text is a valid policy file, and its faults. */
 export type PolicyCheck =
@@ -40,7 +40,7 @@ export async function explainPatientAccess(
   const policy = context.controls.getPolicy()
   const facts = await findPatientFacts(context, patientId, policy)
   if (facts instanceof AdminFailure) return facts
-  await recordAct(admin, `policy explain ${patientId}`)
+  await recordAction(admin, `policy explain ${patientId}`)
   if (!policy) return [{ rule: undefined, reason: 'no policy file is set', clinicians: 'all' }]
   return findPolicyMatches(policy, facts).map(match => ({
     rule: match.rule + 1,

@@ -3,7 +3,7 @@ import { scrub } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { ProviderReport } from '../login/providers/provider-client.ts'
 import { checkProvider } from '../login/providers/providers.ts'
-import { type Admin, AdminFailure, recordAct } from './act.ts'
+import { type Admin, AdminFailure, recordAction } from './action.ts'
 
 export interface ProviderDescription {
   readonly id: string
@@ -38,7 +38,7 @@ export async function testProvider(
 ): Promise<ProviderTest | AdminFailure> {
   const provider = providers.find(id)
   if (!provider) return new AdminFailure('not_found', `there is no sign-in provider ${id}`)
-  await recordAct(admin, `provider test ${id}`)
+  await recordAction(admin, `provider test ${id}`)
   try {
     return { id, ok: true, reason: undefined, report: await checkProvider(provider) }
   } catch (error) {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { LogLevel } from '../../config/index.ts'
+import { LOG_LEVELS, type LogLevel } from '../../config/index.ts'
 import { isRecord } from '../../fhir/index.ts'
+import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
-import type { AuthContext, Reloaded } from '../context.ts'
-import { type Admin, AdminFailure, recordAct } from './act.ts'
-import { announce } from './runtime-values.ts'
+import type { AuthContext, Controls, Reloaded } from '../context.ts'
+import { type Admin, AdminFailure, recordAction } from './action.ts'
 
 export interface ServerState {
   readonly name: 'auth' | 'fhir' | 'app'
@@ -82,7 +82,7 @@ export async function reloadSettings(
   admin: Admin,
   { controls }: Pick<AuthContext, 'controls'>,
 ): Promise<Exclude<Reloaded, { readonly problems: readonly string[] }> | AdminFailure> {
-  await recordAct(admin, 'settings reload')
+  await recordAction(admin, 'settings reload')
   const reloaded = await controls.reload()
   if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
   await announce(admin.store, 'reload', randomUUID(), admin.clock())
@@ -96,7 +96,69 @@ export async function setLogLevel(
   level: LogLevel,
 ): Promise<void> {
   const change = { before: { level: controls.getLogLevel() }, after: { level } }
-  await recordAct(admin, `log-level set ${level}`, change)
+  await recordAction(admin, `log-level set ${level}`, change)
   await controls.setLogLevel(level)
   await announce(admin.store, 'log-level', level, admin.clock())
+}
+
+/** The actions that all instances of a deployment repeat. */
+type RuntimeName = 'reload' | 'log-level'
+
+/** How soon another instance repeats an action. */
+const EVERY_MS = 2_000
+
+/** Announces an action to the other instances, which share the database. */
+export async function announce({ db }: Store, name: RuntimeName, value: string, now: number): Promise<void> {
+  const announced = { value, changed_at: now, expires_at: null }
+  await db
+    .insertInto('runtime_value')
+    .values({ name, ...announced })
+    .onConflict(conflict => conflict.column('name').doUpdateSet(announced))
+    .execute()
+}
+
+interface FollowOptions {
+  readonly everyMs?: number
+  readonly onError: (error: unknown) => void
+}
+
+/** Repeats the actions that another instance announces from now on (ADMIN-9). Call it in one process of an instance. */
+export async function followAnnouncements(
+  { db }: Store,
+  controls: Controls,
+  { everyMs = EVERY_MS, onError }: FollowOptions,
+): Promise<{ stop(): Promise<void> }> {
+  let seen: ReadonlyMap<string, string> | undefined
+  let running: Promise<void> | undefined
+
+  async function look(): Promise<void> {
+    const rows = await db.selectFrom('runtime_value').select(['name', 'value']).execute()
+    const found = new Map(rows.map(({ name, value }) => [name, value]))
+    const news = rows.filter(({ name, value }) => seen !== undefined && seen.get(name) !== value)
+    seen = found
+    for (const { name, value } of news) await repeat(controls, name, value)
+  }
+
+  const schedule = () => {
+    running ??= look()
+      .catch(onError)
+      .finally(() => {
+        running = undefined
+      })
+    return running
+  }
+  await schedule()
+  const timer = setInterval(schedule, everyMs).unref()
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+async function repeat(controls: Controls, name: string, value: string): Promise<void> {
+  if (name === 'reload') await controls.reload()
+  const level = LOG_LEVELS.find(known => name === 'log-level' && known === value)
+  if (level !== undefined && level !== controls.getLogLevel()) await controls.setLogLevel(level)
 }

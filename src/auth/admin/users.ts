@@ -2,7 +2,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../clinician/clinician.ts'
 import { NO_PASSWORD } from '../clinician/password.ts'
-import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './act.ts'
+import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './action.ts'
 
 /** A user of this server: a clinician, or the account of a patient or of related persons. */
 export type UserKind = 'clinician' | 'account'

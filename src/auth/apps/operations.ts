@@ -3,7 +3,7 @@ import { createRandomToken, type Schema, type Store, sha256 } from '../../store/
 import { type Client, containsText, findRegisteredClient, toClient } from '../client/client.ts'
 import { storeOrigins } from '../client/origins.ts'
 import { LIMITS } from '../limits.ts'
-import { makeClientTokenPrefix } from '../revoke/revocation.ts'
+import { makeClientTokenPrefix } from '../revoke.ts'
 import {
   AppFault,
   type AppProperties,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Admin, AdminFailure } from '../admin/act.ts'
+import { type Admin, AdminFailure } from '../admin/action.ts'
 import { addClient, type ChangedClient, ClientFailure, changeClient, removeClient } from '../admin/clients.ts'
 import { type Client, findClient, toClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'

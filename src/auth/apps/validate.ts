@@ -1,7 +1,7 @@
 import { isResourceType } from '../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../smart/index.ts'
-import { hasPrivateKey, serializeKeySet } from '../client/assertion/client-key.ts'
 import { ADMIN_SCOPE, type Client } from '../client/client.ts'
+import { hasPrivateKey, serializeKeySet } from '../client/key-sets.ts'
 import {
   findJwksUrlFault,
   findLaunchUrlFault,

@@ -3,12 +3,7 @@ import { isSameText, type Schema, type Store, sha256 } from '../../store/index.t
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { type Comparison, Refusal } from '../refusal.ts'
-import {
-  type AssertedClient,
-  checkAssertion,
-  consumeAssertion,
-  decodeAssertion,
-} from './assertion/check-assertion.ts'
+import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
 import { type Client, findClient } from './client.ts'
 
 /** A client with valid credentials. An assertion has not been consumed yet. */

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { AuthSettings } from '../context.ts'
+import { stylePath } from '../discovery.ts'
 import type { LabSettings } from '../lab/settings.ts'
 import type { ExtraContext } from '../launch/options.ts'
-import { stylePath } from '../style/smart-style.ts'
 
 /** The access that a clinician granted to a client. */
 export interface Grant {

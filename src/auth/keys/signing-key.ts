@@ -20,7 +20,7 @@ export interface SigningKey {
 }
 
 /** Writes the audit record of a change in its transaction. */
-export type RecordChange = (trx: Transaction<Schema>) => Promise<void>
+type RecordChange = (trx: Transaction<Schema>) => Promise<void>
 
 const toSealedCell = (kid: string) =>
   ({ table: 'signing_key', column: 'private_jwk_sealed', row: kid }) as const
@@ -98,7 +98,7 @@ export async function withdrawSigningKey(
   })
 }
 
-export async function findNewestGeneration(trx: Kysely<Schema>): Promise<number> {
+async function findNewestGeneration(trx: Kysely<Schema>): Promise<number> {
   const newest = await trx
     .selectFrom('signing_key')
     .select('generation')
@@ -118,11 +118,11 @@ async function retireOlderKeys(trx: Kysely<Schema>, generation: number, at: numb
     .execute()
 }
 
-export async function makePrivateKey(): Promise<KeyObject> {
+async function makePrivateKey(): Promise<KeyObject> {
   return (await generate('rsa', { modulusLength: 2048 })).privateKey
 }
 
-export async function insertKey(
+async function insertKey(
   db: Kysely<Schema>,
   sealer: Sealer,
   privateKey: KeyObject,
@@ -159,4 +159,42 @@ export function openSigningKey(sealed: string, publicJwk: PublicJwk, sealer: Sea
 function toPublicJwk({ n = '', e = '' }: JsonWebKey): PublicJwk {
   const kid = computeThumbprint({ kty: 'RSA', n, e })
   return { kty: 'RSA', n, e, kid, use: 'sig', alg: 'RS256' }
+}
+
+/**
+ * Whether the newest key can be decrypted with this secret; true if there is none. Running servers could not decrypt a new
+ * key that is sealed with another secret than theirs.
+ */
+export async function canOpenSigningKeys({ db }: Store, sealer: Sealer): Promise<boolean> {
+  const newest = await db
+    .selectFrom('signing_key')
+    .selectAll()
+    .orderBy('generation', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (!newest) return true
+  try {
+    openSigningKey(newest.private_jwk_sealed, JSON.parse(newest.public_jwk), sealer)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Removes all keys, including the app's, and creates a new one, sealed with this secret. */
+export async function withdrawEveryKey(
+  store: Store,
+  sealer: Sealer,
+  now: number,
+  record: RecordChange,
+): Promise<void> {
+  const privateKey = await makePrivateKey()
+  await store.db.transaction().execute(async trx => {
+    const generation = (await findNewestGeneration(trx)) + 1
+    await trx.deleteFrom('signing_key').execute()
+    await trx.deleteFrom('app_key').execute()
+    if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })))
+      throw new Error('Cannot withdraw keys: a rotation happened at the same time')
+    await record(trx)
+  })
 }

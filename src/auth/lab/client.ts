@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import type { Transaction } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import type { Kysely, Transaction } from 'kysely'
+import type { Schema, Store } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
 import { storeOrigins } from '../client/origins.ts'
 import { findLaunchUrlFault } from '../client/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
+import { revoke } from '../revoke.ts'
 
 const DAY_MS = 86_400_000
 
@@ -74,4 +75,26 @@ async function storeClient(
     .onConflict(conflict => conflict.column('client_id').doUpdateSet(renewed))
     .execute()
   await storeOrigins(trx, clientId)
+}
+
+/** Ends everything that lab launches created: links, access of apps and registered clients (LAB-2). */
+export async function endLab({ db }: Store, now: number): Promise<void> {
+  await db.transaction().execute(async trx => {
+    await trx.deleteFrom('launch_token').where('lab', 'is not', null).execute()
+    await revokeLabGrants(trx, now)
+    await trx.deleteFrom('grant').where('lab', 'is not', null).execute()
+    await trx.deleteFrom('client').where('expires_at', 'is not', null).execute()
+  })
+}
+
+async function revokeLabGrants(trx: Kysely<Schema>, now: number): Promise<void> {
+  const clients = trx.selectFrom('client').select('client_id').where('expires_at', 'is not', null)
+  const grants = await trx
+    .selectFrom('grant')
+    .select('id')
+    .where('lab', 'is not', null)
+    .union(trx.selectFrom('grant').select('id').where('client_id', 'in', clients))
+    .execute()
+  const expiresAt = now + LIMITS.labTokenSeconds * 1000
+  for (const { id } of grants) await revoke(trx, id, now, expiresAt)
 }

@@ -1,6 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isSameText, sha256 } from '../../store/index.ts'
-import { type BearerError, sendBearerError } from '../access/access-token.ts'
+import type { Transaction } from 'kysely'
+import { isSameText, type Schema, sha256 } from '../../store/index.ts'
+import { type BearerError, sendBearerError } from '../access-token.ts'
+import { addApp } from '../apps/operations.ts'
+import { AppFault } from '../apps/validate.ts'
 import { auditEvent } from '../audit.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../client/request.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
@@ -8,7 +12,6 @@ import { LIMITS } from '../limits.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { type ClientMetadata, readClientMetadata } from './metadata.ts'
-import { registerClient } from './register-client.ts'
 
 /** `POST /oauth2/register` (RFC 7591). Outside loopback it needs a setting or the initial access token. */
 export function addRegisterRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -80,4 +83,41 @@ function checkRegistration(
 
 function sendCreated(reply: FastifyReply, body: Readonly<Record<string, unknown>>): FastifyReply {
   return reply.code(201).send(body)
+}
+
+/** RFC 7591, 3.2.1. */
+type Registered = Readonly<Record<string, unknown>>
+
+/** Registers a client with a new id. It is never first-party, so it needs consent. */
+async function registerClient(
+  trx: Transaction<Schema>,
+  metadata: ClientMetadata,
+  { approved, now }: { readonly approved: boolean; readonly now: number },
+): Promise<Registered & { readonly client_id: string }> {
+  const added = await addApp(trx, randomUUID(), { app: { ...metadata.app, approved }, now })
+  if (added instanceof AppFault) throw new Error(`Cannot register a checked client: ${added.text}`)
+  const { id, secret } = added
+  return {
+    client_id: id,
+    client_id_issued_at: Math.floor(now / 1000),
+    ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
+    ...describeClient(metadata),
+  }
+}
+
+function describeClient({ app, authMethod, grantTypes }: ClientMetadata): Registered {
+  const { name, logoUrl, launchUrl, jwks, jwksUrl } = app
+  return {
+    ...(name === undefined ? {} : { client_name: name }),
+    ...(logoUrl === undefined ? {} : { logo_uri: logoUrl }),
+    ...(launchUrl === undefined ? {} : { initiate_login_uri: launchUrl }),
+    ...(jwks === undefined ? {} : { jwks: JSON.parse(jwks) }),
+    ...(jwksUrl === undefined ? {} : { jwks_uri: jwksUrl }),
+    token_endpoint_auth_method: authMethod,
+    grant_types: grantTypes,
+    response_types: grantTypes.includes('authorization_code') ? ['code'] : [],
+    redirect_uris: app.redirectUris,
+    post_logout_redirect_uris: app.postLogoutRedirectUris,
+    scope: app.scope,
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
-import { makeClientTokenPrefix, revoke } from '../revoke/revocation.ts'
+import { makeClientTokenPrefix, revoke } from '../revoke.ts'
 import { SigningClient } from '../testing/signing-client.ts'
 import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'

@@ -12,7 +12,7 @@ import {
 } from '../grant/grant-scope.ts'
 import { indexAllowedScopes, keepPermissions, toCanonical } from '../grant/narrow.ts'
 import { Refusal } from '../refusal.ts'
-import { makeClientTokenPrefix } from '../revoke/revocation.ts'
+import { makeClientTokenPrefix } from '../revoke.ts'
 import type { TokenRequest } from './token-request.ts'
 import type { UnsignedTokens } from './token-response.ts'
 

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
+import { findLastUses } from '../audit.ts'
 import { changeByMetadata, registerByMetadata } from '../client-metadata.ts'
 import {
   approveClient,
@@ -12,7 +13,6 @@ import {
   rotateClientSecret,
   setClientDisabled,
 } from '../clients.ts'
-import { findLastUses } from '../last-use.ts'
 import {
   type AdminCall,
   defineEndpoint,
@@ -171,20 +171,21 @@ export const clientEndpoints = [
       ['disable', 'Disable a client and end its access', (admin, id) => setClientDisabled(admin, id, true)],
       ['enable', 'Enable a client', (admin, id) => setClientDisabled(admin, id, false)],
       ['rotate-secret', 'Replace the secret', (admin, id) => rotateClientSecret(admin, id)],
-    ] as readonly (readonly [verb: string, title: string, act: Act])[]
-  ).map(([verb, title, act]) =>
+    ] as readonly (readonly [verb: string, title: string, action: Action])[]
+  ).map(([verb, title, action]) =>
     defineEndpoint({
       method: 'POST',
       path: `/clients/:client_id/${verb}`,
       title,
       body: NONE,
       result: ClientWithSecret,
-      handle: async ({ admin, params: { client_id = '' } }) => describeChanged(await act(admin, client_id)),
+      handle: async ({ admin, params: { client_id = '' } }) =>
+        describeChanged(await action(admin, client_id)),
     }),
   ),
 ]
 
-type Act = (admin: AdminCall['admin'], id: string) => Promise<ChangedClient | AdminFailure>
+type Action = (admin: AdminCall['admin'], id: string) => Promise<ChangedClient | AdminFailure>
 
 function describe(client: ClientRow, lastUsedAt?: number) {
   return {

@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
 import type { AuthContext } from '../../context.ts'
 import { LIMITS } from '../../limits.ts'
-import { type Admin, AdminFailure, type ListPage } from '../act.ts'
+import { type Admin, AdminFailure, type ListPage } from '../action.ts'
 
 /** A request of an administrator's client, with checked members. */
 export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {

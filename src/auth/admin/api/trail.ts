@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { RecordFilter } from '../../../audit/index.ts'
 import { LIMITS } from '../../limits.ts'
-import { AdminFailure, recordAct } from '../act.ts'
+import { AdminFailure, recordAction } from '../action.ts'
 import { describeRecord, EXPORT_FORMATS, exportRecords, listRecords } from '../audit.ts'
 import { type GrantDescription, listGrants, revokeGrantById } from '../grants.ts'
 import { type KeyDescription, listKeys, rotateKeys, withdrawKey } from '../keys.ts'
@@ -178,7 +178,7 @@ export const auditEndpoints = [
     async handle({ admin, query: { after, limit, ...query } }) {
       const filter = readFilter(query)
       if (filter instanceof AdminFailure) return filter
-      await recordAct(admin, 'audit list', { after: query })
+      await recordAction(admin, 'audit list', { after: query })
       const page = await listRecords(admin, { ...filter, after, limit })
       return toPage(page, describeRecord)
     },

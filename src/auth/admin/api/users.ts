@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from '../clinicians.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 import { defineEndpoint, type Endpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'

@@ -21,7 +21,8 @@ import { APP_DEFAULTS, AppFault } from '../../apps/validate.ts'
 import type { Client } from '../../client/client.ts'
 import { summarizeScopes } from '../../consent/describe-scopes.ts'
 import { paths } from '../../paths.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
+import { findLastUses } from '../audit.ts'
 import {
   addClient,
   type ChangedClient,
@@ -31,8 +32,7 @@ import {
   findClientRow,
   listClients,
 } from '../clients.ts'
-import { findLastUses } from '../last-use.ts'
-import { appActs, buildAppPath, failUnknown, findApp, renderNewSecret } from './app-acts.ts'
+import { appActions, buildAppPath, failUnknown, findApp, renderNewSecret } from './app-actions.ts'
 import { renderGrants } from './grants.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
@@ -70,7 +70,7 @@ export const appRoutes: readonly AdminRoute[] = [
             section: SECTION,
             title: 'Apps',
             lead: 'All registered clients, by client id.',
-            acts: renderLink('/apps/new', 'Register an app', 'btn'),
+            actions: renderLink('/apps/new', 'Register an app', 'btn'),
             done: readDone(request, DONE),
           },
           html`${renderTabs(request)}
@@ -138,7 +138,7 @@ ${renderNextPage('/apps', request, next)}`,
         : sendChanged(request, changed, 'saved')
     },
   },
-  ...appActs,
+  ...appActions,
 ]
 
 /** The lists of apps, by `state` of the URL. */
@@ -242,7 +242,7 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       section: SECTION,
       title: client.name,
       lead: client.description,
-      acts: renderActs(row, isFixed),
+      actions: renderActionLinks(row, isFixed),
       done: readDone(request, DONE),
     },
     html`${renderFacts([
@@ -275,12 +275,15 @@ ${await renderGrants(request, { clientId: client.id }, buildAppPath(client.id))}
   )
 }
 
-function renderActs({ client_id, approved, disabled, auth_method }: ClientRow, isFixed: boolean): Html {
-  const act = (name: string, text: string, kind = 'btn--quiet') =>
+function renderActionLinks(
+  { client_id, approved, disabled, auth_method }: ClientRow,
+  isFixed: boolean,
+): Html {
+  const link = (name: string, text: string, kind = 'btn--quiet') =>
     renderLink(`${buildAppPath(client_id)}/${name}`, text, `btn ${kind} btn--small`)
-  return html`${!approved && act('approve', 'Approve', '')}
-${!isFixed && act('edit', 'Change')}
-${auth_method === 'client_secret' && act('rotate-secret', 'Rotate secret')}
-${disabled ? act('enable', 'Enable') : act('disable', 'Disable', 'btn--danger')}
-${!isFixed && act('remove', 'Remove', 'btn--danger')}`
+  return html`${!approved && link('approve', 'Approve', '')}
+${!isFixed && link('edit', 'Change')}
+${auth_method === 'client_secret' && link('rotate-secret', 'Rotate secret')}
+${disabled ? link('enable', 'Enable') : link('disable', 'Disable', 'btn--danger')}
+${!isFixed && link('remove', 'Remove', 'btn--danger')}`
 }

@@ -3,13 +3,12 @@ import type { FastifyReply } from 'fastify'
 import { type AuditKind, formatRepeats, type KeptRecord, toAuditEvent } from '../../../audit/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
-import { describeApp, type Names } from '../../activity/describe.ts'
-import { findNames } from '../../activity/find-names.ts'
+import { describeApp, findNames, type Names } from '../../activity/describe.ts'
 import { formatFhirUser } from '../../clinician/clinician.ts'
 import type { AuthContext } from '../../context.ts'
 import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
-import { AdminFailure, recordAct } from '../act.ts'
+import { AdminFailure, recordAction } from '../action.ts'
 import { EXPORT_FORMATS, type ExportFormat, exportRecords, listRecords } from '../audit.ts'
 import { buildQuery, readView, type View } from './audit-view.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
@@ -44,7 +43,7 @@ export const auditRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const { context, reply, form } = request
       const view = readView(form)
-      await recordAct(request.admin, 'audit list', { after: { ...view.filter } })
+      await recordAction(request.admin, 'audit list', { after: { ...view.filter } })
       const limit = SHOWN
       const { items: records, next: older } = await listRecords(request.admin, {
         ...view.filter,
@@ -63,7 +62,7 @@ export const auditRoutes: readonly AdminRoute[] = [
       const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
       const [record] = (await listRecords(request.admin, { ids: [id], limit: 1 })).items
       if (!record) return reply.sendProblem({ kind: 'not-found' })
-      await recordAct(request.admin, `audit show ${id}`)
+      await recordAction(request.admin, `audit show ${id}`)
       return reply.sendPage(renderRecordPage(request, record, await findNames(context.store, [record])))
     },
   },
@@ -136,7 +135,7 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       section: 'audit',
       title: 'Audit',
       lead: 'Events with their user, app, patient and result, newest first.',
-      acts: html`${renderLink(`/audit/export.ndjson${buildQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
+      actions: html`${renderLink(`/audit/export.ndjson${buildQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${renderFilters(page)}
 ${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
@@ -246,7 +245,7 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
     {
       section: 'audit',
       title: `Record ${record.id}`,
-      acts: renderLink('/audit', 'All records', 'btn btn--quiet btn--small'),
+      actions: renderLink('/audit', 'All records', 'btn btn--quiet btn--small'),
     },
     html`${renderFacts([
       [

@@ -1,8 +1,8 @@
 import { type Html, html, renderDateTime } from '../../../web/index.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import { type GrantDescription, type GrantFilter, listGrants, revokeGrantById } from '../grants.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
-import { defineAct, renderLink, renderTable } from './shell.ts'
+import { defineAction, renderLink, renderTable } from './shell.ts'
 
 const SHOWN = 50
 
@@ -59,7 +59,7 @@ function countScopes(scope: string): string {
   return count === 1 ? '1 scope' : `${count} scopes`
 }
 
-export const grantRoutes: readonly AdminRoute[] = defineAct({
+export const grantRoutes: readonly AdminRoute[] = defineAction({
   path: '/grants/:id/revoke',
   async ask({ params }) {
     return {

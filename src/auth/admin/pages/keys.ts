@@ -1,8 +1,8 @@
 import { html, renderBadge, renderDateTime } from '../../../web/index.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import { type KeyDescription, listKeys, rotateKeys, withdrawKey } from '../keys.ts'
 import type { AdminRoute } from './route.ts'
-import { defineAct, readDone, renderAdminPage, renderLink, renderTable } from './shell.ts'
+import { defineAction, readDone, renderAdminPage, renderLink, renderTable } from './shell.ts'
 
 /** `/admin/keys`: the signing keys. */
 export const keyRoutes: readonly AdminRoute[] = [
@@ -19,7 +19,7 @@ export const keyRoutes: readonly AdminRoute[] = [
             section: 'keys',
             title: 'Signing keys',
             lead: 'They sign access tokens and ID tokens. A key is published before it signs, and stays published until its last token has expired.',
-            acts: renderLink('/keys/rotate', 'Rotate keys', 'btn'),
+            actions: renderLink('/keys/rotate', 'Rotate keys', 'btn'),
             done: readDone(request, DONE),
           },
           renderTable('Signing keys, newest first', columns, keys.map(renderKey)),
@@ -27,7 +27,7 @@ export const keyRoutes: readonly AdminRoute[] = [
       )
     },
   },
-  ...defineAct({
+  ...defineAction({
     path: '/keys/rotate',
     stepUp: true,
     ask: async () => ({
@@ -43,7 +43,7 @@ export const keyRoutes: readonly AdminRoute[] = [
       return rotated instanceof AdminFailure ? rotated : '/keys?done=rotated'
     },
   }),
-  ...defineAct({
+  ...defineAction({
     path: '/keys/:kid/withdraw',
     stepUp: true,
     async ask({ admin, params }) {

@@ -19,10 +19,10 @@ describe('/admin', () => {
     admin = await auth.logIn('ada')
   })
 
-  const findLastAct = async () =>
+  const findLastAction = async () =>
     (await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 }))[0]
-  /** An act begins with its page, and ends with its form. */
-  const act = async (path: string, form: Readonly<Record<string, string>> = {}) => {
+  /** Opens the page of an action, and sends its form. */
+  const performAction = async (path: string, form: Readonly<Record<string, string>> = {}) => {
     assert.equal((await admin.get(path)).statusCode, 200, path)
     return admin.post(path, form)
   }
@@ -115,7 +115,7 @@ describe('/admin', () => {
   it('reloads the settings after a confirmation', async () => {
     assert.match((await admin.get('/admin/reload')).body, /Reload the settings\?/)
     assert.match((await admin.post('/admin/reload', {})).body, /The settings are reloaded/)
-    assert.equal((await findLastAct())?.request, 'settings reload')
+    assert.equal((await findLastAction())?.request, 'settings reload')
   })
 
   describe('a change of keys, secrets or administrators', () => {
@@ -144,13 +144,13 @@ describe('/admin', () => {
   })
 
   it('rotates and withdraws keys', async () => {
-    assert.equal((await act('/admin/keys/rotate')).headers.location, '/admin/keys?done=rotated')
-    assert.equal((await findLastAct())?.request, 'keys rotate')
+    assert.equal((await performAction('/admin/keys/rotate')).headers.location, '/admin/keys?done=rotated')
+    assert.equal((await findLastAction())?.request, 'keys rotate')
     const kids = [...(await admin.get('/admin/keys')).body.matchAll(/keys\/([^/"]+)\/withdraw/g)].map(
       ([, kid]) => kid,
     )
     assert.equal(kids.length, 2)
-    await act(`/admin/keys/${kids[0]}/withdraw`)
+    await performAction(`/admin/keys/${kids[0]}/withdraw`)
     assert.equal((await admin.get(`/admin/keys/${kids[0]}/withdraw`)).statusCode, 404)
   })
 
@@ -164,14 +164,15 @@ describe('/admin', () => {
     }
     const faulty = await admin.post('/admin/apps/new', { ...form, redirect_uris: 'ftp://chart.test' })
     assert.match(faulty.body, /id="redirect_uris-error"/)
-    const secret = /url--block">([^<]+)</.exec((await act('/admin/apps/new', form)).body)?.[1] ?? 'none'
+    const secret =
+      /url--block">([^<]+)</.exec((await performAction('/admin/apps/new', form)).body)?.[1] ?? 'none'
     const page = (await admin.get('/admin/apps/chart')).body
     assert.match(page, /Chart[\s\S]*Active/)
     assert.ok(!page.includes(secret))
-    const rotated = (await act('/admin/apps/chart/rotate-secret')).body
+    const rotated = (await performAction('/admin/apps/chart/rotate-secret')).body
     assert.match(rotated, /Client secret of chart/)
     assert.ok(!rotated.includes(secret))
-    await act('/admin/apps/chart/disable')
+    await performAction('/admin/apps/chart/disable')
     assert.match((await admin.get('/admin/apps?search=CHART')).body, /Disabled/)
     const list = async (state: string) =>
       (await admin.get(`/admin/apps?state=${state}`)).body.includes('/admin/apps/chart')
@@ -179,11 +180,14 @@ describe('/admin', () => {
       [await list('all'), await list('disabled'), await list('unverified')],
       [true, true, false],
     )
-    await act('/admin/apps/chart/enable')
-    await act('/admin/apps/chart/approve')
-    assert.equal((await act('/admin/apps/chart/remove')).headers.location, '/admin/apps?done=removed')
+    await performAction('/admin/apps/chart/enable')
+    await performAction('/admin/apps/chart/approve')
+    assert.equal(
+      (await performAction('/admin/apps/chart/remove')).headers.location,
+      '/admin/apps?done=removed',
+    )
     assert.equal((await admin.get('/admin/apps/chart')).statusCode, 404)
-    assert.equal((await findLastAct())?.request, 'client remove chart')
+    assert.equal((await findLastAction())?.request, 'client remove chart')
   })
 
   it('adds, changes, links and disables users, and makes administrators', async () => {
@@ -198,27 +202,28 @@ describe('/admin', () => {
       (await admin.post('/admin/clinicians/new', { ...form, fhirUser: 'Patient/1' })).body,
       /not added/,
     )
-    const password = /url--block">([^<]+)</.exec((await act('/admin/clinicians/new', form)).body)?.[1] ?? ''
+    const password =
+      /url--block">([^<]+)</.exec((await performAction('/admin/clinicians/new', form)).body)?.[1] ?? ''
     const grace = auth.openBrowser()
     assert.equal((await grace.login('grace', password)).statusCode, 302)
     const path = `/admin/clinicians/${await findId('grace')}`
     await admin.post(path, { displayName: 'Dr. Grace Hopper', fhirUser: 'Practitioner/practitioner-9' })
-    await act(`${path}/link`, { issuer: 'https://idp.test', subject: 'g-1' })
-    await act(`${path}/make-administrator`)
+    await performAction(`${path}/link`, { issuer: 'https://idp.test', subject: 'g-1' })
+    await performAction(`${path}/make-administrator`)
     const page = (await admin.get(path)).body
     assert.match(page, /Dr\. Grace Hopper[\s\S]*Administrator[\s\S]*https:\/\/idp\.test/)
     assert.equal((await grace.get('/admin')).statusCode, 200)
-    await act(`${path}/remove-administrator`)
-    const record = (await admin.get(`/admin/audit/${(await findLastAct())?.id}`)).body
+    await performAction(`${path}/remove-administrator`)
+    const record = (await admin.get(`/admin/audit/${(await findLastAction())?.id}`)).body
     assert.match(record, /<code>admin<\/code><\/th><td[^>]*>true<\/td><td[^>]*>false</)
     assert.equal((await grace.get('/admin')).statusCode, 403)
-    await act(`${path}/unlink`, { issuer: 'https://idp.test', subject: 'g-1' })
-    await act(`${path}/end-sessions`)
+    await performAction(`${path}/unlink`, { issuer: 'https://idp.test', subject: 'g-1' })
+    await performAction(`${path}/end-sessions`)
     assert.equal((await grace.get('/admin')).headers.location, '/login')
-    assert.match((await act(`${path}/reset-password`)).body, /New password of grace/)
-    await act(`${path}/disable`)
+    assert.match((await performAction(`${path}/reset-password`)).body, /New password of grace/)
+    await performAction(`${path}/disable`)
     assert.match((await admin.get('/admin/clinicians?search=grace')).body, /Disabled/)
-    await act(`${path}/enable`)
+    await performAction(`${path}/enable`)
   })
 
   it('shows and revokes the access that users gave an app', async () => {
@@ -226,7 +231,7 @@ describe('/admin', () => {
     const page = (await admin.get('/admin/apps/sallyport-app')).body
     const path = /href="(\/admin\/grants\/[^"]+)"/.exec(page)?.[1] ?? ''
     assert.match(page, /href="\/admin\/apps\/sallyport-app">Demo app</)
-    assert.equal((await act(path)).headers.location, '/admin/apps?done=revoked')
+    assert.equal((await performAction(path)).headers.location, '/admin/apps?done=revoked')
     assert.match((await admin.get('/admin/apps/sallyport-app')).body, /None now/)
   })
 
@@ -278,7 +283,7 @@ describe('/admin', () => {
   describe('/audit', () => {
     it('filters, pages and shows the records', async () => {
       await admin.get('/admin/audit')
-      assert.equal((await findLastAct())?.details, null)
+      assert.equal((await findLastAction())?.details, null)
       const all = (await admin.get('/admin/audit?kind=login')).body
       assert.match(all, /Sign-in<\/td>[\s\S]*Dr\. ada/)
       assert.doesNotMatch(all, /Not an administrator/)

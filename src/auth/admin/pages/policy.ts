@@ -1,7 +1,7 @@
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
 import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import { checkPolicy, explainPatientAccess, type PatientAccess, type PolicyCheck } from '../policy.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderLink, renderTable } from './shell.ts'
@@ -66,7 +66,7 @@ function renderPolicyPage(
       section: 'policy',
       title: 'Policy',
       lead: describePolicy(policy?.rules.length),
-      acts: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
+      actions: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
     },
     html`<h2 class="section__title">Who may see a patient, and why</h2>
 <form class="narrow narrow__form" method="get" action="${paths.admin}/policy">

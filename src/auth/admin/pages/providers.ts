@@ -2,7 +2,7 @@ import { type Html, html, renderAlert, renderEmptyState } from '../../../web/ind
 import { CLOCK_TOLERANCE_SECONDS } from '../../lifetimes.ts'
 import type { ProviderReport } from '../../login/providers/provider-client.ts'
 import { paths } from '../../paths.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import { listProviders, type ProviderDescription, type ProviderTest, testProvider } from '../providers.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderTable } from './shell.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../../portal/page-parts.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
@@ -30,7 +30,7 @@ interface AdminPage {
   readonly title: string
   readonly lead?: Html | string | undefined
   /** Links or buttons beside the title. */
-  readonly acts?: Html | undefined
+  readonly actions?: Html | undefined
   /** The effect of the previous action. */
   readonly done?: string | undefined
   readonly scripts?: readonly string[]
@@ -39,7 +39,7 @@ interface AdminPage {
 /** Renders a page of the area, with its navigation. */
 export function renderAdminPage(
   { context, login }: Pick<AdminRequest, 'context' | 'login'>,
-  { section, title, lead, acts, done, scripts = [] }: AdminPage,
+  { section, title, lead, actions, done, scripts = [] }: AdminPage,
   body: Html,
 ): Html {
   return renderPage(
@@ -53,7 +53,7 @@ export function renderAdminPage(
       ([name, path, text]) =>
         html`<li><a href="${paths.admin}${path}"${name === section && html` aria-current="page"`}>${text}</a></li>`,
     )}</ul></nav>
-<div class="pagehead"><div><h1>${title}</h1>${lead !== undefined && html`<p class="pagehead__lead">${lead}</p>`}</div>${acts && html`<div class="actions">${acts}</div>`}</div>
+<div class="pagehead"><div><h1>${title}</h1>${lead !== undefined && html`<p class="pagehead__lead">${lead}</p>`}</div>${actions && html`<div class="actions">${actions}</div>`}</div>
 ${done !== undefined && html`<div role="status">${renderAlert(done, '', 'ok')}</div>`}
 ${body}`,
   )
@@ -83,7 +83,7 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
 }
 
 /** An action that an administrator confirms on a separate page. */
-interface Act {
+interface Action {
   /** Below the area. */
   readonly path: string
   readonly stepUp?: boolean
@@ -92,7 +92,7 @@ interface Act {
   perform(request: AdminRequest): Promise<Html | string | AdminFailure>
 }
 
-export function defineAct({ path, stepUp = false, ask, perform }: Act): readonly AdminRoute[] {
+export function defineAction({ path, stepUp = false, ask, perform }: Action): readonly AdminRoute[] {
   return [
     {
       ...({ method: 'GET', path, stepUp } as const),

@@ -1,9 +1,9 @@
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import type { AuthContext } from '../../context.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import { describeSystem, findServers, reloadSettings, type ServerState } from '../system.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
-import { defineAct, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
+import { defineAction, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
 /** `GET /admin`: state, versions and settings of the servers. */
 export const systemRoutes: readonly AdminRoute[] = [
@@ -20,7 +20,7 @@ export const systemRoutes: readonly AdminRoute[] = [
             section: 'system',
             title: 'System',
             lead: 'State, versions and settings of the servers.',
-            acts: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
+            actions: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
           },
           html`${renderTable('Servers', ['Server', 'State', 'Checks', 'URL'], servers.map(renderServer))}
 <h2 class="section__title subhead">Versions and settings</h2>
@@ -29,7 +29,7 @@ ${renderFacts(listFacts(context))}`,
       )
     },
   },
-  ...defineAct({
+  ...defineAction({
     path: '/reload',
     ask: async () => ({
       section: 'system',
@@ -50,7 +50,7 @@ function renderReloaded(request: AdminRequest, needRestart: readonly string[]): 
   const back = renderLink('', 'System', 'btn btn--quiet btn--small')
   return renderAdminPage(
     request,
-    { section: 'system', title: 'Settings', done: 'The settings are reloaded.', acts: back },
+    { section: 'system', title: 'Settings', done: 'The settings are reloaded.', actions: back },
     needRestart.length === 0
       ? html`<p>They are in effect.</p>`
       : html`<p>These changed settings need a restart:</p><ul>${needRestart.map(name => html`<li><code>${name}</code></li>`)}</ul>`,

@@ -10,7 +10,7 @@ import {
 } from '../../../web/index.ts'
 import type { Parameters } from '../../parameters.ts'
 import { paths } from '../../paths.ts'
-import { AdminFailure } from '../act.ts'
+import { AdminFailure } from '../action.ts'
 import { addUser, changeUser } from '../clinicians.ts'
 import { listUsers, type UserDescription, type UserKind } from '../users.ts'
 import { renderGrants } from './grants.ts'
@@ -25,7 +25,7 @@ import {
   renderSearch,
   renderTable,
 } from './shell.ts'
-import { buildUserPath, renderPassword, requireUser, userActs } from './user-acts.ts'
+import { buildUserPath, renderPassword, requireUser, userActions } from './user-actions.ts'
 
 const SHOWN = 50
 const SECTION = 'clinicians'
@@ -45,7 +45,7 @@ export const userRoutes: readonly AdminRoute[] = [
             section: SECTION,
             title: 'Users',
             lead: 'Clinicians, and the accounts of patients and related persons.',
-            acts: renderLink('/clinicians/new', 'Add a user', 'btn'),
+            actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
           },
           html`${renderSearch('/clinicians', 'Find a user by name or username', request)}
 <div class="after">${items.length === 0 ? renderNone() : renderTable('Users, by username', columns, items.map(renderRow))}</div>
@@ -96,7 +96,7 @@ ${renderNextPage('/clinicians', request, next)}`,
         : reply.redirect(`${paths.admin}${buildUserPath(user)}?done=saved`, 303)
     },
   },
-  ...userActs,
+  ...userActions,
 ]
 
 /** As long as a password of `setPassword`. */
@@ -176,7 +176,7 @@ async function renderUserPage(request: AdminRequest, user: UserDescription): Pro
     {
       section: SECTION,
       title: user.displayName,
-      acts: renderActs(user, request),
+      actions: renderActionLinks(user, request),
       done: readDone(request, DONE),
     },
     html`${renderFacts([
@@ -200,14 +200,14 @@ ${grants}`,
   )
 }
 
-function renderActs(user: UserDescription, { context, login }: AdminRequest): Html {
-  const act = (name: string, text: string, kind = 'btn--quiet') =>
+function renderActionLinks(user: UserDescription, { context, login }: AdminRequest): Html {
+  const link = (name: string, text: string, kind = 'btn--quiet') =>
     renderLink(`${buildUserPath(user)}/${name}`, text, `btn ${kind} btn--small`)
   const isClinician = user.kind === 'clinician'
-  return html`${context.providers.passwords && act('reset-password', 'Reset password')}
-${act('end-sessions', 'End sessions')}
-${isClinician && (user.admin ? act('remove-administrator', 'Remove administrator') : act('make-administrator', 'Make administrator'))}
-${user.id !== login.clinician.id && (user.disabled ? act('enable', 'Enable') : act('disable', 'Disable', 'btn--danger'))}`
+  return html`${context.providers.passwords && link('reset-password', 'Reset password')}
+${link('end-sessions', 'End sessions')}
+${isClinician && (user.admin ? link('remove-administrator', 'Remove administrator') : link('make-administrator', 'Make administrator'))}
+${user.id !== login.clinician.id && (user.disabled ? link('enable', 'Enable') : link('disable', 'Disable', 'btn--danger'))}`
 }
 
 function renderLinks(user: UserDescription): Html {

@@ -1,16 +1,18 @@
 import type { Kysely } from 'kysely'
 import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
+import type { Resource } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import type { Schema } from '../../../store/index.ts'
+import type { Schema, Sealer, Store } from '../../../store/index.ts'
 import type { Clinician } from '../../clinician/clinician.ts'
 import { NO_PASSWORD } from '../../clinician/password.ts'
-import type { AuthContext } from '../../context.ts'
-import { checkAllowed, mapFhirUser, matchesRule, readNames } from './identity.ts'
-import { findPractitioner } from './practitioner.ts'
+import type { AuthContext, AuthSettings } from '../../context.ts'
+import { createKeyRing } from '../../keys/key-ring.ts'
+import { createUserLookup, isResource } from '../../portal/fhir-reader.ts'
+import { checkAllowed, mapFhirUser, matchesRule, type PractitionerQuery, readNames } from './identity.ts'
 import { SignInRefusal } from './refusal.ts'
 
 /** The account that a user of a provider signs in to. */
-export interface Account {
+interface Account {
   readonly issuer: string
   readonly subject: string
   /** `linked`: by an administrator, with the clinician's own Practitioner. Otherwise the claims decide. */
@@ -35,7 +37,7 @@ export function findSubject({ kind }: LoginProvider, claims: Claims): string | u
 }
 
 /** What accounts are found with; `login explain` has no more. */
-export type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch'>
+type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch'>
 
 /** Finds the account of verified claims. Changes nothing. Users are identified by issuer and subject, never by a name. */
 export async function findAccount(
@@ -144,4 +146,79 @@ async function createAccount(trx: Kysely<Schema>, account: Account, now: number)
 
 function toColumns({ username, displayName, fhirUserId }: Account) {
   return { username, display_name: displayName, fhir_user_id: fhirUserId }
+}
+
+/** Finds the one Practitioner on the FHIR server, and returns its id. */
+async function findPractitioner(
+  context: Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>,
+  query: PractitionerQuery,
+): Promise<string | SignInRefusal> {
+  const read = await createUserLookup(context, 'Practitioner')
+  const path = query.kind === 'id' ? `Practitioner/${query.id}` : `${query.query}&_count=2`
+  const result = await read(path)
+  if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
+  if (result.kind === 'absent') return new SignInRefusal('no-practitioner')
+  const [first, second] = listPractitioners(result.resource)
+  if (first === undefined) return new SignInRefusal('no-practitioner')
+  return second === undefined ? first : new SignInRefusal('several-practitioners')
+}
+
+/** The ids of the Practitioners: the resource itself, or the matches of a search. */
+function listPractitioners(resource: Resource): readonly string[] {
+  const { entry } = resource
+  const resources = Array.isArray(entry)
+    ? entry.map((one: unknown) =>
+        typeof one === 'object' && one !== null && 'resource' in one ? one.resource : one,
+      )
+    : [resource]
+  return resources
+    .filter(isResource)
+    .flatMap(({ resourceType, id }) =>
+      resourceType === 'Practitioner' && typeof id === 'string' ? [id] : [],
+    )
+}
+
+interface SignInExplanation {
+  readonly allowed: boolean
+  /** Labels and values. */
+  readonly rows: readonly (readonly [label: string, value: string])[]
+}
+
+/** Says who would be signed in with these claims, as a sign-in decides it. Changes nothing. */
+export async function explainSignIn(
+  options: {
+    readonly settings: AuthSettings
+    readonly store: Store
+    readonly sealer: Sealer
+    readonly fetch?: typeof globalThis.fetch
+  },
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<SignInExplanation> {
+  const { store, sealer, fetch = globalThis.fetch } = options
+  const clock = Date.now
+  const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
+  const account = await findAccount({ ...options, keys, clock, fetch }, provider, subject, claims)
+  const rows = [
+    ['Provider', provider.id],
+    ['Subject', subject],
+  ] as const
+  return account instanceof SignInRefusal
+    ? { allowed: false, rows: [...rows, ['Refused', `${account.kind}. ${account.reason}`]] }
+    : { allowed: true, rows: [...rows, ...describeAccount(account)] }
+}
+
+const KINDS = {
+  linked: 'linked clinician',
+  provisioned: 'provisioned account',
+  new: 'new account',
+} as const satisfies Record<Account['kind'], string>
+
+function describeAccount({ kind, username, displayName, fhirUserId, admin }: Account) {
+  return [
+    ['Signs in as', `${username} (${displayName}), ${KINDS[kind]}`],
+    ['Practitioner', `Practitioner/${fhirUserId}`],
+    ['Administrator', admin ? 'yes' : 'no'],
+  ] as const
 }

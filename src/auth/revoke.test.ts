@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { eachDatabase } from '../../test/support/databases.ts'
+import { computeRevocationKey, type RevocationList } from './revoke.ts'
+import { decodeClaims, TestAuthServer, unknownToken } from './testing/test-auth-server.ts'
+import { TestBrowser } from './testing/test-browser.ts'
+
+eachDatabase((_name, open) => {
+  describe('POST /oauth2/revoke', () => {
+    let auth: TestAuthServer
+    before(async () => {
+      auth = await TestAuthServer.open(await open())
+      await auth.addClient({ client_id: 'other' })
+    })
+
+    async function requestTokens() {
+      return (await auth.exchange(await auth.getCode(await auth.logIn()))).json()
+    }
+    const revoke = (form: Record<string, string>, headers: Record<string, string> = {}) =>
+      new TestBrowser(auth.app).post('/oauth2/revoke', { client_id: 'sallyport-app', ...form }, headers)
+    const feed = async (since = 0): Promise<RevocationList> =>
+      (await auth.openBrowser().get(`/oauth2/revocations?since=${since}`)).json()
+    const isListed = async (token: string, since?: number) => {
+      const jti = String(decodeClaims(token).jti)
+      const { revoked } = await feed(since)
+      return [jti, jti.split('.')[0] ?? ''].some(id => revoked.includes(computeRevocationKey(id)))
+    }
+    const userinfo = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await auth.app.inject({ url: '/oauth2/userinfo', headers })).statusCode
+    }
+
+    it('revokes the whole grant of a refresh token, even of a rotated one', async () => {
+      for (const rotated of [false, true]) {
+        const tokens = await requestTokens()
+        const next = rotated ? (await auth.refresh(tokens.refresh_token)).json() : tokens
+        const response = await revoke({ token: tokens.refresh_token })
+        assert.equal(response.statusCode, 200)
+        assert.equal(response.body, '')
+        assert.equal(response.headers['cache-control'], 'no-store')
+        assert.equal((await auth.refresh(next.refresh_token)).json().error, 'invalid_grant')
+        assert.ok(await isListed(tokens.access_token))
+        assert.equal(await userinfo(tokens.access_token), 401)
+      }
+    })
+
+    it('revokes an access token alone', async () => {
+      const tokens = await requestTokens()
+      const other = (await auth.refresh(tokens.refresh_token)).json()
+      assert.equal((await revoke({ token: tokens.access_token })).statusCode, 200)
+      assert.equal((await revoke({ token: tokens.access_token })).statusCode, 200)
+      assert.ok(await isListed(tokens.access_token))
+      assert.equal(await userinfo(tokens.access_token), 401)
+      assert.equal(await isListed(other.access_token), false)
+      assert.equal(await userinfo(other.access_token), 200)
+      assert.equal((await auth.refresh(other.refresh_token)).statusCode, 200)
+    })
+
+    it('responds with 200 to an unknown or expired token or one of another client, and changes nothing', async () => {
+      const tokens = await requestTokens()
+      for (const token of [unknownToken, 'nonsense', tokens.id_token])
+        assert.equal((await revoke({ token })).statusCode, 200)
+      for (const token of [tokens.refresh_token, tokens.access_token])
+        assert.equal((await revoke({ token, client_id: 'other' })).statusCode, 200)
+      assert.equal(await isListed(tokens.access_token), false)
+      assert.equal((await auth.refresh(tokens.refresh_token)).statusCode, 200)
+    })
+
+    it('refuses an unknown client, and a request without a token', async () => {
+      assert.equal((await revoke({ token: 'x', client_id: 'nobody' })).statusCode, 401)
+      assert.equal((await revoke({})).json().error, 'invalid_request')
+    })
+
+    it('lists the grants that a logout ends until their tokens have expired', async () => {
+      const browser = await auth.logIn()
+      const { access_token: token } = (await auth.exchange(await auth.getCode(browser))).json()
+      const { next } = await feed()
+      await browser.post('/logout', {})
+      assert.ok(await isListed(token))
+      assert.ok(await isListed(token, next), 'what comes late is still in the next answer')
+      assert.equal(await isListed(token, next + 60_000), false)
+      auth.time.now += 361_000
+      assert.deepEqual((await feed()).revoked, [])
+    })
+
+    it('lists the grants that a logout ends even if offline_access occurs only as a value in a scope', async () => {
+      const browser = await auth.logIn()
+      const scope = 'launch patient/Observation.rs?code=offline_access patient/Patient.rs'
+      const { access_token: token } = (await auth.exchange(await auth.getCode(browser, { scope }))).json()
+      await browser.post('/logout', {})
+      assert.ok(await isListed(token))
+    })
+
+    it('lists hashes instead of ids, to any caller, uncached', async () => {
+      const tokens = await requestTokens()
+      await revoke({ token: tokens.refresh_token })
+      const response = await auth.openBrowser().get('/oauth2/revocations')
+      assert.equal(response.headers['cache-control'], 'no-store')
+      const grantId = String(decodeClaims(tokens.access_token).jti).split('.')[0] ?? ''
+      assert.equal(response.body.includes(grantId), false)
+      for (const mark of response.json().revoked) assert.match(mark, /^[\w-]{22}$/)
+      for (const since of ['x', '-1', '1e999', '', '99999999999999999999', `${auth.time.now}.5`])
+        assert.equal((await auth.openBrowser().get(`/oauth2/revocations?since=${since}`)).statusCode, 200)
+    })
+
+    it("may be called by pages of the client's own origin only", async () => {
+      const own = await revoke({ token: 'x' }, { origin: 'http://localhost:8081' })
+      assert.equal(own.headers['access-control-allow-origin'], 'http://localhost:8081')
+      const foreign = await revoke({ token: 'x' }, { origin: 'https://evil.example' })
+      assert.equal(foreign.headers['access-control-allow-origin'], undefined)
+      assert.equal(foreign.headers.vary, 'Origin')
+    })
+  })
+})

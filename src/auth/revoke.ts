@@ -1,0 +1,202 @@
+import { hash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Kysely, Transaction } from 'kysely'
+import type { AuditRecord } from '../audit/index.ts'
+import { type Schema, type Store, sha256 } from '../store/index.ts'
+import { auditEvent, describeRefusal } from './audit.ts'
+import { consumeProof, type VerifiedClient, verifyClient } from './client/authenticate.ts'
+import type { Client } from './client/client.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from './client/origins.ts'
+import { forbidCaching, readForm, sendOAuthError } from './client/request.ts'
+import type { AuthContext } from './context.ts'
+import { type AuditedGrant, findGrantForAudit } from './grant/find-grant-for-audit.ts'
+import { revokeGrant } from './grant/grant.ts'
+import { verifyOwnJwt } from './keys/key-ring.ts'
+import type { PublicJwk } from './keys/signing-key.ts'
+import { computeLongestToken } from './lab/settings.ts'
+import { readParameters } from './parameters.ts'
+import { paths } from './paths.ts'
+import { Refusal } from './refusal.ts'
+
+/** The list that FHIR servers fetch every two seconds, so that they need no introspection for each request. */
+export interface RevocationList {
+  /** Hashes of a `jti` or of the grant id that it begins with. */
+  readonly revoked: readonly string[]
+  /** Seconds after which the revoked tokens have expired. */
+  readonly lifetime: number
+  /** The next value of `since`. */
+  readonly next: number
+}
+
+// A revocation may be committed some time after its timestamp, and clocks of instances differ.
+const OVERLAP_MS = 30_000
+
+/**
+ * The revocations since a time. The list is public, so it has hashes and no ids of grants or tokens.
+ */
+async function listRevocations(
+  { db }: Pick<Store, 'db'>,
+  { now, lifetimeMs, since = 0 }: { now: number; lifetimeMs: number; since?: number },
+): Promise<RevocationList> {
+  const from = Math.max(since - OVERLAP_MS, now - lifetimeMs)
+  const [grants, others] = await Promise.all([
+    db.selectFrom('grant').select('id').where('revoked_at', '>', from).execute(),
+    db
+      .selectFrom('revocation')
+      .select(['id', 'expires_at'])
+      .where('revoked_at', '>', since - OVERLAP_MS)
+      .where('expires_at', '>', now)
+      .execute(),
+  ])
+  const revoked = new Set([...grants, ...others].map(({ id }) => computeRevocationKey(id)))
+  const longestMs = Math.max(lifetimeMs, ...others.map(({ expires_at }) => expires_at - now))
+  return { revoked: [...revoked], lifetime: Math.ceil(longestMs / 1000), next: now }
+}
+
+/** 132 bits of the SHA-256, enough against collisions. */
+export function computeRevocationKey(id: string): string {
+  return hash('sha256', id, 'base64url').slice(0, 22)
+}
+
+/** `POST /oauth2/revoke` (RFC 7009), and `GET /oauth2/revocations`, the list for FHIR servers. */
+export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): void {
+  const allowOrigin = createOriginHook(context.store)
+  app.options(paths.revoke, { onRequest: allowOrigin }, answerPreflight)
+  app.post(paths.revoke, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
+    const refusal = await handleRevocation(context, request, reply)
+    if (!refusal) return reply.code(200).send()
+    const event = { kind: 'revoke', client: refusal.known.clientId, anonymous: true } as const
+    await auditEvent(context, request, { ...event, ...describeRefusal(refusal) })
+    return sendOAuthError(request, reply, refusal)
+  })
+
+  app.get(paths.revocations, async (request, reply) => {
+    const since = readParameters(request.query).get('since') ?? ''
+    const lifetimeMs = (computeLongestToken(context.settings) + 60) * 1000
+    const feed = await listRevocations(context.store, {
+      now: context.clock(),
+      lifetimeMs,
+      // An invalid `since` gets the whole list.
+      ...(/^\d{1,15}$/.test(since) ? { since: Number(since) } : {}),
+    })
+    return reply.header('cache-control', 'no-store').send(feed)
+  })
+}
+
+async function handleRevocation(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Refusal | undefined> {
+  const form = readForm(request)
+  if (form instanceof Refusal) return form
+  const verified = await verifyClient(context, request.headers.authorization, form)
+  if (verified instanceof Refusal) return verified
+  limitToClientOrigins(verified.client, request, reply)
+  return revokeRecorded(context, request, verified, form.get('token'))
+}
+
+/** Consumes the client's assertion, revokes the token and writes the audit record in one transaction. */
+async function revokeRecorded(
+  context: AuthContext,
+  request: FastifyRequest,
+  verified: VerifiedClient,
+  token: string | undefined,
+): Promise<Refusal | undefined> {
+  const keys = await context.keys.listPublicKeys()
+  return context.store.db.transaction().execute(async trx => {
+    const client = await consumeProof(trx, verified)
+    if (client instanceof Refusal) return client
+    if (token === undefined) return new Refusal('invalid_request', 'The parameter token is missing.')
+    const ended = await revokeToken(trx, context, { client, token, keys })
+    const event = { kind: 'revoke', status: 200, client: client.id } as const
+    if (ended)
+      await auditEvent(context, request, { ...ended, ...event, reason: 'The app revoked the token' }, trx)
+    return undefined
+  })
+}
+
+/** The owner of the revoked token. */
+type RevokedToken = AuditedGrant | Pick<AuditRecord, 'subject' | 'patient' | 'launch'>
+
+interface TokenToRevoke {
+  readonly client: Client
+  readonly token: string
+  /** The keys of this server's access tokens. */
+  readonly keys: readonly PublicJwk[]
+}
+
+/**
+ * Revokes a token (RFC 7009) and returns its owner. A refresh token, even a rotated one, revokes its grant with all
+ * tokens; an access token only itself. Does nothing with unknown, ended and other clients' tokens.
+ */
+async function revokeToken(
+  trx: Transaction<Schema>,
+  { clock }: Pick<AuthContext, 'clock'>,
+  { client, token, keys }: TokenToRevoke,
+): Promise<RevokedToken | undefined> {
+  const found = await trx
+    .selectFrom('refresh_token')
+    .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
+    .select('grant_id')
+    .where('token_hash', '=', sha256(token))
+    .where('grant.client_id', '=', client.id)
+    .executeTakeFirst()
+  if (found)
+    return (await revokeGrant(trx, found.grant_id, clock()))
+      ? findGrantForAudit(trx, { code: undefined, refreshToken: token })
+      : undefined
+  const { client_id, jti, exp, sub, patient } = verifyOwnJwt(token, 'at+jwt', keys) ?? {}
+  if (client_id !== client.id || typeof jti !== 'string') return undefined
+  if (typeof exp !== 'number' || exp * 1000 <= clock()) return undefined
+  if (!(await revoke(trx, jti, clock(), exp * 1000))) return undefined
+  return { subject: readText(sub), patient: readText(patient), launch: jti.split('.')[0] }
+}
+
+function readText(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
+}
+
+/**
+ * The prefix of the `jti` of a backend service's tokens. It differs for a later client with the same id, and after the
+ * client was disabled and enabled again.
+ */
+export function makeClientTokenPrefix({
+  id,
+  createdAt,
+  enabledAt,
+}: {
+  readonly id: string
+  readonly createdAt: number
+  readonly enabledAt?: number | undefined
+}): string {
+  return `client-${sha256([id, createdAt, ...(enabledAt === undefined ? [] : [enabledAt])].join(' '))}`
+}
+
+/**
+ * Revokes one access token by its `jti`, or all with a `jti` prefix, until they have expired. False if they were revoked
+ * before.
+ */
+export async function revoke(
+  db: Kysely<Schema>,
+  id: string,
+  now: number,
+  expiresAt: number,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('revocation')
+    .values({ id, revoked_at: now, expires_at: expiresAt })
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+/** Whether an access token was revoked by its `jti` or its prefix. Revoked grants are not looked up here. */
+export async function isRevoked({ db }: Pick<Store, 'db'>, jti: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('revocation')
+    .select('id')
+    .where('id', 'in', [jti, jti.split('.')[0] ?? ''])
+    .executeTakeFirst()
+  return row !== undefined
+}
