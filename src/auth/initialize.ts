@@ -1,5 +1,5 @@
 import type { Sealer, Store } from '../store/index.ts'
-import { storeOrigins } from './client/origins.ts'
+import { storeOrigins } from './client/urls.ts'
 import { disableSampleAdministrator, seedClinician } from './clinician/clinician.ts'
 import type { AuthSettings } from './context.ts'
 import { createKeyRing } from './keys/key-ring.ts'

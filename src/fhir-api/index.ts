@@ -40,8 +40,8 @@ export type { Context, Handler } from './context.ts'
 export { type Failure, isFailure, toResponse } from './failure.ts'
 export { handle } from './handle.ts'
 export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-fhir-api.ts'
-export { respondWithHistory } from './interactions/history.ts'
 export { addPostedParams, findNamedTypes } from './interactions/operations.ts'
+export { respondWithHistory } from './interactions/read.ts'
 export { respondWithPage, searchFor } from './interactions/search.ts'
 export {
   type Cursor,

@@ -3,7 +3,6 @@
  * OperationOutcomes. Pure: this module stores nothing, sends nothing, and makes no access decision.
  */
 
-export { findNamedBinaries, type NativeContent, readContent, wantsContent } from './binary.ts'
 export {
   findCompartmentPatients,
   findContainedPatients,
@@ -47,14 +46,6 @@ export {
   type Permission,
   parsePassedOperation,
 } from './operations.ts'
-export {
-  createOutcome,
-  type IssueCode,
-  type OperationOutcome,
-  type OutcomeIssue,
-  type Refused,
-  refuseOutsideGrant,
-} from './outcome.ts'
 export { parseParams, readPageParams } from './params.ts'
 export {
   type Entry,
@@ -69,9 +60,15 @@ export {
   type AnyProblem,
   createEntryFailure,
   createErrorResponse,
+  createOutcome,
   type ErrorResponse,
   type FhirProblem,
+  type IssueCode,
   isProblem,
+  type OperationOutcome,
+  type OutcomeIssue,
+  type Refused,
+  refuseOutsideGrant,
   toErrorResponse,
 } from './problem.ts'
 export { parseReference, type ResourceReference } from './reference.ts'
@@ -83,7 +80,16 @@ export {
   readPreconditions,
   readPreferences,
 } from './request.ts'
-export { formatAsForm, readBody, readResourceBody, readResourceBodyWithId } from './request-body.ts'
+export {
+  findNamedBinaries,
+  formatAsForm,
+  type NativeContent,
+  readBody,
+  readContent,
+  readResourceBody,
+  readResourceBodyWithId,
+  wantsContent,
+} from './request-body.ts'
 export type {
   Decimal,
   ExactResource,

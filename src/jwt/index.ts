@@ -5,16 +5,14 @@
  */
 export {
   type Algorithm,
-  computeThumbprint,
-  LARGEST_RSA_KEY_BITS,
-  readKeySet,
-  type VerificationKey,
-} from './key-set.ts'
-export {
   type Claims,
+  computeThumbprint,
   decodeJwt,
   type Jwt,
+  LARGEST_RSA_KEY_BITS,
+  readKeySet,
   signJwt,
+  type VerificationKey,
   verifySignature,
   verifySignatureInThread,
-} from './token.ts'
+} from './jwt.ts'

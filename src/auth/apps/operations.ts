@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import { type Client, containsText, findRegisteredClient, toClient } from '../client/client.ts'
-import { storeOrigins } from '../client/origins.ts'
+import { storeOrigins } from '../client/urls.ts'
 import { LIMITS } from '../limits.ts'
 import { makeClientTokenPrefix } from '../revoke.ts'
 import {

@@ -15,7 +15,7 @@ import { readHost } from '../portal/apps.ts'
 import { buildPortalUrl } from '../portal/list.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import type { ServiceCards } from './call-service.ts'
-import { type Card, type CardLink, type Indicator, readWebUrl } from './cards.ts'
+import { type Card, type CardLink, type Indicator, readWebUrl } from './call-service.ts'
 
 /** The URL of a launch for a `smart` link; undefined if no registered app has this launch URL. */
 export type BuildLaunchLink = (link: CardLink) => string | undefined

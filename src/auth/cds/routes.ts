@@ -14,8 +14,8 @@ import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { createFhirReader, type FhirReader } from '../portal/fhir-reader.ts'
 import { listResources } from '../portal/patients.ts'
+import type { CardLink } from './call-service.ts'
 import { callServices, type HookSubject, type ServiceCards } from './call-service.ts'
-import type { CardLink } from './cards.ts'
 import { type BuildLaunchLink, renderCards, renderCardsPage } from './page.ts'
 
 /** `GET /portal/cards` shows the cards of the CDS services for a patient, and `GET /portal/cards/launch` launches the app of a card. */

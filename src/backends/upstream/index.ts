@@ -11,5 +11,5 @@ export {
   type UpstreamReport,
 } from './check/check-upstream.ts'
 export type { Finding, Send } from './check/probe.ts'
-export { createCredentials, type UpstreamAuth } from './http/credentials.ts'
+export { createCredentials, type UpstreamAuth } from './http/send.ts'
 export { createGateway, type GatewayOptions, type UpstreamTls } from './server.ts'

@@ -1,6 +1,20 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import type { NewUser } from '../../auth/index.ts'
+import { readSettings } from '../../config/index.ts'
 import { isId } from '../../fhir/index.ts'
-import { type Arguments, type Command, failMisuse, getRequired } from '../command.ts'
-import { addAccount, readUsername } from './clinician.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  type ExitCode,
+  failMisuse,
+  getRequired,
+  type Io,
+} from '../command.ts'
+import { performCommand } from '../with-store.ts'
 
 export const accountAdd: Command = {
   usage: `
@@ -44,4 +58,100 @@ function readIds({ values }: Arguments, option: string, type: string): readonly 
     if (isId(id)) return id
     throw failMisuse(`Cannot use --${option}: expected the id of a ${type}, or ${type}/<id>`)
   })
+}
+
+/** Adds a clinician, or the account of a patient or of related persons. */
+export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promise<ExitCode> {
+  const { kind, username, fhirUser, relatedPersons = [] } = user
+  const password = await readNewPassword(io)
+  const { addUser } = await import('../../auth/index.ts')
+  const refusal = `Cannot add ${kind} ${username}`
+  const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
+  io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
+  warnIfShort(password, io)
+  const resources = [fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)]
+  for (const resource of new Set(resources)) await noteAbsent(resource, io)
+  return 0
+}
+
+/** Warns if the embedded FHIR server does not have the user's resource: apps could not read their user. */
+async function noteAbsent(user: string, { env, cwd, stderr }: Io): Promise<void> {
+  const settings = readSettings(env, cwd)
+  const file = join(settings.dataDir, 'fhir.db')
+  if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  try {
+    const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+    const [type = '', id = ''] = user.split('/')
+    const found = repository.find(type, id)
+    repository.close()
+    if (found?.deleted !== false) stderr.write(`Note: the FHIR server has no ${user}; create or import it\n`)
+  } catch {
+    // The clinician is added anyway; `start` reports problems with the data.
+  }
+}
+
+export function readUsername(text: string): string {
+  if (/^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)) return text
+  throw failMisuse(
+    'Cannot use --username: expected at most 100 characters without leading or trailing spaces',
+  )
+}
+
+const LONGEST_LINE = 4096
+/** bcrypt ignores further bytes. */
+const MAX_BYTES = 72
+const SHORT = 8
+
+/** Prompts twice without echo on a terminal; otherwise reads the first line of standard input. */
+export async function readNewPassword(io: Io): Promise<string> {
+  const password = io.stdin.isTTY ? await askTwice(io) : await firstLine(io.stdin)
+  if (password === '') throw new CommandFailure('Cannot use password: it is empty')
+  if (Buffer.byteLength(password) > MAX_BYTES) {
+    throw new CommandFailure(
+      `Cannot use password: it is longer than ${MAX_BYTES} bytes, the most that bcrypt reads`,
+    )
+  }
+  if (password.includes('\0')) throw new CommandFailure('Cannot use password: it contains a NUL character')
+  return password
+}
+
+export function warnIfShort(password: string, io: Io): void {
+  if ([...password].length < SHORT)
+    io.stderr.write(`Password is easy to guess: use at least ${SHORT} characters\n`)
+}
+
+async function askTwice(io: Io): Promise<string> {
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input: io.stdin, output: unseen, terminal: true, historySize: 0 })
+  lines.once('SIGINT', () => lines.close())
+  // One reader for both prompts, so that type-ahead is not lost.
+  const typed = lines[Symbol.asyncIterator]()
+  try {
+    const password = await ask('Password: ', typed, io)
+    if ((await ask('Password again: ', typed, io)) === password) return password
+    throw new CommandFailure('Cannot use password: the two entries differ')
+  } finally {
+    lines.close()
+  }
+}
+
+async function ask(prompt: string, typed: AsyncIterator<string>, io: Io): Promise<string> {
+  io.stderr.write(prompt)
+  const answer = await typed.next()
+  io.stderr.write('\n')
+  if (answer.done) throw new CommandFailure('Cannot read password: canceled')
+  return answer.value
+}
+
+async function firstLine(input: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of input) {
+    const bytes = Buffer.from(chunk)
+    chunks.push(bytes)
+    length += bytes.length
+    if (bytes.includes('\n') || length > LONGEST_LINE) break
+  }
+  return (Buffer.concat(chunks).toString('utf8').split('\n')[0] ?? '').replace(/\r$/, '')
 }

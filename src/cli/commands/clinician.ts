@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import type { NewUser, UserChanges } from '../../auth/index.ts'
+import type { UserChanges } from '../../auth/index.ts'
 import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import {
   type Arguments,
@@ -14,9 +12,9 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { readNewPassword, warnIfShort } from '../password.ts'
 import { readFhirUser } from '../start/files.ts'
 import { performCommand, withStore } from '../with-store.ts'
+import { addAccount, readNewPassword, readUsername, warnIfShort } from './account.ts'
 
 export const clinicianAdd: Command = {
   usage: `
@@ -47,44 +45,6 @@ Options:
       admin: isSet(args, 'admin'),
     })
   },
-}
-
-/** Adds a clinician, or the account of a patient or of related persons. */
-export async function addAccount(io: Io, user: Omit<NewUser, 'password'>): Promise<ExitCode> {
-  const { kind, username, fhirUser, relatedPersons = [] } = user
-  const password = await readNewPassword(io)
-  const { addUser } = await import('../../auth/index.ts')
-  const refusal = `Cannot add ${kind} ${username}`
-  const added = await performCommand(io, refusal, admin => addUser(admin, { ...user, password }))
-  io.stdout.write(`Added ${kind} ${username} with id ${added.id}\n`)
-  warnIfShort(password, io)
-  const resources = [fhirUser, ...relatedPersons.map(id => `RelatedPerson/${id}`)]
-  for (const resource of new Set(resources)) await noteAbsent(resource, io)
-  return 0
-}
-
-/** Warns if the embedded FHIR server does not have the user's resource: apps could not read their user. */
-async function noteAbsent(user: string, { env, cwd, stderr }: Io): Promise<void> {
-  const settings = readSettings(env, cwd)
-  const file = join(settings.dataDir, 'fhir.db')
-  if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return
-  const { openRepository } = await import('../../backends/sqlite/index.ts')
-  try {
-    const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
-    const [type = '', id = ''] = user.split('/')
-    const found = repository.find(type, id)
-    repository.close()
-    if (found?.deleted !== false) stderr.write(`Note: the FHIR server has no ${user}; create or import it\n`)
-  } catch {
-    // The clinician is added anyway; `start` reports problems with the data.
-  }
-}
-
-export function readUsername(text: string): string {
-  if (/^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)) return text
-  throw failMisuse(
-    'Cannot use --username: expected at most 100 characters without leading or trailing spaces',
-  )
 }
 
 function readPractitioner(text: string, { env, cwd }: Io): string {

@@ -1,11 +1,29 @@
-import { fail, findShape, isUnchanged, type Params, readContent, shapeResponse } from '../../fhir/index.ts'
+import {
+  fail,
+  findShape,
+  isUnchanged,
+  type Params,
+  parseHistory,
+  readContent,
+  shapeResponse,
+} from '../../fhir/index.ts'
+import { failHidden } from '../../smart/index.ts'
 import { findThroughDocument, isLimitedBinary } from '../access/binaries.ts'
-import { findHidden, findResource, lookUp, toCurrentVersion, toVisible } from '../access/find-resource.ts'
-import type { Handler } from '../context.ts'
+import {
+  explainFailure,
+  findHidden,
+  findResource,
+  lookUp,
+  toCurrentVersion,
+  toVisible,
+} from '../access/find-resource.ts'
+import { bundleJson, entryJson } from '../bundle-json.ts'
+import type { Context, Handler } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
-import type { FhirRequest } from '../request.ts'
+import { createLinks, type Pages, resumePage } from '../paging.ts'
+import { type FhirRequest, getPath, type History } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import type { StoredVersion } from '../stored-version.ts'
+import type { HistoryEntry, HistoryPage, StoredVersion } from '../stored-version.ts'
 
 /** Checks the content: the URL does not say whose resource it is. */
 export const read: Handler<'read'> = async (context, request) => {
@@ -48,4 +66,87 @@ function show(
   if (preferences.content) return { status: 200, version, body: text, content: readContent(text) }
   const body = params.length === 0 ? text : shapeResponse(text, findShape(params))
   return { status: 200, version, body, contents: [{ type, id, text, parse: () => found.parse() }] }
+}
+
+/** The history of a resource, a type or the server: the versions that are within the access. */
+export const history: Handler<History['kind']> = async (context, first) => {
+  const { session } = context
+  const path = getPath(first.interaction)
+  const resumed = resumePage(context, first, path)
+  if (isFailure(resumed)) return resumed
+  const { request, cursor } = resumed
+  const passed = session.passThrough && (await session.passThrough(request, cursor))
+  if (passed) return passed
+  const query = parseHistory(request.interaction.params, request.preferences.lenient)
+  if (isFailure(query)) return query
+  const hidden = context.versionAccess === 'current' ? await findHiddenResource(context, request) : undefined
+  if (hidden) return hidden
+  const page = await session.history(request, query, cursor)
+  const unseen = await findUnseen(context, request, page)
+  if (unseen) return unseen
+  if (isFailure(page)) return explainHistoryFailure(context, request, page)
+  return respondWithHistory(context, request, path, query.used, page)
+}
+
+/** Fails if the current version is outside the access. It is looked up first, so that the time reveals nothing. */
+async function findHiddenResource(
+  context: Context,
+  request: FhirRequest<History>,
+): Promise<Failure | undefined> {
+  const { interaction } = request
+  if (interaction.kind !== 'history-instance') return undefined
+  const current = await findResource(context, request, 'r', interaction.type, interaction.id)
+  return isFailure(current) ? current : undefined
+}
+
+/** Fails if no version of a resource is visible: then not even the length of its history is revealed. */
+async function findUnseen(
+  context: Context,
+  request: FhirRequest<History>,
+  page: HistoryPage | Failure,
+): Promise<Failure | undefined> {
+  const { interaction, access } = request
+  if (interaction.kind !== 'history-instance') return undefined
+  if (!isFailure(page) && page.isNothing) return failHidden(access, 'r', interaction.type, interaction.id)
+  const isKnown = isFailure(page) ? context.session.readLast !== undefined : page.isNothing !== undefined
+  const mayBeUnseen = isFailure(page) || page.versions.length === 0
+  return mayBeUnseen && !isKnown ? findHiddenResource(context, request) : undefined
+}
+
+async function explainHistoryFailure(
+  context: Context,
+  request: FhirRequest<History>,
+  failure: Failure,
+): Promise<Failure> {
+  const { interaction, access } = request
+  if (interaction.kind !== 'history-instance') return failure
+  const { type, id } = interaction
+  const explained = await explainFailure(context, request, 'r', type, id, failure)
+  return typeof explained === 'string' ? failHidden(access, 'r', type, id) : explained
+}
+
+export function respondWithHistory(
+  context: { readonly baseUrl: string; readonly pages: Pages },
+  request: FhirRequest<History>,
+  path: string,
+  used: History['params'],
+  { versions, total, cursors }: HistoryPage,
+): FhirResponse {
+  const body = bundleJson({
+    type: 'history',
+    total,
+    links: createLinks(context, request, path, used, cursors),
+    entries: versions.map(it => formatVersion(context.baseUrl, it)),
+  })
+  return { status: 200, body }
+}
+
+function formatVersion(baseUrl: string, version: HistoryEntry): string {
+  const { type, id, text, method, status, etag, lastModified } = version
+  return entryJson({
+    fullUrl: `${baseUrl}/${type}/${id}`,
+    resource: text,
+    request: { method, url: method === 'POST' ? type : `${type}/${id}` },
+    response: { status, etag, lastModified },
+  })
 }

@@ -1,8 +1,14 @@
 import { type Element, findStructure, getKey } from '../definitions.ts'
-import { attempt, type Patched } from './failure.ts'
 import { applyFhirPathPatch, readsByFhirPathPatch } from './fhirpath-patch.ts'
 import { applyJsonPatch, findJsonPatchReads } from './json-patch.ts'
-import { isFhirPathPatch, type PatchOperation, parseOperations, type Value } from './operations.ts'
+import {
+  attempt,
+  isFhirPathPatch,
+  type Patched,
+  type PatchOperation,
+  parseOperations,
+  type Value,
+} from './operations.ts'
 import type { PatchStep } from './patch-path.ts'
 
 /** Applies a JSON Patch or a FHIRPath Patch to a copy of a resource. */

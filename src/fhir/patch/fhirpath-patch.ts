@@ -2,8 +2,15 @@ import { type Element, findStructure, getKey } from '../definitions.ts'
 import { isSameJson } from '../json.ts'
 import { PATCH_ELEMENTS } from '../limits.ts'
 import { cloneJson, isRecord } from '../resource.ts'
-import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
-import { type PatchOperation, parseOperations, type Value } from './operations.ts'
+import {
+  attempt,
+  checkDepth,
+  type Patched,
+  PatchFailure,
+  type PatchOperation,
+  parseOperations,
+  type Value,
+} from './operations.ts'
 import type { Condition, PatchStep } from './patch-path.ts'
 
 /** Applies a FHIRPath Patch (R4 fhirpatch.html) to a copy of a resource. */

@@ -1,7 +1,7 @@
 import { isSameJson } from '../json.ts'
 import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
 import { cloneJson, isRecord } from '../resource.ts'
-import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
+import { attempt, checkDepth, type Patched, PatchFailure } from './operations.ts'
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 

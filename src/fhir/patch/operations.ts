@@ -1,7 +1,6 @@
 import { toPlain } from '../json.ts'
-import { PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
+import { PATCH_DEPTH, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
 import { isRecord } from '../resource.ts'
-import { PatchFailure } from './failure.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
 
 /** An operation of a FHIRPath Patch (R4 fhirpatch.html). */
@@ -98,4 +97,39 @@ function parseParts(candidates: readonly unknown[]): Value | undefined {
     parts.push([name, value])
   }
   return { kind: 'parts', parts }
+}
+
+/** The result of a patch, or why it cannot be applied; `malformed` if it cannot be applied to any resource. */
+type Attempted<T> = { readonly value: T } | { readonly failure: string; readonly malformed: boolean }
+
+export type Patched = Attempted<unknown>
+
+/** A patch is applied as a whole: it fails with the first operation that fails. */
+export class PatchFailure extends Error {
+  readonly malformed: boolean
+  constructor(text: string, malformed = false) {
+    super(text)
+    this.malformed = malformed
+  }
+}
+
+/** Turns a thrown `PatchFailure` into a value. */
+export function attempt<T>(patch: () => T): Attempted<T> {
+  try {
+    return { value: patch() }
+  } catch (error) {
+    if (error instanceof PatchFailure) return { failure: error.message, malformed: error.malformed }
+    throw error
+  }
+}
+
+/** Refuses a value that is nested too deeply for recursive code. */
+export function checkDepth(value: unknown, index: number): void {
+  if (!isShallow(value, PATCH_DEPTH))
+    throw new PatchFailure(`the value of operation ${index} is nested over ${PATCH_DEPTH} levels deep`)
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every(item => isShallow(item, levels - 1))
 }

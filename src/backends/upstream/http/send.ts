@@ -1,7 +1,8 @@
 import type { Dispatcher, Pool } from 'undici'
-import type { Credentials } from './credentials.ts'
-import type { Deadlines } from './exchange.ts'
+import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
+import { isRecord } from '../../../fhir/index.ts'
 import {
+  type Deadlines,
   describeError,
   exchange,
   isTimeout,
@@ -92,4 +93,103 @@ function addAuthorization(request: UpstreamRequest, authorization: string | unde
 function joinPath(basePath: string, path: string): string {
   const whole = basePath + path
   return whole.startsWith('/') ? whole : `/${whole}`
+}
+
+/** Sends requests to other servers than the upstream: the token endpoint of the gateway's own credentials. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** How the gateway authenticates to the upstream. A client certificate (mTLS) may be added to each. */
+export type UpstreamAuth =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | {
+      readonly kind: 'client-credentials'
+      readonly tokenUrl: string
+      readonly clientId: string
+      readonly clientSecret: string
+      readonly scope?: string | undefined
+    }
+
+interface Credentials {
+  /** The Authorization header, or undefined for none. Rejects if no token can be fetched. */
+  getAuthorization(): string | undefined | Promise<string>
+  /** The upstream has refused the header: the next call fetches a new token. */
+  forget(): void
+}
+
+interface CredentialsOptions {
+  readonly auth: UpstreamAuth
+  readonly fetch: Fetch
+  readonly clock: () => number
+  readonly timeoutMs: number
+}
+
+// A token must not expire on the way.
+const SPARE_MS = 30_000
+const DEFAULT_SECONDS = 60
+
+export function createCredentials(options: CredentialsOptions): Credentials {
+  const { auth } = options
+  switch (auth.kind) {
+    case 'none':
+      return createFixedCredentials(undefined)
+    case 'bearer':
+      return createFixedCredentials(`Bearer ${auth.token}`)
+    case 'basic':
+      return createFixedCredentials(
+        `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`,
+      )
+    case 'client-credentials':
+      return createClientCredentials(auth, options)
+  }
+}
+
+function createFixedCredentials(header: string | undefined): Credentials {
+  return { getAuthorization: () => header, forget: () => undefined }
+}
+
+type ClientCredentials = Extract<UpstreamAuth, { readonly kind: 'client-credentials' }>
+
+/** RFC 6749, 4.4: one token for all requests, fetched once. */
+function createClientCredentials(
+  auth: ClientCredentials,
+  { fetch, clock, timeoutMs }: CredentialsOptions,
+): Credentials {
+  async function fetchToken(): Promise<Fetched<string>> {
+    const form = new URLSearchParams({ grant_type: 'client_credentials' })
+    if (auth.scope !== undefined) form.set('scope', auth.scope)
+    const response = await fetch(auth.tokenUrl, {
+      method: 'POST',
+      redirect: 'error',
+      headers: { accept: 'application/json', authorization: buildBasicHeader(auth) },
+      body: form,
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const body: unknown = await response.json().catch(() => undefined)
+    const { access_token, expires_in, error } = isRecord(body) ? body : {}
+    if (!response.ok || typeof access_token !== 'string')
+      throw new Error(`Cannot get an access token for the upstream: ${describeFault(response, body, error)}`)
+    const seconds = typeof expires_in === 'number' ? expires_in : DEFAULT_SECONDS
+    return { value: `Bearer ${access_token}`, freshForMs: seconds * 1000 - SPARE_MS }
+  }
+
+  const cache = createCachedFetch({ fetch: fetchToken, clock })
+  return {
+    getAuthorization: () => cache.get(auth.tokenUrl),
+    forget: () => cache.forget(auth.tokenUrl),
+  }
+}
+
+/** Describes an invalid response of the token endpoint by its OAuth error (RFC 6749, 5.2), and nothing else of it. */
+function describeFault({ ok, status }: Response, body: unknown, error: unknown): string {
+  if (ok) return isRecord(body) ? 'its token response has no access_token' : 'its token response is not JSON'
+  const code = typeof error === 'string' && /^[\w-]{1,64}$/.test(error) ? ` with ${error}` : ''
+  return `its token endpoint answered ${status}${code}`
+}
+
+// RFC 6749, 2.3.1: both are form-encoded before they are joined.
+function buildBasicHeader({ clientId, clientSecret }: ClientCredentials): string {
+  const encoded = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`
+  return `Basic ${Buffer.from(encoded).toString('base64')}`
 }
