@@ -9,7 +9,8 @@ import {
 } from '../../../smart/index.ts'
 import type { Names } from '../repository/names.ts'
 import type { Repository } from '../repository/repository.ts'
-import { buildOwnCondition, canSelect, selectByEntries } from './own-condition.ts'
+import { selectRange } from './clause-walk.ts'
+import { buildOwnCondition } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
 import { all, any, FALSE, join, list, name, type Sql, sql } from './sql.ts'
 
@@ -74,8 +75,10 @@ function selectByConstraint(
     return sql`SELECT c.rid FROM (${selectPanelPatients(names, panel)}) q
       CROSS JOIN compartment c ON c.patient = q.id AND c.tid = ${tid}`
   const clauses = query.map(([parameter, value]) => parseSearch(type, parameter, value, baseUrl))
-  const lead = clauses.filter(clause => clause.kind !== 'error').find(canSelect)
-  return lead && selectByEntries(names, type, lead)
+  const ranges = clauses.flatMap(clause =>
+    clause.kind === 'error' ? [] : (selectRange(names, type, clause) ?? []),
+  )
+  return ranges[0]
 }
 
 /** The resources in the compartments of patients, in any version. */

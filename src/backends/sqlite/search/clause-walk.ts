@@ -2,40 +2,61 @@ import { type Comparison, parseSearch, type SearchClause } from '../../../fhir/i
 import { toKey } from '../repository/index-writer.ts'
 import type { Names } from '../repository/names.ts'
 import { boundComparison, boundText } from './bounds.ts'
+import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
+import { canSelect, isOfColumn } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
-import { countUpTo } from './search-scope.ts'
 import { join, name, type Sql, sql } from './sql.ts'
-import { JOIN_RESOURCE, type Walk, walkRids } from './walk.ts'
+import type { Steps } from './steps.ts'
+import { JOIN_RESOURCE, listSteps, type Walk, walkRids } from './walk.ts'
 
-/** Rows of an index that are counted to find the shortest walk. Counting them keeps the event loop busy. */
-const COUNTED_ROWS = 200_000
+/** Index rows that are passed at once, and at most, to find the shortest way. */
+const PASSED = { atOnce: 5_000, most: 200_000 } as const
 
 /**
  * The shortest walks that pass all resources that a search may find: through the matches of one clause, or through all
- * resources of the type. Undefined if all have more than `most` rows; a higher limit than can be counted is none.
+ * resources of the type. Undefined if all have more than `most` rows.
  */
-export function findShortest(
+export function* findShortest(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
   most: number,
-): readonly Walk[] | undefined {
-  const ofClauses = [...clauses, ...listGranted(scope, type)].flatMap(clause => {
-    const walks = walkClause(scope.names, type, clause)
-    return walks ? [walks] : []
-  })
-  const whole: readonly Walk[] = [{ ...walkRids(scope.names, type, [], undefined), isSorted: false }]
-  let shortest = most > COUNTED_ROWS ? whole : undefined
-  let least = Math.min(most, COUNTED_ROWS) + 1
-  for (const walks of [...ofClauses, whole]) {
-    const rows = countUpTo(scope.database, join(walks.map(selectWalked), ' UNION ALL '), least)
-    if (rows < least) [shortest, least] = [walks, rows]
+): Steps<readonly Walk[] | undefined> {
+  const ways = [
+    ...[...clauses, ...listGranted(scope, type)].flatMap(clause => {
+      const walks = walkClause(scope.names, type, clause)
+      return walks ? [walks] : []
+    }),
+    [{ ...walkRids(scope.names, type, [], undefined), isSorted: false }],
+  ]
+  const racers = ways.map(walks => ({ walks, passed: passRows(scope, walks) }))
+  for (let rows = 0; rows < Math.min(most, PASSED.most); rows += PASSED.atOnce) {
+    const first = racers.find(({ passed }) => passed.next().done)
+    if (first) return first.walks
+    yield
   }
-  return shortest
+  // A way that begins with a clause is seldom longer than that through all resources, and never much longer.
+  return most > PASSED.most ? ways[0] : undefined
 }
 
-function selectWalked({ index, where, start, end }: Walk): Sql {
-  return sql`SELECT 1 FROM ${index} WHERE ${where} AND ${start} AND ${end}`
+function* passRows(scope: SearchScope, walks: readonly Walk[]): Generator<Sql, void> {
+  for (const walk of walks) yield* listSteps({ ...scope, step: PASSED.atOnce }, walk)
+}
+
+/** The index rows among which are all that match a clause; undefined if these are all rows of its parameter. */
+export function selectRange(names: Names, type: string, clause: SearchClause): Sql | undefined {
+  const isRange = canSelect(clause) && !isOfColumn(clause) && listRanges(clause) !== undefined
+  const walks = isRange ? walkClause(names, type, clause) : undefined
+  return (
+    walks &&
+    join(
+      walks.map(
+        ({ index, where, start, end }) =>
+          sql`SELECT w.rid FROM ${index} WHERE ${where} AND ${start} AND ${end}`,
+      ),
+      ' UNION ALL ',
+    )
+  )
 }
 
 /** The clauses of a granular scope, if it is the only one. */
@@ -48,35 +69,46 @@ function listGranted({ filter, baseUrl }: SearchScope, type: string): readonly S
   return clauses?.filter(clause => clause.kind !== 'error') ?? []
 }
 
-/** The walks through the matches of a clause, one for each of its values; undefined if no index finds them. */
+/** The walks through the matches of a clause, one for each of its values; undefined if it has no search values. */
 function walkClause(names: Names, type: string, clause: SearchClause): readonly Walk[] | undefined {
-  const ranges = listRanges(clause)
-  if (!ranges) return undefined
+  if (!canSelect(clause) || isOfColumn(clause)) return undefined
+  const { table, where: condition } = buildEntryMatch(clause, 'few', 'w')
   const nid = names.parameterId(type, clause.parameter)
-  return ranges.map(({ table, index, where = [], position, start, end }) => ({
+  return (listRanges(clause) ?? [WHOLE[table]]).map(({ index, where = [], position, start, end }) => ({
     index: name(`${table} w INDEXED BY ${index}`),
     where: join([sql`w.nid = ${nid}`, ...where], ' AND '),
     ...{ position, descending: false, join: JOIN_RESOURCE, rid: 'w.rid', repeats: true, isSorted: false },
-    ...{ start: start ?? name('1'), end: end ?? name('1') },
+    ...{ start: start ?? name('1'), end: end ?? name('1'), condition, clause },
   }))
 }
 
 /** The rows of an index that match a value. */
 interface Range extends Partial<Pick<Walk, 'start' | 'end'>>, Pick<Walk, 'position'> {
-  readonly table: string
   readonly index: string
   readonly where?: readonly Sql[]
 }
 
-function listRanges(clause: SearchClause): readonly Range[] | undefined {
-  if (clause.parameter === '_id' || clause.parameter === '_lastUpdated') return undefined
+/** All rows of a parameter. */
+const WHOLE: Readonly<Record<EntryTable, Range>> = {
+  token: { index: 'token_code', position: ['w.code', 'w.rid'] },
+  reference: { index: 'reference_id', position: ['w.id', 'w.type', 'w.rid'] },
+  string: { index: 'string_normal', position: ['w.normal', 'w.rid'] },
+  date: { index: 'date_low', position: ['w.low', 'w.rid'] },
+  quantity: { index: 'quantity_low', position: ['w.low', 'w.rid'] },
+  uri: { index: 'uri_uri', position: ['w.uri', 'w.rid'] },
+}
+
+/** The rows that match the values of a clause; undefined if no index leads to them. */
+function listRanges(clause: EntryClause): readonly Range[] | undefined {
   switch (clause.kind) {
     case 'token':
-      return clause.negated ? undefined : allOf(clause.values.map(({ code }) => rangeOfCode(code)))
+      return allOf(clause.values.map(({ code }) => rangeOfCode(code)))
     case 'reference':
       return clause.values.map(value => rangeOfId(value.kind === 'url' ? toKey(value.url) : value.id))
     case 'string':
       return allOf(clause.values.map(text => rangeOfText(clause.match, text)))
+    case 'uri':
+      return rangesOfUris(clause)
     case 'date':
       return allOf(clause.values.map(value => rangeOfComparison('date', value)))
     case 'number':
@@ -94,12 +126,11 @@ function allOf(ranges: readonly (Range | undefined)[]): readonly Range[] | undef
 
 function rangeOfCode(code: string | undefined): Range | undefined {
   if (code === undefined) return undefined
-  return { table: 'token', index: 'token_code', where: [sql`w.code = ${toKey(code)}`], position: ['w.rid'] }
+  return { index: 'token_code', where: [sql`w.code = ${toKey(code)}`], position: ['w.rid'] }
 }
 
 function rangeOfId(id: string): Range {
   return {
-    table: 'reference',
     index: 'reference_id',
     where: [sql`w.id = ${id}`],
     position: ['w.type', 'w.rid'],
@@ -111,7 +142,6 @@ function rangeOfText(match: 'starts' | 'contains' | 'exact', text: string): Rang
   if (from === undefined) return undefined
   return {
     ...{
-      table: 'string',
       index: 'string_normal',
       position: ['w.normal', 'w.rid'],
       start: sql`w.normal >= ${from}`,
@@ -120,11 +150,32 @@ function rangeOfText(match: 'starts' | 'contains' | 'exact', text: string): Rang
   }
 }
 
+function rangesOfUris({
+  match,
+  values,
+}: Extract<SearchClause, { kind: 'uri' }>): readonly Range[] | undefined {
+  return match === 'above' ? undefined : values.flatMap(uri => rangesOfUri(match, uri))
+}
+
+function rangesOfUri(match: 'exact' | 'below', uri: string): readonly Range[] {
+  const index = { index: 'uri_uri' }
+  const same = { ...index, where: [sql`w.uri = ${toKey(uri)}`], position: ['w.rid'] }
+  if (match === 'exact') return [same]
+  const under = uri.endsWith('/') ? uri : `${uri}/`
+  const end = findFirstAfter(under)
+  return [
+    same,
+    {
+      ...{ ...index, position: ['w.uri', 'w.rid'], start: sql`w.uri >= ${under}` },
+      ...(end !== undefined && { end: sql`w.uri < ${end}` }),
+    },
+  ]
+}
+
 function rangeOfComparison(table: 'date' | 'quantity', value: Comparison): Range | undefined {
   const { from, to } = boundComparison(value)
-  const low = { table, index: `${table}_low`, position: ['w.low', 'w.rid'] }
+  const low = { index: `${table}_low`, position: ['w.low', 'w.rid'] }
   const high = {
-    table,
     index: `${table}_high`,
     position: ['w.high', 'w.rid'],
     start: sql`w.high >= ${from ?? null}`,

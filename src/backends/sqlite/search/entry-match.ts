@@ -9,61 +9,74 @@ import {
 import { toKey } from '../repository/index-writer.ts'
 import { all, any, join, list, name, type Sql, sql } from './sql.ts'
 
-/** The rows of an index table for which a clause holds. Their alias is `e`. */
+/** The tables of search values. */
+export type EntryTable = 'token' | 'string' | 'reference' | 'date' | 'quantity' | 'uri'
+
+/** The rows of an index table for which a clause holds. */
 interface EntryMatch {
-  readonly table: Sql
+  readonly table: EntryTable
   readonly where: Sql
 }
 
 /** The clauses that are evaluated on the index entries of a resource. */
 export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missing' }>
 
-/** Matches the entries of all resources, or the few of one resource, which SQLite reads in full. */
-export function buildEntryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): EntryMatch {
+/** Matches the entries of all resources, or the few of one resource or range, which SQLite reads in full. */
+export function buildEntryMatch(
+  clause: EntryClause,
+  among: 'all' | 'few' = 'all',
+  alias: 'e' | 'w' = 'e',
+): EntryMatch {
+  const { table, where } = matchEntries(clause, among)
+  // Texts of the request are values, and not in the text of the statement.
+  return { table, where: { ...where, text: where.text.replaceAll(/\be\./g, `${alias}.`) } }
+}
+
+function matchEntries(clause: EntryClause, among: 'all' | 'few'): EntryMatch {
   switch (clause.kind) {
     case 'token':
       return matchTokens(clause.values, among)
     case 'text':
       return {
-        table: name('token'),
+        table: 'token',
         where: any(clause.values.map(text => matchPrefix('e.text', text))),
       }
     case 'part':
       return {
-        table: name('token'),
+        table: 'token',
         where: any(clause.values.map(text => sql`instr(lower(e.code), ${text}) > 0`)),
       }
     case 'string':
       return {
-        table: name('string'),
+        table: 'string',
         where: any(clause.values.map(text => matchString(clause.match, text))),
       }
     case 'reference':
-      return { table: name('reference'), where: any(clause.values.map(matchReference)) }
+      return { table: 'reference', where: any(clause.values.map(matchReference)) }
     case 'identifier':
       return {
-        table: name('reference'),
+        table: 'reference',
         where: sql`e.value <> '' AND ${any(clause.values.map(it => matchSystemAndCode(it, 'e.system', 'e.value')))}`,
       }
     case 'date':
       return {
-        table: name('date'),
+        table: 'date',
         where: any(clause.values.map(matchRange)),
       }
     case 'number':
       return {
-        table: name('quantity'),
+        table: 'quantity',
         where: any(clause.values.map(matchRange)),
       }
     case 'quantity':
-      return { table: name('quantity'), where: any(clause.values.map(matchQuantity)) }
+      return { table: 'quantity', where: any(clause.values.map(matchQuantity)) }
     case 'uri':
-      return { table: name('uri'), where: any(clause.values.map(uri => matchUri(clause.match, uri))) }
+      return { table: 'uri', where: any(clause.values.map(uri => matchUri(clause.match, uri))) }
   }
 }
 
 function matchTokens(requested: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {
-  const table = name('token')
+  const table = 'token'
   const [first, second] = requested
   if (first && !second) return { table, where: matchSystemAndCode(first, 'e.system', 'e.code') }
   const values = requested.map(({ system, code }) => ({

@@ -50,7 +50,9 @@ function* findOfPatient(
   const search = { ...request, interaction: { ...compartment, params: criteria } }
   return yield* findPage(repository, search, after, {
     used: params,
-    include: (scope, { next }) => (next ? [] : findReferenced(scope, all, request.access, types)),
+    *include(scope, { next }) {
+      return next ? [] : yield* findReferenced(scope, all, request.access, types)
+    },
   })
 }
 

@@ -23,7 +23,7 @@ interface PageOptions {
   /** The parameters of the self link, where they are not those that were understood. */
   readonly used?: Params
   /** Finds the resources that are included on this page. */
-  readonly include?: (scope: SearchScope, found: FoundRows) => readonly Hit[] | Failure
+  readonly include?: (scope: SearchScope, found: FoundRows) => Steps<readonly Hit[] | Failure>
   /** Whether a match is shown itself, or only the resources that are included with it. */
   readonly isShown?: (hit: Hit) => boolean
 }
@@ -47,8 +47,8 @@ export function* findPage(
     return { ...page, matches: [], includes: [], total: yield* countQuery(scope, query), cursors: NONE }
   const found = yield* runQuery(scope, query, after)
   const included = options.include
-    ? options.include(scope, found)
-    : findIncludes(scope, access, query.includes, found.hits)
+    ? yield* options.include(scope, found)
+    : yield* findIncludes(scope, access, query.includes, found.hits)
   if (isFailure(included)) return included
   const isInCare = (hit: Hit) => !care || isInCareRange(JSON.parse(hit.content), care, repository.baseUrl)
   const hits = options.isShown ? found.hits.filter(options.isShown) : found.hits
@@ -73,5 +73,5 @@ function* findTotal(
   if (query.total === 'none') return undefined
   if (isFirst && !found.next) return found.hits.length
   if (query.total === 'accurate') return yield* countQuery(scope, query)
-  return countCheaply(scope, query, COUNTED)
+  return yield* countCheaply(scope, query, COUNTED)
 }

@@ -1,8 +1,25 @@
-import { listCareDateParameters, type SearchClause, type SortKey } from '../../../fhir/index.ts'
+import {
+  type ChainClause,
+  type HasClause,
+  listCareDateParameters,
+  type SearchClause,
+  type SortKey,
+} from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
+import { isColumn } from './own-condition.ts'
 import { countUpTo, type SearchScope } from './search-scope.ts'
-import { buildCurrentCondition, findStart, type Start, selectCurrent } from './select-current.ts'
+import {
+  buildConditions,
+  buildCurrentCondition,
+  FEW_LINKS,
+  findStart,
+  isDecidedByValues,
+  type Start,
+  selectCurrent,
+  selectReferred,
+  selectReferring,
+} from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
 import { all, join, list, name, type Sql, sql } from './sql.ts'
 import type { Steps } from './steps.ts'
@@ -28,6 +45,8 @@ const GROWTH = 4
 /** Rows that are read in the order of their index while one row is found in another order. */
 const ROWS_IN_ORDER = 12
 const MANY = 10_000
+/** Rows without conditions that are counted in the time in which one with conditions is read. */
+const ROWS_COUNTED_AT_ONCE = 4
 
 /**
  * The first rows of a search in its order. If it starts with few resources, one query finds and sorts them. Otherwise it
@@ -36,7 +55,7 @@ const MANY = 10_000
  */
 export function* findRows(scope: SearchScope, search: TypeSearch): Steps<readonly Row[]> {
   const few = findStart(scope, search.type, search.clauses, scope.compartment)
-  if (few) return readFew(scope, search, few)
+  if (few) return yield* readParts(scope, search, few)
   const walked = readWalks(scope, search, listWalks(scope.names, search.type, search))
   let next = PATIENCE
   for (let step = 1; ; step++) {
@@ -46,21 +65,69 @@ export function* findRows(scope: SearchScope, search: TypeSearch): Steps<readonl
     if (step !== next) continue
     next *= GROWTH
     if (value * GROWTH >= search.limit) continue
-    const shorter = collectRows(scope, search, step * scope.step * ROWS_IN_ORDER)
-    if (shorter) return yield* shorter
+    const rows = yield* collectRows(scope, search, step * scope.step * ROWS_IN_ORDER)
+    if (rows) return rows
   }
 }
 
 /** The rows of a search from the matches of one clause or of the access filter; undefined if these are too many. */
-function collectRows(
+function* collectRows(
   scope: SearchScope,
   search: TypeSearch,
   most: number,
-): Steps<readonly Row[]> | undefined {
-  const many = findStart(acceptMany(scope), search.type, search.clauses, scope.compartment)
-  if (many) return readMany(scope, search, many)
-  const walks = findShortest(scope, search.type, search.clauses, most)
-  return walks && withoutProgress(readWalks(scope, search, walks))
+): Steps<readonly Row[] | undefined> {
+  const many = yield* findLargeStart(scope, search.type, search.clauses)
+  if (many) return yield* readParts(scope, search, many)
+  const walks = yield* findShortest(scope, search.type, search.clauses, most)
+  return walks && (yield* withoutProgress(readWalks(scope, search, walks)))
+}
+
+/** The resources that a search starts with when it is worth reading many to find them. */
+function* findLargeStart(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+): Steps<Start | undefined> {
+  return (
+    findStart(acceptMany(scope), type, clauses, scope.compartment) ??
+    (yield* findLinkedStart(scope, type, clauses))
+  )
+}
+
+/** The resources of a chain whose other end has few resources within the caller's access. */
+function* findLinkedStart(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+): Steps<Start | undefined> {
+  for (const clause of clauses) {
+    if (clause.kind !== 'chain' && clause.kind !== 'has') continue
+    const rids = yield* findLinked(scope, type, clause)
+    if (rids && scope.isFew(rids, MANY)) return { rids, clause }
+  }
+  return undefined
+}
+
+/** The resources that a chain leads to; undefined if its other end has many. */
+function* findLinked(
+  scope: SearchScope,
+  type: string,
+  clause: ChainClause | HasClause,
+): Steps<Sql | undefined> {
+  const ends = clause.kind === 'has' ? [clause] : clause.targets
+  const parts: Sql[] = []
+  for (const end of ends) {
+    const search = { type: end.type, clauses: [end.clause], sort: [], after: undefined, limit: FEW_LINKS + 1 }
+    const rows = yield* findRows({ ...scope, compartment: undefined, care: undefined }, search)
+    if (rows.length > FEW_LINKS) return undefined
+    const found = selectNumbers(rows.map(([rid]) => Number(rid)))
+    parts.push(
+      clause.kind === 'has'
+        ? selectReferred(scope, type, clause, found)
+        : selectReferring(scope, type, clause, end.type, found),
+    )
+  }
+  return join(parts, ' UNION ALL ')
 }
 
 function* withoutProgress<T>(steps: Generator<number, T>): Steps<T> {
@@ -75,32 +142,34 @@ function acceptMany(scope: SearchScope): SearchScope {
   return { ...scope, isFew: (rows, most = MANY) => scope.isFew(rows, most) }
 }
 
-function readFew(scope: SearchScope, search: TypeSearch, { rids, clause }: Start): readonly Row[] {
-  const { sort, type, clauses } = search
-  const keys = sort.map(key => selectSortValue(scope.names, type, key))
-  // The plus keeps SQLite from starting with all resources of the type.
-  const from = sql`resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(type)}`
-  const others = { ...search, clauses: clauses.filter(it => it !== clause) }
-  return readRows(scope, others, { columns: selectColumns('r.rid', keys), from, rid: 'r.rid' })
+function readFew(scope: SearchScope, search: TypeSearch, start: Start): readonly Row[] {
+  const keys = search.sort.map(key => selectSortValue(scope.names, search.type, key))
+  const source = openStart(scope, search, start)
+  return readRows(scope, search, { ...source, columns: selectColumns(source.rid, keys), hasFirst: false })
 }
 
-function* readMany(scope: SearchScope, search: TypeSearch, start: Start): Steps<readonly Row[]> {
+function* readParts(scope: SearchScope, search: TypeSearch, start: Start): Steps<readonly Row[]> {
   let rows: readonly Row[] | undefined
   for (const part of divideStart(scope, start)) {
     if (rows) yield
-    rows = mergeRows(search, rows ?? [], readFew(scope, search, part))
+    const found = readFew(scope, search, part)
+    rows = rows ? mergeRows(search, rows, found) : found
   }
   return rows ?? []
 }
 
 /** The resources that a search starts with, in parts for one step each. */
-function* divideStart({ database, step }: SearchScope, { rids, clause }: Start): Generator<Start> {
-  const { text, values } = sql`SELECT DISTINCT rid FROM (${rids}) ORDER BY rid`
+function* divideStart(scope: SearchScope, start: Start): Generator<Start> {
+  const { database, step, isFew } = scope
+  if (isFew(start.rids, step)) return yield start
+  const { text, values } = sql`SELECT DISTINCT rid FROM (${start.rids}) ORDER BY rid`
   const found = database.rows(text, values).map(([rid]) => Number(rid))
-  for (let at = 0; at < found.length; at += step) {
-    const part = sql`SELECT value FROM json_each(${JSON.stringify(found.slice(at, at + step))})`
-    yield { rids: part, ...(clause && { clause }) }
-  }
+  for (let at = 0; at < found.length; at += step)
+    yield { ...start, rids: selectNumbers(found.slice(at, at + step)) }
+}
+
+function selectNumbers(rids: readonly number[]): Sql {
+  return sql`SELECT value AS rid FROM json_each(${JSON.stringify(rids)})`
 }
 
 /** Reads along walks. Yields the number of rows that are known to be on the page. */
@@ -123,7 +192,7 @@ function* readWalks(
 }
 
 function listPageSteps(scope: SearchScope, search: TypeSearch, walk: Walk): Iterable<Sql> {
-  return walk.isSorted && findsAll(scope, search) ? [walk.start] : listSteps(scope, walk)
+  return walk.isSorted && findsAll(scope, search.type, search.clauses) ? [walk.start] : listSteps(scope, walk)
 }
 
 /** The first rows of both, each once. */
@@ -134,30 +203,81 @@ function mergeRows({ sort, limit }: TypeSearch, rows: readonly Row[], found: rea
 }
 
 /** Whether a search finds every resource of its type, so that it needs no more rows than it returns. */
-function findsAll({ filter, care }: SearchScope, { type, clauses }: TypeSearch): boolean {
-  return clauses.length === 0 && filter(type) === 'everything' && !care
+function findsAll(
+  { filter, care, compartment }: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+): boolean {
+  return clauses.length === 0 && filter(type) === 'everything' && !care && compartment === undefined
 }
 
 function readStep(scope: SearchScope, search: TypeSearch, walk: Walk, range: Sql): readonly Row[] {
   const [first, ...others] = search.sort.map(key => selectSortValue(scope.names, search.type, key))
   const keys = first ? [walk.value === undefined ? first : name(walk.value), ...others] : []
   return readRows(scope, search, {
+    ...openWalk(search.clauses, walk, range),
     // A resource may have a value twice, in different systems for example.
     columns: sql`${name(walk.repeats ? 'DISTINCT ' : '')}${selectColumns(walk.rid, keys)}`,
-    from: sql`${walk.index} ${walk.join} WHERE ${all([walk.where, range])}`,
-    rid: walk.rid,
-    ...(walk.condition && { condition: walk.condition }),
     hasFirst: walk.value !== undefined,
   })
 }
 
+/** Rows of the index, or of `resource`, that a statement reads. */
 interface Source {
-  readonly columns: Sql
+  /** The tables, and the conditions that find the rows. The row `r` is that of the resource. */
   readonly from: Sql
   readonly rid: string
-  readonly condition?: Sql
+  /** The clauses that do not hold for all rows. */
+  readonly clauses: readonly SearchClause[]
+  readonly condition?: Sql | undefined
+  /** Whether only current resources are in these rows. `r` may then have no other column than `rid`. */
+  readonly isCurrent: boolean
+}
+
+interface SortedSource extends Source {
+  readonly columns: Sql
   /** Whether every row has a value of the first sort key. */
-  readonly hasFirst?: boolean
+  readonly hasFirst: boolean
+}
+
+function openStart(
+  scope: SearchScope,
+  { type, clauses, sort }: Pick<TypeSearch, 'type' | 'clauses' | 'sort'>,
+  { rids, clause }: Start,
+): Source {
+  const others = clauses.filter(it => it !== clause)
+  const hasValues = clause && clause.kind !== 'chain' && clause.kind !== 'has'
+  const isSorted = sort.some(({ parameter }) => isColumn(parameter))
+  if (hasValues && !isSorted && isDecidedByValues(scope, type, clauses))
+    return {
+      from: sql`(SELECT DISTINCT rid FROM (${rids})) r WHERE 1`,
+      ...{ rid: 'r.rid', clauses: others, isCurrent: true },
+    }
+  return {
+    // The plus keeps SQLite from starting with all resources of the type.
+    from: sql`resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(type)}`,
+    ...{ rid: 'r.rid', clauses: others, isCurrent: false },
+  }
+}
+
+function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sql): Source {
+  const { index, join, where, rid, condition, clause } = walk
+  const others = clauses.filter(it => it !== clause)
+  return {
+    from: sql`${index} ${join} WHERE ${all([where, range])}`,
+    ...{ rid, clauses: others, condition, isCurrent: false },
+  }
+}
+
+/** The conditions of the rows of a source. */
+function buildSourceCondition(scope: SearchScope, type: string, source: Source): Sql {
+  const { clauses, rid, condition, isCurrent } = source
+  const build = isCurrent ? buildConditions : buildCurrentCondition
+  return all([
+    ...(condition ? [condition] : []),
+    build(scope, type, clauses, 'r', scope.compartment, rid),
+    buildCareCondition(scope, type),
+  ])
 }
 
 function selectColumns(rid: string, keys: readonly Sql[]): Sql {
@@ -166,13 +286,12 @@ function selectColumns(rid: string, keys: readonly Sql[]): Sql {
 
 function readRows(
   scope: SearchScope,
-  { type, clauses, sort, after, limit }: TypeSearch,
-  { columns, from, rid, condition, hasFirst = false }: Source,
+  { type, sort, after, limit }: TypeSearch,
+  source: SortedSource,
 ): readonly Row[] {
+  const { columns, from, rid, hasFirst } = source
   const { text, values } = sql`SELECT ${columns} FROM ${from} AND ${all([
-    buildCurrentCondition(scope, type, clauses, 'r', scope.compartment, rid),
-    buildCareCondition(scope, type),
-    ...(condition ? [condition] : []),
+    buildSourceCondition(scope, type, source),
     ...(after ? [buildAfter(sort, name(rid), after)] : []),
   ])} ORDER BY ${buildOrder(sort, hasFirst)} LIMIT ${limit}`
   return scope.database.rows(text, values)
@@ -188,7 +307,7 @@ export function buildCareCondition({ names, care }: SearchScope, type: string): 
 }
 
 /** All resources that a search finds, as a subquery. */
-export function selectRows(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Sql {
+function selectRows(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Sql {
   const found = selectCurrent(scope, type, clauses, name('r.rid'), 'r', scope.compartment)
   return sql`${found} AND ${buildCareCondition(scope, type)}`
 }
@@ -198,60 +317,67 @@ export function* countRows(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
+  most = Number.POSITIVE_INFINITY,
 ): Steps<number> {
+  if (findsAll(scope, type, clauses) && Number.isFinite(most))
+    return countUpTo(scope.database, selectRows(scope, type, clauses), most + 1)
   let count: number | undefined
-  for (const rids of listCounted(scope, type, clauses)) {
+  for (const found of yield* divideFound(scope, type, clauses)) {
     if (count !== undefined) yield
-    count = (count ?? 0) + countUpTo(scope.database, rids)
+    count = (count ?? 0) + countUpTo(scope.database, found)
+    if (count > most) break
   }
   return count ?? 0
 }
 
-/** The resources that a search finds, as subqueries that have none in common. */
-function* listCounted(
+/** The resources that a search finds, as subqueries for one step each. None is in two of them. */
+export function* divideFound(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
-): Generator<Sql, void> {
-  const start = findStart(acceptMany(scope), type, clauses, scope.compartment)
-  if (start) {
-    for (const part of divideStart(scope, start)) yield selectStarted(scope, type, clauses, part)
-    return
-  }
-  const walk = findCountWalk(scope, type, clauses)
-  for (const range of listSteps(scope, walk)) yield selectStep(scope, type, clauses, walk, range)
+): Steps<Iterable<Sql>> {
+  const sources = yield* findSources(scope, type, clauses)
+  return Iterator.from(sources).map(
+    source =>
+      sql`SELECT DISTINCT ${name(source.rid)} AS rid FROM ${source.from} AND ${buildSourceCondition(scope, type, source)}`,
+  )
 }
 
-function selectStarted(
+function* findSources(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
-  { rids, clause }: Start,
-): Sql {
-  const others = clauses.filter(it => it !== clause)
-  // The plus keeps SQLite from starting with all resources of the type.
-  return sql`SELECT r.rid FROM resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(type)}
-    AND ${buildCurrentCondition(scope, type, others, 'r', scope.compartment)} AND ${buildCareCondition(scope, type)}`
+): Steps<Iterable<Source>> {
+  const start = yield* findLargeStart(scope, type, clauses)
+  return start
+    ? listStarted(scope, type, clauses, start)
+    : listWalked(scope, type, clauses, yield* findCountWalk(scope, type, clauses))
 }
 
-/** The shortest walk that passes each resource in one step only. */
-function findCountWalk(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Walk {
-  const [walk, ...others] = findShortest(scope, type, clauses, Number.POSITIVE_INFINITY) ?? []
-  const isInOneStep = walk?.position.join() === walk?.rid && others.length === 0
-  return walk && isInOneStep ? walk : walkRids(scope.names, type, [], undefined)
+function* listStarted(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+  start: Start,
+): Generator<Source> {
+  for (const part of divideStart(scope, start)) yield openStart(scope, { type, clauses, sort: [] }, part)
 }
 
-function selectStep(
+function* listWalked(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
   walk: Walk,
-  range: Sql,
-): Sql {
-  return sql`SELECT DISTINCT ${name(walk.rid)} FROM ${walk.index} ${walk.join} WHERE ${all([
-    walk.where,
-    range,
-    buildCurrentCondition(scope, type, clauses, 'r', scope.compartment, walk.rid),
-    buildCareCondition(scope, type),
-  ])}`
+): Generator<Source> {
+  const isCurrent = isDecidedByValues(scope, type, clauses)
+  const step = findsAll(scope, type, clauses) ? scope.step * ROWS_COUNTED_AT_ONCE : scope.step
+  for (const range of listSteps({ ...scope, step }, walk))
+    yield { ...openWalk(clauses, isCurrent ? { ...walk, join: sql`` } : walk, range), isCurrent }
+}
+
+/** The shortest walk that passes each resource in one step only. */
+function* findCountWalk(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Steps<Walk> {
+  const [walk, ...others] = (yield* findShortest(scope, type, clauses, Number.POSITIVE_INFINITY)) ?? []
+  const isInOneStep = walk?.position.join() === walk?.rid && others.length === 0
+  return walk && isInOneStep ? walk : walkRids(scope.names, type, [], undefined)
 }

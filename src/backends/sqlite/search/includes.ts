@@ -5,17 +5,19 @@ import { buildAccessCondition } from './access-condition.ts'
 import { findRids, type Hit, loadHit } from './run-query.ts'
 import type { SearchScope } from './search-scope.ts'
 import { list, name, type Sql, sql } from './sql.ts'
+import type { Steps } from './steps.ts'
+import { listSteps, walkReferences } from './walk.ts'
 
 /**
  * The resources that `_include` and `_revinclude` add to the matches. `_include` reads its targets (`r`), `_revinclude`
  * searches its sources (`s`): each must be within the caller's access for that permission.
  */
-export function findIncludes(
+export function* findIncludes(
   scope: SearchScope,
   access: Access,
   rules: readonly IncludeRule[],
   matches: readonly Hit[],
-): readonly Hit[] | Failure {
+): Steps<readonly Hit[] | Failure> {
   if (rules.length === 0) return []
   const known = new Set(matches.map(hit => hit.rid))
   const included: Hit[] = []
@@ -28,7 +30,7 @@ export function findIncludes(
     for (const rule of active)
       for (const rid of rule.direction === 'forward'
         ? findTargets(readable, rule, from)
-        : findSources(scope, rule, from)) {
+        : yield* findSources(scope, rule, from)) {
         if (known.has(rid)) continue
         known.add(rid)
         const hit = loadHit(scope, rid)
@@ -50,13 +52,13 @@ const TOO_MANY_INCLUDED = fail({
 })
 
 /** The resources that the matches of a query refer to, without the matches; only of the named types, if any. */
-export function findReferenced(
+export function* findReferenced(
   scope: SearchScope,
   query: Query,
   access: Access,
   types: readonly string[],
-): readonly Hit[] | Failure {
-  const matching = findRids(scope, query)
+): Steps<readonly Hit[] | Failure> {
+  const matching = yield* findRids(scope, query)
   const known = new Set(matching)
   const readable = withReadAccess(scope, access)
   const rids = findReferences(scope, matching)
@@ -92,16 +94,38 @@ function findTargets(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]
     .flatMap(([type, ids]) => findAccessible(scope, type, selectByIds(scope, type, ids)))
 }
 
-function findSources(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]): readonly number[] {
+/** Stops when there are more than may be included. */
+function* findSources(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]): Steps<readonly number[]> {
   const rids: number[] = []
   for (const [type, targets] of Map.groupBy(from, hit => hit.type)) {
     if (rule.target !== undefined && rule.target !== type) continue
-    const ids = JSON.stringify(targets.map(hit => hit.id))
-    const referring = sql`SELECT e.rid FROM reference e WHERE e.nid IN (${listParameters(scope, rule)})
-      AND e.id IN (SELECT value FROM json_each(${ids})) AND e.type = ${type}`
-    for (const rid of findAccessible(scope, rule.source, referring)) rids.push(rid)
+    const ids = targets.map(hit => hit.id)
+    for (const referring of listReferring(scope, rule, type, ids)) {
+      if (rids.length > limits.INCLUDED_RESOURCES) return rids
+      for (const rid of findAccessible(scope, rule.source, referring)) rids.push(rid)
+      if (rids.length > scope.step) yield
+    }
   }
   return rids
+}
+
+/** The resources that refer to one of several, in parts for one step each. */
+function* listReferring(
+  scope: SearchScope,
+  rule: IncludeRule,
+  type: string,
+  ids: readonly string[],
+): Generator<Sql> {
+  const all = sql`SELECT e.rid FROM reference e WHERE e.nid IN (${listParameters(scope, rule)})
+    AND e.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) AND e.type = ${type}`
+  if (scope.isFew(all, scope.step)) return yield all
+  for (const id of ids)
+    for (const parameter of rule.parameters) {
+      const nid = scope.names.parameterId(rule.source, parameter)
+      const walk = walkReferences(sql`w.nid = ${nid} AND w.id = ${id} AND w.type = ${type}`)
+      for (const range of listSteps(scope, walk))
+        yield sql`SELECT w.rid FROM ${walk.index} WHERE ${walk.where} AND ${range}`
+    }
 }
 
 function listParameters({ names }: SearchScope, { source, parameters }: IncludeRule): Sql {

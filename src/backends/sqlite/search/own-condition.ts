@@ -38,7 +38,7 @@ export function selectByEntries(names: Names, type: string, clause: EntryClause)
   if (column)
     return sql`SELECT o.rid FROM resource o WHERE o.tid = ${names.typeId(type)} AND o.deleted = 0 AND ${column}`
   const { table, where } = buildEntryMatch(clause)
-  return sql`SELECT e.rid FROM ${table} e WHERE e.nid = ${names.parameterId(type, clause.parameter)} AND ${where}`
+  return sql`SELECT e.rid FROM ${name(table)} e WHERE e.nid = ${names.parameterId(type, clause.parameter)} AND ${where}`
 }
 
 function buildEntryCondition(names: Names, type: string, clause: EntryClause, rid: string): Sql {
@@ -50,11 +50,20 @@ function buildEntryCondition(names: Names, type: string, clause: EntryClause, ri
   if (isOfOneCode(clause))
     return sql`${not}EXISTS (SELECT 1 FROM token e INDEXED BY token_code WHERE e.nid = ${nid} AND ${where} AND e.rid = ${name(rid)})`
   // The plus keeps SQLite from reading the values of all resources.
-  return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${name(rid)} AND +e.nid = ${nid} AND ${where})`
+  return sql`${not}EXISTS (SELECT 1 FROM ${name(table)} e WHERE e.rid = ${name(rid)} AND +e.nid = ${nid} AND ${where})`
 }
 
 function isOfOneCode(clause: EntryClause): boolean {
   return clause.kind === 'token' && clause.values.length === 1 && clause.values[0]?.code !== undefined
+}
+
+/** Whether a clause is evaluated on the row of the resource, not on its search values. */
+export function isOfColumn({ parameter }: EntryClause): boolean {
+  return isColumn(parameter)
+}
+
+export function isColumn(parameter: string): boolean {
+  return parameter === '_id' || parameter === '_lastUpdated'
 }
 
 /** `_id` and `_lastUpdated` are columns of the resource. */

@@ -1,10 +1,9 @@
 import { limits, type Query } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { countRows, findRows, type Row, selectRows } from './find-rows.ts'
-import { countUpTo, type SearchScope } from './search-scope.ts'
+import { countRows, divideFound, findRows, type Row } from './find-rows.ts'
+import type { SearchScope } from './search-scope.ts'
 import { isBounded } from './select-current.ts'
 import { compareRows } from './sort-order.ts'
-import { join } from './sql.ts'
 import type { Steps } from './steps.ts'
 
 /** A resource that a search found. */
@@ -63,31 +62,36 @@ export function loadHit({ database, names }: Pick<SearchScope, 'database' | 'nam
 }
 
 /** The `rid`s of all resources that a query finds in a compartment. */
-export function findRids(scope: SearchScope, { types }: Query): readonly number[] {
-  return types.flatMap(({ type, clauses }) => {
-    const { text, values } = selectRows(scope, type, clauses)
-    return scope.database.rows(text, values).map(([rid]) => Number(rid))
-  })
+export function* findRids(scope: SearchScope, { types }: Query): Steps<readonly number[]> {
+  const rids: number[] = []
+  for (const { type, clauses } of types)
+    for (const { text, values } of yield* divideFound(scope, type, clauses)) {
+      for (const [rid] of scope.database.rows(text, values)) rids.push(Number(rid))
+      if (rids.length > scope.step) yield
+    }
+  return rids
 }
 
-/** The number of resources that a query finds. */
-export function* countQuery(scope: SearchScope, { types }: Query): Steps<number> {
+/** The number of resources that a query finds, or any number beyond `most`. */
+export function* countQuery(
+  scope: SearchScope,
+  { types }: Query,
+  most = Number.POSITIVE_INFINITY,
+): Steps<number> {
   let count = 0
-  for (const { type, clauses } of types) count += yield* countRows(scope, type, clauses)
+  for (const { type, clauses } of types) {
+    count += yield* countRows(scope, type, clauses, most - count)
+    if (count > most) break
+  }
   return count
 }
 
 /** The number of resources that a query finds; undefined if there are more than the limit, or counting is not cheap. */
-export function countCheaply(scope: SearchScope, { types }: Query, limit: number): number | undefined {
-  const isCheap = types.every(
+export function* countCheaply(scope: SearchScope, query: Query, limit: number): Steps<number | undefined> {
+  const isCheap = query.types.every(
     ({ type, clauses }) => scope.compartment !== undefined || isBounded(scope, type, clauses),
   )
   if (!isCheap) return undefined
-  if (types.length === 0) return 0
-  const counted = join(
-    types.map(({ type, clauses }) => selectRows(scope, type, clauses)),
-    ' UNION ALL ',
-  )
-  const count = countUpTo(scope.database, counted, limit + 1)
+  const count = yield* countQuery(scope, query, limit)
   return count > limit ? undefined : count
 }

@@ -23,7 +23,7 @@ export interface SearchScope {
 }
 
 const FEW = 2000
-const STEP = 2000
+const STEP = 500
 
 export function createSearchScope(
   { names, baseUrl, database }: Repository,

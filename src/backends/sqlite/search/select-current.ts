@@ -1,12 +1,13 @@
-import type { ChainClause, HasClause, SearchClause } from '../../../fhir/index.ts'
+import type { ChainClause, HasClause, SearchClause, TokenClause } from '../../../fhir/index.ts'
 import {
   buildAccessCondition,
   findCandidates,
   selectCompartment,
   selectOfPatients,
 } from './access-condition.ts'
+import { selectRange } from './clause-walk.ts'
 import type { EntryClause } from './entry-match.ts'
-import { buildOwnCondition, canSelect, selectByEntries } from './own-condition.ts'
+import { buildOwnCondition, canSelect, isOfColumn, selectByEntries } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
 import { all, any, join, name, type Sql, sql } from './sql.ts'
 
@@ -54,22 +55,33 @@ export function findStart(
   if (first && rank(first) <= SURELY_FEW) return toStart(first)
   const access = findAccessStart(scope, type, compartment)
   if (access) return access
-  const clause = leading.find(it => startsWithFew(scope, it) && scope.isFew(selectRids(scope, type, it)))
+  const clause = leading.find(it => leadsToFew(scope, type, it))
   return clause && toStart(clause)
 }
 
-const FEW_LINKS = 500
+/** The resources at the other end of a chain with which a search may start. */
+export const FEW_LINKS = 500
 
-/** Whether a chain begins with few resources; otherwise it leads to many. */
-function startsWithFew(scope: SearchScope, clause: LeadingClause): boolean {
+/** Whether few rows of the index, matches or not, are read to find all resources for which a clause holds. */
+function leadsToFew(scope: SearchScope, type: string, clause: LeadingClause): boolean {
   const few: SearchScope = { ...scope, isFew: (rows, most = FEW_LINKS) => scope.isFew(rows, most) }
   switch (clause.kind) {
     case 'chain':
-      return clause.targets.every(target => findStart(few, target.type, [target.clause]) !== undefined)
+      return (
+        clause.targets.every(target => findStart(few, target.type, [target.clause])) &&
+        scope.isFew(selectRids(scope, type, clause))
+      )
     case 'has':
-      return findStart(few, clause.type, [clause.clause]) !== undefined
-    default:
-      return true
+      return (
+        findStart(few, clause.type, [clause.clause]) !== undefined &&
+        scope.isFew(selectRids(scope, type, clause))
+      )
+    default: {
+      const rows = isOfColumn(clause)
+        ? selectByEntries(scope.names, type, clause)
+        : selectRange(scope.names, type, clause)
+      return rows !== undefined && scope.isFew(rows)
+    }
   }
 }
 
@@ -94,9 +106,34 @@ export function buildCurrentCondition(
   compartment?: string,
   rid = `${row}.rid`,
 ): Sql {
+  return all([sql`${name(row)}.deleted = 0`, buildConditions(scope, type, clauses, row, compartment, rid)])
+}
+
+/**
+ * Whether the row of a resource need not be read: it is current, because it has search values, and all conditions are
+ * evaluated on those.
+ */
+export function isDecidedByValues(
+  { filter, compartment, care }: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+): boolean {
+  const isOfValues = (clause: SearchClause) =>
+    clause.kind !== 'chain' && clause.kind !== 'has' && (clause.kind === 'missing' || !isOfColumn(clause))
+  return filter(type) === 'everything' && compartment === undefined && !care && clauses.every(isOfValues)
+}
+
+/** Whether the resource in the row, if it is current, is within the caller's access, and all clauses hold for it. */
+export function buildConditions(
+  scope: SearchScope,
+  type: string,
+  clauses: readonly SearchClause[],
+  row: string,
+  compartment?: string,
+  rid = `${row}.rid`,
+): Sql {
   const filter = scope.filter(type)
   return all([
-    sql`${name(row)}.deleted = 0`,
     ...clauses.map(clause => buildCondition(scope, type, clause, row, rid)),
     ...(filter === 'everything' ? [] : [buildAccessCondition(scope, type, filter, row, rid)]),
     ...(compartment === undefined
@@ -159,31 +196,38 @@ function selectRids(scope: SearchScope, type: string, clause: LeadingClause): Sq
   switch (clause.kind) {
     case 'chain':
       return join(
-        clause.targets.map(target => selectChained(scope, type, clause, target)),
+        clause.targets.map(target =>
+          selectReferring(scope, type, clause, target.type, selectLinked(scope, target)),
+        ),
         ' UNION ALL ',
       )
     case 'has':
-      return selectReferred(scope, type, clause)
+      return selectReferred(scope, type, clause, selectLinked(scope, clause))
     default:
       return selectByEntries(scope.names, type, clause)
   }
 }
 
-function selectChained(
-  scope: SearchScope,
-  type: string,
-  chain: ChainClause,
-  target: ChainClause['targets'][number],
-): Sql {
-  const nid = scope.names.parameterId(type, chain.parameter)
-  const targets = selectCurrent(scope, target.type, [target.clause], name('t.id'), 't')
-  return sql`SELECT e.rid FROM (${targets}) f CROSS JOIN reference e ON e.nid = ${nid} AND e.id = f.id AND e.type = ${target.type}`
+function selectLinked(scope: SearchScope, { type, clause }: ChainClause['targets'][number]): Sql {
+  return selectCurrent(scope, type, [clause], name('l.rid'), 'l')
 }
 
-function selectReferred(scope: SearchScope, type: string, has: HasClause): Sql {
-  const { names } = scope
+/** The resources that refer to one of the targets. */
+export function selectReferring(
+  { names }: SearchScope,
+  type: string,
+  { parameter }: ChainClause,
+  targetType: string,
+  targets: Sql,
+): Sql {
+  const nid = names.parameterId(type, parameter)
+  return sql`SELECT e.rid FROM (${targets}) f CROSS JOIN resource t ON t.rid = f.rid
+    CROSS JOIN reference e ON e.nid = ${nid} AND e.id = t.id AND e.type = ${targetType}`
+}
+
+/** The resources to which one of the sources refers. */
+export function selectReferred({ names }: SearchScope, type: string, has: HasClause, sources: Sql): Sql {
   const nid = names.parameterId(has.type, has.parameter)
-  const sources = selectCurrent(scope, has.type, [has.clause], name('t.rid'), 't')
   return sql`SELECT o.rid FROM (${sources}) f CROSS JOIN reference e ON e.rid = f.rid AND e.nid = ${nid} AND e.type = ${type}
     CROSS JOIN resource o ON o.tid = ${names.typeId(type)} AND o.id = e.id`
 }
@@ -205,11 +249,15 @@ function canLead(clause: SearchClause): clause is LeadingClause {
 const SURELY_FEW = 1
 const OF_ONE_PATIENT: ReadonlySet<string> = new Set(['patient', 'subject', 'encounter'])
 
+function isIdentifier({ parameter, values }: TokenClause): boolean {
+  return parameter === 'identifier' && values.every(({ code }) => code !== undefined)
+}
+
 /** Orders clauses by how selective they usually are. */
 function rank(clause: LeadingClause): number {
   switch (clause.kind) {
     case 'token':
-      return clause.parameter === '_id' ? 0 : clause.parameter === 'identifier' ? 1 : 6
+      return clause.parameter === '_id' ? 0 : isIdentifier(clause) ? 1 : 6
     case 'reference':
       return OF_ONE_PATIENT.has(clause.parameter) ? 1 : 2
     case 'identifier':

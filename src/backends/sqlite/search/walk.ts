@@ -24,6 +24,8 @@ export interface Walk {
   readonly value?: string
   /** A further condition of each row. */
   readonly condition?: Sql
+  /** The clause that holds for all rows that meet the condition. */
+  readonly clause?: SearchClause
   /** Whether a resource may be in several rows. */
   readonly repeats: boolean
   /** Whether the rows of a step come before those of the next one in the order of the search. */
@@ -139,6 +141,15 @@ function walkValues(names: Names, type: string, key: SortKey): Along | undefined
     condition: sql`NOT EXISTS (${entriesOf('w.rid')} AND ${isBetter})`,
     missing: sql`NOT EXISTS (${entriesOf('r.rid')})`,
     spans: { ...common, index: name(`span w INDEXED BY span_${end}`), value: `w.${end}`, repeats: false },
+  }
+}
+
+/** The walk through the references to one resource. */
+export function walkReferences(where: Sql): Walk {
+  return {
+    index: name('reference w INDEXED BY reference_id'),
+    ...{ where, position: ['w.rid'], descending: false, start: name('1'), end: name('1') },
+    ...{ join: JOIN_RESOURCE, rid: 'w.rid', repeats: false, isSorted: false },
   }
 }
 

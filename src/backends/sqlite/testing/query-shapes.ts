@@ -73,9 +73,19 @@ export const READS: readonly string[] = [
   '_history?_count=5',
 ]
 
-/** Their cost grows with the number of resources that one of their conditions matches: rare combinations, and counts. */
+/**
+ * Their cost grows with the number of resources that one of their conditions matches, or of all resources of the type if
+ * no index finds the matches: rare combinations, parts of texts, and counts.
+ */
 export const GROWING: readonly string[] = [
   'Patient?name=smith&_sort=family&_count=5',
+  'Patient?name:contains=zzz&_sort=family&_count=5',
+  'Patient?identifier:contains=zzz&_count=5',
+  'Observation?patient.gender=male&_count=5',
+  'Observation?code:text=blood&_count=5',
+  'Observation?code=http://other.example|&_count=5',
+  'Observation?value-quantity=gt1|http://other.example|x&_count=5',
+  'Observation?subject:identifier=http://other.example|x&_count=5',
   'Observation?code=8480-6&category=laboratory&_sort=-date&_count=5',
   'Observation?category=laboratory&code=8481-6&_sort=-date&_count=5',
   'Observation?_summary=count',
