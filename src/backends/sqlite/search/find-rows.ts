@@ -1,29 +1,13 @@
-import {
-  type ChainClause,
-  type HasClause,
-  listCareDateParameters,
-  type SearchClause,
-  type SortKey,
-} from '../../../fhir/index.ts'
+import type { ChainClause, HasClause, SearchClause, SortKey } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
-import { isColumn } from './own-condition.ts'
-import { countUpTo, type SearchScope } from './search-scope.ts'
-import {
-  buildConditions,
-  buildCurrentCondition,
-  FEW_LINKS,
-  findStart,
-  isDecidedByValues,
-  type Start,
-  selectCurrent,
-  selectReferred,
-  selectReferring,
-} from './select-current.ts'
+import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
+import type { SearchScope } from './search-scope.ts'
+import { FEW_LINKS, findStart, type Start, selectReferred, selectReferring } from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
-import { all, join, list, name, type Sql, sql } from './sql.ts'
+import { all, join, name, type Sql, sql } from './sql.ts'
 import type { Steps } from './steps.ts'
-import { listSteps, listWalks, type Walk, walkRids } from './walk.ts'
+import { listSteps, listWalks, type Walk } from './walk.ts'
 
 /** `rid`, then the values of the sort keys. */
 export type Row = readonly SqlValue[]
@@ -45,8 +29,6 @@ const GROWTH = 4
 /** Rows that are read in the order of their index while one row is found in another order. */
 const ROWS_IN_ORDER = 12
 const MANY = 10_000
-/** Rows without conditions that are counted in the time in which one with conditions is read. */
-const ROWS_COUNTED_AT_ONCE = 4
 
 /**
  * The first rows of a search in its order. If it starts with few resources, one query finds and sorts them. Otherwise it
@@ -83,7 +65,7 @@ function* collectRows(
 }
 
 /** The resources that a search starts with when it is worth reading many to find them. */
-function* findLargeStart(
+export function* findLargeStart(
   scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
@@ -159,7 +141,7 @@ function* readParts(scope: SearchScope, search: TypeSearch, start: Start): Steps
 }
 
 /** The resources that a search starts with, in parts for one step each. */
-function* divideStart(scope: SearchScope, start: Start): Generator<Start> {
+export function* divideStart(scope: SearchScope, start: Start): Generator<Start> {
   const { database, step, isFew } = scope
   if (isFew(start.rids, step)) return yield start
   const { text, values } = sql`SELECT DISTINCT rid FROM (${start.rids}) ORDER BY rid`
@@ -202,15 +184,6 @@ function mergeRows({ sort, limit }: TypeSearch, rows: readonly Row[], found: rea
   return [...rows, ...fresh].toSorted(compareRows(sort)).slice(0, limit)
 }
 
-/** Whether a search finds every resource of its type, so that it needs no more rows than it returns. */
-function findsAll(
-  { filter, care, compartment }: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): boolean {
-  return clauses.length === 0 && filter(type) === 'everything' && !care && compartment === undefined
-}
-
 function readStep(scope: SearchScope, search: TypeSearch, walk: Walk, range: Sql): readonly Row[] {
   const [first, ...others] = search.sort.map(key => selectSortValue(scope.names, search.type, key))
   const keys = first ? [walk.value === undefined ? first : name(walk.value), ...others] : []
@@ -222,62 +195,10 @@ function readStep(scope: SearchScope, search: TypeSearch, walk: Walk, range: Sql
   })
 }
 
-/** Rows of the index, or of `resource`, that a statement reads. */
-interface Source {
-  /** The tables, and the conditions that find the rows. The row `r` is that of the resource. */
-  readonly from: Sql
-  readonly rid: string
-  /** The clauses that do not hold for all rows. */
-  readonly clauses: readonly SearchClause[]
-  readonly condition?: Sql | undefined
-  /** Whether only current resources are in these rows. `r` may then have no other column than `rid`. */
-  readonly isCurrent: boolean
-}
-
 interface SortedSource extends Source {
   readonly columns: Sql
   /** Whether every row has a value of the first sort key. */
   readonly hasFirst: boolean
-}
-
-function openStart(
-  scope: SearchScope,
-  { type, clauses, sort }: Pick<TypeSearch, 'type' | 'clauses' | 'sort'>,
-  { rids, clause }: Start,
-): Source {
-  const others = clauses.filter(it => it !== clause)
-  const hasValues = clause && clause.kind !== 'chain' && clause.kind !== 'has'
-  const isSorted = sort.some(({ parameter }) => isColumn(parameter))
-  if (hasValues && !isSorted && isDecidedByValues(scope, type, clauses))
-    return {
-      from: sql`(SELECT DISTINCT rid FROM (${rids})) r WHERE 1`,
-      ...{ rid: 'r.rid', clauses: others, isCurrent: true },
-    }
-  return {
-    // The plus keeps SQLite from starting with all resources of the type.
-    from: sql`resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(type)}`,
-    ...{ rid: 'r.rid', clauses: others, isCurrent: false },
-  }
-}
-
-function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sql): Source {
-  const { index, join, where, rid, condition, clause } = walk
-  const others = clauses.filter(it => it !== clause)
-  return {
-    from: sql`${index} ${join} WHERE ${all([where, range])}`,
-    ...{ rid, clauses: others, condition, isCurrent: false },
-  }
-}
-
-/** The conditions of the rows of a source. */
-function buildSourceCondition(scope: SearchScope, type: string, source: Source): Sql {
-  const { clauses, rid, condition, isCurrent } = source
-  const build = isCurrent ? buildConditions : buildCurrentCondition
-  return all([
-    ...(condition ? [condition] : []),
-    build(scope, type, clauses, 'r', scope.compartment, rid),
-    buildCareCondition(scope, type),
-  ])
 }
 
 function selectColumns(rid: string, keys: readonly Sql[]): Sql {
@@ -295,89 +216,4 @@ function readRows(
     ...(after ? [buildAfter(sort, name(rid), after)] : []),
   ])} ORDER BY ${buildOrder(sort, hasFirst)} LIMIT ${limit}`
   return scope.database.rows(text, values)
-}
-
-/** Whether the resource in the row `r` is in the range of care, as `isInCareRange` checks it. */
-export function buildCareCondition({ names, care }: SearchScope, type: string): Sql {
-  const dates = listCareDateParameters(type)
-  if (!care || dates.length === 0) return name('1')
-  const nids = list(dates.map(code => names.parameterId(type, code)))
-  const entry = sql`SELECT 1 FROM date e WHERE e.rid = r.rid AND +e.nid IN (${nids})`
-  return sql`(EXISTS (${entry} AND e.low <= ${care.high} AND e.high >= ${care.low}) OR NOT EXISTS (${entry}))`
-}
-
-/** All resources that a search finds, as a subquery. */
-function selectRows(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Sql {
-  const found = selectCurrent(scope, type, clauses, name('r.rid'), 'r', scope.compartment)
-  return sql`${found} AND ${buildCareCondition(scope, type)}`
-}
-
-/** The number of resources that a search finds, in steps. */
-export function* countRows(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-  most = Number.POSITIVE_INFINITY,
-): Steps<number> {
-  if (findsAll(scope, type, clauses) && Number.isFinite(most))
-    return countUpTo(scope.database, selectRows(scope, type, clauses), most + 1)
-  let count: number | undefined
-  for (const found of yield* divideFound(scope, type, clauses)) {
-    if (count !== undefined) yield
-    count = (count ?? 0) + countUpTo(scope.database, found)
-    if (count > most) break
-  }
-  return count ?? 0
-}
-
-/** The resources that a search finds, as subqueries for one step each. None is in two of them. */
-export function* divideFound(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): Steps<Iterable<Sql>> {
-  const sources = yield* findSources(scope, type, clauses)
-  return Iterator.from(sources).map(
-    source =>
-      sql`SELECT DISTINCT ${name(source.rid)} AS rid FROM ${source.from} AND ${buildSourceCondition(scope, type, source)}`,
-  )
-}
-
-function* findSources(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): Steps<Iterable<Source>> {
-  const start = yield* findLargeStart(scope, type, clauses)
-  return start
-    ? listStarted(scope, type, clauses, start)
-    : listWalked(scope, type, clauses, yield* findCountWalk(scope, type, clauses))
-}
-
-function* listStarted(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-  start: Start,
-): Generator<Source> {
-  for (const part of divideStart(scope, start)) yield openStart(scope, { type, clauses, sort: [] }, part)
-}
-
-function* listWalked(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-  walk: Walk,
-): Generator<Source> {
-  const isCurrent = isDecidedByValues(scope, type, clauses)
-  const step = findsAll(scope, type, clauses) ? scope.step * ROWS_COUNTED_AT_ONCE : scope.step
-  for (const range of listSteps({ ...scope, step }, walk))
-    yield { ...openWalk(clauses, isCurrent ? { ...walk, join: sql`` } : walk, range), isCurrent }
-}
-
-/** The shortest walk that passes each resource in one step only. */
-function* findCountWalk(scope: SearchScope, type: string, clauses: readonly SearchClause[]): Steps<Walk> {
-  const [walk, ...others] = (yield* findShortest(scope, type, clauses, Number.POSITIVE_INFINITY)) ?? []
-  const isInOneStep = walk?.position.join() === walk?.rid && others.length === 0
-  return walk && isInOneStep ? walk : walkRids(scope.names, type, [], undefined)
 }

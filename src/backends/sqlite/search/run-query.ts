@@ -1,6 +1,7 @@
 import { limits, type Query } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { countRows, divideFound, findRows, type Row } from './find-rows.ts'
+import { countRows, divideFound } from './count-rows.ts'
+import { findRows, type Row } from './find-rows.ts'
 import type { SearchScope } from './search-scope.ts'
 import { isBounded } from './select-current.ts'
 import { compareRows } from './sort-order.ts'
