@@ -1,6 +1,6 @@
 import { formatCommandHelp, HOW } from '../../src/cli/command-line.ts'
 import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
-import { settingsReference } from '../../src/config/index.ts'
+import { settingsReference } from './settings-reference.ts'
 
 /** The pages that are generated, by their path, with the text that they should have. */
 export async function generatePages(): Promise<ReadonlyMap<string, string>> {

@@ -24,7 +24,6 @@ export {
   type OidcProvider,
 } from './login-providers.ts'
 export { parsePolicyText } from './policy-text.ts'
-export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'
 export { LOG_LEVELS, type LogLevel } from './setting-types.ts'
 export type { Settings } from './settings.ts'

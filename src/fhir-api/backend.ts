@@ -9,10 +9,9 @@ import type {
 } from '../fhir/index.ts'
 import type { Panel, PanelMembership } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
-import type { Failure } from './failure.ts'
 import type { Cursor, Pages } from './paging.ts'
 import type { FhirRequest, History, Operation, Search } from './request.ts'
-import type { FhirResponse, ResponseVersion } from './response.ts'
+import type { Failure, FhirResponse, ResponseVersion } from './response.ts'
 import type { HistoryPage, SearchEntry, SearchPage, StoredVersion } from './stored-version.ts'
 
 /** SQLite returns at once, an upstream server later. */

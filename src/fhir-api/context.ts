@@ -2,10 +2,9 @@ import type { VersionAccess } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
 import type { Audited, BackendSession, FhirBackend } from './backend.ts'
 import type { ReadBudget } from './bundle/budget.ts'
-import type { Failure } from './failure.ts'
 import type { Pages } from './paging.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
-import type { FhirResponse } from './response.ts'
+import type { Failure, FhirResponse } from './response.ts'
 
 /** Everything that the handlers of a request need. */
 export interface Context {

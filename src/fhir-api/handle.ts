@@ -1,13 +1,13 @@
 import { fail } from '../fhir/index.ts'
 import { bundle } from './bundle/bundle.ts'
 import type { Context, Handler } from './context.ts'
-import { type Failure, isFailure } from './failure.ts'
 import { operation } from './interactions/operations.ts'
 import { history, read, vread } from './interactions/read.ts'
 import { search } from './interactions/search.ts'
 import { write } from './interactions/write.ts'
 import { type FhirRequest, findExcludedType, type InteractionOf, type Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
+import { type Failure, isFailure } from './response.ts'
 
 /** `metadata`. Public. */
 const capabilities: Handler<'capabilities'> = async context => {

@@ -37,7 +37,6 @@ export {
   TYPE_INTERACTIONS,
 } from './capability-sections.ts'
 export type { Context, Handler } from './context.ts'
-export { type Failure, isFailure, toResponse } from './failure.ts'
 export { handle } from './handle.ts'
 export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-fhir-api.ts'
 export { addPostedParams, findNamedTypes } from './interactions/operations.ts'
@@ -64,6 +63,7 @@ export {
   type Search,
 } from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
+export { type Failure, isFailure, toResponse } from './response.ts'
 export type {
   HistoryEntry,
   HistoryPage,

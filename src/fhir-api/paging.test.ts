@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { createOutcome, fail, type Params, type Refused } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
 import { createSealer } from '../store/index.ts'
-import { isFailure } from './failure.ts'
 import { type Cursors, createLinks, createPages, resumePage } from './paging.ts'
+import { isFailure } from './response.ts'
 
 const grant = { scopes: [], clientId: 'app' }
 const refused: Refused = {

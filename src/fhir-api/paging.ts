@@ -1,8 +1,8 @@
 import { fail, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
 import { grantFingerprint } from '../smart/index.ts'
 import { buildUrl, type Link } from './bundle-json.ts'
-import type { Failure } from './failure.ts'
 import type { FhirRequest } from './request.ts'
+import type { Failure } from './response.ts'
 
 /** The position in a search or history. Only the backend that created it knows its meaning. */
 export type Cursor = object

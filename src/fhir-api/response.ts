@@ -1,6 +1,18 @@
 import type { Readable } from 'node:stream'
 import type { SentContent } from '../audit/index.ts'
-import type { NativeContent, Resource } from '../fhir/index.ts'
+import {
+  createEntryFailure,
+  createErrorResponse,
+  type ErrorResponse,
+  type Failed,
+  type FhirProblem,
+  fail,
+  isFailure as hasBrand,
+  type NativeContent,
+  type OperationOutcome,
+  type Resource,
+  toErrorResponse,
+} from '../fhir/index.ts'
 
 /** The version that a response describes. */
 export interface ResponseVersion {
@@ -47,4 +59,147 @@ export function getHeaders(response: FhirResponse): Readonly<Record<string, stri
   if (version?.lastModified !== undefined) all['last-modified'] = new Date(version.lastModified).toUTCString()
   if (location !== undefined) all.location = location
   return headers ? Object.assign(all, headers) : all
+}
+
+/** Why an interaction fails: for a reason of any FHIR server, or because of the upstream. */
+export type Failure = FhirProblem | (Failed & UpstreamReason)
+
+type UpstreamReason =
+  /** It does not respond, or recently did not. */
+  | { readonly problem: 'upstream-unreachable'; readonly mayBeDone?: true }
+  /** `mayBeDone`: the request was sent and changes data, so that the change may have been made. */
+  | { readonly problem: 'upstream-late'; readonly mayBeDone?: true }
+  /** Too many requests of the grant wait for a connection. */
+  | { readonly problem: 'too-many-waiting'; readonly limit: number }
+  /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
+  | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
+  /** It refuses. `outcome` is its OperationOutcome, as far as the caller may see it. */
+  | {
+      readonly problem: 'upstream-declined'
+      readonly status: number
+      readonly outcome: OperationOutcome
+      readonly retryAfter?: string | undefined
+      readonly allow?: string | undefined
+    }
+  /** A create has replaced a resource that another client created at the same time. */
+  | { readonly problem: 'overwritten'; readonly type: string; readonly id: string }
+  | { readonly problem: 'undeleted'; readonly type: string; readonly id: string }
+  /** It cannot create a resource under an id of the caller without the risk of replacing another one. */
+  | { readonly problem: 'unbound-create'; readonly type: string }
+  /** It does not return the version, so that a write cannot depend on the content that was checked. */
+  | { readonly problem: 'no-version'; readonly type: string }
+  | { readonly problem: 'excluded-type'; readonly type: string }
+  /** Other resources refer to a resource that was to be deleted. */
+  | { readonly problem: 'referred'; readonly type: string; readonly id: string }
+  /** `entries` are the outcomes of all entries, if the backend has carried out others all the same. */
+  | {
+      readonly problem: 'entry-failed'
+      readonly entry: number
+      readonly cause: Failure
+      readonly entries?: readonly FhirResponse[] | undefined
+    }
+
+/** Whether an interaction failed. Recognised by a brand, so that no data can be mistaken for a failure. */
+export function isFailure<T>(value: T | Failure): value is Failure {
+  return typeof value === 'object' && value !== null && hasBrand(value)
+}
+
+/** The failure of a transaction because of one entry. */
+export function failEntry(entry: number, cause: Failure, entries?: readonly FhirResponse[]): Failure {
+  return fail({ problem: 'entry-failed', entry, cause, entries })
+}
+
+/** The one place where a failure becomes a response. */
+export function toResponse(failure: Failure): FhirResponse {
+  const { status, outcome, headers } = explain(failure)
+  const entries = failure.problem === 'entry-failed' ? failure.entries : undefined
+  return { status, headers, body: JSON.stringify(outcome), ...(entries && { entries }) }
+}
+
+const MAY_BE_DONE =
+  'The change may have been carried out. Read the resource before you send the request again.'
+
+function explain(failure: Failure): ErrorResponse {
+  switch (failure.problem) {
+    case 'upstream-unreachable':
+      return {
+        ...createErrorResponse(
+          503,
+          'transient',
+          failure.mayBeDone
+            ? `The upstream FHIR server does not answer. ${MAY_BE_DONE}`
+            : 'The upstream FHIR server does not answer. Try again soon.',
+        ),
+        headers: { 'retry-after': '2' },
+      }
+    case 'upstream-late':
+      return createErrorResponse(
+        504,
+        'transient',
+        `The upstream FHIR server did not answer in time.${failure.mayBeDone ? ` ${MAY_BE_DONE}` : ''}`,
+      )
+    case 'too-many-waiting':
+      return {
+        ...createErrorResponse(
+          429,
+          'throttled',
+          `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
+        ),
+        headers: { 'retry-after': '2' },
+      }
+    case 'upstream-broken':
+      return createErrorResponse(502, 'transient', 'The upstream FHIR server sent an invalid response.')
+    case 'upstream-declined': {
+      const { status, outcome, retryAfter, allow } = failure
+      const headers = {
+        ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
+        ...(allow !== undefined && { allow }),
+      }
+      return { status, outcome, headers }
+    }
+    case 'overwritten':
+      return createErrorResponse(
+        409,
+        'conflict',
+        `Cannot create ${failure.type}/${failure.id}: another client created it at the same time, and the upstream FHIR server has replaced it. The audit trail has a record of this`,
+      )
+    // The status of an uncertain outcome: the other entries are carried out.
+    case 'undeleted':
+      return createErrorResponse(
+        502,
+        'conflict',
+        `Cannot delete ${failure.type}/${failure.id}: it was changed at the same time, and the upstream FHIR server has carried out the transaction without this entry`,
+      )
+    case 'referred':
+      return createErrorResponse(
+        409,
+        'conflict',
+        `Cannot delete ${failure.type}/${failure.id}: other resources refer to it`,
+      )
+    case 'unbound-create':
+      return {
+        ...createErrorResponse(
+          405,
+          'not-supported',
+          `Cannot create this ${failure.type} with PUT: the upstream FHIR server could replace another resource. Use POST ${failure.type}`,
+        ),
+        headers: { allow: 'GET, HEAD' },
+      }
+    case 'no-version':
+      return createErrorResponse(
+        501,
+        'not-supported',
+        `Cannot write this ${failure.type}: the upstream FHIR server does not return its version`,
+      )
+    case 'excluded-type':
+      return createErrorResponse(
+        404,
+        'not-found',
+        `Cannot find ${failure.type} here: the gateway does not read this type from the upstream FHIR server`,
+      )
+    case 'entry-failed':
+      return createEntryFailure(failure.entry, explain(failure.cause))
+    default:
+      return toErrorResponse(failure)
+  }
 }

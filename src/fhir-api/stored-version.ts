@@ -1,6 +1,6 @@
 import type { Params, Resource, Shape } from '../fhir/index.ts'
-import type { Failure } from './failure.ts'
 import type { Cursors } from './paging.ts'
+import type { Failure } from './response.ts'
 
 /** A version of a resource as a backend stores it: the current one, or an old one. */
 export interface StoredVersion {

@@ -17,7 +17,7 @@ import {
   satisfies,
 } from '../../smart/index.ts'
 import type { Awaitable } from '../backend.ts'
-import { type Failure, isFailure } from '../failure.ts'
+import { type Failure, isFailure } from '../response.ts'
 
 /** Checks the content that it was created for. For other content it may lack panel membership, and then allows less. */
 export interface AccessCheck {

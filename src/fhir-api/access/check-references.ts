@@ -19,8 +19,8 @@ import {
   satisfies,
 } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
+import { type Failure, isFailure } from '../response.ts'
 import { createAccessCheck, seesAll } from './access-check.ts'
 
 /** So many ids fit into the URL of one search. */

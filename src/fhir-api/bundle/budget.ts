@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { fail, limits } from '../../fhir/index.ts'
-import type { Failure } from '../failure.ts'
+import type { Failure } from '../response.ts'
 
 /** Milliseconds of processor time that this thread has used. */
 export function getProcessorMs(): number {

@@ -9,9 +9,9 @@ import {
   isRecord,
 } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
-import { type Failure, toResponse } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { type Failure, toResponse } from '../response.ts'
 import { type BundleBudget, RESPONSE_TOO_LARGE } from './budget.ts'
 
 /** An entry as a request of its own: it is decided separately from the Bundle. */

@@ -13,11 +13,11 @@ import {
   parseConditionalReference,
 } from '../access/check-references.ts'
 import type { Context } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
 import type { PlannedWrite } from '../interactions/plan-change.ts'
 import { findMatch, isWriteRequest, planWrite } from '../interactions/plan-write.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { type Failure, isFailure } from '../response.ts'
 
 export type EntryRequest = FhirRequest<EntryInteraction>
 

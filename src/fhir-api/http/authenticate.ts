@@ -8,7 +8,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
-import type { Failure } from '../failure.ts'
+import type { Failure } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 import { recordOutcome } from './record.ts'
 import { sendResponse } from './send-response.ts'

@@ -13,7 +13,7 @@ import {
   type ServerOptions,
 } from '../../web/index.ts'
 import type { FhirBackend } from '../backend.ts'
-import { type Failure, isFailure } from '../failure.ts'
+import { type Failure, isFailure } from '../response.ts'
 import { authenticate } from './authenticate.ts'
 import type { FhirApi } from './fhir-api.ts'
 import { countDecisions, countLookups, createDecisionCounter } from './metrics.ts'

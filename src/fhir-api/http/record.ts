@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import type { FinishedRequest } from '../../audit/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
-import { type Failure, isFailure, toResponse } from '../failure.ts'
 import type { FhirResponse } from '../response.ts'
+import { type Failure, isFailure, toResponse } from '../response.ts'
 import type { FhirApi } from './fhir-api.ts'
 
 /** The request, as far as it is known. */

@@ -14,10 +14,10 @@ import {
 import { type Authenticated, noAccess } from '../../smart/index.ts'
 import { toProblem } from '../../web/index.ts'
 import type { Context } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { type Failure, isFailure } from '../response.ts'
 import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 import {
   type AuditOutcome,

@@ -18,9 +18,9 @@ import {
 import { findResource } from '../access/find-resource.ts'
 import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
 import { resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
+import { type Failure, isFailure } from '../response.ts'
 import { respondWithPage, searchFor } from './search.ts'
 
 /** `$everything` of a Patient or an Encounter: its resources and those they refer to, within the access. */

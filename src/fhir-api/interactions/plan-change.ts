@@ -12,9 +12,9 @@ import { checkPatch, failHidden, findUpdateConflict } from '../../smart/index.ts
 import { checkStored, findResource, lookUp, toCurrentVersion } from '../access/find-resource.ts'
 import type { VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { type Failure, isFailure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
 /** The plan of a write request. */

@@ -19,10 +19,10 @@ import {
 } from '../access/find-resource.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
-import { type Failure, isFailure } from '../failure.ts'
 import { createLinks, type Pages, resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type History } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { type Failure, isFailure } from '../response.ts'
 import type { HistoryEntry, HistoryPage, StoredVersion } from '../stored-version.ts'
 
 /** Checks the content: the URL does not say whose resource it is. */

@@ -1,10 +1,10 @@
 import { type Params, shapeResponse } from '../../fhir/index.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
-import { isFailure } from '../failure.ts'
 import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { isFailure } from '../response.ts'
 import type { SearchEntry, SearchPage } from '../stored-version.ts'
 
 /** Searches a type, several types, or a compartment. */

@@ -2,9 +2,9 @@ import { createOutcome, type Resource } from '../../fhir/index.ts'
 import { checkStored, isWithin } from '../access/find-resource.ts'
 import type { Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
-import { isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { isFailure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
 /** The response to a change without its content, also for the audit trail. */

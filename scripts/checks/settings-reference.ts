@@ -1,5 +1,5 @@
-import { mayBeFile, type SettingRow } from './setting-row.ts'
-import { settingGroups } from './table.ts'
+import { mayBeFile, type SettingRow } from '../../src/config/setting-row.ts'
+import { settingGroups } from '../../src/config/table.ts'
 
 export function settingsReference(): string {
   const sections = Object.entries(settingGroups).map(

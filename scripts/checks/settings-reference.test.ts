@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { settingsReference } from './reference.ts'
-import { settingRows } from './table.ts'
+import { settingRows } from '../../src/config/table.ts'
+import { settingsReference } from './settings-reference.ts'
 
 describe('settingsReference', () => {
   it('has a row of five cells for every setting', () => {
@@ -16,9 +16,6 @@ describe('settingsReference', () => {
   })
 
   it('matches docs/settings.md', () => {
-    assert.equal(
-      readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8'),
-      settingsReference(),
-    )
+    assert.equal(readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8'), settingsReference())
   })
 })
