@@ -16,6 +16,9 @@ describe('settingsReference', () => {
   })
 
   it('matches docs/settings.md', () => {
-    assert.equal(readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8'), settingsReference())
+    assert.equal(
+      readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8'),
+      settingsReference(),
+    )
   })
 })
