@@ -66,7 +66,9 @@ function runGroups(groups: readonly TestGroup[]): Promise<Report> {
     // Tests leave much garbage that is collected soon: a larger nursery takes less time for it.
     execArgv: [
       '--max-semi-space-size=64',
-      `--import=${pathToFileURL(resolve(ROOT, 'test/support/file-limit.ts'))}`,
+      ...['error-tracking.ts', 'file-limit.ts'].map(
+        name => `--import=${pathToFileURL(resolve(ROOT, 'test/support', name))}`,
+      ),
     ],
     // Not yet in the types of Node.
     globalSetupPath: resolve(ROOT, 'test/support/global-setup.ts'),

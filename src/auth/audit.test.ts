@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
-import { eachDatabase } from '../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../test/support/databases.ts'
 import {
   type CountingAuditor,
   createAuditor,
@@ -17,7 +17,7 @@ import type { TestBrowser } from './testing/test-browser.ts'
 /** Kind, result, app, clinician, patient, launch, reason. */
 type Line = readonly (string | number | boolean | null)[]
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('the audit trail of the auth server', () => {
     let auditor: CountingAuditor
     let auth: TestAuthServer

@@ -112,7 +112,7 @@ eachDatabase((_name, open, create) => {
     })
 
     it('creates one key and one clinician if several instances start at once', async () => {
-      const url = await create()
+      const url = await create('empty')
       const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(url)))
       const results = await Promise.all(
         stores.map(store => initialize({ settings: testSettings, store, sealer: seal })),

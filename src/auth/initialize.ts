@@ -13,6 +13,8 @@ export interface InitializeOptions {
   /** The Practitioner of the test clinician. */
   readonly practitionerId?: string
   readonly clock?: () => number
+  /** The bcrypt cost of the password of the test clinician. */
+  readonly passwordCost?: number
 }
 
 export interface Initialized {
@@ -33,6 +35,7 @@ export async function initialize({
   sealer,
   practitionerId = SAMPLE_PRACTITIONER,
   clock = Date.now,
+  passwordCost,
 }: InitializeOptions): Promise<Initialized> {
   await makeFirstSigningKey(store, sealer, clock())
   // Fails if the key was sealed with another secret.
@@ -40,7 +43,7 @@ export async function initialize({
   await registerOwnClient(store, settings, clock())
   if (!settings.lab) await endLab(store, clock())
   if (!settings.onLoopback) await disableSampleAdministrator(store)
-  const seeded = await seedClinician(store, settings.seedClinicianPassword, practitionerId)
+  const seeded = await seedClinician(store, settings.seedClinicianPassword, practitionerId, passwordCost)
   return { seeded }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { eachDatabase } from '../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../test/support/databases.ts'
 import { addBackend, requestBackendToken } from './testing/backend.ts'
 import { readRedirect, TestAuthServer } from './testing/test-auth-server.ts'
 import { openTestStore } from './testing/test-store.ts'
@@ -21,7 +21,7 @@ async function order(auth: TestAuthServer, body: unknown, token?: string) {
   })
 }
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('POST /launch-contexts', () => {
     let auth: TestAuthServer
     before(async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
-import { eachDatabase } from '../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../test/support/databases.ts'
 import { sha256 } from '../store/index.ts'
 import { findNetwork } from '../web/index.ts'
 import { SigningClient } from './testing/signing-client.ts'
@@ -217,7 +217,7 @@ describe('limits of data that unauthenticated users store', () => {
   }
 })
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('the cost of many clients', () => {
     let auth: TestAuthServer
     before(async () => {

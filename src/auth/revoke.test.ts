@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { eachDatabase } from '../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../test/support/databases.ts'
 import { computeRevocationKey, type RevocationList } from './revoke.ts'
 import { decodeClaims, TestAuthServer, unknownToken } from './testing/test-auth-server.ts'
 import { TestBrowser } from './testing/test-browser.ts'
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('POST /oauth2/revoke', () => {
     let auth: TestAuthServer
     before(async () => {

@@ -156,7 +156,7 @@ eachDatabase((name, open, create) => {
       })
 
       it('stops the start with a message', async () => {
-        const standby = new URL(await create())
+        const standby = new URL(await create('empty'))
         const options = standby.searchParams.get('options') ?? ''
         standby.searchParams.set('options', `${options} -c default_transaction_read_only=on`)
         await assert.rejects(

@@ -197,7 +197,7 @@ eachDatabase((name, open, create) => {
 
   describe('openStore', () => {
     it('keeps its data when it is opened again', async () => {
-      const url = await create()
+      const url = await create('empty')
       const first = await openStore(url)
       await insertClinician(first, 'ada')
       await first.close()
@@ -207,7 +207,7 @@ eachDatabase((name, open, create) => {
     })
 
     it('migrates once when several instances open an empty database at the same time', async () => {
-      const url = await create()
+      const url = await create('empty')
       const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(url)))
       const applied = await sql<{ name: string }>`select name from schema_migration`.execute(
         stores[0]?.db ?? fail(),
@@ -220,7 +220,7 @@ eachDatabase((name, open, create) => {
     })
 
     it('refuses a database of a newer version', async () => {
-      const url = await create()
+      const url = await create('empty')
       const store = await openStore(url)
       await sql`insert into schema_migration (name, applied_at) values ('9999-later', 1)`.execute(store.db)
       await store.close()

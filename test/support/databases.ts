@@ -5,36 +5,37 @@ import { join } from 'node:path'
 import { after, describe } from 'node:test'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { databaseUrl, query } from './postgres.ts'
-import { openSqliteStore } from './sqlite-store.ts'
+import { copyTables } from './sqlite-store.ts'
+import { IS_THOROUGH } from './thorough.ts'
+
+type CreateDatabase = (content?: 'empty') => Promise<string>
 
 /** Databases that a test has for itself. */
 export interface TestDatabases {
   readonly name: 'SQLite' | 'PostgreSQL'
-  /** The URL of a new, empty database. */
-  create(): Promise<string>
-  /** Opens a new database with the tables of this version, as a copy, which is quicker than migrating. */
-  openMigrated(): Promise<Store>
+  /** The URL of a new database, with the tables of this version unless it is to be empty: copying them is quicker than migrating. */
+  create: CreateDatabase
   /** Removes all that were made. */
   remove(): Promise<void>
 }
+
+type DefineTests = (name: TestDatabases['name'], open: () => Promise<Store>, create: CreateDatabase) => void
 
 /**
  * Runs the same tests on SQLite and on a real PostgreSQL (the global set-up starts one, `TEST_POSTGRES_URL`). Each
  * `open()` makes a fresh database; all of them are closed and removed after the tests.
  */
-export function eachDatabase(
-  define: (name: TestDatabases['name'], open: () => Promise<Store>, create: () => Promise<string>) => void,
-): void {
-  for (const make of [sqliteDatabases, postgresDatabases]) {
+export function eachDatabase(define: DefineTests, databases = BOTH): void {
+  for (const make of databases) {
     const stores: Store[] = []
-    const { name, create, openMigrated, remove } = make()
+    const { name, create, remove } = make()
     describe(`on ${name}`, () => {
       after(async () => {
         await Promise.all(stores.map(store => store.close()))
         await remove()
       })
       const open = async () => {
-        const store = await openMigrated()
+        const store = await openStore(await create())
         stores.push(store)
         return store
       }
@@ -43,13 +44,23 @@ export function eachDatabase(
   }
 }
 
+/**
+ * The same for tests of the behaviour above the store, whose statements are the same on both: on PostgreSQL only in a
+ * thorough run.
+ */
+export function eachDatabaseIfThorough(define: DefineTests): void {
+  eachDatabase(define, IS_THOROUGH ? BOTH : [sqliteDatabases])
+}
+
 function sqliteDatabases(): TestDatabases {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
-  const create = async () => `sqlite:${join(folder, `${randomUUID()}.db`)}`
   return {
     name: 'SQLite',
-    create,
-    openMigrated: async () => openSqliteStore(await create()),
+    create: async content => {
+      const url = `sqlite:${join(folder, `${randomUUID()}.db`)}`
+      if (content !== 'empty') await copyTables(url)
+      return url
+    },
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   }
 }
@@ -58,8 +69,9 @@ export function postgresDatabases(): TestDatabases {
   const schemas: string[] = []
   return {
     name: 'PostgreSQL',
-    // For a store, a separate schema is as isolated as a database, and quicker to create.
-    create: async () => {
+    create: async content => {
+      if (content !== 'empty') return copyTemplate()
+      // For a store, a separate schema is as isolated as a database, and quicker to create.
       const schema = `test_${randomUUID().replaceAll('-', '')}`
       await onPostgres(`create schema ${schema}`)
       schemas.push(schema)
@@ -67,15 +79,18 @@ export function postgresDatabases(): TestDatabases {
       url.searchParams.set('options', `-c search_path=${schema}`)
       return url.href
     },
-    openMigrated: async () => {
-      // Removed with the template: that of a single database waits for the disk.
-      const template = readEnv('TEST_POSTGRES_TEMPLATE')
-      const copy = `${template}_${randomUUID().slice(0, 8)}`
-      await onPostgres(`create database ${copy} template ${template}`)
-      return openStore(databaseUrl(postgresUrl(), copy))
-    },
     remove: () => onPostgres(schemas.map(schema => `drop schema ${schema} cascade`).join(';')),
   }
+}
+
+const BOTH = [sqliteDatabases, postgresDatabases]
+
+/** The copy is removed with the template: the removal of a single database waits for the disk. */
+async function copyTemplate(): Promise<string> {
+  const template = readEnv('TEST_POSTGRES_TEMPLATE')
+  const copy = `${template}_${randomUUID().slice(0, 8)}`
+  await onPostgres(`create database ${copy} template ${template}`)
+  return databaseUrl(postgresUrl(), copy)
 }
 
 async function onPostgres(sql: string): Promise<void> {

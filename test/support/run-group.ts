@@ -1,5 +1,6 @@
 import { after, before, describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { stopTracking } from './error-tracking.ts'
 import { limitFile } from './file-limit.ts'
 
 /** Runs test files one after another in this process. Each is a suite, so that its hooks are for its own tests only. */
@@ -7,7 +8,10 @@ export function runGroup(urls: readonly string[]): void {
   for (const url of urls) {
     const file = fileURLToPath(url)
     describe(file, async () => {
-      before(() => limitFile(file))
+      before(() => {
+        stopTracking()
+        limitFile(file)
+      })
       await import(url)
     })
   }

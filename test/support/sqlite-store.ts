@@ -15,9 +15,14 @@ async function migrateOnce(): Promise<string> {
   return file
 }
 
-/** Opens a fresh SQLite database at a URL where there is none. */
-export async function openSqliteStore(url: string): Promise<Store> {
+/** Makes a SQLite database at a URL where there is none. */
+export async function copyTables(url: string): Promise<void> {
   migrated ??= migrateOnce()
   copyFileSync(await migrated, url.replace(/^sqlite:/, ''))
+}
+
+/** Opens a fresh SQLite database at a URL where there is none. */
+export async function openSqliteStore(url: string): Promise<Store> {
+  await copyTables(url)
   return openStore(url)
 }

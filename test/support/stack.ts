@@ -11,6 +11,7 @@ import {
   noAudit,
 } from '../../src/audit/index.ts'
 import { buildSmartConfiguration, createAuthServer, initialize } from '../../src/auth/index.ts'
+import { keepFirstSigningKey } from '../../src/auth/keys/signing-key.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createExplainRequest } from '../../src/cli/start/auth.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
@@ -19,6 +20,8 @@ import { createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger, type Logger, listen } from '../../src/web/index.ts'
 import { freePorts } from './free-ports.ts'
+import { rsaPair } from './rsa-pair.ts'
+import { openSqliteStore } from './sqlite-store.ts'
 
 export interface StackOptions {
   /** Settings besides the URLs, as environment variables. */
@@ -41,19 +44,25 @@ export interface Stack {
   close(): Promise<void>
 }
 
+/** A bcrypt cost that a test can wait for. */
+const PASSWORD_COST = 4
+
 /** Starts what `npm start` starts, in this process, on free ports of `localhost`. */
 export async function startStack({ env = {}, clock = Date.now }: StackOptions = {}): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-stack-'))
   const settings = await settingsFor(folder, env)
-  const store = await openStore(settings.databaseUrl)
+  const isSqlite = settings.databaseUrl.startsWith('sqlite:')
+  const store = await (isSqlite ? openSqliteStore : openStore)(settings.databaseUrl)
   const { logger, log } = collectedLog()
   const seal = createSealer(ensureSecret(settings))
   const counting = createAuditor({ store, failure: settings.audit.failure, clock })
   const audit = settings.audit.kept ? counting : noAudit
-  await initialize({ settings, store, sealer: seal, clock })
+  await keepFirstSigningKey(store, seal, rsaPair().privateKey, clock())
+  await initialize({ settings, store, sealer: seal, clock, passwordCost: PASSWORD_COST })
   const explainRequest = await createExplainRequest(settings, undefined)
   const auth = await createAuthServer({
     ...{ settings, store, sealer: seal, audit, clock, logger, explainRequest },
+    passwordCost: PASSWORD_COST,
   })
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
   const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, { store, audit })

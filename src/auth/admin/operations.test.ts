@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { createAuditor } from '../../audit/index.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { type Actor, type Admin, AdminFailure, requireRecentLogin } from './action.ts'
@@ -37,7 +37,7 @@ function fail(result: unknown): string {
   return result.code
 }
 
-eachDatabase((_, open) => {
+eachDatabaseIfThorough((_, open) => {
   describe('an administrator', () => {
     let auth: TestAuthServer
     let admin: Admin

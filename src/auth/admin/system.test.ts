@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import type { LogLevel } from '../../config/index.ts'
 import { NO_CONTROLS } from '../context.ts'
 import { announce, followAnnouncements } from './system.ts'
 
-eachDatabase((_, open) => {
+eachDatabaseIfThorough((_, open) => {
   describe('an instance', () => {
     it('repeats a reload and a log level of another instance, but none from before its start', async () => {
       const store = await open()

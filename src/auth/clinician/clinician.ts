@@ -118,10 +118,11 @@ export async function seedClinician(
   { db }: Store,
   password: string,
   practitionerId: string,
+  passwordCost?: number,
 ): Promise<boolean> {
   const some = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
   if (some) return false
-  const passwordHash = await hashPassword(password)
+  const passwordHash = await hashPassword(password, passwordCost)
   const result = await db
     .insertInto('clinician')
     .columns(['username', 'password_hash', 'display_name', 'fhir_user_id'])

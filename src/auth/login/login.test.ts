@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { hash } from '@node-rs/bcrypt'
 import { sql } from 'kysely'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { seedSampleAccounts } from '../clinician/clinician.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
 const WRONG = 'The username or password is incorrect. Check both and try again.'
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('POST /login', () => {
     let auth: TestAuthServer
     before(async () => {

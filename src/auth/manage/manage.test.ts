@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { readForm } from '../testing/read-form.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -8,7 +8,7 @@ import type { TestBrowser } from '../testing/test-browser.ts'
 const HELIO = { client_id: 'helio', redirect_uri: 'https://helio.example/callback' }
 const SCOPES = 'launch openid offline_access patient/Condition.rs patient/Observation.crs'
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('/manage', () => {
     let auth: TestAuthServer
     let browser: TestBrowser

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { readForm } from '../testing/read-form.ts'
 import { decodeClaims, readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -31,7 +31,7 @@ async function picker(auth: TestAuthServer, browser: TestBrowser, scope = STANDA
   return { page, address, send }
 }
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('a standalone launch', () => {
     let auth: TestAuthServer
     let browser: TestBrowser

@@ -70,9 +70,7 @@ export class TestAuthServer {
     const time = { now: Date.UTC(2026, 10, 13, 14, 0, 0) }
     const clock = () => time.now
     await keepFirstSigningKey(store, keySealer, privateKey, time.now)
-    await initialize({ settings, store, sealer: keySealer, clock })
-    // The same password at a cost that a test can wait for.
-    await store.db.updateTable('clinician').set({ password_hash: QUICK_HASH }).execute()
+    await initialize({ settings, store, sealer: keySealer, clock, passwordCost: QUICK_COST })
     const app = await createAuthServer({
       settings,
       store,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { type AuditRecord, createAuditor, findRecords, sealTrail } from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { validate } from '../../fhir/index.ts'
@@ -38,7 +38,7 @@ const revoked: AuditRecord = {
   ...{ fhirUser: 'Practitioner/p1', reason: 'A used code was sent again' },
 }
 
-eachDatabase((name, _open, create) => {
+eachDatabaseIfThorough((name, _open, create) => {
   describe('sallyport audit', () => {
     if (name === 'SQLite')
       it('verifies the hash chain, and prints its head', async () => {

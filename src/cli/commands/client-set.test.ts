@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { openStore, type Schema, sha256 } from '../../store/index.ts'
 
 const APP = 'client add --id growth --redirect-uri https://app.example/callback --public --scope'.split(' ')
 
-eachDatabase((_, __, create) => {
+eachDatabaseIfThorough((_, __, create) => {
   async function setUp() {
     const SMART_DATABASE_URL = await create()
     const run = (...args: readonly string[]) => sallyport(args, { env: { SMART_DATABASE_URL } })

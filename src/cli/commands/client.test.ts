@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { openStore, type Store, sha256 } from '../../store/index.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
@@ -25,9 +25,9 @@ const APP = [
   'launch patient/Observation.rs',
 ]
 
-eachDatabase((_, __, create) => {
-  async function setUp() {
-    const SMART_DATABASE_URL = await create()
+eachDatabaseIfThorough((_, __, create) => {
+  async function setUp(content?: 'empty') {
+    const SMART_DATABASE_URL = await create(content)
     const run = (...args: readonly string[]) => sallyport(args, { env: { SMART_DATABASE_URL }, cwd })
     const look = async <T>(use: (store: Store) => Promise<T>) => {
       const store = await openStore(SMART_DATABASE_URL)
@@ -39,7 +39,7 @@ eachDatabase((_, __, create) => {
 
   describe('sallyport client add', () => {
     it('registers a public app before the first start', async () => {
-      const { run, rows } = await setUp()
+      const { run, rows } = await setUp('empty')
       const done = await run(
         ...APP,
         '--public',

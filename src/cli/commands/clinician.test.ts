@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { verify } from '@node-rs/bcrypt'
 import { sallyport, terminal } from '../../../test/support/command-line.ts'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { openRepository } from '../../backends/sqlite/index.ts'
 import { openStore, type Store } from '../../store/index.ts'
 
@@ -20,9 +20,9 @@ const ADA = [
   'practitioner-7',
 ]
 
-eachDatabase((_, __, create) => {
-  async function setUp() {
-    const SMART_DATABASE_URL = await create()
+eachDatabaseIfThorough((_, __, create) => {
+  async function setUp(content?: 'empty') {
+    const SMART_DATABASE_URL = await create(content)
     const run = (args: readonly string[], stdin: string | ReturnType<typeof terminal> = '') =>
       sallyport(args, { env: { SMART_DATABASE_URL }, stdin })
     const look = async <T>(use: (store: Store) => Promise<T>) => {
@@ -35,7 +35,7 @@ eachDatabase((_, __, create) => {
 
   describe('sallyport clinician add', () => {
     it('creates the database before the first start and adds a clinician with a bcrypt hash', async () => {
-      const { run, rows } = await setUp()
+      const { run, rows } = await setUp('empty')
       const { exitCode, stdout, stderr } = await run(ADA, 'correct horse\n')
       assert.equal(exitCode, 0, stderr)
       const [row, ...more] = await rows()

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { type AuditRecord, createAuditor, findRecords } from '../../audit/index.ts'
 import { followTrail } from './audit.ts'
 
 const login = (at: number): AuditRecord => ({ at, server: 'auth', kind: 'login', allowed: true, status: 302 })
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('followTrail', () => {
     it('continues after the last printed record and includes late records', async () => {
       const store = await open()

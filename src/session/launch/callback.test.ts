@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/session-app.ts'
 import { sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   const setup = useSessionApp(open)
 
   describe('GET /callback', () => {

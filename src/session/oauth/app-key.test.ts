@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { createSealer } from '../../store/index.ts'
 import { createAppKeys } from './app-key.ts'
 
 const PUBLIC = ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('createAppKeys', () => {
     it('creates one encrypted key for all instances and publishes only its public part', async () => {
       const store = await open()

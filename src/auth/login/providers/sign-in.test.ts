@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { eachDatabase } from '../../../../test/support/databases.ts'
+import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
 import { change, HOSPITAL_CLIENT, Hospital, KEY_CLIENT_ID } from '../../../../test/support/hospital.ts'
 import { rsaPair } from '../../../../test/support/rsa-pair.ts'
 import { createAuditor } from '../../../audit/index.ts'
@@ -53,7 +53,7 @@ beforeEach(() => {
   hospital.tamper = undefined
 })
 
-eachDatabase((_name, open) => {
+eachDatabaseIfThorough((_name, open) => {
   describe('sign-in with an identity provider', () => {
     it('provisions an account at the first sign-in, on whichever instance the callback arrives', async () => {
       const store = await open()

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { openSqliteStore } from '../../../../test/support/sqlite-store.ts'
 import { createAuditor, fhirAudit } from '../../../audit/index.ts'
 import { type Authenticator, fullAccess } from '../../../smart/index.ts'
-import { openStore } from '../../../store/index.ts'
 import { BASE, client, createAuthenticator, type Fhir } from '../../sqlite/testing/fhir.ts'
 import { createGateway, type GatewayOptions } from '../index.ts'
 
@@ -59,7 +59,7 @@ export async function startRecordedGateway(
   options: Partial<GatewayOptions> = {},
 ): Promise<Fhir> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
-  const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+  const store = await openSqliteStore(`sqlite:${join(folder, 'audit.db')}`)
   const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
   const fhir = await startGateway(upstreamUrl, { ...options, audit })
   fhir.app.addHook('onClose', async () => {
