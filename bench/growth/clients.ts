@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { listUsers } from '../../src/auth/admin/users.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { TestAuthServer } from '../../src/auth/testing/test-auth-server.ts'
 import type { TestBrowser } from '../../src/auth/testing/test-browser.ts'
@@ -24,8 +25,12 @@ export const subject: Subject = {
     if (isNew) {
       const keys = { auth_method: 'private_key_jwt', jwks: backend.jwks } as const
       await auth.addClient({ client_id: backend.id, scope: 'system/*.rs', ...keys })
+      await auth.addClinician('administrator', { admin: true })
       await fill(store, size)
     }
+    const administrator = await auth.logIn('administrator')
+    const listAccounts = () =>
+      listUsers({ store, clock: () => auth.time.now }, { kind: 'account', limit: 20 })
     const browser = await auth.logIn('clinician-7')
     const requestBackendToken = async () => {
       const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...backend.makeProof() }
@@ -71,6 +76,22 @@ export const subject: Subject = {
           ...createPageRequest(browser, '/portal?patient=juniper&app=App+77'),
           limit: 3,
         },
+        'users, for administrators': createPageRequest(administrator, '/admin/clinicians'),
+        'one user': createPageRequest(administrator, `/admin/clinicians/${await findUserId(store)}`),
+        'apps, for administrators': createPageRequest(administrator, '/admin/apps'),
+        'audit trail, for administrators': createPageRequest(administrator, '/admin/audit'),
+        // Read the names of all users or apps.
+        'users by a name that none has': linear(
+          createPageRequest(administrator, '/admin/clinicians?search=nobody'),
+        ),
+        'apps by a name that none has': linear(
+          createPageRequest(administrator, '/admin/apps?search=nothing'),
+        ),
+        'accounts of patients, which are none': linear({
+          async send() {
+            assert.deepEqual((await listAccounts()).items, [])
+          },
+        }),
       },
       async close() {
         await app.close()
@@ -78,6 +99,19 @@ export const subject: Subject = {
       },
     }
   },
+}
+
+function linear(request: Request): Request {
+  return { ...request, isLinear: true }
+}
+
+async function findUserId({ db }: Store): Promise<string> {
+  const { id } = await db
+    .selectFrom('clinician')
+    .select('id')
+    .where('username', '=', 'clinician-7')
+    .executeTakeFirstOrThrow()
+  return id
 }
 
 /** The response includes the content security policy, which names origins of apps. */

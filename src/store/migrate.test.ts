@@ -34,6 +34,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0024-administration.ts': '7087072be4416b7375fedf206e349dee651026d9f30b748c39c05b586497215b',
   '0026-audit-seals.ts': '38bd43fc1482800fea7fd12d30c45a31f6da2373fbe732edd4c788a2a5834452',
   '0027-audit-feeds.ts': 'eeee4089e92aa99e60d90597a447b9ab365ec939d37f068f76bed5860040be2b',
+  '0028-pending-sign-in-expiry.ts': 'daadc78ee69460ca690a9f42f1d73e691e47cafbaa5ce15f506a23c335ba72d7',
 }
 
 describe('released migrations', () => {

@@ -203,7 +203,7 @@ async function listIds(store: Store, options: FindOptions): Promise<readonly num
 }
 
 /** Tables with so few rows that they need no index. */
-const SHORT_TABLES = /signing_key|pending_sign_in|pg_locks/
+const SHORT_TABLES = /signing_key|pg_locks/
 
 async function assertIndexed(store: Store, use: (watched: Store) => Promise<unknown>): Promise<void> {
   const statements: CompiledQuery[] = []

@@ -206,6 +206,23 @@ eachDatabaseIfThorough((_, open) => {
       assert.equal((await browser.get('/portal')).statusCode, 302)
     })
 
+    it('finds users by a part of a name among thousands', async () => {
+      const rows = Array.from({ length: 4_500 }, (_, at) => ({
+        ...{ username: `u${at}`, display_name: at % 2_000 === 0 ? 'Rare' : 'Common' },
+        ...{ password_hash: 'h', fhir_user_id: `Practitioner/u${at}` },
+      }))
+      await auth.store.db.insertInto('clinician').values(rows).execute()
+      const seen: string[] = []
+      let after: string | undefined
+      do {
+        const page = await listUsers(admin, { text: 'rare', limit: 2, after })
+        seen.push(...page.items.map(({ username }) => username))
+        after = page.next
+      } while (after !== undefined)
+      assert.deepEqual(seen, ['u0', 'u2000', 'u4000'])
+      assert.deepEqual((await listUsers(admin, { text: 'nobody', limit: 2 })).items, [])
+    })
+
     it('loses no change of another administrator at the same time', async () => {
       await registerByMetadata(admin, { ...APP, client_id: 'busy' })
       const fhirUser = 'Practitioner/b'

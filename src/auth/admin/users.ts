@@ -1,5 +1,6 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import type { Schema, Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../clinician/clinician.ts'
 import { NO_PASSWORD } from '../clinician/password.ts'
 import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './action.ts'
@@ -81,20 +82,53 @@ export async function listUsers(
   { store, clock }: Pick<Admin, 'store' | 'clock'>,
   filter: UserFilter,
 ): Promise<ListPage<UserDescription>> {
-  const { kind, text, admin, disabled, after, limit } = filter
-  const rows = await store.db
+  const rows: UserRow[] = []
+  let { after } = filter
+  do {
+    const end = await findEnd(store, after)
+    rows.push(...(await findRows(store, { ...filter, after, limit: filter.limit + 1 - rows.length }, end)))
+    after = end
+    await yieldTurn()
+  } while (after !== undefined && rows.length <= filter.limit)
+  const page = cutPage(rows, filter, row => row.username)
+  return { ...page, items: await describeAll(store.db, page.items, clock()) }
+}
+
+/** SQLite compares users with a filter on the thread of the servers, which must not wait for more than a few ms. */
+const COMPARED_AT_ONCE = 4_000
+
+/** The username up to which users are compared at once; undefined if there are no others. */
+async function findEnd({ db, dialect }: Store, after = ''): Promise<string | undefined> {
+  if (dialect === 'postgres') return undefined
+  const end = await db
+    .selectFrom('clinician')
+    .select('username')
+    .where('username', '>', after)
+    .orderBy('username')
+    .offset(COMPARED_AT_ONCE - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return end?.username
+}
+
+/** The first users that meet the filter, up to the username `end`. */
+function findRows(
+  { db }: Store,
+  { kind, text, admin, disabled, after, limit }: UserFilter,
+  end: string | undefined,
+): Promise<UserRow[]> {
+  return db
     .selectFrom('clinician')
     .selectAll()
     .$if(kind !== undefined, query => query.where(isOfKind(kind ?? 'clinician')))
     .$if(after !== undefined, query => query.where('username', '>', after ?? ''))
+    .$if(end !== undefined, query => query.where('username', '<=', end ?? ''))
     .$if(admin !== undefined, query => query.where('admin', '=', admin ?? true))
     .$if(disabled !== undefined, query => query.where('disabled', '=', disabled ?? false))
     .$if(text !== undefined, query => query.where(containsText(['username', 'display_name'], text ?? '')))
     .orderBy('username')
-    .limit(limit + 1)
+    .limit(limit)
     .execute()
-  const page = cutPage(rows, filter, row => row.username)
-  return { ...page, items: await describeAll(store.db, page.items, clock()) }
 }
 
 export async function describe(db: Kysely<Schema>, row: UserRow, now: number): Promise<UserDescription> {

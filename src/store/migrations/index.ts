@@ -19,6 +19,7 @@ import { auditDetails } from './0021-audit-details.ts'
 import { administration } from './0024-administration.ts'
 import { auditSeals } from './0026-audit-seals.ts'
 import { auditFeeds } from './0027-audit-feeds.ts'
+import { pendingSignInExpiry } from './0028-pending-sign-in-expiry.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -42,4 +43,5 @@ export const migrations: readonly Migration[] = [
   administration,
   auditSeals,
   auditFeeds,
+  pendingSignInExpiry,
 ]

@@ -88,7 +88,7 @@ async function findChoices({ store }: AuthContext): Promise<Choices> {
       .orderBy('username')
       .limit(OFFERED)
       .execute(),
-    store.db.selectFrom('client').select(['client_id', 'name']).orderBy('name').limit(OFFERED).execute(),
+    store.db.selectFrom('client').select(['client_id', 'name']).orderBy('client_id').limit(OFFERED).execute(),
   ])
   return {
     users: users.map(row => [formatFhirUser(row.fhir_user_id), row.display_name]),
