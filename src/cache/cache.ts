@@ -126,3 +126,8 @@ export function createSerialise(): Serialise {
     }
   }
 }
+
+/** A copy of a text. A part of a text otherwise keeps all of it in memory. */
+export function copyText(text: string): string {
+  return Buffer.from(text).toString()
+}

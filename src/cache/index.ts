@@ -6,6 +6,7 @@
 export {
   type Cached,
   type CachedFetch,
+  copyText,
   createCachedFetch,
   createSerialise,
   type Fetched,

@@ -31,7 +31,7 @@ export {
   mayWrite,
   type Params,
 } from './interaction.ts'
-export { findJsonExcess, formatDigits, formatExact, parseExact, toExact, toPlain } from './json.ts'
+export { findJsonExcess, formatDigits, formatExact, parseExact, splitBundle, toPlain } from './json.ts'
 export { parseLastN, selectLastN } from './last-n.ts'
 export * as limits from './limits.ts'
 export { GRANULAR_SCOPES, TOKEN_CHARACTERS } from './limits.ts'

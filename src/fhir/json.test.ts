@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatExact, isSameJson, parseExact, toPlain } from './json.ts'
+import { formatExact, isSameJson, parseExact, splitBundle, toPlain } from './json.ts'
 
 const DECIMALS = [
   ...['7.00', '0.10', '1.0e3', '1E5', '-0.0', '-0', '12345678901234567.89', '1e-400', '0.0000001'],
@@ -76,5 +76,49 @@ describe('exact JSON', () => {
       )
     const ratio = quickest(() => parseExact(marked)) / quickest(() => JSON.parse(text))
     assert.ok(ratio < 20, `${ratio} times as long`)
+  })
+})
+
+describe('splitBundle', () => {
+  /** The text of the resource of each entry. */
+  function split(text: string): readonly (string | undefined)[] {
+    const found = splitBundle(text)
+    if (typeof found === 'string') throw new Error(found)
+    const { entry } = found.bundle as { readonly entry: readonly { readonly resource?: number }[] }
+    return entry.map(({ resource }) => (resource === undefined ? resource : found.texts[resource]))
+  }
+
+  it('returns each resource as it was received', () => {
+    const texts = ['{"a":1.50,"b":"}]\\"{"}', '{ "resource" : { "resource" : [] } }', '{}']
+    const [first, second, third] = texts
+    const entries = `[{"search":{"mode":"match"},"resource":${first}},{"fullUrl":"u","resource"\n: ${second} },{"resource":${third}},{}]`
+    for (const text of [
+      `{"entry":${entries}}`,
+      `{"meta":{"tag":[{"resource":{}}]},"entry" : ${entries},"total":1}`,
+    ])
+      assert.deepEqual(split(text), [...texts, undefined])
+  })
+
+  it('takes the last of several members of a name, like JSON.parse', () => {
+    assert.deepEqual(split('{"entry":[{"resource":{"a":1},"resource":{"b":2}}]}'), ['{"b":2}'])
+    assert.deepEqual(split('{"entry":[{"resource":{"a":1}}],"entry":[{"resource":{"b":2}}]}'), ['{"b":2}'])
+    assert.deepEqual(split('{"entry":[{"resource":{"a":1},"x\\"resource":{"b":2}}]}'), ['{"a":1}'])
+  })
+
+  it('leaves no invalid JSON unnoticed', () => {
+    for (const text of [
+      '{"entry":[{"resource":{]}]}',
+      '{"entry":[{"resource":{"a":1}}',
+      '{"entry":[{"resource":{}]}}',
+      '{"entry":[{"resource":{}{}}]}',
+      '{"entry":[{resource:{}}]}',
+      '{"entry":[{"resource":{"a":"}}]}',
+    ])
+      assert.throws(() => split(text).map(it => JSON.parse(it ?? 'null')), SyntaxError, text)
+  })
+
+  it('names the limit that a text exceeds', () => {
+    assert.match(String(splitBundle('['.repeat(501))), /more than 500 levels/)
+    assert.match(String(splitBundle('{"entry":[{},{}]}', 3)), /more than 3 values/)
   })
 })

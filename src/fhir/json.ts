@@ -18,12 +18,6 @@ export function parseExact(text: string): unknown {
   return JSON.parse(markDecimals(text))
 }
 
-/** The result of `parseExact` for a text that is already parsed: the same value if that has all digits. */
-export function toExact(parsed: unknown, text: string): unknown {
-  const marked = markDecimals(text)
-  return marked === text ? parsed : JSON.parse(marked)
-}
-
 /** Formats exact JSON with the original digits of its decimals. */
 export function formatExact(value: unknown): string {
   const text = JSON.stringify(value)
@@ -150,7 +144,7 @@ function isEscaped(text: string, at: number): boolean {
   return slashes % 2 === 1
 }
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
+const [QUOTE, BACKSLASH, COMMA, SPACE] = [0x22, 0x5c, 0x2c, 0x20]
 
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
@@ -159,6 +153,11 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
  * text is parsed: values nested 100,000 levels deep overflow the stack of any code that walks them.
  */
 export function findJsonExcess(text: string, mostValues = JSON_VALUES): string | undefined {
+  return scanJson(text, mostValues, 0, [])
+}
+
+/** The same, and adds the start and the end of each object and array at a level to `spans`. The outermost level is 1. */
+function scanJson(text: string, mostValues: number, level: number, spans: number[]): string | undefined {
   let depth = 0
   let values = 1
   for (let at = 0; at < text.length; at++) {
@@ -171,9 +170,11 @@ export function findJsonExcess(text: string, mostValues = JSON_VALUES): string |
         depth++
         values++
         if (depth > JSON_DEPTH) return `its JSON is nested more than ${JSON_DEPTH} levels deep`
+        if (depth === level) spans.push(at)
         break
       case CLOSE_OBJECT:
       case CLOSE_ARRAY:
+        if (depth === level) spans.push(at + 1)
         depth--
         break
       case COMMA:
@@ -183,6 +184,49 @@ export function findJsonExcess(text: string, mostValues = JSON_VALUES): string |
     if (values > mostValues) return `its JSON has more than ${mostValues} values`
   }
   return undefined
+}
+
+/** A Bundle in which the index of its text replaces each `entry.resource`. */
+export interface SplitBundle {
+  readonly bundle: unknown
+  /** JSON of the resources, which is not parsed yet. */
+  readonly texts: readonly string[]
+}
+
+// Of `resource` in `{"entry":[{"resource":{`.
+const RESOURCE_LEVEL = 4
+
+/**
+ * Splits a Bundle, so that its resources can be sent as they were received, with all digits of their decimals. Returns why it
+ * is too costly, like `findJsonExcess`, and throws if the JSON around the resources is invalid.
+ */
+export function splitBundle(text: string, mostValues = JSON_VALUES): SplitBundle | string {
+  const spans: number[] = []
+  const excess = scanJson(text, mostValues, RESOURCE_LEVEL, spans)
+  if (excess !== undefined) return excess
+  const others: string[] = []
+  const texts: string[] = []
+  let taken = 0
+  for (let at = 0; at < spans.length; at += 2) {
+    const [start, end] = [spans[at] ?? 0, spans[at + 1] ?? text.length]
+    if (!isNamedResource(text, start)) continue
+    others.push(text.slice(taken, start), String(texts.length))
+    texts.push(text.slice(start, end))
+    taken = end
+  }
+  return { bundle: JSON.parse(others.join('') + text.slice(taken)), texts }
+}
+
+/** Whether the value at an index is that of a member called `resource`. */
+function isNamedResource(text: string, at: number): boolean {
+  const colon = skipSpaceBefore(text, at) - 1
+  return text[colon] === ':' && text.endsWith('"resource"', skipSpaceBefore(text, colon))
+}
+
+function skipSpaceBefore(text: string, end: number): number {
+  let at = end
+  while (at > 0 && text.charCodeAt(at - 1) <= SPACE) at--
+  return at
 }
 
 /** The index of the quotation mark that ends the string, or the length of the text. */

@@ -1,4 +1,4 @@
-import { LruMap } from '../../cache/index.ts'
+import { copyText, LruMap } from '../../cache/index.ts'
 import {
   findCompartmentPatients,
   type Interaction,
@@ -57,7 +57,7 @@ function findPatientsAgain(
   const patients = findPatientsIn(value, lookup)
   // The patients of a subset depend on stored data.
   if (text.length <= LONGEST_REMEMBERED && isRecord(value) && !isSubset(value as Resource))
-    sent.set(key, { text, patients })
+    sent.set(key, { text: copyText(text), patients })
   return patients
 }
 

@@ -36,7 +36,7 @@ import { collectEntries, findMatch } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { findPage } from './search/find-page.ts'
-import { fetchPage, toEntry } from './search/pages.ts'
+import { fetchPage } from './search/pages.ts'
 import { parseCursor } from './search/paging.ts'
 import { planSearch } from './search/plan.ts'
 
@@ -153,5 +153,4 @@ async function findDocuments(
   return page.matches
     .filter(it => findNamedBinaries(it.resource, context.baseUrl).has(id))
     .slice(0, limits.DOCUMENTS_OF_BINARY)
-    .map(toEntry)
 }

@@ -7,7 +7,6 @@ import {
   isResource,
   listCompartmentParameters,
   type Params,
-  parseExact,
   parseReference,
   type Resource,
   resourceTypes,
@@ -31,7 +30,7 @@ import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { passThrough } from './http/pass-through.ts'
-import { parseResource, toFailure } from './http/response.ts'
+import { parseBundle, parseEntry, parseResource, toFailure } from './http/response.ts'
 import { expandPanels } from './membership.ts'
 import { fetchRecord, VISIBLE } from './search/find-everything.ts'
 import { parseCursor } from './search/paging.ts'
@@ -153,26 +152,22 @@ async function fetchDocument(
   const answer = await context.upstream.ask(buildGet(request, path))
   if (isFailure(answer)) return answer
   if (answer.status !== 200) return toFailure(answer, request)
-  const bundle = parseResource(answer)
-  if (isFailure(bundle)) return bundle
-  const entries = listEntries(bundle)
-  const exact = listEntries(parseExact(answer.text))
-  if (!entries || !exact) return fail({ problem: 'upstream-broken', why: 'its document is not a Bundle' })
-  const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
-  const check = await checkContent(context, request, resources)
+  const read = parseBundle(answer)
+  if (isFailure(read)) return read
+  const { bundle, entries } = read
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'its document is not a Bundle' })
+  const resources = entries.map(parseEntry)
+  const broken = resources.find(isFailure)
+  if (broken) return broken
+  const check = await checkContent(context, request, resources.filter(isResource))
   if (isFailure(check)) return check
   const showsComposition = request.interaction.name !== '$summary' || readsWholeRecord(request)
-  const shown = entries.flatMap(({ resource, fullUrl }, at) => {
-    const twin = exact[at]?.resource
-    if (!isResource(resource) || !isResource(twin) || !VISIBLE.isMatch(resource, check)) return []
-    if (resource.resourceType === 'Composition' && !showsComposition) return []
-    return [
-      {
-        type: resource.resourceType,
-        fullUrl: buildFullUrl(context, fullUrl, resource),
-        text: formatExact(twin),
-      },
-    ]
+  const shown = entries.flatMap(({ fullUrl, text }, at) => {
+    const resource = resources[at]
+    if (!isResource(resource) || !VISIBLE.isMatch(resource, check)) return []
+    const { resourceType: type } = resource
+    if (type === 'Composition' && !showsComposition) return []
+    return [{ type, fullUrl: buildFullUrl(context, fullUrl, resource), text }]
   })
   const isDocument = shown[0]?.type === 'Composition'
   const documentEntries = shown.map(({ fullUrl, text }) => entryJson({ fullUrl, resource: text }))
@@ -193,16 +188,6 @@ function buildFullUrl({ baseUrl }: GatewayContext, fullUrl: unknown, { resourceT
   const isOwn =
     typeof fullUrl === 'string' && (fullUrl.startsWith('urn:') || fullUrl.startsWith(`${baseUrl}/`))
   return isOwn ? fullUrl : `${baseUrl}/${resourceType}/${id}`
-}
-
-interface Entry {
-  readonly fullUrl?: unknown
-  readonly resource?: unknown
-}
-
-function listEntries(bundle: unknown): readonly Entry[] | undefined {
-  const { resourceType, entry = [] } = isRecord(bundle) ? bundle : {}
-  return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
 }
 
 /** Whether a caller may read all types of a patient's record without a filter. The Composition of `$summary` describes them all. */

@@ -8,6 +8,7 @@ import {
   type OperationOutcome,
   type OutcomeIssue,
   type Resource,
+  splitBundle,
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
@@ -24,6 +25,58 @@ export function parseResource({ headers, text }: UpstreamResponse): Resource | F
   try {
     const resource: unknown = JSON.parse(text)
     return isResource(resource) ? resource : failBroken('it is not a resource')
+  } catch {
+    return failBroken('its JSON is invalid')
+  }
+}
+
+/** A Bundle of the upstream. The text of each resource is parsed only where it is needed. */
+export interface UpstreamBundle {
+  /** The other members; `entry` is not the upstream's. */
+  readonly bundle: Resource
+  /** Undefined where the response is not a Bundle. */
+  readonly entries: readonly BundleEntry[] | undefined
+}
+
+export interface BundleEntry {
+  /** JSON of the resource, if there is one. */
+  readonly text: string | undefined
+  readonly fullUrl: unknown
+  readonly search: unknown
+  readonly request: unknown
+  readonly response: unknown
+}
+
+export function parseBundle({ headers, text }: UpstreamResponse): UpstreamBundle | Failure {
+  if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return failBroken('it is not JSON')
+  try {
+    const split = splitBundle(text, RESPONSE_VALUES)
+    if (typeof split === 'string') return fail({ problem: 'upstream-broken', why: split, excess: split })
+    const { bundle, texts } = split
+    if (!isResource(bundle)) return failBroken('it is not a resource')
+    return { bundle, entries: listEntries(bundle, texts) }
+  } catch {
+    return failBroken('its JSON is invalid')
+  }
+}
+
+function listEntries(
+  { resourceType, entry = [] }: Resource,
+  texts: readonly string[],
+): readonly BundleEntry[] | undefined {
+  if (resourceType !== 'Bundle' || !Array.isArray(entry) || !entry.every(isRecord)) return undefined
+  return entry.map(({ resource, fullUrl, search, request, response }) => {
+    const text = typeof resource === 'number' ? texts[resource] : undefined
+    return { text, fullUrl, search, request, response }
+  })
+}
+
+/** The resource of an entry; undefined where it has none. */
+export function parseEntry({ text }: BundleEntry): Resource | undefined | Failure {
+  if (text === undefined) return undefined
+  try {
+    const resource: unknown = JSON.parse(text)
+    return isResource(resource) ? resource : undefined
   } catch {
     return failBroken('its JSON is invalid')
   }

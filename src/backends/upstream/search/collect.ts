@@ -1,4 +1,4 @@
-import { fail, formatExact, type Params } from '../../../fhir/index.ts'
+import { fail, type Params } from '../../../fhir/index.ts'
 import {
   type CollectLimit,
   type ConditionMatch,
@@ -16,7 +16,7 @@ import { failTooCostly, parseResource } from '../http/response.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { buildStrictSearch, resolveChains, visitMatches } from './chains.ts'
 import { buildExactParams, createSendable, listMembershipParameters } from './narrow.ts'
-import { type CheckedResource, toEntry, visitPages } from './pages.ts'
+import { type CheckedResource, visitPages } from './pages.ts'
 import { findOneType, planSearch, type SearchPlan, type SearchRequest } from './plan.ts'
 
 /** All matches of a search within the caller's access. */
@@ -31,7 +31,7 @@ export async function collectEntries(
   const search = { ...request, interaction: { ...interaction, params }, isStrict: true } as const
   const count = await visitMatches(context, search, matches, page => found.push(...page.matches))
   if (isFailure(count)) return count.problem === 'too-costly' ? 'too-many' : count
-  return count === 'too-many' ? count : found.map(toEntry)
+  return count === 'too-many' ? count : found
 }
 
 /**
@@ -95,9 +95,9 @@ async function bindCondition(
   return (await profile()).exactSearches || condition.every(isSendable) ? condition : undefined
 }
 
-function toVersion(type: string, { resource, exact }: CheckedResource): StoredVersion {
+function toVersion(type: string, { id, text }: CheckedResource): StoredVersion {
   const headers = { 'content-type': 'application/fhir+json' }
-  return new UpstreamVersion(type, resource.id ?? '', { status: 200, headers, text: formatExact(exact) })
+  return new UpstreamVersion(type, id, { status: 200, headers, text })
 }
 
 /** Fewer matches are read as fast as they are compared. */
@@ -171,7 +171,7 @@ async function countEach(
   const count = await visitPages(context, request, first, plan.check, most, page => {
     const matches = page.matches.length + page.omitted
     total += matches
-    if (matches > 0) times.push(page.newest)
+    if (matches > 0) times.push(page.findNewest())
   })
   if (isFailure(count)) return count
   if (count === 'too-many') return failTooCostly(most)

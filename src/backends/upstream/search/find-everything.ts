@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import {
   type DateRange,
   findCompartmentPatients,
-  formatExact,
   isInCareRange,
   type Params,
   parseHistory,
@@ -26,7 +25,7 @@ import { buildGet, buildQuery } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { isUnlimited } from './narrow.ts'
-import { type CheckedResource, fetchPage, PAGE_SIZE, type PageCheck, toEntry } from './pages.ts'
+import { type CheckedResource, fetchPage, PAGE_SIZE, type PageCheck } from './pages.ts'
 import type { PageCursor } from './paging.ts'
 import { gather, type UpstreamItems } from './paging.ts'
 import { setPageSize } from './plan.ts'
@@ -70,12 +69,12 @@ export async function fetchRecord(
   const first = `${path}?${buildQuery(record.sent, context.urls)}`
   const includes = trackIncludes(cursor?.shown ?? [])
   const fetch = (link: string) => fetchEntries(context, request, link === '' ? first : link, record)
-  const getSize = ({ checked }: Item) => formatExact(checked.exact).length
+  const getSize = ({ checked }: Item) => checked.text.length
   const page = await gather(cursor, record.count, fetch, includes, getSize)
   if (isFailure(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items, isWhole } = page
-  const pick = (mode: Item['mode']) => items.filter(it => it.mode === mode).map(it => toEntry(it.checked))
+  const pick = (mode: Item['mode']) => items.filter(it => it.mode === mode).map(it => it.checked)
   const matches = pick('match')
   return {
     ...{ matches, includes: pick('include'), used: request.interaction.params, shape: WHOLE },

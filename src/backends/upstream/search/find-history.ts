@@ -1,13 +1,4 @@
-import {
-  fail,
-  formatExact,
-  type HistoryQuery,
-  isRecord,
-  isResource,
-  parseReference,
-  type Resource,
-  toExact,
-} from '../../../fhir/index.ts'
+import { fail, type HistoryQuery, isRecord, parseReference, type Resource } from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -21,7 +12,7 @@ import type { Permission } from '../../../smart/index.ts'
 import { checkContent } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery } from '../http/build-request.ts'
-import { failTooCostly, toFailure } from '../http/response.ts'
+import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import { findForPolicy } from '../membership.ts'
 import { readLast } from '../read-version.ts'
@@ -83,7 +74,7 @@ async function fetchVersions(
   const links = readLinks(context, response.bundle)
   if (isFailure(links)) return links
   if (response.kind === 'unchecked') return { items: [], next: links.get('next') }
-  const items = await findVisibleVersions(context, request, permission, response.bundle, response.text, of)
+  const items = await findVisibleVersions(context, request, permission, response.entries, of)
   return isFailure(items) ? items : { items, next: links.get('next') }
 }
 
@@ -139,7 +130,7 @@ interface Version {
   readonly id: string
   /** Undefined for a deletion. */
   readonly resource: Resource | undefined
-  readonly exact: unknown
+  readonly text: string | undefined
   readonly request: Readonly<Record<string, unknown>>
   readonly response: Readonly<Record<string, unknown>>
 }
@@ -149,12 +140,12 @@ async function findVisibleVersions(
   context: GatewayContext,
   request: FhirRequest,
   permission: Permission,
-  bundle: Resource,
-  text: string,
+  entries: readonly BundleEntry[] | undefined,
   of?: { readonly id: string },
 ): Promise<readonly HistoryEntry[] | Failure> {
-  const versions = parseVersions(bundle, toExact(bundle, text), context.baseUrl)
-  if (!versions) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
+  const versions = parseVersions(entries, context.baseUrl)
+  if (isFailure(versions)) return versions
   const found = await findContents(context, request, versions)
   if (isFailure(found)) return found
   const contents = found
@@ -224,23 +215,19 @@ function findContentsOnPage(versions: readonly Version[]): readonly (readonly [V
   })
 }
 
-function parseVersions(bundle: Resource, exact: unknown, baseUrl: string): readonly Version[] | undefined {
-  const { resourceType, entry = [] } = bundle
-  const twins: unknown = isRecord(exact) ? exact.entry : undefined
-  if (resourceType !== 'Bundle' || !Array.isArray(entry)) return undefined
-  return entry.flatMap((it, at) => {
-    if (!isRecord(it)) return []
-    const twin: unknown = Array.isArray(twins) ? twins[at] : undefined
-    const request = isRecord(it.request) ? it.request : {}
-    const response = isRecord(it.response) ? it.response : {}
-    const resource = isResource(it.resource) ? it.resource : undefined
+function parseVersions(entries: readonly BundleEntry[], baseUrl: string): readonly Version[] | Failure {
+  const versions: Version[] = []
+  for (const entry of entries) {
+    const resource = parseEntry(entry)
+    if (resource && isFailure(resource)) return resource
+    const request = isRecord(entry.request) ? entry.request : {}
+    const response = isRecord(entry.response) ? entry.response : {}
     const of = resource
       ? getIdentity(resource)
-      : findIdentity(baseUrl, it.fullUrl, request.url, response.location)
-    return of
-      ? [{ ...of, resource, exact: isRecord(twin) ? twin.resource : undefined, request, response }]
-      : []
-  })
+      : findIdentity(baseUrl, entry.fullUrl, request.url, response.location)
+    if (of) versions.push({ ...of, resource, text: entry.text, request, response })
+  }
+  return versions
 }
 
 function getIdentity({ resourceType: type, id }: Resource) {
@@ -257,12 +244,12 @@ function findIdentity(baseUrl: string, ...urls: readonly unknown[]) {
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
 
-function toEntry({ type, id, resource, exact, request, response }: Version): HistoryEntry {
+function toEntry({ type, id, resource, text, request, response }: Version): HistoryEntry {
   const { status, etag, lastModified } = response
   return {
     type,
     id,
-    text: resource && formatExact(exact),
+    text: resource && text,
     method: METHODS.find(it => it === request.method) ?? (resource ? 'PUT' : 'DELETE'),
     status:
       typeof status === 'string' && /^\d{3}\b/.test(status)

@@ -1,6 +1,5 @@
 import {
   couldMatch,
-  formatExact,
   isResourceType,
   type Params,
   parseSearch,
@@ -25,7 +24,7 @@ import { failTooCostly } from '../http/response.ts'
 import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
 import { resolveChains } from './chains.ts'
 import { countMatches } from './collect.ts'
-import { type CheckedResource, fetchPage, PAGE_SIZE, toEntry, type UpstreamPage } from './pages.ts'
+import { type CheckedResource, fetchPage, PAGE_SIZE, type UpstreamPage } from './pages.ts'
 import type { PageCursor } from './paging.ts'
 import { gather } from './paging.ts'
 import { chooseCacheControl, planSearch, type SearchPlan } from './plan.ts'
@@ -60,12 +59,11 @@ export async function findPage(
       : await fetchFirst(context, request, plan.request, plan)
     : undefined
   if (theirs && isFailure(theirs)) return theirs
-  const outgoing = (theirs && plan.wide()) ?? plan.request
   // A short page before another page would reveal how many matches are left out.
   const page =
     theirs && (theirs.omitted === 0 || !theirs.links.has('next'))
       ? theirs
-      : await scan(context, request, plan, outgoing, cursor)
+      : await scan(context, request, plan, (theirs && plan.wide()) ?? plan.request, cursor)
   if (isFailure(page)) return page
   const total = await computeTotal(context, request, query, page)
   return typeof total === 'object' ? total : toPage(page, total)
@@ -89,7 +87,7 @@ const NONE: UpstreamPage = {
   omitted: 0,
   isWhole: true,
   hasTotal: true,
-  newest: '',
+  findNewest: () => '',
 }
 
 /**
@@ -137,14 +135,7 @@ function toSearchPage(
   shape: Shape,
   total: number | undefined,
 ): SearchPage {
-  return {
-    matches: matches.map(toEntry),
-    includes: includes.map(toEntry),
-    used,
-    shape,
-    total,
-    cursors: links,
-  }
+  return { matches, includes, used, shape, total, cursors: links }
 }
 
 /** The parameters of the self link as the caller sent them, chains included. */
@@ -213,7 +204,7 @@ async function scan(
     if (!part.isWhole && part.links.size === 0) isComplete = false
     return { items: part.matches, next: part.links.get('next') }
   }
-  const page = await gather(from, query.count, fetch, undefined, ({ exact }) => formatExact(exact).length)
+  const page = await gather(from, query.count, fetch, undefined, ({ text }) => text.length)
   if (isFailure(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items: matches, links, isWhole } = page
@@ -225,6 +216,6 @@ async function scan(
     links,
     isWhole: isWhole && isComplete,
     hasTotal: false,
-    newest: '',
+    findNewest: () => '',
   }
 }

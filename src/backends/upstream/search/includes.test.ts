@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { type IncludeRule, limits, parseInclude, type Resource } from '../../../fhir/index.ts'
 import { findIncludes } from './includes.ts'
+import { CheckedResource } from './pages.ts'
 
 const baseUrl = 'http://fhir.test/fhir'
 
@@ -14,13 +15,13 @@ function ruleOf(name: string, value: string): IncludeRule {
 
 /** Observations, each of which has the one before it as a member. */
 function chainOf(length: number) {
-  return Array.from({ length }, (_, at): { resource: Resource; exact: Resource } => {
+  return Array.from({ length }, (_, at) => {
     const resource: Resource = {
       resourceType: 'Observation',
       id: `o${at}`,
       ...(at > 0 && { hasMember: [{ reference: `Observation/o${at - 1}` }] }),
     }
-    return { resource, exact: resource }
+    return new CheckedResource(resource, JSON.stringify(resource))
   })
 }
 

@@ -11,6 +11,7 @@ export function findIncludes(
   rules: readonly IncludeRule[],
   baseUrl: string,
 ): readonly CheckedResource[] {
+  if (candidates.length === 0) return candidates
   const left = new Map(dropDuplicates(matches, candidates).map(it => [formatKey(it.resource), it]))
   const forward = rules.filter(rule => rule.direction === 'forward')
   const reverse = indexReferrers(

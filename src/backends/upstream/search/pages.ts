@@ -1,4 +1,4 @@
-import { fail, formatExact, isRecord, isResource, type Resource, toExact } from '../../../fhir/index.ts'
+import { fail, isRecord, type Resource } from '../../../fhir/index.ts'
 import {
   type AccessCheck,
   createTurns,
@@ -11,7 +11,7 @@ import { checkContent } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { failTooCostly, toFailure } from '../http/response.ts'
+import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { Links, PageCursor, Relation } from './paging.ts'
 import { requestPage } from './request-page.ts'
@@ -19,10 +19,31 @@ import { requestPage } from './request-page.ts'
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
 
-/** A resource that the caller may see, and the same with all digits of its decimals. */
-export interface CheckedResource {
+/** A resource that the caller may see. */
+export class CheckedResource implements SearchEntry {
   readonly resource: Resource
-  readonly exact: Resource
+  readonly text: string
+
+  constructor(resource: Resource, text: string) {
+    this.resource = resource
+    this.text = text
+  }
+
+  get type(): string {
+    return this.resource.resourceType
+  }
+
+  get id(): string {
+    return this.resource.id ?? ''
+  }
+
+  get order(): number {
+    return Date.parse(this.resource.meta?.lastUpdated ?? '')
+  }
+
+  parse(): Resource {
+    return this.resource
+  }
 }
 
 /** Decides which entries of an upstream's page the caller sees. */
@@ -52,7 +73,7 @@ export interface UpstreamPage {
   /** Whether the upstream states the number of matches. */
   readonly hasTotal: boolean
   /** The latest `meta.lastUpdated` of all entries, also of those that are left out; empty if one has none. */
-  readonly newest: string
+  findNewest(): string
 }
 
 /** Fetches a page and leaves out the entries that the caller must not see. */
@@ -66,28 +87,53 @@ export async function fetchPage(
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
   const { bundle } = response
-  const takeTurns = createTurns()
-  const entries = listEntries(bundle)
-  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const links = readLinks(context, bundle)
   if (isFailure(links)) return links
-  const isWhole = isOnlyPage(bundle, entries, links)
-  const hasTotal = typeof bundle.total === 'number'
-  if (response.kind === 'unchecked')
-    return { matches: [], includes: [], links, strays: 0, omitted: 1, isWhole, hasTotal, newest: '' }
-  const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
+  if (response.kind === 'unchecked') return { ...UNCHECKED, links, isWhole: isOnlyPage(bundle, [], links) }
+  const { entries } = response
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
+  const parsed = await parseEntries(entries)
+  if (isFailure(parsed)) return parsed
+  const resources = parsed.map(it => it.checked.resource)
   const check = await checkContent(context, request, resources)
   if (isFailure(check)) return check
-  await takeTurns()
-  const exact = listEntries(toExact(bundle, response.text) as Resource) ?? []
-  await takeTurns()
   return {
-    ...pick(entries, exact, pageCheck, check),
+    ...pick(parsed, pageCheck, check),
     links,
-    isWhole,
-    hasTotal,
-    newest: findNewest(resources),
+    isWhole: isOnlyPage(bundle, entries, links),
+    hasTotal: typeof bundle.total === 'number',
+    findNewest: () => findNewest(resources),
   }
+}
+
+const UNCHECKED = { matches: [], includes: [], strays: 0, omitted: 1, hasTotal: false, findNewest: () => '' }
+
+interface ParsedEntry {
+  readonly checked: CheckedResource
+  readonly mode: unknown
+}
+
+// Parsed in about a tenth of `TURN_MS`.
+const CHARACTERS_AT_ONCE = 500_000
+
+/** Parses the resources of a page. Other requests may run in between. */
+async function parseEntries(entries: readonly BundleEntry[]): Promise<readonly ParsedEntry[] | Failure> {
+  const takeTurns = createTurns()
+  const parsed: ParsedEntry[] = []
+  let characters = 0
+  for (const entry of entries) {
+    const resource = parseEntry(entry)
+    if (!resource) continue
+    if (isFailure(resource)) return resource
+    const { text = '', search } = entry
+    parsed.push({
+      checked: new CheckedResource(resource, text),
+      mode: isRecord(search) ? search.mode : undefined,
+    })
+    characters += text.length
+    if (characters > CHARACTERS_AT_ONCE) await takeTurns()
+  }
+  return parsed
 }
 
 function findNewest(resources: readonly Resource[]): string {
@@ -120,68 +166,20 @@ export async function visitPages(
   return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
 }
 
-/** A checked resource as the FHIR API sees it. */
-export function toEntry(checked: CheckedResource): SearchEntry {
-  return new UpstreamEntry(checked)
-}
-
-class UpstreamEntry implements SearchEntry {
-  readonly #checked: CheckedResource
-  #text: string | undefined
-
-  constructor(checked: CheckedResource) {
-    this.#checked = checked
-  }
-
-  get type(): string {
-    return this.#checked.resource.resourceType
-  }
-
-  get id(): string {
-    return this.#checked.resource.id ?? ''
-  }
-
-  get text(): string {
-    this.#text ??= formatExact(this.#checked.exact)
-    return this.#text
-  }
-
-  get order(): number {
-    return Date.parse(this.#checked.resource.meta?.lastUpdated ?? '')
-  }
-
-  parse(): Resource {
-    return this.#checked.resource
-  }
-}
-
-interface Entry {
-  readonly resource?: unknown
-  readonly search?: unknown
-}
-
-function listEntries(bundle: Resource): readonly Entry[] | undefined {
-  const { resourceType, entry = [] } = bundle
-  return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
-}
-
 /** An upstream may count more matches than it shows, and not link to the others. */
-function isOnlyPage({ total }: Resource, entries: readonly Entry[], links: Links): boolean {
+function isOnlyPage({ total }: Resource, entries: readonly BundleEntry[], links: Links): boolean {
   return (
     !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries.length)
   )
 }
 
-function pick(entries: readonly Entry[], exact: readonly Entry[], pageCheck: PageCheck, check: AccessCheck) {
+function pick(entries: readonly ParsedEntry[], pageCheck: PageCheck, check: AccessCheck) {
   const matches: CheckedResource[] = []
   const candidates: CheckedResource[] = []
   let strays = 0
   let omitted = 0
-  for (const [at, { resource, search }] of entries.entries()) {
-    const twin = exact[at]?.resource
-    if (!isResource(resource) || !isResource(twin)) continue
-    const checked = { resource, exact: twin }
-    const mode = isRecord(search) ? search.mode : undefined
+  for (const { checked, mode } of entries) {
+    const { resource } = checked
     const isMatch = mode !== 'include' && mode !== 'outcome' && pageCheck.isMatch(resource, check)
     const isStray = isMatch && pageCheck.matchesQuery?.(resource) === false
     if (isStray) strays += 1

@@ -5,12 +5,12 @@ import type { GatewayContext } from '../context.ts'
 import type { UpstreamResponse } from '../http/client.ts'
 import { pipe } from '../http/decode.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { explainPageFailure, parseResource } from '../http/response.ts'
+import { explainPageFailure, parseBundle, type UpstreamBundle } from '../http/response.ts'
 import { createLinkSealer } from './paging.ts'
 
 /** The upstream's response to the request for a page. */
 export type PageResponse =
-  | { readonly kind: 'page'; readonly bundle: Resource; readonly text: string }
+  | ({ readonly kind: 'page' } & UpstreamBundle)
   /** A page of one resource that is too large to be checked, so that nobody knows who may see it. Its links remain. */
   | { readonly kind: 'unchecked'; readonly bundle: Resource }
   /** Any other status than 200. */
@@ -55,8 +55,8 @@ function isLimited({ interaction, access }: FhirRequest): boolean {
 }
 
 function readPage(response: UpstreamResponse): PageResponse | Failure {
-  const bundle = parseResource(response)
-  return isFailure(bundle) ? bundle : { kind: 'page', bundle, text: response.text }
+  const bundle = parseBundle(response)
+  return isFailure(bundle) ? bundle : { kind: 'page', ...bundle }
 }
 
 /**
