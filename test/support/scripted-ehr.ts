@@ -14,6 +14,8 @@ export interface Script {
   claims: JWTPayload
   /** `other`: a key that is not in the key set; `none`: unsigned. */
   signature: 'good' | 'other' | 'none'
+  /** The `kid` of the key set and of the id_token. */
+  kid: string
   /** Parameters of the redirect back, put over the good ones. */
   callback: Record<string, string | undefined>
   /** Answers in place of the token endpoint. */
@@ -29,6 +31,7 @@ function goodScript(): Script {
     token: {},
     claims: {},
     signature: 'good',
+    kid: 'one',
     callback: {},
     configuration: {},
     tokenEndpoint: undefined,
@@ -108,7 +111,7 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
   }))
 
   app.get('/jwks', async () => ({
-    keys: [{ ...(await exportJWK(keysOf('good').publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }],
+    keys: [{ ...(await exportJWK(keysOf('good').publicKey)), kid: script.kid, alg: 'RS256', use: 'sig' }],
   }))
 
   app.get<{ Querystring: Record<string, string> }>('/authorize', async (request, reply) => {
@@ -183,7 +186,7 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
       return `${part({ alg: 'none' })}.${part(claims)}.`
     }
     const { privateKey } = keysOf(script.signature)
-    return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(privateKey)
+    return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: script.kid }).sign(privateKey)
   }
 
   app.post<{ Body: Record<string, string> }>('/revoke', async (request, reply) => {

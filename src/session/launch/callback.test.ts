@@ -57,6 +57,20 @@ eachDatabaseIfThorough((_name, open) => {
         assert.ok(!rows.includes(secret))
     })
 
+    it('fetches the key set of an auth server once, and again for an unknown kid', async () => {
+      const countFetches = () => setup.ehr.seen.filter(({ path }) => path === '/jwks').length
+      for (const [kid, fetches] of [
+        ['one', 1],
+        ['one', 1],
+        ['two', 2],
+        ['two', 2],
+      ] as const) {
+        setup.ehr.script.kid = kid
+        await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
+        assert.equal(countFetches(), fetches)
+      }
+    })
+
     it('sends code, verifier and client id, and no secret', async () => {
       await launchBrowser(setup.app, setup.ehr.fhirBaseUrl)
       const [form] = setup.ehr.tokenForms

@@ -5,12 +5,15 @@ import {
   Configuration,
   clockSkew,
   customFetch,
+  type ExportedJWKSCache,
   enableNonRepudiationChecks,
+  getJwksCache,
   modifyAssertion,
   None,
   PrivateKeyJwt,
   ResponseBodyError,
   type ServerMetadata,
+  setJwksCache,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
 import type { AppContext } from '../context.ts'
@@ -30,10 +33,29 @@ export async function createOAuthClient(
   const proof = await chooseClientAuth(context, metadata)
   const client = new Configuration(metadata, context.settings.app.clientId, { [clockSkew]: skew }, proof)
   client[customFetch] = (url, options) => fetch(url, options as RequestInit)
+  shareKeySet(client, metadata)
   client.timeout = Math.max(1, Math.ceil(context.authTimeoutMs / 1000))
   enableNonRepudiationChecks(client)
   if (fhirBaseUrl.startsWith('http:')) allowInsecureRequests(client)
   return client
+}
+
+/** The key sets of auth servers, for as long as their metadata is cached. */
+const keySets = new WeakMap<ServerMetadata, ExportedJWKSCache>()
+
+/** `openid-client` fetches a key set of this age again for an unknown `kid`. */
+const REFETCHED_FROM_SECONDS = 60
+
+/** Gives the client the key set that another client of the same auth server fetched. */
+function shareKeySet(client: Configuration, metadata: ServerMetadata): void {
+  const known = keySets.get(metadata)
+  if (known) setJwksCache(client, { ...known, uat: Math.floor(Date.now() / 1000) - REFETCHED_FROM_SECONDS })
+}
+
+/** Keeps the key set with which a client verified an ID token. */
+export function keepKeySet(client: Configuration, metadata: ServerMetadata): void {
+  const fetched = getJwksCache(client)
+  if (fetched) keySets.set(metadata, fetched)
 }
 
 async function chooseClientAuth(

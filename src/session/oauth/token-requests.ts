@@ -7,7 +7,7 @@ import {
 import type { AppContext } from '../context.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
 import { openTokens, type Session, type Tokens } from '../sessions/session.ts'
-import { createOAuthClient, type OAuthProblem, toOAuthProblem } from './client.ts'
+import { createOAuthClient, keepKeySet, type OAuthProblem, toOAuthProblem } from './client.ts'
 import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
 export interface Identity {
@@ -76,7 +76,9 @@ async function redeem(context: AppContext, request: ExchangeRequest) {
     return authorizationCodeGrant(client, request.callbackUrl, { expectedState, pkceCodeVerifier })
   try {
     const checks = { expectedState, pkceCodeVerifier, expectedNonce, idTokenExpected: true }
-    return await authorizationCodeGrant(client, request.callbackUrl, checks)
+    const response = await authorizationCodeGrant(client, request.callbackUrl, checks)
+    keepKeySet(client, request.metadata)
+    return response
   } catch (error) {
     if (!(answered && (await grantsNoIdentity(answered.clone())))) throw error
     // `openid` was requested but not granted: the same response is read as plain OAuth. The code is never sent
