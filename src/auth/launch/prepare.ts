@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { isId } from '../../fhir/index.ts'
 import type { Schema } from '../../store/index.ts'
+import { type Person, readPerson } from '../../web/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from '../portal/apps.ts'
@@ -27,6 +28,12 @@ export type LaunchProblem =
   | { readonly kind: 'unknown-app' }
   | { readonly kind: 'bad-options'; readonly fault: FormFault }
   | SubjectProblem
+
+/** The patient of a launch. */
+interface Subject {
+  readonly kind: 'subject'
+  readonly person: Person
+}
 
 export type SubjectProblem =
   | { readonly kind: 'unknown-patient' }
@@ -70,8 +77,8 @@ export async function prepareLaunch(
   if ('field' in options) return { kind: 'bad-options', fault: options }
   const app = await findApp(context, clientId)
   if (!app) return { kind: 'unknown-app' }
-  const problem = await checkSubject(context, read, { patientId, encounterId })
-  if (problem) return problem
+  const subject = await findSubject(context, read, { patientId, encounterId })
+  if (subject.kind !== 'subject') return subject
   const { fhirBaseUrl, defaultNeedPatientBanner } = context.settings
   const launch = {
     patientId,
@@ -79,7 +86,8 @@ export async function prepareLaunch(
     needPatientBanner: options.needPatientBanner ?? defaultNeedPatientBanner,
     extraContext: {
       ...options.extraContext,
-      ...(app.client.firstParty && (await hasNamesake(read, patientId)) && { similar_name: true as const }),
+      ...(app.client.firstParty &&
+        (await hasNamesake(read, subject.person)) && { similar_name: true as const }),
     },
     clientId: app.client.id,
     clinicianUsername: clinician.username,
@@ -89,24 +97,25 @@ export async function prepareLaunch(
   return { kind: 'ready', launch, launchUrl: app.launchUrl }
 }
 
-/** Checks that the clinician can see the patient and that the encounter belongs to the patient. */
-export async function checkSubject(
+/** Finds the patient, if the clinician can see them and the encounter is theirs. */
+export async function findSubject(
   context: AuthContext,
   read: FhirReader,
   { patientId, encounterId }: { readonly patientId: string; readonly encounterId: string | undefined },
-): Promise<SubjectProblem | undefined> {
-  return (
-    (await checkPatient(read, patientId)) ??
-    (encounterId === undefined ? undefined : await checkEncounter(context, read, encounterId, patientId))
-  )
+): Promise<Subject | SubjectProblem> {
+  const subject = await findPatient(read, patientId)
+  if (subject.kind !== 'subject' || encounterId === undefined) return subject
+  return (await checkEncounter(context, read, encounterId, patientId)) ?? subject
 }
 
-async function checkPatient(read: FhirReader, patientId: string): Promise<SubjectProblem | undefined> {
+async function findPatient(read: FhirReader, patientId: string): Promise<Subject | SubjectProblem> {
   if (!isId(patientId)) return { kind: 'unknown-patient' }
   const response = await read(`Patient/${patientId}`)
   if (response.kind === 'unavailable') return response
   const found = response.kind === 'found' && response.resource.resourceType === 'Patient'
-  return found && response.resource.id === patientId ? undefined : { kind: 'unknown-patient' }
+  return found && response.resource.id === patientId
+    ? { kind: 'subject', person: readPerson(response.resource) }
+    : { kind: 'unknown-patient' }
 }
 
 async function checkEncounter(

@@ -7,7 +7,7 @@ import { proceed, refuseRequest } from '../authorize/proceed.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { NO_CHOICE, readEncounterChoice } from '../launch/options.ts'
-import { checkSubject } from '../launch/prepare.ts'
+import { findSubject } from '../launch/prepare.ts'
 import type { Login } from '../login/login.ts'
 import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
@@ -67,9 +67,9 @@ async function pick(
   const { picker } = state
   const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
   const read = await createFhirReader(context, login.clinician)
-  const problem = await checkSubject(context, read, { patientId, encounterId })
-  if (problem?.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, problem)
-  if (problem) return sendUnknown(request, reply, context, pending)
+  const subject = await findSubject(context, read, { patientId, encounterId })
+  if (subject.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, subject)
+  if (subject.kind !== 'subject') return sendUnknown(request, reply, context, pending)
   if (picker === 'encounter' && encounterId === undefined) {
     if (form.get('step') !== 'encounter')
       return reply.redirect(buildPickUrl(pending.id, { patient: patientId }), 303)
@@ -82,7 +82,8 @@ async function pick(
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
     ...own,
-    ...(state.client.firstParty && (await hasNamesake(read, patientId)) && { similarName: true as const }),
+    ...(state.client.firstParty &&
+      (await hasNamesake(read, subject.person)) && { similarName: true as const }),
   }
   await recordRecent(context.store.db, login.clinician.id, {
     kind: 'patient',

@@ -90,11 +90,8 @@ export async function findNamesakes(read: FhirReader, person: Person): Promise<r
 }
 
 /** Whether another patient has a name similar to this one's. */
-export async function hasNamesake(read: FhirReader, patientId: string): Promise<boolean> {
-  const response = await read(`Patient/${patientId}`)
-  if (response.kind !== 'found') return false
-  const person = readPerson(response.resource)
-  return findAlike(person, await findNamesakes(read, person)).length > 0
+export async function hasNamesake(read: FhirReader, person: Person): Promise<boolean> {
+  return (await findNamesakes(read, person)).length > 0
 }
 
 /** An encounter in the portal. */
