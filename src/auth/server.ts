@@ -211,17 +211,18 @@ function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
     const verified = await verifyRequest(context, readParameters(request.query))
     return verified instanceof Refusal
       ? sendRefusal(reply, context, verified)
-      : proceed(reply, context, { request: verified })
+      : proceed(reply, context, { request: verified.request, found: verified })
   })
 
   // A browser omits the SameSite login cookie from a cross-site POST, but not from the GET that follows.
   app.post(paths.authorize, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.body))
     if (verified instanceof Refusal) return sendRefusal(reply, context, verified)
-    if (await findCurrentLogin(context, request)) return proceed(reply, context, { request: verified })
-    const stored = await storePendingAuthorization(context, verified, request.ip)
+    if (await findCurrentLogin(context, request))
+      return proceed(reply, context, { request: verified.request, found: verified })
+    const stored = await storePendingAuthorization(context, verified.request, request.ip)
     return stored instanceof Refusal
-      ? sendRefusal(reply, context, stored, { request: verified })
+      ? sendRefusal(reply, context, stored, { request: verified.request })
       : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
   })
 

@@ -7,7 +7,7 @@ import type { AuthContext } from '../context.ts'
 import { createGrant } from '../grant/grant.ts'
 import { grantScope } from '../grant/grant-scope.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
-import { consumeLaunchToken, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
+import { consumeLaunchToken, refuseLaunch } from '../launch/launch-token.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
@@ -165,8 +165,9 @@ function toGrantHolder(client: Client, login: Login) {
 
 async function consumeLaunch(trx: Kysely<Schema>, { launchHash }: AuthorizationRequest, now: number) {
   if (launchHash === undefined) return undefined
-  if (!(await consumeLaunchToken(trx, launchHash, now))) throw new RolledBack(refuseLaunch('used'))
-  return findLaunch(trx, launchHash)
+  const launch = await consumeLaunchToken(trx, launchHash, now)
+  if (!launch) throw new RolledBack(refuseLaunch('used'))
+  return launch
 }
 
 async function createCode(

@@ -72,7 +72,7 @@ export async function findPendingAuthorization(
 }
 
 export async function storePickedContext(
-  { db }: Store,
+  db: Kysely<Schema>,
   pending: PendingAuthorization,
   picked: PickedContext,
 ): Promise<PendingAuthorization> {

@@ -27,6 +27,8 @@ export interface RequestInProgress {
   readonly id?: string
   /** The scopes that its user approved on the consent page. */
   readonly approvedScopes?: ReadonlySet<string>
+  /** The client and the launch, if they were just found. */
+  readonly found?: Pick<AuthorizationState, 'client' | 'launch'>
 }
 
 /** Takes a verified request to its next step: the login page, the picker, the consent page, or back to the client. */
@@ -36,7 +38,18 @@ export async function proceed(
   progress: RequestInProgress,
 ): Promise<FastifyReply> {
   const state = await loadState(reply, context, progress)
-  if (state instanceof Refusal) return sendRefusal(reply, context, state, { request: progress.request })
+  return state instanceof Refusal
+    ? sendRefusal(reply, context, state, { request: progress.request })
+    : takeNextStep(reply, context, progress, state)
+}
+
+/** The same, for a request whose state was just loaded. */
+export async function takeNextStep(
+  reply: FastifyReply,
+  context: AuthContext,
+  progress: RequestInProgress,
+  state: AuthorizationState,
+): Promise<FastifyReply> {
   const simulated = await simulateError(context, state)
   if (simulated) return refuseRequest(reply, context, progress, simulated, state.login)
   const step = chooseNextStep(state)
@@ -121,13 +134,12 @@ async function endRequest(
 export async function loadState(
   reply: FastifyReply,
   context: AuthContext,
-  { request, approvedScopes }: RequestInProgress,
+  { request, approvedScopes, found }: RequestInProgress,
 ): Promise<AuthorizationState | Refusal> {
-  const client = await findClient(context.store, request.clientId)
+  const client = found ? found.client : await findClient(context.store, request.clientId)
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
     return new Refusal('invalid_request', 'The app is no longer registered.')
-  const { launchHash } = request
-  const launch = launchHash === undefined ? undefined : await findLaunch(context.store.db, launchHash)
+  const launch = found ? found.launch : await findLaunchOf(context, request)
   const login =
     (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, reply.request))
   const picker = launch ? 'nothing' : choosePicker(context.settings, client, request.scope)
@@ -140,6 +152,13 @@ export async function loadState(
     picker,
     consented: approvedScopes !== undefined,
   }
+}
+
+async function findLaunchOf(
+  { store }: AuthContext,
+  { launchHash }: AuthorizationRequest,
+): Promise<Launch | undefined> {
+  return launchHash === undefined ? undefined : findLaunch(store.db, launchHash)
 }
 
 /** A lab launch without a sign-in has a login of its own, as if its user had just signed in. */

@@ -1,4 +1,5 @@
 import type { Client } from '../client/client.ts'
+import type { FoundLaunch } from '../launch/launch-token.ts'
 import type { Parameters } from '../parameters.ts'
 
 /** A verified authorization request (RFC 6749, 4.1.1). It is stored as JSON while its user logs in. */
@@ -49,6 +50,15 @@ export interface RequestInput {
   readonly client: Client
   readonly redirectUri: string
   readonly parameters: Parameters
+  /** The launch that the request names, valid or not. */
+  readonly launch: FoundLaunch | undefined
+}
+
+/** A request that passed all checks, with its client and its launch. */
+export interface VerifiedRequest {
+  readonly request: AuthorizationRequest
+  readonly client: Client
+  readonly launch: FoundLaunch | undefined
 }
 
 /** What a check adds to the verified request. */

@@ -20,7 +20,7 @@ import {
   checkUnsupported,
 } from './checks.ts'
 import { readRequestedScope } from './launch-context.ts'
-import type { AuthorizationRequest, Finding, RequestInput } from './request.ts'
+import type { AuthorizationRequest, Finding, RequestInput, VerifiedRequest } from './request.ts'
 
 // A SHA-256 hash as base64url.
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
@@ -75,16 +75,16 @@ const CHECKS: readonly Check[] = [
 export async function verifyRequest(
   context: AuthContext,
   parameters: Parameters,
-): Promise<AuthorizationRequest | Refusal> {
+): Promise<VerifiedRequest | Refusal> {
   const client = await checkClient(context, parameters)
   if (client instanceof Refusal) return client
   const redirectUri = checkRedirectUri(client, parameters)
+  const launch = await findNamedLaunch(context, parameters)
   const result =
     redirectUri instanceof Refusal
       ? redirectUri
-      : await runChecks(await applyLab(context, { client, redirectUri, parameters }), context)
-  if (!(result instanceof Refusal)) return result
-  const launch = await findNamedLaunch(context, parameters)
+      : await runChecks(applyLab(context, { client, redirectUri, parameters, launch }), context)
+  if (!(result instanceof Refusal)) return { request: result, client, launch }
   const known = { clientId: client.id, launchId: launch?.id, patientId: launch?.patientId }
   const refusal = result.withKnown(known)
   // Without its state a client cannot accept a response.
@@ -104,10 +104,9 @@ async function findNamedLaunch(
 }
 
 /** A lab launch may make PKCE optional for its client. */
-async function applyLab(context: AuthContext, input: RequestInput): Promise<RequestInput> {
-  const { client, parameters } = input
-  const launch = context.settings.lab ? await findNamedLaunch(context, parameters) : undefined
-  const isOptional = launch?.clientId === client.id && launch.lab?.isPkceOptional
+function applyLab({ settings }: AuthContext, input: RequestInput): RequestInput {
+  const { client, launch } = input
+  const isOptional = settings.lab && launch?.clientId === client.id && launch.lab?.isPkceOptional
   return isOptional ? { ...input, client: { ...client, pkceRequired: false } } : input
 }
 
@@ -177,23 +176,23 @@ async function checkClient({ store, clock }: AuthContext, parameters: Parameters
  * The launch token must be known, unused, unexpired, and issued for this client and FHIR base. Whether it is for this
  * clinician is checked after the login. It is consumed when the code is issued.
  */
-async function checkLaunch(
-  { client, parameters }: RequestInput,
-  { store, clock, settings }: AuthContext,
-): Promise<Finding | Refusal> {
+function checkLaunch(
+  { client, parameters, launch }: RequestInput,
+  { clock, settings }: AuthContext,
+): Finding | Refusal {
   const token = parameters.get('launch')
   if (token === undefined) return {}
   if (!hasScope(readRequestedScope({ client, parameters }), 'launch'))
     return new Refusal('invalid_request', 'The parameter launch needs the scope launch.')
-  const launchHash = sha256(token)
-  const launch = await findLaunch(store.db, launchHash)
   if (!launch || (launch.lab && !settings.lab)) return refuseLaunch('unknown')
   if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
     return refuseLaunch('other-client-or-user', [
       { name: 'client_id', sent: client.id, expected: [launch.clientId], origin: 'launched' },
     ])
   if (launch.usedAt !== undefined) return refuseLaunch('used')
-  return launch.expiresAt > clock() ? { launchHash, launchId: launch.id } : refuseLaunch('expired')
+  return launch.expiresAt > clock()
+    ? { launchHash: sha256(token), launchId: launch.id }
+    : refuseLaunch('expired')
 }
 
 function checkRedirectUri(client: Client, parameters: Parameters): string | Refusal {

@@ -6,7 +6,7 @@ import {
   resolveLaunchContext,
 } from '../authorize/launch-context.ts'
 import type { AuthorizationState } from '../authorize/next-step.ts'
-import { proceed, refuseRequest } from '../authorize/proceed.ts'
+import { refuseRequest, takeNextStep } from '../authorize/proceed.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
@@ -40,11 +40,11 @@ export function addConsentRoutes(app: FastifyInstance, context: AuthContext): vo
     const waiting = await findWaiting(reply, context, form, ['consent', 'issue-code'])
     if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
     if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting, ALL_CHECKED)
-    const { pending, login } = waiting
+    const { pending, login, state } = waiting
     const approvedScopes = readApprovedScopes(request.body)
     switch (form.get('decision')) {
       case 'allow':
-        return proceed(reply, context, { ...pending, approvedScopes })
+        return takeNextStep(reply, context, { ...pending, approvedScopes }, { ...state, consented: true })
       case 'deny':
         return refuseRequest(reply, context, pending, DENIED, login)
       default:

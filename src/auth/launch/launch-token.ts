@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { LabSettings } from '../lab/settings.ts'
 import { LIFETIME } from '../lifetimes.ts'
@@ -54,32 +54,39 @@ export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise
     .selectAll()
     .where('token_hash', '=', tokenHash)
     .executeTakeFirst()
-  return (
-    row && {
-      patientId: row.patient_id,
-      encounterId: row.encounter_id ?? undefined,
-      needPatientBanner: row.need_patient_banner,
-      extraContext: row.context === null ? {} : JSON.parse(row.context),
-      clientId: row.client_id,
-      clinicianUsername: row.clinician_username,
-      fhirBaseUrl: row.fhir_base_url,
-      id: row.launch_id,
-      lab: row.lab === null ? undefined : JSON.parse(row.lab),
-      expiresAt: row.expires_at,
-      usedAt: row.used_at ?? undefined,
-    }
-  )
+  return row && toLaunch(row)
 }
 
-/** Consumes the token by compare-and-set: only one of several attempts gets `true`. */
-export async function consumeLaunchToken(db: Kysely<Schema>, hash: string, now: number): Promise<boolean> {
-  const result = await db
+/** Consumes the token by compare-and-set: only one of several attempts gets the launch. */
+export async function consumeLaunchToken(
+  db: Kysely<Schema>,
+  tokenHash: string,
+  now: number,
+): Promise<Launch | undefined> {
+  const row = await db
     .updateTable('launch_token')
     .set({ used_at: now })
-    .where('token_hash', '=', hash)
+    .where('token_hash', '=', tokenHash)
     .where('used_at', 'is', null)
+    .returningAll()
     .executeTakeFirst()
-  return result.numUpdatedRows === 1n
+  return row && toLaunch(row)
+}
+
+function toLaunch(row: Selectable<Schema['launch_token']>): FoundLaunch {
+  return {
+    patientId: row.patient_id,
+    encounterId: row.encounter_id ?? undefined,
+    needPatientBanner: row.need_patient_banner,
+    extraContext: row.context === null ? {} : JSON.parse(row.context),
+    clientId: row.client_id,
+    clinicianUsername: row.clinician_username,
+    fhirBaseUrl: row.fhir_base_url,
+    id: row.launch_id,
+    lab: row.lab === null ? undefined : JSON.parse(row.lab),
+    expiresAt: row.expires_at,
+    usedAt: row.used_at ?? undefined,
+  }
 }
 
 /** The `detail` for the log has the exact reason. */

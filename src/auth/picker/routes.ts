@@ -85,12 +85,12 @@ async function pick(
     ...(state.client.firstParty &&
       (await hasNamesake(read, subject.person)) && { similarName: true as const }),
   }
-  await recordRecent(context.store.db, login.clinician.id, {
-    kind: 'patient',
-    id: patientId,
-    now: context.clock(),
+  const { store, clock } = context
+  const stored = await store.db.transaction().execute(async trx => {
+    await recordRecent(trx, login.clinician.id, { kind: 'patient', id: patientId, now: clock() })
+    return storePickedContext(trx, pending, picked)
   })
-  return proceed(reply, context, await storePickedContext(context.store, pending, picked))
+  return proceed(reply, context, stored)
 }
 
 async function readRecords(context: AuthContext, { clinician }: Login): Promise<readonly OwnRecord[]> {

@@ -10,6 +10,11 @@ export async function findRecent(
   clinicianId: string,
   kind: Kind,
 ): Promise<readonly string[]> {
+  return (await readNewest(db, clinicianId, kind)).slice(0, LIMITS.recentListed)
+}
+
+/** Those that are listed, and one more if there are others. */
+async function readNewest(db: Kysely<Schema>, clinicianId: string, kind: Kind): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('recent_use')
     .select('item_id')
@@ -17,7 +22,7 @@ export async function findRecent(
     .where('kind', '=', kind)
     .orderBy('used_at', 'desc')
     .orderBy('item_id')
-    .limit(LIMITS.recentListed)
+    .limit(LIMITS.recentListed + 1)
     .execute()
   return rows.map(row => row.item_id)
 }
@@ -35,11 +40,12 @@ export async function recordRecent(
       conflict.columns(['clinician_id', 'kind', 'item_id']).doUpdateSet({ used_at: now }),
     )
     .execute()
-  const kept = await findRecent(db, clinicianId, kind)
+  const newest = await readNewest(db, clinicianId, kind)
+  if (newest.length <= LIMITS.recentListed) return
   await db
     .deleteFrom('recent_use')
     .where('clinician_id', '=', clinicianId)
     .where('kind', '=', kind)
-    .where('item_id', 'not in', kept)
+    .where('item_id', 'not in', newest.slice(0, LIMITS.recentListed))
     .execute()
 }
