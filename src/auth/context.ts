@@ -2,11 +2,11 @@ import type { Auditor } from '../audit/index.ts'
 import type { LogLevel, Settings } from '../config/index.ts'
 import type { AccessPolicy, EnforcementPolicy } from '../smart/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
+import type { Counter, Registry } from '../web/index.ts'
 import type { KeySets } from './client/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { CheckPassword } from './login/check-password.ts'
 import type { Providers } from './login/providers/providers.ts'
-import type { AuthMetrics } from './metrics.ts'
 import type { GetPortalToken } from './portal/portal-token.ts'
 
 /** The settings that the auth server uses. */
@@ -105,4 +105,34 @@ export interface AuthContext {
   readonly fetch: typeof globalThis.fetch
   /** Explains the decision about a FHIR request on the activity page. */
   readonly explainRequest?: ExplainRequest | undefined
+}
+
+/** Counts the events that show how the auth server is used. */
+interface AuthMetrics {
+  /** By grant type, and `issued` or the error code. */
+  readonly tokenRequests: Counter
+  /** By outcome. */
+  readonly launches: Counter
+  /** By provider (`password` for the clinician table), and `success` or the reason. */
+  readonly signIns: Counter
+}
+
+export function createAuthMetrics(registry: Registry): AuthMetrics {
+  return {
+    tokenRequests: registry.counter({
+      name: 'sallyport_token_requests_total',
+      help: 'Token requests by grant type; the outcome is issued or an OAuth error code.',
+      labels: ['grant_type', 'outcome'],
+    }),
+    launches: registry.counter({
+      name: 'sallyport_launches_total',
+      help: 'Launches by the portal, by POST /launch-contexts and by the lab: issued, refused or failed.',
+      labels: ['outcome'],
+    }),
+    signIns: registry.counter({
+      name: 'sallyport_sign_ins_total',
+      help: 'Sign-ins by provider id, or password; the outcome is success or the reason of the refusal.',
+      labels: ['provider', 'outcome'],
+    }),
+  }
 }

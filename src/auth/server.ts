@@ -16,7 +16,13 @@ import { verifyRequest } from './authorize/verify.ts'
 import { addCdsRoutes } from './cds/routes.ts'
 import { createKeySets } from './client/key-sets.ts'
 import { addConsentRoutes } from './consent/routes.ts'
-import { type AuthContext, type AuthSettings, type Controls, NO_CONTROLS } from './context.ts'
+import {
+  type AuthContext,
+  type AuthSettings,
+  type Controls,
+  createAuthMetrics,
+  NO_CONTROLS,
+} from './context.ts'
 import {
   addStyleRoutes,
   buildOpenidConfiguration,
@@ -39,7 +45,6 @@ import { addProviderRoutes } from './login/providers/routes.ts'
 import { addLoginRoutes } from './login/routes.ts'
 import { addEndSessionRoutes, addLogoutRoutes } from './logout.ts'
 import { addManageRoutes } from './manage/routes.ts'
-import { createAuthMetrics } from './metrics.ts'
 import { NO_HEAD_ROUTE } from './no-head-route.ts'
 import { readParameters } from './parameters.ts'
 import { paths } from './paths.ts'

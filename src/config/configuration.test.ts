@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { type Environment, listEffectiveSettings, readConfiguration, readSettings } from './configuration.ts'
 import { formatSettingsFile, overrideSettings } from './index.ts'
-import { findVariables, type SettingRow } from './setting-row.ts'
+import { findVariables, type SettingRow } from './settings.ts'
 import { settingRows } from './table.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))

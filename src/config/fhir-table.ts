@@ -1,5 +1,5 @@
-import { defineFixed, defineOpen } from './setting-row.ts'
 import * as types from './setting-types.ts'
+import { defineFixed, defineOpen } from './settings.ts'
 
 export const fhirTable = {
   fhirSamplePatients: defineFixed({

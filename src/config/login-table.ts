@@ -1,6 +1,6 @@
 import { claimRule, fhirUserRule, loginProviders } from './login-providers.ts'
-import { defineFixed, defineOpen } from './setting-row.ts'
 import * as types from './setting-types.ts'
+import { defineFixed, defineOpen } from './settings.ts'
 
 export const loginTable = {
   loginPasswords: defineFixed({

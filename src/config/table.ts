@@ -3,8 +3,8 @@ import { cdsServices, serviceId } from './cds-services.ts'
 import { fhirTable, upstreamTable } from './fhir-table.ts'
 import { loginTable } from './login-table.ts'
 import { networkTable, serverTable } from './server-table.ts'
-import { defineFixed, defineOpen, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
+import { defineFixed, defineOpen, type SettingRow, type ValueOf } from './settings.ts'
 
 const cdsTable = {
   cdsServices: defineOpen({

@@ -1,7 +1,7 @@
 import { definitions, findSearchParameter } from './definitions.ts'
 import { parseReference } from './reference.ts'
 import { isRecord, isResource, type Resource, type SearchParameter } from './resource.ts'
-import type { IndexEntry } from './search/entry.ts'
+import type { IndexEntry } from './search/clause.ts'
 import { indexParameter } from './search/index-entries.ts'
 import { type CompiledPath, evaluatePath, findPaths } from './search/path.ts'
 

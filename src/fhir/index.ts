@@ -32,7 +32,6 @@ export {
   type Params,
 } from './interaction.ts'
 export { findJsonExcess, formatDigits, formatExact, parseExact, splitBundle, toPlain } from './json.ts'
-export { parseLastN, selectLastN } from './last-n.ts'
 export * as limits from './limits.ts'
 export { GRANULAR_SCOPES, TOKEN_CHARACTERS } from './limits.ts'
 export {
@@ -44,9 +43,10 @@ export {
   type OperationRule,
   operations,
   type Permission,
+  parseLastN,
   parsePassedOperation,
+  selectLastN,
 } from './operations.ts'
-export { parseParams, readPageParams } from './params.ts'
 export {
   type Entry,
   type EntryInteraction,
@@ -77,6 +77,8 @@ export {
   acceptsJson,
   getAuthorizationHeader,
   type Preferences,
+  parseParams,
+  readPageParams,
   readPreconditions,
   readPreferences,
 } from './request.ts'
@@ -100,8 +102,8 @@ export type {
 } from './resource.ts'
 export { isRecord, isResource } from './resource.ts'
 export type * from './search/clause.ts'
+export type * from './search/clause.ts'
 export { couldMatch } from './search/could-match.ts'
-export type * from './search/entry.ts'
 export { indexResource } from './search/index-entries.ts'
 export { createMatcher, matches, matchesClause } from './search/matches.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'

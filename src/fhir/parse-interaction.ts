@@ -1,8 +1,15 @@
 import { isResourceType } from './definitions.ts'
 import type { Interaction, Misunderstood, Params } from './interaction.ts'
 import { createMisunderstood, isId, parsePath } from './interaction.ts'
-import { areGeneral, findSearchExcess, haveCriteria, parseParams } from './params.ts'
-import { type FhirRequest, type Headers, readHeaders } from './request.ts'
+import {
+  areGeneral,
+  type FhirRequest,
+  findSearchExcess,
+  type Headers,
+  haveCriteria,
+  parseParams,
+  readHeaders,
+} from './request.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Parsed = Interaction | Misunderstood

@@ -4,7 +4,7 @@ import type { Refused } from '../fhir/index.ts'
 import { sendRefusal } from './host/check-response.ts'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
 import { createHostGuard, type HostGuard } from './host/host-guard.ts'
-import type { HostOptions } from './host/host-options.ts'
+import type { HostOptions } from './interceptor.ts'
 
 /** A request of express or connect: Node's own with the mount path and the parsed body. */
 interface MountedRequest extends IncomingMessage {

@@ -23,7 +23,15 @@ export {
   type PanelMembership,
   type VersionAccess,
 } from './access-filter.ts'
-export type { Authenticated, Authenticator, AuthFailure } from './authenticator.ts'
+export {
+  checkPatch,
+  failHidden,
+  findUpdateConflict,
+  grantsBinary,
+  isWritable,
+  mayRevealAbsence,
+  satisfies,
+} from './check-access.ts'
 export {
   type ConstraintGroup,
   getImpliedKeys,
@@ -32,8 +40,8 @@ export {
   hasCompartment,
   isUnrestricted,
 } from './constraint.ts'
+export type { Authenticated, Authenticator, AuthFailure } from './grant.ts'
 export { type EnforcementPolicy, type Grant, grantFingerprint, isProtected, PORTAL_CLIENT } from './grant.ts'
-export { checkPatch, failHidden, findUpdateConflict, mayRevealAbsence } from './hidden.ts'
 export {
   type AccessPolicy,
   createUserFilter,
@@ -45,7 +53,6 @@ export {
   type PolicyProblem,
   parsePolicy,
 } from './policy.ts'
-export { grantsBinary, isWritable, satisfies } from './satisfies.ts'
 export {
   findScopeListFault,
   hasTooManyCombined,

@@ -4,9 +4,15 @@ import { formatDate, type Html, html, renderBadge } from '../../web/index.ts'
 import { readDetails } from '../audit.ts'
 import type { ExplainRequest } from '../context.ts'
 import type { Comparison } from '../refusal.ts'
-import { describeDecision, findSimulation, type Names, nameKind } from './describe.ts'
+import {
+  describeDecision,
+  describeOrigin,
+  findSimulation,
+  type LaunchGroup,
+  type Names,
+  nameKind,
+} from './describe.ts'
 import { type Advice, adviseOn } from './explain.ts'
-import { describeOrigin, type LaunchGroup } from './launches.ts'
 import { buildUrl, type View } from './view.ts'
 
 export interface EventsOptions {

@@ -1,8 +1,7 @@
 import type { KeptRecord } from '../../audit/index.ts'
 import { readDetails } from '../audit.ts'
 import type { ExplainRequest } from '../context.ts'
-import { findSimulation } from './describe.ts'
-import { findScope, type LaunchGroup } from './launches.ts'
+import { findScope, findSimulation, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
 export interface Advice {

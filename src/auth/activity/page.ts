@@ -4,9 +4,9 @@ import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import type { LaunchGroup } from './describe.ts'
 import { describeApp, type Names } from './describe.ts'
 import { renderGroup } from './events.ts'
-import type { LaunchGroup } from './launches.ts'
 import { buildUrl, isNarrowed, KINDS, showsPortal, TIMES, type View } from './view.ts'
 
 export interface ActivityPageOptions {

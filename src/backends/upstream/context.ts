@@ -4,8 +4,7 @@ import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/in
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
-import type { UpstreamProfile } from './profile.ts'
-import type { IsUpstreamParameter } from './search/upstream-parameters.ts'
+import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
 
 /** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
 export interface CheckedCount {

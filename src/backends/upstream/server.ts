@@ -22,9 +22,8 @@ import { createUrlRewriter } from './http/urls.ts'
 import { type Watch, watchUpstream } from './http/watch.ts'
 import { CONNECTIONS, COUNTS_REMEMBERED, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { findMembers } from './membership.ts'
-import { chooseProfile, type ProfileName } from './profile.ts'
+import { chooseProfile, createUpstreamParameters, type ProfileName } from './profile.ts'
 import { openPages } from './search/paging.ts'
-import { createUpstreamParameters } from './search/upstream-parameters.ts'
 
 export interface UpstreamTls {
   readonly cert?: string

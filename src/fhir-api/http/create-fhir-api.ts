@@ -2,9 +2,10 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { fail, findMethods, limits } from '../../fhir/index.ts'
-import type { Authenticator, VersionAccess } from '../../smart/index.ts'
+import { fail, findMethods, type Interaction, limits } from '../../fhir/index.ts'
+import type { Authenticated, Authenticator, AuthFailure, VersionAccess } from '../../smart/index.ts'
 import {
+  type Counter,
   createServer,
   type Logger,
   type Origins,
@@ -12,11 +13,11 @@ import {
   Registry,
   type ServerOptions,
 } from '../../web/index.ts'
+import type { CacheCounts } from '../access/access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 import { type Failure, isFailure } from '../response.ts'
 import { authenticate } from './authenticate.ts'
 import type { FhirApi } from './fhir-api.ts'
-import { countDecisions, countLookups, createDecisionCounter } from './metrics.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
 
@@ -138,4 +139,74 @@ function addRoutes(app: FastifyInstance, api: FhirApi): void {
     sendResponse(reply, await respondTo(api, request))
   app.route({ method: METHODS, url: '/', handler: respond, exposeHeadRoute: false })
   app.route({ method: METHODS, url: '/*', handler: respond, exposeHeadRoute: false })
+}
+
+function createDecisionCounter(registry: Registry): Counter {
+  return registry.counter({
+    name: 'sallyport_decisions_total',
+    help: 'Decisions about FHIR requests and entries of Bundles, by outcome and reason. A request that its scopes allow may still be refused for its content, as outside-access.',
+    labels: ['outcome', 'reason'],
+  })
+}
+
+interface CountingAuthenticator extends Authenticator {
+  /** How often the caller of a valid token was cached. */
+  count(): CacheCounts
+}
+
+/** Counts every decision: about tokens, and about each interaction of a request. */
+function countDecisions(guard: Authenticator, decisions: Counter): CountingAuthenticator {
+  const counts = { hits: 0, misses: 0 }
+  const counted = new WeakMap<Authenticated, Authenticated>()
+
+  function countCaller(caller: Authenticated): Authenticated {
+    const known = counted.get(caller)
+    if (known) return known
+    const made: Authenticated = { ...caller, decide: interaction => countDecision(caller, interaction) }
+    counted.set(caller, made)
+    return made
+  }
+
+  function countDecision(caller: Authenticated, interaction: Interaction) {
+    const decision = caller.decide(interaction)
+    if (decision.allowed) decisions.add(ALLOWED)
+    else decisions.add(['refused', decision.reason ?? 'other'])
+    return decision
+  }
+
+  function countResult(result: AuthFailure | Authenticated): AuthFailure | Authenticated {
+    if (result.allowed) return countCaller(result)
+    decisions.add(['refused', result.reason ?? 'other'])
+    return result
+  }
+
+  return {
+    count: () => counts,
+    authenticate(authorization) {
+      const result = guard.authenticate(authorization)
+      if (result instanceof Promise) {
+        counts.misses += 1
+        return result.then(countResult)
+      }
+      if (result.allowed) counts.hits += 1
+      return countResult(result)
+    },
+  }
+}
+
+const ALLOWED = ['allowed', 'scope']
+
+function countLookups(registry: Registry, caches: Readonly<Record<string, () => CacheCounts>>): void {
+  registry.readCounter(
+    {
+      name: 'sallyport_cache_lookups_total',
+      help: 'Lookups in caches by result: hit or miss.',
+      labels: ['cache', 'result'],
+    },
+    () =>
+      Object.entries(caches).flatMap(([name, count]) => [
+        [count().hits, name, 'hit'] as const,
+        [count().misses, name, 'miss'] as const,
+      ]),
+  )
 }

@@ -3,13 +3,17 @@ import { SEARCHED_CHARACTERS } from '../limits.ts'
 import type { Resource, SearchParameter } from '../resource.ts'
 import type {
   Comparison,
+  IndexEntry,
+  QuantityEntry,
   QuantityValue,
+  ReferenceEntry,
   ReferenceValue,
   SearchClause,
   StringClause,
+  StringEntry,
+  TokenEntry,
   TokenValue,
 } from './clause.ts'
-import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
 import { indexValue } from './index-entries.ts'
 import { type Comparisons, type EntryClause, meets, type Range } from './matches.ts'
 import { type CompiledPath, evaluatePath, findPaths } from './path.ts'

@@ -2,7 +2,7 @@ import { type DateRange, earliest, latest, parseDateRange } from '../date-range.
 import { listSearchParameters } from '../definitions.ts'
 import { parseReference } from '../reference.ts'
 import { isRecord, type Resource, type SearchParameter } from '../resource.ts'
-import type { DateEntry, ExtractedValue, IndexEntry, ReferenceEntry, StringEntry } from './entry.ts'
+import type { DateEntry, ExtractedValue, IndexEntry, ReferenceEntry, StringEntry } from './clause.ts'
 import { indexNumber, indexQuantity, indexToken } from './index-values.ts'
 import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
 import { normalise } from './values.ts'

@@ -1,6 +1,6 @@
 import { definitions } from '../definitions.ts'
 import { isRecord } from '../resource.ts'
-import type { ExtractedValue, NumberEntry, QuantityEntry, TokenEntry } from './entry.ts'
+import type { ExtractedValue, NumberEntry, QuantityEntry, TokenEntry } from './clause.ts'
 import { normalise } from './values.ts'
 
 export function indexToken(found: ExtractedValue): readonly TokenEntry[] {

@@ -2,14 +2,18 @@ import { findSearchParameter } from '../definitions.ts'
 import type { Resource, SearchParameter } from '../resource.ts'
 import type {
   Comparison,
+  IndexEntry,
+  QuantityEntry,
   QuantityValue,
+  ReferenceEntry,
   ReferenceValue,
   SearchClause,
   StringClause,
+  StringEntry,
+  TokenEntry,
   TokenValue,
   UriClause,
 } from './clause.ts'
-import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
 import { indexParameter } from './index-entries.ts'
 import { parseSearch } from './parse-search.ts'
 import { lowerAscii } from './values.ts'

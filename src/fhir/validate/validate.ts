@@ -1,25 +1,23 @@
 import { getKey, isResourceType } from '../definitions.ts'
 import { JSON_DEPTH } from '../limits.ts'
 import { type Fault, isRecord } from '../resource.ts'
-import { getPlan, type Plan, type PlanEntry } from './plan.ts'
-import {
-  checkConcept,
-  checkExtensionUrl,
-  checkPrimitive,
-  checkReference,
-  checkSimpleQuantity,
-} from './values.ts'
 import {
   addFault,
   addFaultAt,
   type Container,
+  checkConcept,
+  checkExtensionUrl,
   checkInvariants,
+  checkPrimitive,
+  checkReference,
+  checkSimpleQuantity,
   createScope,
   deepest,
   nothingContained,
   startWalk,
   type Walk,
-} from './walk.ts'
+} from './checks.ts'
+import { getPlan, type Plan, type PlanEntry } from './plan.ts'
 
 type Values = Readonly<Record<string, unknown>>
 

@@ -3,9 +3,9 @@ import { findJsonExcess, type Interaction, type Misunderstood } from '../../fhir
 import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
 import { checkRequest, type Entry, readEntries } from '../decision/check-request.ts'
 import type { Decision } from '../decision/decision.ts'
+import type { HostOptions } from '../interceptor.ts'
 import type { Refusal } from '../refuse.ts'
 import { createResponseCheck, holdResponse } from './check-response.ts'
-import type { HostOptions } from './host-options.ts'
 import { checkHostRules, findConditionalTypes, isEverything, refuseUnenforceable } from './host-rules.ts'
 
 /** A request to a host and its response. */

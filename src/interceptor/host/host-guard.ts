@@ -7,12 +7,12 @@ import {
   parseInteraction,
   type Refused,
 } from '../../fhir/index.ts'
+import type { HostOptions } from '../interceptor.ts'
 import { createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
 import { checkExchange, type Exchange, readForm } from './check-exchange.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
-import type { HostOptions } from './host-options.ts'
 
 export interface HostGuard {
   /** Checks the token, before the body is read. */

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import fastify from 'fastify'
 import type { Resource } from '../../fhir/index.ts'
-import type { HostOptions } from '../host/host-options.ts'
 import { expressInterceptor, fastifyInterceptor } from '../index.ts'
+import type { HostOptions } from '../interceptor.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from './test-issuer.ts'
 
 export const auth = new TestIssuer()
