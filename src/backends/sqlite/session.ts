@@ -72,8 +72,12 @@ export class SqliteSession implements BackendSession {
     return finishInTurns(collectMatches(this.#context.repository, request, limit))
   }
 
-  history(request: FhirRequest<History>, query: HistoryQuery, cursor?: Cursor): HistoryPage | Failure {
-    return findHistory(this.#context, request, query, readCursor(cursor))
+  history(
+    request: FhirRequest<History>,
+    query: HistoryQuery,
+    cursor?: Cursor,
+  ): Awaitable<HistoryPage | Failure> {
+    return finishInTurns(findHistory(this.#context, request, query, readCursor(cursor)))
   }
 
   everything(

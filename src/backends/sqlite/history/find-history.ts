@@ -10,8 +10,10 @@ import {
 import { VERSIONS_CHECKED } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findStoredTypes } from '../search/parse-criteria.ts'
+import type { Steps } from '../search/steps.ts'
 import { toEtag } from '../stored-version.ts'
 import {
+  type CheckedVersion,
   countVersions,
   findVersions,
   type HistoryContext,
@@ -22,20 +24,20 @@ import {
 } from './versions.ts'
 
 /** The page of a history that begins after a version. */
-export function findHistory(
+export function* findHistory(
   context: HistoryContext,
   request: FhirRequest<History>,
   query: HistoryQuery,
   after: readonly SqlValue[] | undefined,
-): HistoryPage | Failure {
+): Steps<HistoryPage | Failure> {
   const scope = createScope(context, request)
   if (!scope) return { versions: [], total: 0, cursors: new Map() }
-  const page = readPage(context, scope, query, after)
+  const page = yield* readPage(context, scope, query, after)
   if (isFailure(page)) return page
   const { versions, next } = page
   return {
     versions: versions.map(toEntry),
-    total: after === undefined && !next ? versions.length : countVersions(context, scope, query),
+    total: after === undefined && !next ? versions.length : yield* countVersions(context, scope, query),
     cursors: new Map(next && [['next', next]]),
   }
 }
@@ -66,54 +68,54 @@ interface VersionPage {
   readonly next: readonly SqlValue[] | undefined
 }
 
+/** Reads as many versions as a page has, and then more, until the page is full or no version is left. */
+function* readPage(
+  context: HistoryContext,
+  scope: HistoryScope,
+  query: HistoryQuery,
+  after: readonly SqlValue[] | undefined,
+): Steps<VersionPage | Failure> {
+  if (scope.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
+  const most = isDecidedByIndex(scope) ? query.count : query.count + VERSIONS_CHECKED
+  const page = createPage(query.count, most)
+  let [start, size, listed] = [after, query.count + 1, 0]
+  while (listed <= most) {
+    const requested = Math.min(size, most + 1 - listed)
+    const seqs = yield* findVersions(context, scope, query, start, requested)
+    for (const checked of readVersions(context, scope, seqs)) {
+      const end = page.add(checked)
+      if (end) return end
+    }
+    if (seqs.length < requested) break
+    listed += requested
+    size *= 4
+    start = seqs.slice(-1)
+  }
+  return { versions: page.versions, next: undefined }
+}
+
 /**
  * As many versions as were requested, or as fit into `PAGE_CHARACTERS`, the newest first. A page is never shorter because
  * versions outside the access were left out, which would reveal them: if there are too many of those, it fails.
  */
-function readPage(
-  context: HistoryContext,
-  scope: HistoryScope,
-  query: HistoryQuery,
-  after: readonly SqlValue[] | undefined,
-): VersionPage | Failure {
-  if (scope.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
-  const most = isDecidedByIndex(scope) ? query.count : query.count + VERSIONS_CHECKED
+function createPage(count: number, most: number) {
   const versions: Version[] = []
   let [shown, leftOut, last, read] = [0, 0, 0, 0]
-  for (const seqs of listCandidates(context, scope, query, after, most + 1))
-    for (const { version, seq, isVisible } of readVersions(context, scope, seqs)) {
-      if (read++ === most)
-        return versions.length < query.count ? TOO_MANY_LEFT_OUT : { versions, next: [last] }
+  return {
+    versions,
+    /** Returns the page, or its failure, if the version begins the next page. */
+    add({ version, seq, isVisible }: CheckedVersion): VersionPage | Failure | undefined {
+      if (read++ === most) return versions.length < count ? TOO_MANY_LEFT_OUT : { versions, next: [last] }
       const size = version.content.length
       if (isVisible) shown += size
       else leftOut += size
       if (leftOut > limits.PAGE_CHARACTERS) return TOO_MANY_LEFT_OUT
-      const isFull =
-        versions.length === query.count || (shown > limits.PAGE_CHARACTERS && versions.length > 0)
+      const isFull = versions.length === count || (shown > limits.PAGE_CHARACTERS && versions.length > 0)
       if (isVisible && isFull) return { versions, next: [last] }
       if (isVisible) versions.push(version)
       last = seq
-    }
-  return { versions, next: undefined }
-}
-
-/** The versions that may be in the access: first as many as a page has, and then more, up to the limit. */
-function* listCandidates(
-  context: HistoryContext,
-  scope: HistoryScope,
-  query: HistoryQuery,
-  after: readonly SqlValue[] | undefined,
-  limit: number,
-): Generator<readonly number[]> {
-  let [start, size, listed] = [after, query.count + 1, 0]
-  while (listed < limit) {
-    const requested = Math.min(size, limit - listed)
-    const seqs = findVersions(context, scope, query, start, requested)
-    yield seqs
-    if (seqs.length < requested) return
-    listed += requested
-    size *= 4
-    start = seqs.slice(-1)
+      return undefined
+    },
   }
 }
 

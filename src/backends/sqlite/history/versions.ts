@@ -7,11 +7,13 @@ import {
   satisfies,
   type VersionAccess,
 } from '../../../smart/index.ts'
-import type { SqlValue } from '../repository/database.ts'
+import type { Database, SqlValue } from '../repository/database.ts'
 import { parseContent, type Repository } from '../repository/repository.ts'
 import { buildQueriesCondition, buildSubjectCondition, findCandidates } from '../search/access-condition.ts'
 import { countUpTo, createProbe, type SearchScope } from '../search/search-scope.ts'
 import { all, any, name, type Sql, sql } from '../search/sql.ts'
+import type { Steps } from '../search/steps.ts'
+import { listSteps, type Path } from '../search/walk.ts'
 
 export interface HistoryContext {
   readonly repository: Repository
@@ -28,35 +30,58 @@ export interface HistoryScope {
 const COUNTED = 10_000
 
 /** The sequence numbers of the versions that may be in the access, the newest first. */
-export function findVersions(
+export function* findVersions(
   context: HistoryContext,
   scope: HistoryScope,
   query: HistoryQuery,
   after: readonly SqlValue[] | undefined,
   limit: number,
-): readonly number[] {
+): Steps<readonly number[]> {
+  const { database } = context.repository
   const before = after ? sql`v.seq < ${after[0] ?? 0}` : name('1')
-  const seqs = listSources(context, scope, query).flatMap(({ versions }) => {
-    const { text, values } = sql`${versions} AND ${before} ORDER BY v.seq DESC LIMIT ${limit}`
-    return context.repository.database.rows(text, values).map(([seq]) => Number(seq))
-  })
+  const seqs: number[] = []
+  for (const source of listSources(context, scope, query)) {
+    let missing = limit
+    for (const part of divideSource(database, source, before)) {
+      const { text, values } = sql`${source.versions} AND ${part} ORDER BY v.seq DESC LIMIT ${missing}`
+      const rows = database.rows(text, values)
+      for (const [seq] of rows) seqs.push(Number(seq))
+      missing -= rows.length
+      if (missing === 0) break
+      if (source.walk) yield
+    }
+  }
   return seqs.toSorted((a, b) => b - a).slice(0, limit)
 }
 
 /** The number of versions, if it is cheap to count. */
-export function countVersions(
+export function* countVersions(
   context: HistoryContext,
   scope: HistoryScope,
   query: HistoryQuery,
-): number | undefined {
+): Steps<number | undefined> {
+  const { database } = context.repository
   const sources = listSources(context, scope, query)
   if (!isDecidedByIndex(scope) || sources.some(({ isCheap }) => !isCheap)) return undefined
   let count = 0
-  for (const { versions } of sources) {
-    count += countUpTo(context.repository.database, versions, COUNTED + 1 - count)
-    if (count > COUNTED) return undefined
-  }
+  for (const source of sources)
+    for (const part of divideSource(database, source, name('1'))) {
+      count += countUpTo(database, sql`${source.versions} AND ${part}`, COUNTED + 1 - count)
+      if (count > COUNTED) return undefined
+      if (source.walk) yield
+    }
   return count
+}
+
+const STEP = 500
+
+/** The versions before a position, in parts for one step each, the newest first. */
+function divideSource(database: Database, { walk }: Source, before: Sql): Iterable<Sql> {
+  if (!walk) return [before]
+  return listSteps(
+    { database, step: STEP },
+    { ...walk, ...{ position: ['v.seq'], descending: true, start: before, end: name('1') } },
+  )
 }
 
 /**
@@ -76,6 +101,8 @@ interface Source {
   readonly versions: Sql
   /** Whether an index finds them without reading others. */
   readonly isCheap: boolean
+  /** The versions that are read in steps, if any number of them may be left out. */
+  readonly walk?: Pick<Path, 'index' | 'where'> | undefined
 }
 
 /** The versions of each type, or of all types for a caller who may see all. */
@@ -85,19 +112,30 @@ function listSources(
   query: HistoryQuery,
 ): readonly Source[] {
   const isFew = createProbe(context.repository.database)
+  const newer = query.since === undefined ? undefined : selectSince(query.since)
+  const isRecent = newer !== undefined && isFew(newer)
   const conditions = all([
     ...(rid === undefined ? [] : [sql`v.rid = ${rid}`]),
-    ...(query.since === undefined ? [] : [buildSinceCondition(query.since, isFew)]),
+    ...(isRecent ? [sql`v.seq IN (${newer})`] : []),
+    ...(query.since === undefined || isRecent ? [] : [sql`v.updated >= ${query.since}`]),
     ...(query.at === undefined ? [] : [buildTimeCondition(query.at)]),
   ])
+  const isBounded = rid !== undefined || isRecent
+  const isFiltered = !isBounded && (query.since !== undefined || query.at !== undefined)
   if (parts.every(({ filter }) => filter === 'everything') && (parts.length > 1 || rid !== undefined))
-    return [{ versions: sql`SELECT v.seq FROM version v WHERE ${conditions}`, isCheap: true }]
+    return [
+      {
+        ...{ versions: sql`SELECT v.seq FROM version v WHERE ${conditions}`, isCheap: true },
+        walk: isFiltered ? { index: name('version v NOT INDEXED'), where: name('1') } : undefined,
+      },
+    ]
   return parts.map(({ type, filter }) => {
     const tid = context.repository.names.typeId(type)
+    const walk = { index: name('version v INDEXED BY version_tid'), where: sql`v.tid = ${tid}` }
     if (filter === 'everything')
       return {
         versions: sql`SELECT v.seq FROM version v WHERE v.tid = ${tid} AND ${conditions}`,
-        isCheap: true,
+        ...{ isCheap: true, walk: isFiltered ? walk : undefined },
       }
     const few = rid === undefined ? findFew(context, type, filter, isFew) : undefined
     const start = few && sql`v.rid IN (${few})`
@@ -107,7 +145,7 @@ function listSources(
     const within = buildVersionConditions(context, type, groupConstraints(filter))
     const versions = sql`SELECT v.seq FROM version v CROSS JOIN resource r ON r.rid = v.rid
       WHERE ${all([...(start ? [start] : []), ofType, conditions, within])}`
-    return { versions, isCheap }
+    return { versions, isCheap, walk: isCheap || isBounded ? undefined : walk }
   })
 }
 
@@ -123,9 +161,8 @@ function findFew(
   return candidates && isFew(candidates) ? candidates : undefined
 }
 
-function buildSinceCondition(since: number, isFew: SearchScope['isFew']): Sql {
-  const newer = sql`SELECT n.seq FROM version n WHERE n.updated >= ${since}`
-  return isFew(newer) ? sql`v.seq IN (${newer})` : sql`v.updated >= ${since}`
+function selectSince(since: number): Sql {
+  return sql`SELECT n.seq FROM version n WHERE n.updated >= ${since}`
 }
 
 /** The access of the version and, if the setting says so, of the current version, whose content is in `resource`. */
@@ -166,7 +203,7 @@ export interface Version {
   readonly content: string
 }
 
-interface CheckedVersion {
+export interface CheckedVersion {
   readonly version: Version
   readonly seq: number
   readonly isVisible: boolean

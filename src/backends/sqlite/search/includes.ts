@@ -36,6 +36,7 @@ export function* findIncludes(
         const hit = loadHit(scope, rid)
         charactersLeft -= hit.content.length
         fresh.push(hit)
+        if (fresh.length % scope.step === 0) yield
         if (charactersLeft < 0 || included.length + fresh.length > limits.INCLUDED_RESOURCES)
           return TOO_MANY_INCLUDED
       }
@@ -97,13 +98,14 @@ function findTargets(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]
 /** Stops when there are more than may be included. */
 function* findSources(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]): Steps<readonly number[]> {
   const rids: number[] = []
+  let parts = 0
   for (const [type, targets] of Map.groupBy(from, hit => hit.type)) {
     if (rule.target !== undefined && rule.target !== type) continue
     const ids = targets.map(hit => hit.id)
     for (const referring of listReferring(scope, rule, type, ids)) {
       if (rids.length > limits.INCLUDED_RESOURCES) return rids
+      if (parts++ > 0) yield
       for (const rid of findAccessible(scope, rule.source, referring)) rids.push(rid)
-      if (rids.length > scope.step) yield
     }
   }
   return rids

@@ -18,11 +18,13 @@ const OBSERVATIONS = 2_100
 
 const to = (reference: string) => ({ reference })
 
+const choosePanel = (at: number) => (at % 300 === 0 ? 'few' : at % 3 === 1 ? 'others' : 'many')
+
 /** Patient 0 and a few others are of `few`, most others of `many`, and the male ones of `others`. */
 function* listResources(): Generator<Resource> {
   for (const id of ['few', 'many']) yield { resourceType: 'Organization', id, name: id }
   for (let at = 0; at < PATIENTS; at++) {
-    const panel = at % 300 === 0 ? 'few' : at % 3 === 1 ? 'others' : 'many'
+    const panel = choosePanel(at)
     yield patient(`p${at}`, {
       identifier: [{ value: `${at}` }],
       gender: panel === 'others' ? 'male' : 'female',
@@ -148,6 +150,19 @@ describe('the query plans of all access filters and requests', () => {
       (/\((tid|nid)=\?\)/.test(line) && !/ EXISTS /.test(line))
     )
   }
+
+  it('find the versions of all steps of a history', async () => {
+    const ids: string[] = []
+    let next: string | undefined = 'Patient/_history?_count=900&_since=2001-01-01T00:00:00Z'
+    while (next !== undefined) {
+      const { body } = await fhir.as('many by organization')(`GET ${next}`)
+      ids.push(...(body.entry?.map(({ resource }) => String(resource?.id)) ?? []))
+      next = body.link?.find(({ relation }) => relation === 'next')?.url.slice(BASE.length + 1)
+    }
+    const patients = Array.from({ length: PATIENTS }, (_, at) => at)
+    const expected = patients.filter(at => choosePanel(at) === 'many').map(at => `p${at}`)
+    assert.deepEqual(ids, expected.toReversed())
+  })
 
   it('let the search of a conditional write take so many steps and no more', () => {
     const repository = openRepository({ file: dataFile, baseUrl: BASE })

@@ -7,18 +7,22 @@ import type { SearchScope } from './search-scope.ts'
 import { findSortColumn, isReversed } from './sort-order.ts'
 import { list, name, type Sql, sql } from './sql.ts'
 
-/** A way through the resources of a type, along an index, in steps. */
-export interface Walk {
+/** Rows of an index that are read in steps. */
+export interface Path {
   /** The index, its rows of the type, and the columns in whose order it is read. */
   readonly index: Sql
   readonly where: Sql
   readonly position: readonly string[]
   readonly descending: boolean
-  /** Joins the row `r` of the resource, if the index is of another table. */
-  readonly join: Sql
   /** Where the first step begins, and where the last one ends. */
   readonly start: Sql
   readonly end: Sql
+}
+
+/** A way through the resources of a type. */
+export interface Walk extends Path {
+  /** Joins the row `r` of the resource, if the index is of another table. */
+  readonly join: Sql
   readonly rid: string
   /** The value of the first sort key, if it is that of the index. */
   readonly value?: string
@@ -144,12 +148,11 @@ function walkValues(names: Names, type: string, key: SortKey): Along | undefined
   }
 }
 
-/** The walk through the references to one resource. */
-export function walkReferences(where: Sql): Walk {
+/** The rows of the references to one resource. */
+export function walkReferences(where: Sql): Path {
   return {
     index: name('reference w INDEXED BY reference_id'),
     ...{ where, position: ['w.rid'], descending: false, start: name('1'), end: name('1') },
-    ...{ join: JOIN_RESOURCE, rid: 'w.rid', repeats: false, isSorted: false },
   }
 }
 
@@ -207,7 +210,7 @@ function limitValue(
 /** The steps of a walk as conditions. The end of a step is found when the step is requested. */
 export function* listSteps(
   { database, step }: Pick<SearchScope, 'database' | 'step'>,
-  walk: Walk,
+  walk: Path,
 ): Generator<Sql, void> {
   const columns = name(walk.position.join(', '))
   const order = name(walk.position.map(it => `${it}${walk.descending ? ' DESC' : ''}`).join(', '))
