@@ -231,7 +231,8 @@ eachDatabase((_name, open) => {
         await check()
         await store.append(table, rows)
       }
-      return { state, store: { ...store, append, ping: check } }
+      const appendRecords: Store['appendRecords'] = rows => append('audit_event', rows)
+      return { state, store: { ...store, append, appendRecords, ping: check } }
     }
 
     it('refuses with 503, reports the lost records, and waits before it retries', async () => {

@@ -31,7 +31,8 @@ export function createAuditor(options: AuditorOptions): CountingAuditor {
 function createStoreAuditor(options: AuditorOptions): StoreAuditor {
   const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
   const isOutage = isDatabaseUnavailable
-  const rows = groupCommit<AuditRow>({ write: list => store.append('audit_event', list), isOutage })
+  const rows = groupCommit<AuditRow>({ write: store.appendRecords, isOutage })
+  const deliveries = groupCommit<AuditRow>({ write: list => store.append('audit_event', list), isOutage })
   const intents = groupCommit<Insertable<Schema['audit_intent']>>({
     write: list => store.append('audit_intent', list),
     isOutage,
@@ -68,12 +69,12 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
     }
   }
 
-  async function deliver(deliveries: readonly Delivery[]): Promise<boolean> {
+  async function deliver(delivered: readonly Delivery[]): Promise<boolean> {
     try {
-      await write(() => rows.add(deliveries.map(({ id, record }) => toRow(record, id))))
+      await write(() => deliveries.add(delivered.map(({ id, record }) => toRow(record, id))))
       return true
     } catch (cause) {
-      const records = deliveries.map(({ record }) => record)
+      const records = delivered.map(({ record }) => record)
       onError(cause, records)
       return false
     }

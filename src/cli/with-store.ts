@@ -20,8 +20,11 @@ export function loadSettings(io: Io): Settings {
   return settings
 }
 
-export function openConfiguredStore(settings: Settings): Promise<Store> {
-  return openStore(settings.databaseUrl, getStoreOptions(settings))
+export function openConfiguredStore(settings: Settings, worker?: number): Promise<Store> {
+  return openStore(settings.databaseUrl, {
+    ...getStoreOptions(settings),
+    ...(worker !== undefined && { worker }),
+  })
 }
 
 export function getStoreOptions({ database, audit }: Settings): StoreOptions {

@@ -31,6 +31,7 @@ export interface Schema {
   audit_seal: AuditSealTable
   audit_cursor: AuditCursorTable
   audit_refused: AuditRefusedTable
+  audit_queue: AuditQueueTable
   lease: LeaseTable
   runtime_value: RuntimeValueTable
 }
@@ -371,6 +372,12 @@ interface AuditRefusedTable {
   audit_id: number
   refused_at: Instant
   reason: string
+}
+
+/** SQLite: the last record that was moved from a queue of audit records to the trail. */
+interface AuditQueueTable {
+  name: string
+  last_id: number
 }
 
 /** A change that another server is about to make. It ends with the record of that change. */

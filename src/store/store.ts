@@ -14,6 +14,8 @@ export interface Store {
    * change: all rows of a call share one wait for the disk.
    */
   append<Table extends keyof Schema>(table: Table, rows: readonly Insertable<Schema[Table]>[]): Promise<void>
+  /** Adds audit records in the same way. On SQLite they wait in a queue until a query uses the audit trail. */
+  appendRecords(rows: readonly Insertable<Schema['audit_event']>[]): Promise<void>
   close(): Promise<void>
   /** PostgreSQL: the connections of this process. */
   readonly pool?: () => PoolUse
@@ -42,6 +44,8 @@ export interface StoreOptions {
   readonly statementTimeoutMs?: number
   /** SQLite: how long a writer waits for its turn. */
   readonly turnMs?: number
+  /** SQLite: the number of this worker process. */
+  readonly worker?: number
   /** True if requests depend on the audit trail: the store is unavailable while the trail does not accept writes. */
   readonly auditRequired?: boolean
   readonly clock?: () => number

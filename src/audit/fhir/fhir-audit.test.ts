@@ -275,6 +275,7 @@ describe('a FHIR server whose audit store is unavailable', () => {
   const unreachable: Store = {
     dialect: 'sqlite',
     append: fail,
+    appendRecords: fail,
     ping: fail,
     close: async () => {},
     get db(): never {

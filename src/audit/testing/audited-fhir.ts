@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
@@ -164,6 +165,23 @@ interface Refused {
   readonly probe?: boolean
 }
 
+/** Makes the queue of the first worker refuse records. */
+async function refuseQueued(db: Store['db'], client: string | undefined): Promise<() => void> {
+  const { rows } = await sql<{
+    file: string
+  }>`select file from pragma_database_list where name = 'main'`.execute(db)
+  const queue = new DatabaseSync(`${rows[0]?.file.replace(/\.db$/, '')}-audit-queue-1.db`)
+  const isRefused = client === undefined ? 'true' : `value ->> 'client_id' = '${client}'`
+  queue.exec(`create table if not exists waiting (id integer primary key autoincrement, records text not null);
+    create trigger refuse_records before insert on waiting
+    when exists (select 1 from json_each(new.records) where ${isRefused})
+    begin select raise(abort, 'refused'); end`)
+  return () => {
+    queue.exec('drop trigger refuse_records')
+    queue.close()
+  }
+}
+
 /** Makes the database refuse audit rows and accept everything else. Returns a function that ends this. */
 export async function refuseRecords(
   { db, dialect }: Store,
@@ -179,7 +197,11 @@ export async function refuseRecords(
   if (dialect === 'sqlite') {
     await run(`create trigger refuse_${table} before insert on ${table} when not (${isTaken})
                begin select raise(abort, 'refused'); end`)
-    return async () => void (await run(`drop trigger refuse_${table}`))
+    const allowQueue = table === 'audit_event' ? await refuseQueued(db, client) : () => {}
+    return async () => {
+      allowQueue()
+      await run(`drop trigger refuse_${table}`)
+    }
   }
   await run(`alter table ${table} add constraint refuse_${table} check (${isTaken}) not valid`)
   return async () => void (await run(`alter table ${table} drop constraint refuse_${table}`))

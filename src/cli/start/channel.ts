@@ -1,6 +1,4 @@
-import { groupCommit } from '../../audit/index.ts'
 import type { Controls } from '../../auth/index.ts'
-import { DatabaseUnavailable, isDatabaseUnavailable, type Schema, type Store } from '../../store/index.ts'
 import type { CheckResult, Metrics, ReportSubject } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { LiveSettings } from './live.ts'
@@ -16,18 +14,6 @@ export interface WorkerInput extends Pick<Parts, 'names' | 'settings' | 'trusted
 export interface ReportRequest {
   readonly server: ServerName
   readonly subject: ReportSubject
-}
-
-/** Rows for the database file, which the supervisor writes for all workers. */
-interface AppendRequest {
-  readonly table: keyof Schema
-  readonly rows: readonly object[]
-}
-
-/** Resolves when the rows are on disk. An error across processes would lose its class. */
-interface AppendResult {
-  /** Why the database is unavailable. */
-  readonly outage?: string
 }
 
 export type Report = Metrics | readonly CheckResult[]
@@ -51,7 +37,6 @@ export interface SupervisorMethods extends Pick<Controls, 'setLogLevel' | 'reloa
   /** Resolves when all earlier holders of these keys have released them. Returns the number of the hold. */
   take(keys: readonly string[]): Promise<number>
   release(hold: number): Promise<void>
-  append(request: AppendRequest): Promise<AppendResult>
 }
 
 /** One end of the connection between the supervisor and a worker. */
@@ -114,39 +99,6 @@ export function openChannel<Own, Remote>(port: Port, own: Own): Channel<Remote> 
     end(reason) {
       for (const { reject } of waiting.values()) reject(new CommandFailure(reason))
       waiting.clear()
-    },
-  }
-}
-
-/** Writes rows for all workers, in common commits: fewer, larger commits take less time (decision 0219). */
-export function createSharedAppend(store: Store): SupervisorMethods['append'] {
-  const groups = new Map<string, ReturnType<typeof groupCommit<object>>>()
-  return async ({ table, rows }) => {
-    const group =
-      groups.get(table) ??
-      groupCommit<object>({
-        write: list => store.append(table, list as never),
-        isOutage: isDatabaseUnavailable,
-      })
-    groups.set(table, group)
-    try {
-      await group.add(rows)
-      return {}
-    } catch (error) {
-      if (error instanceof Error && isDatabaseUnavailable(error)) return { outage: error.message }
-      throw error
-    }
-  }
-}
-
-/** On PostgreSQL each worker writes for itself. */
-export function shareAppend(store: Store, { call }: Channel<SupervisorMethods>): Store {
-  if (store.dialect === 'postgres') return store
-  return {
-    ...store,
-    async append(table, rows) {
-      const { outage } = await call('append', { table, rows })
-      if (outage !== undefined) throw new DatabaseUnavailable(outage)
     },
   }
 }

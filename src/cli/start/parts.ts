@@ -52,8 +52,8 @@ export interface Parts {
   readonly logsToStderr?: boolean
   /** Serialises conditional writes of all workers. */
   readonly serialise?: Serialise
-  /** Makes a worker write to the store together with the others. */
-  readonly shareStore?: (store: Store) => Store
+  /** The number of this worker process. */
+  readonly worker?: number
 }
 
 /** Prints a line for the user. */
@@ -65,12 +65,9 @@ export interface Keeping {
   readonly audit: Auditor
 }
 
-export async function openKeeping(
-  { settings, logger, shareStore = it => it }: Parts,
-  closing: Closing,
-): Promise<Keeping> {
+export async function openKeeping({ settings, logger, worker }: Parts, closing: Closing): Promise<Keeping> {
   const secret = ensureSecret(settings)
-  const store = shareStore(await openConfiguredStore(settings))
+  const store = await openConfiguredStore(settings, worker)
   closing.add(() => store.close())
   reportPool(store)
   return {

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSerialise } from '../../cache/index.ts'
 import type { Settings } from '../../config/index.ts'
-import type { Store } from '../../store/index.ts'
 import {
   type CheckResult,
   endMetrics,
@@ -13,7 +12,7 @@ import {
   readProcessMetrics,
   type ServerReports,
 } from '../../web/index.ts'
-import { createSharedAppend, type Report, type ReportRequest } from './channel.ts'
+import type { Report, ReportRequest } from './channel.ts'
 import type { LiveSettings } from './live.ts'
 import { Closing, type Parts, type ServerName, type Tell } from './parts.ts'
 import { prepare } from './prepare.ts'
@@ -25,8 +24,8 @@ export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
   const closing = new Closing()
   try {
     const { keeping, auth, fhir } = prepare(parts, tell, closing)
-    const [{ store }, prepared] = await Promise.all([keeping, auth, fhir])
-    const slots = openSlots(parts, store)
+    const [, prepared] = await Promise.all([keeping, auth, fhir])
+    const slots = openSlots(parts)
     closing.add(() => Promise.all(slots.map(slot => slot.stop())))
     const [testLogin] = await Promise.all([prepared?.testLogin, ...slots.map(slot => slot.start())])
     const drain = () => {
@@ -42,10 +41,15 @@ export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
   }
 }
 
-function openSlots(
-  { names, settings, trustedIssuers, live, controls, logger, logsToStderr }: Parts,
-  store: Store,
-): readonly WorkerSlot[] {
+function openSlots({
+  names,
+  settings,
+  trustedIssuers,
+  live,
+  controls,
+  logger,
+  logsToStderr,
+}: Parts): readonly WorkerSlot[] {
   // Round robin is the default: a shared socket gives most connections to the busiest process.
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({
@@ -53,7 +57,7 @@ function openSlots(
     ...(logsToStderr && { stdio: ['inherit', 2, 2, 'ipc'] }),
   })
   const { setLogLevel, reload } = controls
-  const shared = { serialise: createSerialise(), append: createSharedAppend(store), setLogLevel, reload }
+  const shared = { serialise: createSerialise(), setLogLevel, reload }
   const gather = (request: ReportRequest) => gatherReports(slots, request)
   const input = { names, settings: shareLimits(settings), trustedIssuers }
   const slots: readonly WorkerSlot[] = Array.from({ length: settings.workers }, (_, at) => {

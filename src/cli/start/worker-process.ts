@@ -29,8 +29,7 @@ export interface WorkerProcess {
   readonly ended: Promise<string>
 }
 
-export interface WorkerOptions
-  extends Pick<SupervisorMethods, 'gather' | 'append' | 'setLogLevel' | 'reload'> {
+export interface WorkerOptions extends Pick<SupervisorMethods, 'gather' | 'setLogLevel' | 'reload'> {
   readonly input: WorkerInput
   /** Shared by all workers. */
   readonly serialise: Serialise

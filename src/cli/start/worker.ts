@@ -6,7 +6,6 @@ import {
   openChannel,
   type Port,
   type SupervisorMethods,
-  shareAppend,
   type WorkerInput,
   type WorkerMethods,
 } from './channel.ts'
@@ -43,7 +42,7 @@ async function startServing(
   const parts: Parts = {
     ...{ ...input, live, logger, serialise: createSharedSerialise(channel) },
     controls: relayControls(live, channel),
-    shareStore: store => shareAppend(store, channel),
+    worker: number,
   }
   const closing = new Closing()
   const keeping = openKeeping(parts, closing)

@@ -20,6 +20,7 @@ import { administration } from './0024-administration.ts'
 import { auditSeals } from './0026-audit-seals.ts'
 import { auditFeeds } from './0027-audit-feeds.ts'
 import { pendingSignInExpiry } from './0028-pending-sign-in-expiry.ts'
+import { auditQueue } from './0031-audit-queue.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   auditSeals,
   auditFeeds,
   pendingSignInExpiry,
+  auditQueue,
 ]

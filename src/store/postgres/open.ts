@@ -7,7 +7,7 @@ import {
   watchAvailability,
 } from '../availability.ts'
 import type { Schema } from '../schema.ts'
-import type { OpenedDatabase, StoreOptions } from '../store.ts'
+import type { OpenedDatabase, Store, StoreOptions } from '../store.ts'
 
 /** A slow database on a busy machine still responds within this time. */
 const PROBE_MS = 3000
@@ -43,20 +43,22 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
       if (event.level === 'error') availability.report(event.error)
     },
   })
+  const addRows: Store['append'] = async (table, rows) => {
+    await availability.enter()
+    try {
+      await append(pool, table, rows)
+    } catch (error) {
+      availability.report(error)
+      throw error
+    }
+  }
   return {
     db,
     dialect: 'postgres',
     begin: availability.begin,
     ping: availability.probe,
-    async append(table, rows) {
-      await availability.enter()
-      try {
-        await append(pool, table, rows)
-      } catch (error) {
-        availability.report(error)
-        throw error
-      }
-    },
+    append: addRows,
+    appendRecords: rows => addRows('audit_event', rows),
     pool: () => ({
       ...{ idle: pool.idleCount, busy: pool.totalCount - pool.idleCount },
       ...{ max: poolSize, waiting: pool.waitingCount },

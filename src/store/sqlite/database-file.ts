@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CompiledQuery, QueryResult } from 'kysely'
@@ -51,6 +52,8 @@ export interface DatabaseFile {
   readonly reads: Connection
   readonly writes: Connection
   readonly turns: Turns
+  /** Throws if the file was deleted or replaced: SQLite keeps writing to it, and those writes would be lost. */
+  check(): void
   /** Resolves when everything committed so far is on disk. A commit may be acknowledged only then. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -69,10 +72,12 @@ export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<
   const reads = new Connection(path)
   reads.exec(`pragma busy_timeout = ${BUSY_MS}; pragma query_only = on`)
   const log = new WriteAheadLog(`${path}-wal`)
+  const { ino } = statSync(path)
   return {
     reads,
     writes,
     turns,
+    check: () => checkFile(path, ino),
     flush: () => log.flush(),
     close: async () => {
       await log.close()
@@ -80,6 +85,44 @@ export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<
       writes.close()
     },
   }
+}
+
+function checkFile(path: string, opened: number): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) throw new DatabaseUnavailable(`Cannot use database ${path}: the file is gone`)
+  if (found.ino !== opened)
+    throw new DatabaseUnavailable(`Cannot use database ${path}: the file was replaced; restart`)
+}
+
+/** Resolves when the work is on disk. */
+export async function commit(file: DatabaseFile, work: () => void): Promise<void> {
+  const giveBack = await file.turns.take()
+  try {
+    await retryWhileBusy(() => file.writes.write('begin immediate'))
+    runAndCommit(file.writes, work)
+  } finally {
+    giveBack()
+  }
+  await file.flush()
+}
+
+export function runAndCommit(connection: Connection, work: () => void): void {
+  try {
+    work()
+    connection.write('commit')
+  } catch (error) {
+    if (connection.inTransaction) connection.exec('rollback')
+    throw error
+  }
+}
+
+export type Row = Readonly<Record<string, unknown>>
+
+export function insertRows(connection: Connection, table: string, rows: readonly Row[]): void {
+  const columns = Object.keys(rows[0] ?? {})
+  const names = columns.map(name => `"${name}"`).join(', ')
+  const statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
+  for (const row of rows) connection.write(statement, ...columns.map(name => row[name]))
 }
 
 /** Retries while another process writes, without blocking this one. */
@@ -123,7 +166,7 @@ export class Connection {
     this.#db.exec(sql)
   }
 
-  run<Row>(query: CompiledQuery): QueryResult<Row> {
+  run<Found>(query: Pick<CompiledQuery, 'sql' | 'parameters'>): QueryResult<Found> {
     const { statement, columns } = this.#prepare(query.sql)
     const parameters = query.parameters.map(asInput)
     if (columns.length === 0) {
@@ -131,7 +174,11 @@ export class Connection {
       return { numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid), rows: [] }
     }
     const found = statement.all(...parameters) as unknown as readonly (readonly unknown[])[]
-    return { rows: found.map(values => asRow(values, columns) as Row) }
+    return { rows: found.map(values => asRow(values, columns) as Found) }
+  }
+
+  all(sql: string, ...parameters: readonly unknown[]): readonly Row[] {
+    return this.run<Row>({ sql, parameters }).rows
   }
 
   write(sql: string, ...parameters: readonly unknown[]): void {

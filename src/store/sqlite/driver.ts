@@ -16,17 +16,19 @@ import { type DatabaseFile, retryWhileBusy } from './database-file.ts'
 export class SqliteDriver implements Driver {
   readonly #file: DatabaseFile
   readonly #availability: Availability
+  readonly #drainQueue: () => Promise<void>
 
-  constructor(file: DatabaseFile, availability: Availability) {
+  constructor(file: DatabaseFile, availability: Availability, drainQueue: () => Promise<void>) {
     this.#file = file
     this.#availability = availability
+    this.#drainQueue = drainQueue
   }
 
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<SqliteSession> {
     await this.#availability.enter()
-    return new SqliteSession(this.#file)
+    return new SqliteSession(this.#file, this.#drainQueue)
   }
 
   beginTransaction(session: SqliteSession): Promise<void> {
@@ -67,10 +69,12 @@ export class SqliteDriver implements Driver {
 
 class SqliteSession implements DatabaseConnection {
   readonly #file: DatabaseFile
+  readonly #drainQueue: () => Promise<void>
   #giveBack: (() => void) | undefined
 
-  constructor(file: DatabaseFile) {
+  constructor(file: DatabaseFile, drainQueue: () => Promise<void>) {
     this.#file = file
+    this.#drainQueue = drainQueue
   }
 
   async begin(): Promise<void> {
@@ -97,6 +101,8 @@ class SqliteSession implements DatabaseConnection {
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#giveBack) return this.#file.writes.run(query)
+    // A record that was acknowledged is part of the trail, whether or not it was moved there.
+    if (query.sql.includes('audit_event')) await this.#drainQueue()
     if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
     const result = await this.#write<Row>(query)
     await this.#file.flush()

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { DatabaseUnavailable } from '../availability.ts'
+import { SharedRuns } from './shared-runs.ts'
 
 /**
  * Flushes SQLite's log to disk. A commit with `synchronous=full` does that inside SQLite and blocks the process for
@@ -8,10 +9,9 @@ import { DatabaseUnavailable } from '../availability.ts'
  */
 export class WriteAheadLog {
   readonly #path: string
+  readonly #flushes = new SharedRuns(() => this.#sync())
   // Opened on first use, because the log exists only after a write. It holds no SQLite lock.
   #file: FileHandle | undefined
-  #running: Promise<void> = Promise.resolve()
-  #next: Promise<void> | undefined
 
   constructor(path: string) {
     this.#path = path
@@ -19,20 +19,12 @@ export class WriteAheadLog {
 
   /** Resolves when everything committed so far is on disk. */
   flush(): Promise<void> {
-    this.#next ??= this.#running.catch(() => {}).then(() => this.#start())
-    return this.#next
+    return this.#flushes.run()
   }
 
   async close(): Promise<void> {
-    await this.#next?.catch(() => {})
-    await this.#running.catch(() => {})
+    await this.#flushes.finish()
     await this.#file?.close()
-  }
-
-  #start(): Promise<void> {
-    this.#next = undefined
-    this.#running = this.#sync()
-    return this.#running
   }
 
   async #sync(): Promise<void> {
