@@ -17,7 +17,8 @@ eachDatabase((name, open, create) => {
     it('adds all rows of a call, visible to another store at once', async () => {
       const url = await create()
       const store = await openStore(url)
-      await store.append('audit_event', [row(1, 'ada'), row(2)])
+      await store.append('audit_event', [row(1, 'ada')])
+      await store.appendRecords([row(2)])
       const other = await openStore(url)
       const rows = await other.db
         .selectFrom('audit_event')

@@ -5,9 +5,9 @@ import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { commit, type DatabaseFile, openDatabaseFile, type Row, retryWhileBusy } from './database-file.ts'
 import {
-  BATCH,
   findQueues,
   findWaiting,
+  GROUP,
   moveBatch,
   nameQueue,
   readName,
