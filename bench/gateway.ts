@@ -42,6 +42,7 @@ const patients = [...samplePatients({ count: 60, now: Date.UTC(2026, 0, 1) })].f
 const baseUrl = 'http://gateway.test/fhir'
 // As long as an access token.
 const NO_TOKEN = 'x'.repeat(700)
+const METADATA = JSON.stringify({ resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', rest: [] })
 
 const [, , role, upstreamUrl = ''] = process.argv
 
@@ -84,7 +85,7 @@ async function serveUpstream(): Promise<Served> {
   let version = 0
   const server = createServer(({ url = '' }, response) => {
     const id = /Patient(?:\/|%2F)([\w-]+)/.exec(url)?.[1] ?? ''
-    const stored = bodies.get(id) ?? '{}'
+    const stored = bodies.get(id) ?? METADATA
     const body = url.includes('Condition')
       ? makeBundle(id)
       : isNewEachTime(id)

@@ -175,6 +175,8 @@ export interface UpstreamCapabilities {
 const HEADERS = { accept: 'application/fhir+json', 'accept-encoding': 'gzip, br' }
 /** Longer than the interval: the timer reads it again before a request has to. */
 const FRESH_MS = 2 * CAPABILITIES_EVERY_MS
+/** How long requests do without it after it could not be read. */
+const FAILED_MS = 1_000
 
 export function createCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
   let timer: NodeJS.Timeout | undefined
@@ -186,7 +188,7 @@ export function createCapabilities(upstream: Upstream, clock: () => number): Ups
       if (!isFailure(statement)) return { value: statement, freshForMs: FRESH_MS }
       return previous && !isFailure(previous.value)
         ? { value: previous.value, freshForMs: FRESH_MS }
-        : { value: statement, freshForMs: 0 }
+        : { value: statement, freshForMs: FAILED_MS }
     },
   })
   const refresh = () => void cache.refresh('/metadata')
