@@ -31,25 +31,46 @@ export function listCompartmentParameters(type: string): readonly string[] {
 
 /** The ids of the patients in whose compartments the resource is. */
 export function findCompartmentPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
+  const patients = new Set<string>()
+  isOfSome(resource, id => !patients.add(id).has(id), baseUrl)
+  return patients
+}
+
+export function isInCompartment(resource: Resource, patient: string, baseUrl: string): boolean {
+  return isOfSome(resource, id => id === patient, baseUrl)
+}
+
+/** Whether the resource is in the compartment of a patient for whom the test holds. */
+function isOfSome(resource: Resource, test: (patient: string) => boolean, baseUrl: string): boolean {
   switch (resource.resourceType) {
     case 'Patient':
-      return new Set(typeof resource.id === 'string' ? [resource.id] : [])
+      return typeof resource.id === 'string' && test(resource.id)
     case 'Binary':
-      return new Set(readPatientReference(resource.securityContext, baseUrl))
+      return readPatientReference(resource.securityContext, baseUrl).some(test)
     default:
-      return new Set(
-        listCompartmentParameters(resource.resourceType).flatMap(it => findPatientsBy(resource, it, baseUrl)),
+      return findMembership(resource.resourceType).some(parameter =>
+        indexParameter(resource, parameter, baseUrl).some(
+          it => it.kind === 'reference' && it.type === 'Patient' && it.id !== undefined && test(it.id),
+        ),
       )
   }
 }
 
-function findPatientsBy(resource: Resource, code: string, baseUrl: string): readonly string[] {
-  const parameter = findSearchParameter(resource.resourceType, code)
-  if (parameter === undefined)
-    throw new Error(`Cannot find patients: ${resource.resourceType} has no ${code}`)
-  return indexParameter(resource, parameter, baseUrl).flatMap(it =>
-    it.kind === 'reference' && it.type === 'Patient' && it.id !== undefined ? [it.id] : [],
-  )
+const memberships = new Map<string, readonly SearchParameter[]>()
+
+/** The definitions of `listCompartmentParameters`. */
+function findMembership(type: string): readonly SearchParameter[] {
+  const found = memberships.get(type)
+  if (found) return found
+  const codes = parameters.get(type)
+  if (!codes) return []
+  const membership = codes.map(code => {
+    const parameter = findSearchParameter(type, code)
+    if (!parameter) throw new Error(`Cannot find patients: ${type} has no ${code}`)
+    return parameter
+  })
+  memberships.set(type, membership)
+  return membership
 }
 
 function readPatientReference(reference: unknown, baseUrl: string): readonly string[] {
@@ -73,14 +94,11 @@ export function namesOtherPatient(
 ): boolean {
   const isOurs = typeof patient === 'string' ? (id: string) => id === patient : patient
   if (resource.resourceType === 'Binary') return isOtherReference(resource.securityContext, isOurs, baseUrl)
-  return listCompartmentParameters(resource.resourceType).some(code => {
-    const parameter = findSearchParameter(resource.resourceType, code)
-    return (
-      parameter !== undefined &&
-      (indexParameter(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
-        hasUntypedReference(resource, parameter, baseUrl))
-    )
-  })
+  return findMembership(resource.resourceType).some(
+    parameter =>
+      indexParameter(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
+      hasUntypedReference(resource, parameter, baseUrl),
+  )
 }
 
 /**

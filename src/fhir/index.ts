@@ -7,6 +7,7 @@ export {
   findCompartmentPatients,
   findContainedPatients,
   findReferredPatients,
+  isInCompartment,
   listCompartmentParameters,
   namesOtherPatient,
   UNKNOWN_PATIENT,

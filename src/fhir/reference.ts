@@ -20,6 +20,7 @@ export function parseReference(text: string, baseUrl: string): ResourceReference
 }
 
 function removeBase(text: string, baseUrl: string): string {
-  const base = baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`
-  return text.startsWith(base) ? text.slice(base.length) : text
+  if (!text.startsWith(baseUrl)) return text
+  const end = baseUrl.endsWith('/') ? baseUrl.length - 1 : baseUrl.length
+  return text[end] === '/' ? text.slice(end + 1) : text
 }

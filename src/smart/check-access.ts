@@ -8,6 +8,7 @@ import {
   findContainedPatients,
   findNamedBinaries,
   findReferredPatients,
+  isInCompartment,
   isProblem,
   isRecord,
   namesOtherPatient,
@@ -90,7 +91,7 @@ function isOfSubject(
   membership: PanelMembership | undefined,
 ): boolean {
   if (constraint.id !== undefined && resource.id !== constraint.id) return false
-  if (constraint.patient !== undefined && !findCompartmentPatients(resource, baseUrl).has(constraint.patient))
+  if (constraint.patient !== undefined && !isInCompartment(resource, constraint.patient, baseUrl))
     return false
   if (
     constraint.exclusive &&
@@ -110,6 +111,7 @@ function containsNoOther(
   baseUrl: string,
   membership: PanelMembership | undefined,
 ): boolean {
+  if (resource.contained === undefined) return true
   return [...findContainedPatients(resource, baseUrl)].every(createPatientTest(constraint, membership))
 }
 

@@ -54,12 +54,11 @@ function hasEntry({ entries }: Value): boolean {
 }
 
 function findValues(resource: Resource, parameter: SearchParameter, baseUrl: string): readonly Value[] {
-  return findPaths(resource.resourceType, parameter).flatMap(path =>
-    evaluatePath(resource, removeTargets(path)).map(raw => ({
-      raw,
-      entries: indexValue(parameter, path, raw, baseUrl),
-    })),
-  )
+  const values: Value[] = []
+  for (const path of findPaths(resource.resourceType, parameter))
+    for (const raw of evaluatePath(resource, removeTargets(path)))
+      values.push({ raw, entries: indexValue(parameter, path, raw, baseUrl) })
+  return values
 }
 
 const untargeted = new WeakMap<CompiledPath, CompiledPath>()

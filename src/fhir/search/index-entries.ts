@@ -148,10 +148,8 @@ function indexReference(found: ExtractedValue): readonly ReferenceEntry[] {
   if (!isRecord(value)) return []
   if (found.type === 'Resource') return indexContained(found, value)
   if (found.type !== 'Reference') return []
-  const identified = indexIdentifier(found, value.identifier)
-  return typeof value.reference === 'string'
-    ? [...indexUrl(found, value.reference), ...identified]
-    : identified
+  const urls = typeof value.reference === 'string' ? indexUrl(found, value.reference) : []
+  return value.identifier === undefined ? urls : [...urls, ...indexIdentifier(found, value.identifier)]
 }
 
 function indexUrl(found: ExtractedValue, reference: string): readonly ReferenceEntry[] {

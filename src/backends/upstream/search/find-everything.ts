@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import {
   type DateRange,
-  findCompartmentPatients,
   isInCareRange,
+  isInCompartment,
   type Params,
   parseHistory,
   readCareRange,
@@ -102,7 +102,7 @@ async function fetchEntries(
   const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
   if (isFailure(page)) return page
   const isOutside = ({ resource }: CheckedResource) =>
-    patient !== undefined && !findCompartmentPatients(resource, baseUrl).has(patient)
+    patient !== undefined && !isInCompartment(resource, patient, baseUrl)
   const toItem =
     (mode: Item['mode']) =>
     (checked: CheckedResource): Item => ({ mode: isOutside(checked) ? 'include' : mode, checked })

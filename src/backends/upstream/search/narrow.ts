@@ -121,7 +121,8 @@ function isOneQuery(filter: AccessFilter): boolean {
   if (filter === 'everything') return true
   const [first] = filter
   const values = first?.query?.reduce((sum, [, value]) => sum + value.split(',').length, 0) ?? 0
-  return values <= LIMIT_VALUES_SENT && filter.every(({ query }) => isDeepStrictEqual(query, first?.query))
+  const isFirst = ({ query }: Constraint) => query === first?.query || isDeepStrictEqual(query, first?.query)
+  return values <= LIMIT_VALUES_SENT && filter.every(isFirst)
 }
 
 /** Whether constraints without patients are expressed by ids and parameters. */

@@ -1,8 +1,8 @@
 import {
   couldMatch,
   fail,
-  findCompartmentPatients,
   isId,
+  isInCompartment,
   isResourceType,
   type Params,
   parseQuery,
@@ -185,8 +185,7 @@ export function createPageCheck(
     includes.some(it => it.direction === 'reverse'),
   ]
   const inCompartment = (resource: Resource) =>
-    interaction.kind !== 'search-compartment' ||
-    findCompartmentPatients(resource, baseUrl).has(interaction.id)
+    interaction.kind !== 'search-compartment' || isInCompartment(resource, interaction.id, baseUrl)
   const clauses = new Map(parsedTypes.map(it => [it.type, it.clauses]))
   return {
     matchesQuery: resource =>
