@@ -2,7 +2,7 @@ import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepareBrowser } from './browser-finder.ts'
-import { makeTemplate, type Postgres, startPostgres, type Template } from './postgres.ts'
+import type { Postgres, Template } from './postgres.ts'
 
 /**
  * Before all test files: a real PostgreSQL (`TEST_POSTGRES_URL`, unless one is given), a Chromium (`CHROMIUM_PATH`), and one
@@ -28,6 +28,8 @@ export async function globalSetup(): Promise<void> {
 }
 
 async function preparePostgres(): Promise<void> {
+  // A run that does not need it does not load the store.
+  const { makeTemplate, startPostgres } = await import('./postgres.ts')
   if (process.env.TEST_POSTGRES_URL === undefined) {
     postgres = await startPostgres(findQuickFolder())
     process.env.TEST_POSTGRES_URL = postgres.url

@@ -98,7 +98,7 @@ export async function startHapi(
       ...headers,
       ...(status !== 204 && status !== 304 && describe(isCompressed, body)),
     })
-    outgoing.end(incoming.method === 'HEAD' ? undefined : isCompressed ? gzipSync(body) : body)
+    outgoing.end(incoming.method === 'HEAD' ? undefined : isCompressed ? gzipSync(body, { level: 1 }) : body)
   }
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
