@@ -11,7 +11,7 @@ import { postgresDatabases } from './support/databases.ts'
 import { HttpClinician } from './support/http-clinician.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { newPlace, type Place, startProcess } from './support/started.ts'
-import { launch, pickPatient, signIn } from './support/walk.ts'
+import { launch, logIn, openPatient } from './support/walk.ts'
 
 const open = useBrowser()
 
@@ -103,8 +103,8 @@ describe('/activity', () => {
 
   it('shows every request by launch, live, with Pause, and is accessible on every screen', async () => {
     const { page, faults } = await open()
-    await signIn(page, stack)
-    await pickPatient(page, 'Juniper, Alba')
+    await logIn(page, stack)
+    await openPatient(page, stack)
     await launch(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/portal`)
     await page.getByRole('link', { name: 'Activity' }).click()
@@ -142,7 +142,7 @@ describe('/activity', () => {
 
   it('works without scripts, by Refresh and by its filters', async () => {
     const { page } = await open({ javaScriptEnabled: false })
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/activity?app=nobody`)
     await page.getByRole('heading', { name: 'No matching events' }).waitFor()
     await page.getByRole('link', { name: 'Show all', exact: true }).click()
@@ -159,7 +159,7 @@ describe('/activity', () => {
 
   it('shows the event of an error page: a simulated token error, and a redirect_uri that is not registered', async () => {
     const { page } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     const { issuerUrl, appUrl, fhirBaseUrl } = stack.settings
     const follow = async () => {
       const opened = page.waitForEvent('popup')

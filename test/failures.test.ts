@@ -10,7 +10,7 @@ import { listen } from '../src/web/index.ts'
 import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { freePorts } from './support/free-ports.ts'
 import { type Stack, startStack } from './support/stack.ts'
-import { launch, pickPatient, signIn } from './support/walk.ts'
+import { launch, logIn, openPatient, signIn } from './support/walk.ts'
 
 let now = Date.now()
 let stack: Stack
@@ -20,9 +20,9 @@ before(async () => {
 after(() => stack?.close())
 const open = useBrowser()
 
-async function inApp(page: Page, patient = 'Juniper, Alba'): Promise<void> {
-  await signIn(page, stack)
-  await pickPatient(page, patient)
+async function inApp(page: Page): Promise<void> {
+  await logIn(page, stack)
+  await openPatient(page, stack)
   await launch(page, stack)
 }
 
@@ -94,7 +94,7 @@ describe('sign-out', () => {
 
   it('has a page with a button', async () => {
     const { page } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/logout`)
     await inspectOnEveryScreen(page, 'sign-out')
     await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click()
@@ -117,7 +117,7 @@ describe('error pages', () => {
 
   it('explain an outage of the FHIR server, in the portal and in the app', async () => {
     const [portal, app] = [await open(), await open()]
-    await signIn(portal.page, stack)
+    await logIn(portal.page, stack)
     await inApp(app.page)
     await stack.fhir.close()
     await portal.page.goto(`${stack.settings.issuerUrl}/portal`)

@@ -9,7 +9,7 @@ import { expectAccessible, inspectOnEveryScreen, screenshot, useBrowser } from '
 import { freePorts } from './support/free-ports.ts'
 import { HOSPITAL_CLIENT, Hospital } from './support/hospital.ts'
 import { type Stack, startStack } from './support/stack.ts'
-import { launch, pickPatient, signIn } from './support/walk.ts'
+import { launch, logIn, openPatient, pickPatient, signIn } from './support/walk.ts'
 
 let stack: Stack
 let hospital: Hospital
@@ -137,8 +137,8 @@ describe('an EHR launch', () => {
 
   it('follows the settings of the lab: a link without sign-in, and a simulated error in the app and in the activity', async () => {
     const { page, faults } = await open()
-    await signIn(page, stack)
-    await pickPatient(page, 'Juniper, Alba')
+    await logIn(page, stack)
+    await openPatient(page, stack)
     await page.getByRole('link', { name: 'Launch settings for developers' }).click()
     await page.getByLabel('Skip login').check()
     await page.getByLabel('Simulated error').selectOption('fhir:429')
@@ -181,8 +181,8 @@ describe('an EHR launch', () => {
       return { cards: [{ ...card, detail: 'Check the **blood pressure**.', links: [smart] }] }
     })
     const { page, faults } = await open()
-    await signIn(page, stack)
-    await pickPatient(page, 'Juniper, Alba')
+    await logIn(page, stack)
+    await openPatient(page, stack)
     await page.getByRole('heading', { name: 'Read: 200 403 403' }).waitFor()
     await inspectOnEveryScreen(page, 'portal-cards')
     await page.getByRole('link', { name: 'Open the summary' }).click()
@@ -203,7 +203,8 @@ describe('an EHR launch', () => {
 
   it('registers an app in the browser, and launches it from the portal', async () => {
     const { page, faults } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
     await page.getByRole('link', { name: 'Lab', exact: true }).click()
     await page.getByRole('link', { name: 'Registered apps' }).click()
     await page.getByRole('link', { name: 'Register an app' }).click()
@@ -232,8 +233,8 @@ describe('an EHR launch', () => {
 
   it('shows the data of the session API in the app', async () => {
     const { page, faults } = await open()
-    await signIn(page, stack)
-    await pickPatient(page, 'Juniper, Alba')
+    await logIn(page, stack)
+    await openPatient(page, stack)
     await launch(page, stack)
     const summary = await page.evaluate(async () => (await fetch('/api/summary')).json())
     assert.equal(summary.patient.name[0].family, 'Juniper')

@@ -12,7 +12,7 @@ import {
 } from './support/browser.ts'
 import { freePorts } from './support/free-ports.ts'
 import { type Stack, startStack } from './support/stack.ts'
-import { launch, pickPatient, signIn } from './support/walk.ts'
+import { launch, logIn, openPatient } from './support/walk.ts'
 
 let stack: Stack
 before(async () => {
@@ -32,18 +32,17 @@ afterEach(async () => {
 /** One browser that is signed in to the portal. */
 function enterPortal(): Promise<WatchedPage> {
   signedIn ??= open().then(async watched => {
-    await signIn(watched.page, stack)
+    await logIn(watched.page, stack)
     return watched
   })
   return signedIn
 }
 
 /** A page with the record. */
-async function enter(patient = 'Juniper, Alba'): Promise<WatchedPage> {
+async function enter(): Promise<WatchedPage> {
   const { context, faults } = await enterPortal()
   const page = await context.newPage()
-  await page.goto(`${stack.settings.issuerUrl}/portal`)
-  await pickPatient(page, patient)
+  await openPatient(page, stack)
   await launch(page, stack)
   return { context, faults, page }
 }
@@ -141,11 +140,7 @@ describe('two patients side by side', () => {
     await stack.store.db.deleteFrom('app_session').execute()
     const { context } = await enterPortal()
     const pages = [await context.newPage(), await context.newPage()] as const
-    const names = ['Juniper, Alba', 'Juniper, Alban']
-    for (const [at, page] of pages.entries()) {
-      await page.goto(`${stack.settings.issuerUrl}/portal`)
-      await pickPatient(page, names[at] ?? '')
-    }
+    for (const [at, page] of pages.entries()) await openPatient(page, stack, `patient-${at + 1}`)
     await Promise.all(pages.toReversed().map(page => launch(page, stack)))
     return pages
   }
@@ -254,7 +249,7 @@ describe('the app in a frame', () => {
   /** One browser of a clinician who is signed in to the portal. */
   function useClinician(): Promise<WatchedPage> {
     clinician ??= open().then(async watched => {
-      await signIn(watched.page, framed)
+      await logIn(watched.page, framed)
       return watched
     })
     return clinician

@@ -11,7 +11,7 @@ import { seedSampleAccounts } from '../src/auth/index.ts'
 import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { startThirdPartyApp, type ThirdPartyApp } from './support/third-party-app.ts'
-import { signIn } from './support/walk.ts'
+import { logIn } from './support/walk.ts'
 
 const SCOPE =
   'launch/patient launch/encounter openid fhirUser offline_access patient/Patient.rs patient/Condition.rs patient/Observation.crs'
@@ -129,7 +129,7 @@ describe('a standalone launch', () => {
 
   it('works for the browser app of the tutorial, with fhirclient', async () => {
     const { page, faults } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${browserApp.url}/start`)
     await chooseJuniper(page)
     await page.getByRole('button', { name: 'Allow access' }).click()
@@ -172,7 +172,7 @@ describe('a standalone launch', () => {
 
   it('sends access_denied after a cancellation', async () => {
     const { page } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${helio.url}/start`)
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('heading', { name: 'access_denied' }).waitFor()
@@ -182,7 +182,7 @@ describe('a standalone launch', () => {
 describe('consent and /manage', () => {
   it('grants the approved scopes, enforces them, and revokes them at once', async () => {
     const { page, faults } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${helio.url}/start`)
     await inspectOnEveryScreen(page, 'picker')
     await chooseJuniper(page)
@@ -226,7 +226,7 @@ describe('consent and /manage', () => {
 
   it('offers the kinds of a wildcard one by one', async () => {
     const { page, faults } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${helio.url}/start?scope=${encodeURIComponent('launch/patient patient/*.read')}`)
     await chooseJuniper(page)
     await page.getByText('Choose which kinds of data').click()
@@ -280,7 +280,7 @@ describe('the administration area', () => {
 
   it('refuses a clinician who is not an administrator', async () => {
     const { page } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/admin`)
     await page.getByRole('heading', { name: 'You are not an administrator' }).waitFor()
     await expectAccessible(page)
@@ -295,7 +295,7 @@ describe('the portal with several apps', () => {
       .where('client_id', '=', 'slate-charts')
       .execute()
     const { page, faults } = await open()
-    await signIn(page, stack)
+    await logIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/portal?search=Juniper`)
     await page.getByRole('link', { name: /Juniper, Alba\s/ }).click()
     const slate = page.getByRole('navigation', { name: 'App' }).getByRole('link', { name: 'Slate Charts' })

@@ -10,6 +10,19 @@ export async function signIn(page: Page, { settings, clinician }: Stack): Promis
   await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
 }
 
+/** Signs in by a request: for tests of other pages than the login. */
+export async function logIn(page: Page, { settings, clinician }: Stack): Promise<void> {
+  const { username, password } = clinician
+  const url = `${settings.issuerUrl}/login`
+  await page.request.post(url, { form: { username, password }, maxRedirects: 0 })
+}
+
+/** Opens the portal with a selected patient. */
+export async function openPatient(page: Page, { settings }: Stack, id = 'patient-1'): Promise<void> {
+  await page.goto(`${settings.issuerUrl}/portal?patient=${id}`)
+  await page.getByRole('group', { name: 'Encounter' }).waitFor()
+}
+
 /** Searches by name and picks the one row that has the whole of it (`Juniper, Alba`). */
 export async function pickPatient(page: Page, name: string): Promise<void> {
   const [family = name] = name.split(',')

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { samplePatients } from '../../../../sample-patients/index.ts'
+import { countRuns } from '../../../../test/support/thorough.ts'
 import {
   couldMatch,
   type ExactResource,
@@ -263,9 +264,9 @@ describe('a search in SQL', () => {
         assert.deepEqual(idsThroughAll(type, pairs), expected, `${line}, going through all`)
         found += expected.length
       }),
-      { numRuns: 300 },
+      { numRuns: countRuns(300) },
     )
-    assert(found > 500, `only ${found} found: the searches say too little`)
+    assert(found > countRuns(500), `only ${found} found: the searches say too little`)
   })
 })
 
@@ -462,9 +463,9 @@ describe('a search by long and unusual texts', () => {
         assert.deepEqual(found([pair], { filterFor: () => 'everything' }), ids, `${way}=${value}`)
         compared++
       }),
-      { numRuns: 250 },
+      { numRuns: countRuns(250) },
     )
-    assert(compared > 100, `only ${compared} could be compared`)
+    assert(compared > countRuns(100), `only ${compared} could be compared`)
   })
 
   it('compares all of a value with all of a text for equality', () => {
