@@ -3,7 +3,7 @@ import type { AuthServerOptions } from '../../auth/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { EnforcementPolicy } from '../../smart/index.ts'
 import { findOfferedOperations } from './files.ts'
-import { fetchLightly } from './light-fetch.ts'
+import { createLightFetch } from './light-fetch.ts'
 import { createLiveFilter } from './live.ts'
 import type { Keeping, Parts } from './parts.ts'
 import { createReportingFetch } from './relay-configuration.ts'
@@ -50,7 +50,7 @@ export async function openAuth(
     onLoginChange: apply => live.onChange(({ login }) => apply(login)),
     userFilter,
     explainRequest: await createExplainRequest(settings, userFilter),
-    fetch: createReportingFetch(fetchLightly, logger),
+    fetch: createReportingFetch(createLightFetch(settings), logger),
     ...(tls && { tls }),
   })
 }

@@ -8,7 +8,7 @@ import { CommandFailure } from '../command.ts'
 import { findDataFile } from '../with-store.ts'
 import { findOfferedOperations } from './files.ts'
 import { openGateway } from './gateway.ts'
-import { fetchLightly } from './light-fetch.ts'
+import { createLightFetch } from './light-fetch.ts'
 import { createLiveFilter } from './live.ts'
 import type { Closing, Keeping, Parts, Tell } from './parts.ts'
 import { createReportingFetch, type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
@@ -47,7 +47,7 @@ export async function openFhir(
     userFilter: createLiveFilter(live),
     protectedTypes: settings.fhir.protectedTypes,
     operations: findOfferedOperations(settings),
-    fetch: createReportingFetch(fetchLightly, logger),
+    fetch: createReportingFetch(createLightFetch(settings), logger),
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })

@@ -4,11 +4,12 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { fetchLightly } from './light-fetch.ts'
+import { createLightFetch } from './light-fetch.ts'
 
-describe('fetchLightly', () => {
+describe('createLightFetch', () => {
   let server: Server
   let base = ''
+  let fetchLightly: typeof fetch
 
   before(async () => {
     server = createServer(async (request, response) => {
@@ -27,6 +28,7 @@ describe('fetchLightly', () => {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    fetchLightly = createLightFetch({ issuerUrl: base, fhirBaseUrl: base, appUrl: base })
     // From now on `fetch` has connections.
     await fetch(`${base}/empty`)
   })
@@ -55,13 +57,22 @@ describe('fetchLightly', () => {
       assert.deepEqual(light, own)
     })
 
+  it('lets fetch send requests to other servers, whose response may have no end', async () => {
+    const foreign = 'http://foreign.test'
+    const fetchForeign = createLightFetch({ issuerUrl: foreign, fhirBaseUrl: foreign, appUrl: foreign })
+    const response = await fetchForeign(`${base}/late`, { redirect: 'error' })
+    assert.equal(response.status, 200)
+    await response.body?.cancel()
+  })
+
   it('fails like fetch when no server listens, and when the time is over', async () => {
     const closed = createServer().listen(0, '127.0.0.1')
     await once(closed, 'listening')
     const url = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/`
     closed.close()
+    const fetchClosed = createLightFetch({ issuerUrl: url, fhirBaseUrl: url, appUrl: url })
     const [light, own] = await Promise.all(
-      [fetchLightly, fetch].map(send => observe(send, url, { redirect: 'manual' })),
+      [fetchClosed, fetch].map(send => observe(send, url, { redirect: 'manual' })),
     )
     assert.deepEqual(light, own)
     assert.equal(light?.code, 'ECONNREFUSED')

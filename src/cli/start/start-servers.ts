@@ -14,7 +14,7 @@ import {
 import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
-import { fetchLightly } from './light-fetch.ts'
+import { createLightFetch } from './light-fetch.ts'
 import { Closing, type Keeping, type Parts, type ServerName, type Tell } from './parts.ts'
 import { type Preparation, prepare } from './prepare.ts'
 import { createReportingFetch } from './relay-configuration.ts'
@@ -161,7 +161,7 @@ async function openApp({ settings, logger, live }: Parts, keeping: Keeping): Pro
     ...keeping,
     logger,
     metricsAccess: settings.metrics.access,
-    fetch: createReportingFetch(fetchLightly, logger),
+    fetch: createReportingFetch(createLightFetch(settings), logger),
     ...(tls && { tls }),
   })
 }
