@@ -100,6 +100,11 @@ describe('npm test', () => {
   const crashing: readonly (readonly [what: string, body: string, others: number])[] = [
     ['ends the process', "it('x', () => process.exit(3))", 1],
     ['does not end', "it('x', () => {})\nsetInterval(() => {}, 1000)", 2],
+    [
+      'throws outside of its promises',
+      "it('x', async () => { setTimeout(() => { throw new Error('later') }); await new Promise(done => setTimeout(done, 50)) })",
+      1,
+    ],
   ]
   for (const [what, body, others] of crashing) {
     it(`fails a file that ${what}, and loses no other file`, () => {

@@ -10,9 +10,10 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { startUpstream, type UpstreamProcess } from '../src/backends/upstream/testing/start-gateway.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
-describe('the gateway alone, with another identity provider', async () => {
-  const { publicKey, privateKey } = await generateKeyPair('RS256')
-  const key = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig' }
+const { publicKey, privateKey } = await generateKeyPair('RS256')
+const key = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig' }
+
+describe('the gateway alone, with another identity provider', () => {
   const idp = createServer((request, response) => {
     const document = request.url === '/jwks' ? { keys: [key] } : configuration
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))

@@ -69,8 +69,9 @@ describe('a trace', () => {
   })
 })
 
-describe('the export of traces', async () => {
-  const collector = await startCollector()
+const collector = await startCollector()
+
+describe('the export of traces', () => {
   after(() => collector.close())
   const lines: string[] = []
   const logger = createLogger({ destination: { write: line => void lines.push(line) } })

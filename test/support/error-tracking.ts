@@ -16,7 +16,7 @@ function createFirstHook(callbacks: asyncHooks.HookCallbacks): asyncHooks.AsyncH
 }
 Object.assign(asyncHooks, { createHook: createFirstHook })
 
-/** Call it when all tests are defined: until then `node:test` finds the suite of a test by its promises. */
+/** Call it when all tests are defined: until then `node:test` needs it to find the suite of a test. */
 export function stopTracking(): void {
   stop()
 }

@@ -3,8 +3,9 @@ import { testBackend } from '../../fhir-api/testing/backend-conformance.ts'
 import { startGateway, startUpstream } from './testing/start-gateway.ts'
 
 // The embedded server without access control, in a second process.
-describe('the gateway in front of a second process', async () => {
-  const upstream = await startUpstream()
+const upstream = await startUpstream()
+
+describe('the gateway in front of a second process', () => {
   after(() => upstream.end())
   testBackend({
     start: async options => startGateway(await upstream.open(), { ...options, narrowing: 'compartment' }),
