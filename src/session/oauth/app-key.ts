@@ -3,14 +3,17 @@ import { promisify } from 'node:util'
 import { computeThumbprint } from '../../jwt/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 
+/** SMART 2.2, asymmetric authentication. ES384 costs both servers more, and is only for keys of earlier versions. */
+const ALGORITHMS = {
+  RS384: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-384' },
+  ES384: { name: 'ECDSA', namedCurve: 'P-384' },
+} as const
+
 export interface PublicJwk {
-  readonly kty: 'EC'
-  readonly crv: 'P-384'
-  readonly x: string
-  readonly y: string
+  readonly kty: 'RSA' | 'EC'
   readonly kid: string
   readonly use: 'sig'
-  readonly alg: 'ES384'
+  readonly alg: keyof typeof ALGORITHMS
 }
 
 /** The key with which the app authenticates (`private_key_jwt`). All instances share it through the store. */
@@ -75,9 +78,8 @@ function findRows({ db }: Store): Promise<readonly Row[]> {
 async function openKey(sealer: Sealer, row: Row | undefined): Promise<AppKey | undefined> {
   const jwk = row && tryOpen(sealer, row)
   if (!row || !jwk) return undefined
-  const { kid } = JSON.parse(row.public_jwk) as PublicJwk
-  const algorithm = { name: 'ECDSA', namedCurve: 'P-384' }
-  return { kid, privateKey: await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['sign']) }
+  const { kid, alg } = JSON.parse(row.public_jwk) as PublicJwk
+  return { kid, privateKey: await crypto.subtle.importKey('jwk', jwk, ALGORITHMS[alg], false, ['sign']) }
 }
 
 function tryOpen(sealer: Sealer, row: Row): JsonWebKey | undefined {
@@ -90,7 +92,7 @@ async function makeNext(
   { store, sealer, clock }: { readonly store: Store; readonly sealer: Sealer; readonly clock: () => number },
   after: number,
 ): Promise<void> {
-  const { privateKey } = await generate('ec', { namedCurve: 'P-384' })
+  const { privateKey } = await generate('rsa', { modulusLength: 2048 })
   const jwk = privateKey.export({ format: 'jwk' })
   await store.db
     .insertInto('app_key')
@@ -104,7 +106,6 @@ async function makeNext(
     .execute()
 }
 
-function toPublicKey({ x = '', y = '' }: JsonWebKey): PublicJwk {
-  const kid = computeThumbprint({ kty: 'EC', crv: 'P-384', x, y })
-  return { kty: 'EC', crv: 'P-384', x, y, kid, use: 'sig', alg: 'ES384' }
+function toPublicKey({ n = '', e = '' }: JsonWebKey): PublicJwk & Pick<JsonWebKey, 'n' | 'e'> {
+  return { kty: 'RSA', n, e, kid: computeThumbprint({ kty: 'RSA', n, e }), use: 'sig', alg: 'RS384' }
 }
