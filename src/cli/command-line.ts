@@ -15,12 +15,12 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<E
   try {
     return await dispatch(argv, io)
   } catch (error) {
-    if (error instanceof CommandFailure) return fail(io, [lineOf(error)], error.exitCode)
+    if (error instanceof CommandFailure) return fail(io, [formatError(error)], error.exitCode)
     // Imported here, so that `--help` does not load the settings.
     const { SettingsError } = await import('../config/index.ts')
     if (error instanceof SettingsError) return fail(io, error.problems, 1)
     const stack = io.env.SMART_LOG_LEVEL === 'debug' && error instanceof Error ? [String(error.stack)] : []
-    return fail(io, [lineOf(error), ...stack], 1)
+    return fail(io, [formatError(error), ...stack], 1)
   }
 }
 
@@ -33,12 +33,12 @@ async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
   }
   const name =
     commandNames.find(known => known === `${first} ${second}`) ?? commandNames.find(known => known === first)
-  if (name === undefined) return unknownCommand(first, second, io)
+  if (name === undefined) return handleUnknownCommand(first, second, io)
   return runCommand(await loadCommand(name), argv.slice(name.split(' ').length), io)
 }
 
 async function runCommand(command: NamedCommand, args: readonly string[], io: Io): Promise<ExitCode> {
-  const parsed = parse(command, args)
+  const parsed = parseCommand(command, args)
   if (parsed.values.help === true) return print(io, formatCommandHelp(command))
   const { min, max } = command.positionals
   const count = parsed.positionals.length
@@ -48,7 +48,7 @@ async function runCommand(command: NamedCommand, args: readonly string[], io: Io
   return command.run(parsed, io)
 }
 
-function parse(command: NamedCommand, args: readonly string[]): Arguments {
+function parseCommand(command: NamedCommand, args: readonly string[]): Arguments {
   try {
     return parseArgs({
       args: [...args],
@@ -63,11 +63,11 @@ function parse(command: NamedCommand, args: readonly string[]): Arguments {
   }
 }
 
-function unknownCommand(first: string, second: string | undefined, io: Io): ExitCode {
+function handleUnknownCommand(first: string, second: string | undefined, io: Io): ExitCode {
   const group = commandNames.filter(name => name.startsWith(`${first} `))
   if (group.length === 0) throw failMisuse(`Unknown command ${first}: see ${HOW} --help`)
   if (second === undefined || second === '--help' || second === '-h') {
-    return print(io, groupHelp(first, group), second === undefined ? 2 : 0)
+    return print(io, formatGroupHelp(first, group), second === undefined ? 2 : 0)
   }
   throw failMisuse(`Unknown command ${first} ${second}: see ${HOW} ${first} --help`)
 }
@@ -83,7 +83,7 @@ function fail(io: Io, lines: readonly string[], exitCode: ExitCode): ExitCode {
 }
 
 /** One line without a stack trace (START-7). */
-function lineOf(error: unknown): string {
+function formatError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return (message.split('\n')[0] ?? '').trim() || 'Failed for an unknown reason'
 }
@@ -95,16 +95,16 @@ function formatOverview(): string {
 
 Usage: ${HOW} <command> [options]
 
-${list(commandNames)}
+${formatCommandList(commandNames)}
 
 Each command has --help. --version prints the version.
 `
 }
 
-function groupHelp(group: string, names: readonly CommandName[]): string {
+function formatGroupHelp(group: string, names: readonly CommandName[]): string {
   return `Usage: ${HOW} ${group} <command> [options]
 
-${list(names)}
+${formatCommandList(names)}
 
 Each command has --help.
 `
@@ -114,6 +114,6 @@ export function formatCommandHelp(command: NamedCommand): string {
   return `${command.summary}\n\n${command.usage.trim()}\n`
 }
 
-function list(names: readonly CommandName[]): string {
+function formatCommandList(names: readonly CommandName[]): string {
   return formatColumns(names.map(name => [`  ${name}`, getSummary(name)]))
 }

@@ -39,7 +39,7 @@ export function readConfiguration(env: Environment, cwd: string): Configuration 
   return {
     settings,
     sources,
-    warnings: unknownVariables(env),
+    warnings: findUnknownVariables(env),
     problems: findStartProblems(settings, sources),
     startWarnings: findStartWarnings(settings),
   }
@@ -57,9 +57,9 @@ interface Sources {
 
 function readSetting(key: SettingKey, row: SettingRow<unknown>, { env, cwd, file }: Sources) {
   const given = readVariable(row, env, cwd)
-  if (given) return { source: 'environment' as const, value: parsed(row, given.text, given.variable) }
+  if (given) return { source: 'environment' as const, value: parseValue(row, given.text, given.variable) }
   const written = file.get(key)
-  if (written !== undefined) return { source: 'file' as const, value: parsed(row, written, row.name) }
+  if (written !== undefined) return { source: 'file' as const, value: parseValue(row, written, row.name) }
   return {
     source: 'default' as const,
     value: row.initial === undefined ? undefined : row.type.parse(row.initial),
@@ -87,19 +87,19 @@ function findGiven(variables: readonly string[], env: Environment) {
   })
 }
 
-function parsed(row: SettingRow<unknown>, text: string, name: string): unknown {
+function parseValue(row: SettingRow<unknown>, text: string, name: string): unknown {
   const value = row.type.parse(text)
   if (value !== undefined) return value
-  const got = mayBeFile(row) ? '' : `, got ${JSON.stringify(withoutLogin(text))}`
+  const got = mayBeFile(row) ? '' : `, got ${JSON.stringify(hideLogin(text))}`
   throw new SettingsError(`Cannot use ${name}: expected ${row.type.expected}${got}`)
 }
 
 // A URL that contains a login is refused, and the message must not repeat it.
-function withoutLogin(text: string): string {
+function hideLogin(text: string): string {
   return text.replace(/\/\/[^/\s]*@/g, '//********@')
 }
 
-function unknownVariables(env: Environment): readonly string[] {
+function findUnknownVariables(env: Environment): readonly string[] {
   const known = [
     FILE_VARIABLE,
     ...settingRows.flatMap(([, row]) => [...findVariables(row), ...findFileVariables(row)]),
@@ -128,7 +128,7 @@ export function listEffectiveSettings({ settings, sources }: Configuration): rea
     return {
       name: row.name,
       env: row.env,
-      value: value === undefined ? undefined : row.secret ? MASK : shown(value),
+      value: value === undefined ? undefined : row.secret ? MASK : formatValue(value),
       source: sources.get(key) ?? 'default',
     }
   })
@@ -142,12 +142,12 @@ export function listChangedSettings(before: Configuration, after: Configuration)
     .map(([, row]) => row.name)
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return JSON.stringify(value)
-  return Array.isArray(value) ? value.join(',') : withoutPassword(String(value))
+  return Array.isArray(value) ? value.join(',') : hidePassword(String(value))
 }
 
-function withoutPassword(text: string): string {
+function hidePassword(text: string): string {
   if (!text.startsWith('postgres')) return text
   const url = new URL(text)
   if (url.password !== '') url.password = MASK

@@ -36,7 +36,7 @@ export function deriveSettings(
     defaultClientId: values.defaultClientId,
     defaultNeedPatientBanner: values.defaultNeedPatientBanner,
     accessTokenTtlSeconds: values.accessTokenTtlSeconds,
-    databaseUrl: databaseUrlOf(values.databaseUrl, dataDir, cwd),
+    databaseUrl: deriveDatabaseUrl(values.databaseUrl, dataDir, cwd),
     dataDir,
     secret: values.secret ?? (onLoopback ? readSecret(dataDir) : undefined),
     seedClinicianPassword: values.seedClinicianPassword ?? seedPassword(onLoopback),
@@ -96,7 +96,7 @@ export function deriveSettings(
     },
     fhir: {
       upstreamUrl: values.fhirUpstreamUrl,
-      upstream: upstreamOf(values, absolute),
+      upstream: deriveUpstream(values, absolute),
       trustedIssuersFile: absolute(values.fhirTrustedIssuersFile),
       smartConfigurationUrl: values.fhirSmartConfigurationUrl,
       searchPermission: values.fhirSearchLetter,
@@ -118,7 +118,7 @@ function deriveMetrics(
   return { isOpen, port, bind: metricsBind ?? bind, access }
 }
 
-function upstreamOf(
+function deriveUpstream(
   values: SettingValues,
   absolute: (path: string | undefined) => string | undefined,
 ): UpstreamSettings {
@@ -210,7 +210,7 @@ function resolvePaths(
   }
 }
 
-function databaseUrlOf(given: string | undefined, dataDir: string, cwd: string): string {
+function deriveDatabaseUrl(given: string | undefined, dataDir: string, cwd: string): string {
   if (given === undefined) return `sqlite:${resolve(dataDir, 'sallyport.db')}`
   const target = parseDatabaseUrl(given)
   return target?.dialect === 'sqlite' ? `sqlite:${resolve(cwd, target.path)}` : given
@@ -253,11 +253,11 @@ export function createHostCheck({
 }: HostSettings): (host: string) => boolean {
   if (!bind.every(isLoopbackHost)) return () => true
   const urls = [issuerUrl, fhirBaseUrl, appUrl]
-  const known = new Set([...urls.map(url => bareHost(new URL(url).hostname)), ...allowedHosts])
-  return host => known.has(bareHost(host)) || isLoopbackHost(host)
+  const known = new Set([...urls.map(url => removeBrackets(new URL(url).hostname)), ...allowedHosts])
+  return host => known.has(removeBrackets(host)) || isLoopbackHost(host)
 }
 
 /** An IPv6 address has brackets in a URL and in `Host`, but not in the settings. */
-function bareHost(host: string): string {
+function removeBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
 }

@@ -136,7 +136,7 @@ type Read<F extends Fields> = {
       : never
 }
 
-function optional<T>(type: SettingType<T>): Field<T> {
+function defineOptional<T>(type: SettingType<T>): Field<T> {
   const read = (value: unknown) => {
     const text = joinList(value, type.separator) ?? value
     return typeof text === 'object' || text === undefined ? undefined : type.parse(String(text))
@@ -148,8 +148,8 @@ function joinList(value: unknown, separator: string | undefined): string | undef
   return Array.isArray(value) && separator !== undefined ? value.join(separator) : undefined
 }
 
-function required<T>(type: SettingType<T>): Field<T> & { readonly required: true } {
-  return { ...optional(type), required: true }
+function defineRequired<T>(type: SettingType<T>): Field<T> & { readonly required: true } {
+  return { ...defineOptional(type), required: true }
 }
 
 const nestedFhirUser: Field<FhirUserRule> = {
@@ -190,42 +190,42 @@ function makeFhirUserRule(kind: string, text: string): FhirUserRule | undefined 
 }
 
 const COMMON = {
-  id: required(types.providerId),
-  name: optional(types.headerText),
-  kind: optional(types.oneOf('oidc', 'ldap')),
-  'username-claim': optional(types.claimName),
-  'display-name-claim': optional(types.claimName),
+  id: defineRequired(types.providerId),
+  name: defineOptional(types.headerText),
+  kind: defineOptional(types.oneOf('oidc', 'ldap')),
+  'username-claim': defineOptional(types.claimName),
+  'display-name-claim': defineOptional(types.claimName),
   'fhir-user': nestedFhirUser,
   allow: nestedClaimRule,
   admin: nestedClaimRule,
-  provision: optional(types.flag),
+  provision: defineOptional(types.flag),
 } as const
 
 const OIDC = {
   ...COMMON,
-  issuer: required(types.issuer),
-  'client-id': required(types.clientId),
-  'client-secret': optional(types.headerText),
-  'client-secret-file': optional(types.path),
-  'client-key-file': optional(types.path),
-  scopes: optional(types.oidcScopes),
-  'acr-values': optional(types.acrValues),
-  'max-age': optional(types.wholeNumber(0, 31_536_000)),
+  issuer: defineRequired(types.issuer),
+  'client-id': defineRequired(types.clientId),
+  'client-secret': defineOptional(types.headerText),
+  'client-secret-file': defineOptional(types.path),
+  'client-key-file': defineOptional(types.path),
+  scopes: defineOptional(types.oidcScopes),
+  'acr-values': defineOptional(types.acrValues),
+  'max-age': defineOptional(types.wholeNumber(0, 31_536_000)),
 } as const
 
 const LDAP = {
   ...COMMON,
-  url: required(types.ldapUrl),
-  'bind-dn': optional(types.distinguishedName),
-  'bind-password-file': optional(types.path),
-  'base-dn': required(types.distinguishedName),
-  'user-filter': optional(types.ldapFilter('{username}')),
-  'group-filter': optional(types.ldapFilter('{dn}', '{username}')),
-  'tls-ca': optional(types.path),
+  url: defineRequired(types.ldapUrl),
+  'bind-dn': defineOptional(types.distinguishedName),
+  'bind-password-file': defineOptional(types.path),
+  'base-dn': defineRequired(types.distinguishedName),
+  'user-filter': defineOptional(types.ldapFilter('{username}')),
+  'group-filter': defineOptional(types.ldapFilter('{dn}', '{username}')),
+  'tls-ca': defineOptional(types.path),
 } as const
 
 function readProvider(entry: unknown, at: number): LoginProvider {
-  if (!isRecord(entry)) throw fault(`provider ${at + 1}`, 'expected names with values')
+  if (!isRecord(entry)) throw createFault(`provider ${at + 1}`, 'expected names with values')
   const label = `provider ${typeof entry.id === 'string' ? entry.id : at + 1}`
   return entry.kind === 'ldap' ? readLdap(entry, label) : readOidc(entry, label)
 }
@@ -234,7 +234,7 @@ function readOidc(entry: Readonly<Record<string, unknown>>, label: string): Oidc
   const read = readFields(OIDC, entry, label)
   const secrets = [read['client-secret'], read['client-secret-file'], read['client-key-file']]
   if (secrets.filter(secret => secret !== undefined).length > 1)
-    throw fault(label, 'expected one of client-secret, client-secret-file and client-key-file')
+    throw createFault(label, 'expected one of client-secret, client-secret-file and client-key-file')
   return {
     ...makeCommon(read, OIDC_CLAIMS, label),
     kind: 'oidc',
@@ -252,7 +252,7 @@ function readOidc(entry: Readonly<Record<string, unknown>>, label: string): Oidc
 function readLdap(entry: Readonly<Record<string, unknown>>, label: string): LdapProvider {
   const read = readFields(LDAP, entry, label)
   if ((read['bind-dn'] === undefined) !== (read['bind-password-file'] === undefined))
-    throw fault(label, 'bind-dn needs bind-password-file, and the other way round')
+    throw createFault(label, 'bind-dn needs bind-password-file, and the other way round')
   return {
     ...makeCommon(read, { usernameClaim: 'uid', displayNameClaim: 'cn' }, label),
     kind: 'ldap',
@@ -272,7 +272,7 @@ function makeCommon(
   label: string,
 ): Provider {
   const { id, name = id, provision = false, allow, admin } = read
-  if (provision && read['fhir-user'] === undefined) throw fault(label, 'provision needs fhir-user')
+  if (provision && read['fhir-user'] === undefined) throw createFault(label, 'provision needs fhir-user')
   return {
     ...{ id, name, allow, admin, provision, fhirUser: read['fhir-user'] },
     usernameClaim: read['username-claim'] ?? claims.usernameClaim,
@@ -288,7 +288,7 @@ function readFields<F extends Fields>(
   const unknown = Object.keys(entry).filter(name => !Object.hasOwn(fields, name))
   const checks = [
     ...unknown.map(name => () => {
-      throw fault(label, `unknown setting ${name}; expected ${Object.keys(fields).join(', ')}`)
+      throw createFault(label, `unknown setting ${name}; expected ${Object.keys(fields).join(', ')}`)
     }),
     ...Object.entries(fields).map(([name, field]) => () => [
       name,
@@ -299,13 +299,14 @@ function readFields<F extends Fields>(
 }
 
 function readField(name: string, field: Field<unknown>, value: unknown, label: string): unknown {
-  if (value === undefined && field.required) throw fault(label, `${name} is missing`)
+  if (value === undefined && field.required) throw createFault(label, `${name} is missing`)
   const read = value === undefined ? undefined : field.read(value)
-  if (value !== undefined && read === undefined) throw fault(label, `${name}: expected ${field.expected}`)
+  if (value !== undefined && read === undefined)
+    throw createFault(label, `${name}: expected ${field.expected}`)
   return read
 }
 
-function fault(label: string, problem: string): SettingsError {
+function createFault(label: string, problem: string): SettingsError {
   return new SettingsError(`Cannot use smart.login.providers: ${label}: ${problem}`)
 }
 

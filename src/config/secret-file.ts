@@ -12,7 +12,7 @@ export function readSecret(dataDir: string): string | undefined {
     return readFileSync(join(dataDir, FILE_NAME), 'utf8').trim() || undefined
   } catch (error) {
     if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return undefined
-    throw cannotUse(dataDir, error)
+    throw failDataFolder(dataDir, error)
   }
 }
 
@@ -34,9 +34,9 @@ export function ensureSecret({ secret, dataDir, onLoopback }: Settings): string 
   try {
     makeSecret(dataDir)
   } catch (error) {
-    throw cannotUse(dataDir, error)
+    throw failDataFolder(dataDir, error)
   }
-  return readSecret(dataDir) ?? missing(dataDir)
+  return readSecret(dataDir) ?? failEmpty(dataDir)
 }
 
 // Written to a temporary file and linked into place: if several first starts run at once, one wins and none reads a
@@ -54,11 +54,11 @@ function makeSecret(dataDir: string): void {
   }
 }
 
-function missing(dataDir: string): never {
+function failEmpty(dataDir: string): never {
   throw new SettingsError(`Cannot use the secret in ${dataDir}: the file is empty`)
 }
 
-function cannotUse(dataDir: string, cause: unknown): SettingsError {
+function failDataFolder(dataDir: string, cause: unknown): SettingsError {
   const reason = describeReason(cause)
   return new SettingsError(`Cannot use data folder ${dataDir} (SMART_DATA_DIR): ${reason}`, { cause })
 }

@@ -18,25 +18,25 @@ export interface SettingType<T> {
 export const origin: SettingType<string> = {
   expected: 'an http or https URL without path, query and fragment',
   parse: text => {
-    const url = plainUrl(text)
+    const url = parsePlainUrl(text)
     return url?.pathname === '/' ? url.origin : undefined
   },
 }
 
 export const baseAddress: SettingType<string> = {
   expected: 'an http or https URL without query and fragment',
-  parse: text => plainUrl(text)?.href.replace(/\/+$/, ''),
+  parse: text => parsePlainUrl(text)?.href.replace(/\/+$/, ''),
 }
 
 export const pageAddress: SettingType<string> = {
   expected: 'an http or https URL without fragment',
-  parse: text => (httpUrl(text)?.hash === '' && !text.includes('#') ? text : undefined),
+  parse: text => (parseHttpUrl(text)?.hash === '' && !text.includes('#') ? text : undefined),
 }
 
 /** The fragment is for hash routers (`/#/launch`). */
 export const launchAddress: SettingType<string> = {
   expected: 'an http or https URL',
-  parse: text => (httpUrl(text) === undefined || !/^[\x21-\x7e]*$/.test(text) ? undefined : text),
+  parse: text => (parseHttpUrl(text) === undefined || !/^[\x21-\x7e]*$/.test(text) ? undefined : text),
 }
 
 export const baseAddresses: SettingType<readonly string[]> = {
@@ -49,21 +49,21 @@ export const origins: SettingType<readonly string[]> = {
   expected: 'http or https URLs without path, query and fragment, separated by commas',
 }
 
-function httpUrl(text: string): URL | undefined {
+function parseHttpUrl(text: string): URL | undefined {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
     return undefined
   return url
 }
 
-function plainUrl(text: string): URL | undefined {
-  return /[?#]/.test(text) ? undefined : httpUrl(text)
+function parsePlainUrl(text: string): URL | undefined {
+  return /[?#]/.test(text) ? undefined : parseHttpUrl(text)
 }
 
 /** Compared as text with the `iss` of tokens, so it is kept as written. */
 export const issuer: SettingType<string> = {
   expected: 'an http or https URL without query and fragment',
-  parse: text => (plainUrl(text) === undefined ? undefined : text),
+  parse: text => (parsePlainUrl(text) === undefined ? undefined : text),
 }
 
 export const ldapUrl: SettingType<string> = {

@@ -12,7 +12,7 @@ export function findNearest(name: string, names: readonly string[]): string | un
   const begun = names.find(candidate => written.length > 8 && candidate.toLowerCase().startsWith(written))
   if (begun !== undefined) return begun
   const ranked = names
-    .map(candidate => ({ candidate, distance: distance(written, candidate.toLowerCase()) }))
+    .map(candidate => ({ candidate, distance: computeDistance(written, candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0]
   return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 5)
     ? ranked.candidate
@@ -20,20 +20,20 @@ export function findNearest(name: string, names: readonly string[]): string | un
 }
 
 /** Levenshtein distance. */
-function distance(a: string, b: string): number {
+function computeDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
-      const changed = at(above, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(changed, at(above, j) + 1, at(row, j - 1) + 1))
+      const changed = getCell(above, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min(changed, getCell(above, j) + 1, getCell(row, j - 1) + 1))
     }
     above = row
   }
-  return at(above, b.length)
+  return getCell(above, b.length)
 }
 
-function at(row: readonly number[], index: number): number {
+function getCell(row: readonly number[], index: number): number {
   return row[index] ?? Number.POSITIVE_INFINITY
 }
 
@@ -48,10 +48,10 @@ export function readSettingsFile(named: string | undefined, cwd: string): FileTe
   const shownAs = named ?? USUAL_NAME
   const texts = new Map<SettingKey, string>()
   readEach([...leaves(parseFile(path, shownAs))], ([name, value]) => {
-    const { key, isFile } = keyOf(name, shownAs)
+    const { key, isFile } = findKey(name, shownAs)
     if (texts.has(key))
       throw new SettingsError(`Cannot use ${shownAs}: ${settingsTable[key].name} is set twice`)
-    const text = textOf(key, name, value, shownAs)
+    const text = readText(key, name, value, shownAs)
     texts.set(key, isFile ? readSecretFile(text, cwd, name) : text)
   })
   return texts
@@ -77,7 +77,7 @@ function* leaves(value: unknown, prefix = ''): Generator<readonly [name: string,
   }
 }
 
-function keyOf(name: string, shownAs: string): { readonly key: SettingKey; readonly isFile: boolean } {
+function findKey(name: string, shownAs: string): { readonly key: SettingKey; readonly isFile: boolean } {
   const named = settingRows.find(([, row]) => row.name === name || row.alias === name)
   if (named) return { key: named[0], isFile: false }
   const filed = settingRows.find(([, row]) => mayBeFile(row) && `${row.name}-file` === name)
@@ -91,7 +91,7 @@ function keyOf(name: string, shownAs: string): { readonly key: SettingKey; reado
   throw new SettingsError(`Cannot use ${shownAs}: unknown setting ${name}; expected ${expected}`)
 }
 
-function textOf(key: SettingKey, name: string, value: unknown, shownAs: string): string {
+function readText(key: SettingKey, name: string, value: unknown, shownAs: string): string {
   const type: SettingType<unknown> = settingsTable[key].type
   if (typeof value === 'string' && value !== '') return value
   if (type.structured && typeof value === 'object') return JSON.stringify(value)

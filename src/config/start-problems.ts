@@ -119,13 +119,13 @@ export function findStartProblems(
   sources: ReadonlyMap<SettingKey, Source>,
 ): readonly string[] {
   return [
-    ...tlsProblems(settings),
+    ...findTlsProblems(settings),
     ...(settings.fhir.upstreamUrl === undefined ? [] : findUpstreamProblems(settings.fhir.upstream)),
     ...findLoginProblems(settings),
     ...findFeedProblems(settings),
     ...findCdsProblems(settings),
-    ...frameProblems(settings),
-    ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources)),
+    ...findFrameProblems(settings),
+    ...(settings.onLoopback ? [] : findOffLoopbackProblems(settings, sources)),
   ]
 }
 
@@ -145,31 +145,31 @@ function findPlainHttp({ tlsCert, trustProxy, allowHttp, bind }: Settings): read
   ]
 }
 
-function tlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly string[] {
+function findTlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly string[] {
   if (tlsCert === undefined && tlsKey === undefined) return []
   if (tlsCert === undefined) return ['SMART_TLS_KEY needs SMART_TLS_CERT']
   if (tlsKey === undefined) return ['SMART_TLS_CERT needs SMART_TLS_KEY']
   return (['issuerUrl', 'fhirBaseUrl', 'appUrl'] as const)
     .filter(key => settings[key].startsWith('http:'))
-    .map(key => `${variableOf(key)} must be https with SMART_TLS_CERT`)
+    .map(key => `${getVariable(key)} must be https with SMART_TLS_CERT`)
 }
 
 /** Browsers accept `SameSite=None` only from https and from loopback. */
-function frameProblems({ app, appUrl }: Settings): readonly string[] {
+function findFrameProblems({ app, appUrl }: Settings): readonly string[] {
   const isTrustworthy = appUrl.startsWith('https:') || isLoopbackUrl(appUrl)
   return app.frameOrigins.length === 0 || isTrustworthy
     ? []
     : ['SMART_APP_URL must be https with SMART_APP_FRAME_ORIGINS']
 }
 
-function offLoopbackProblems(
+function findOffLoopbackProblems(
   settings: Settings,
   sources: ReadonlyMap<SettingKey, Source>,
 ): readonly string[] {
-  const missing = ADDRESSES.filter(key => sources.get(key) === 'default').map(variableOf)
+  const missing = ADDRESSES.filter(key => sources.get(key) === 'default').map(getVariable)
   const unsafe = [
-    ...ADDRESSES.filter(key => settings[key].startsWith('http:')).map(variableOf),
-    ...clearAddresses(settings),
+    ...ADDRESSES.filter(key => settings[key].startsWith('http:')).map(getVariable),
+    ...listHttpUrls(settings),
   ]
   return [
     ...missing.map(variable => `${variable} must be set off loopback`),
@@ -181,7 +181,7 @@ function offLoopbackProblems(
 }
 
 /** Other URLs to which tokens, secrets or records would be sent unencrypted. */
-function clearAddresses({ fhir, app, fhirBaseUrl }: Settings): readonly string[] {
+function listHttpUrls({ fhir, app, fhirBaseUrl }: Settings): readonly string[] {
   const isClear = (url: string) => url.startsWith('http:') && !isLoopbackUrl(url)
   const { upstreamUrl, upstream } = fhir
   return [
@@ -195,6 +195,6 @@ function clearAddresses({ fhir, app, fhirBaseUrl }: Settings): readonly string[]
   ]
 }
 
-function variableOf(key: SettingKey): string {
+function getVariable(key: SettingKey): string {
   return settingsTable[key].env
 }

@@ -19,7 +19,8 @@ export function readTelemetry(env: Environment, cwd: string): TelemetrySettings 
     () =>
       readNumber(env, name, initial, min)
   const parts = {
-    exporter: () => check('OTEL_TRACES_EXPORTER', exporter ?? 'otlp', 'otlp or none', it => it === 'otlp'),
+    exporter: () =>
+      requireValid('OTEL_TRACES_EXPORTER', exporter ?? 'otlp', 'otlp or none', it => it === 'otlp'),
     protocol: () => readProtocol(env),
     url: () => readUrl(full, base ?? DEFAULT_URL),
     headers: () => readHeaders(env, cwd),
@@ -35,7 +36,12 @@ export function readTelemetry(env: Environment, cwd: string): TelemetrySettings 
   return settings as unknown as TelemetrySettings
 }
 
-function check(name: string, text: string, expected: string, isValid: (text: string) => boolean): string {
+function requireValid(
+  name: string,
+  text: string,
+  expected: string,
+  isValid: (text: string) => boolean,
+): string {
   if (!isValid(text)) throw new SettingsError(`Cannot use ${name}: expected ${expected}`)
   return text
 }
@@ -48,7 +54,7 @@ function findGiven(env: Environment, name: string): string | undefined {
 function readProtocol(env: Environment): string {
   const name = 'OTEL_EXPORTER_OTLP_PROTOCOL'
   const protocol = findGiven(env, name) ?? 'http/json'
-  return check(name, protocol, 'http/json or http/protobuf', it => it.startsWith('http/'))
+  return requireValid(name, protocol, 'http/json or http/protobuf', it => it.startsWith('http/'))
 }
 
 function readUrl(full: string | undefined, base: string): string {
@@ -56,7 +62,7 @@ function readUrl(full: string | undefined, base: string): string {
     full === undefined
       ? ['OTEL_EXPORTER_OTLP_ENDPOINT', `${base.replace(/\/+$/, '')}/v1/traces`]
       : ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', full]
-  return check(name, url, 'an http or https URL without a login', it => {
+  return requireValid(name, url, 'an http or https URL without a login', it => {
     const parsed = URL.parse(it)
     return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.username === ''
   })
@@ -111,12 +117,22 @@ function readSampler(env: Environment): Sampler {
   const isParentBased = name.startsWith('parentbased_')
   if (ratio !== 'ratio') return { isParentBased, ratio }
   const text = env.OTEL_TRACES_SAMPLER_ARG || '1'
-  check('OTEL_TRACES_SAMPLER_ARG', text, 'a number from 0 to 1', it => Number(it) >= 0 && Number(it) <= 1)
+  requireValid(
+    'OTEL_TRACES_SAMPLER_ARG',
+    text,
+    'a number from 0 to 1',
+    it => Number(it) >= 0 && Number(it) <= 1,
+  )
   return { isParentBased, ratio: Number(text) }
 }
 
 function readNumber(env: Environment, name: string, initial: number, min: number): number {
   const text = findGiven(env, name) ?? String(initial)
-  check(name, text, `a whole number of at least ${min}`, it => /^\d{1,9}$/.test(it) && Number(it) >= min)
+  requireValid(
+    name,
+    text,
+    `a whole number of at least ${min}`,
+    it => /^\d{1,9}$/.test(it) && Number(it) >= min,
+  )
   return Number(text)
 }

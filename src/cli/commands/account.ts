@@ -105,7 +105,7 @@ const SHORT = 8
 
 /** Prompts twice without echo on a terminal; otherwise reads the first line of standard input. */
 export async function readNewPassword(io: Io): Promise<string> {
-  const password = io.stdin.isTTY ? await askTwice(io) : await firstLine(io.stdin)
+  const password = io.stdin.isTTY ? await askTwice(io) : await readFirstLine(io.stdin)
   if (password === '') throw new CommandFailure('Cannot use password: it is empty')
   if (Buffer.byteLength(password) > MAX_BYTES) {
     throw new CommandFailure(
@@ -144,7 +144,7 @@ async function ask(prompt: string, typed: AsyncIterator<string>, io: Io): Promis
   return answer.value
 }
 
-async function firstLine(input: NodeJS.ReadableStream): Promise<string> {
+async function readFirstLine(input: NodeJS.ReadableStream): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of input) {

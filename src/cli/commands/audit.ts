@@ -77,9 +77,9 @@ Options:
   },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
-    const filter = filterOf(args, Date.now())
-    const limit = limitOf(args)
-    const print = printer(io, args.values.json === true, loadSettings(io))
+    const filter = readFilter(args, Date.now())
+    const limit = readLimit(args)
+    const print = createPrinter(io, args.values.json === true, loadSettings(io))
     await withStore(io, async store => {
       const found = await findRecords(store, { ...filter, limit })
       for (const record of found.toReversed()) print(record)
@@ -105,18 +105,18 @@ async function follow(
   }
 }
 
-function printer({ stdout }: Io, asJson: boolean, settings: Settings): (record: KeptRecord) => void {
+function createPrinter({ stdout }: Io, asJson: boolean, settings: Settings): (record: KeptRecord) => void {
   return record => {
     stdout.write(`${asJson ? JSON.stringify(toAuditEvent(record, settings)) : formatLine(record)}\n`)
   }
 }
 
-function filterOf({ values }: Arguments, now: number): RecordFilter {
+function readFilter({ values }: Arguments, now: number): RecordFilter {
   const { since, patient, client, launch, kind, outcome } = values
   if (outcome !== undefined && outcome !== 'allowed' && outcome !== 'refused')
     throw failMisuse('Cannot use --outcome: expected allowed or refused')
   return {
-    since: typeof since === 'string' ? instantOf(since, now) : undefined,
+    since: typeof since === 'string' ? parseTime(since, now) : undefined,
     patients: typeof patient === 'string' ? [patient.replace(/^Patient\//, '')] : undefined,
     client: typeof client === 'string' ? client : undefined,
     launch: typeof launch === 'string' ? launch : undefined,
@@ -127,7 +127,7 @@ function filterOf({ values }: Arguments, now: number): RecordFilter {
 
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-function instantOf(text: string, now: number): number {
+function parseTime(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   if (count !== undefined) return now - Number(count) * (UNITS[unit] ?? 0)
   const at = /^\d{4}-\d{2}-\d{2}(T|$)/.test(text) ? Date.parse(text) : Number.NaN
@@ -135,7 +135,7 @@ function instantOf(text: string, now: number): number {
   return at
 }
 
-function limitOf({ values }: Arguments): number {
+function readLimit({ values }: Arguments): number {
   if (values.limit === undefined) return 100
   const limit = /^\d{1,6}$/.test(String(values.limit)) ? Number(values.limit) : 0
   if (limit < 1) throw failMisuse('Cannot use --limit: expected a whole number from 1')
@@ -155,10 +155,10 @@ function formatLine(record: KeptRecord): string {
     reason,
   ]
   const result = `${allowed ? 'allowed' : 'refused'} ${status}`
-  return [new Date(at).toISOString(), result, whatOf(record), ...facts.filter(Boolean)].join('  ')
+  return [new Date(at).toISOString(), result, describeEvent(record), ...facts.filter(Boolean)].join('  ')
 }
 
-function whatOf({ kind, method, request, repeats }: KeptRecord): string {
+function describeEvent({ kind, method, request, repeats }: KeptRecord): string {
   if (repeats !== null) return `${kind} (${formatRepeats(repeats)})`
   const hasRequest = kind === 'fhir' || kind === 'api' || kind === 'admin'
   return hasRequest ? `${method ?? ''} ${request || '[base]'}` : kind
@@ -184,7 +184,7 @@ Exit code: 0 if nothing was changed, otherwise 1.`,
     if (head !== undefined && !/^\d{1,15}:[\w-]{43}$/.test(head))
       throw failMisuse('Cannot use --head: expected <number>:<hash>')
     const found = await withSealer(loadSettings(io), async (store, sealer) => {
-      if (isSet(args, 'adopt')) await adopt(io, store, sealer)
+      if (isSet(args, 'adopt')) await adoptTrail(io, store, sealer)
       return verifyTrail(store, sealer, { head })
     })
     for (const problem of found.problems) io.stderr.write(`${problem}\n`)
@@ -193,7 +193,7 @@ Exit code: 0 if nothing was changed, otherwise 1.`,
   },
 }
 
-async function adopt(io: Io, store: Store, sealer: Sealer): Promise<void> {
+async function adoptTrail(io: Io, store: Store, sealer: Sealer): Promise<void> {
   const { problems } = await verifyTrail(store, sealer, { anySecret: true })
   if (problems.length > 0) return
   await store.db.transaction().execute(async trx => {

@@ -102,13 +102,13 @@ export async function withClient<T>(
   try {
     return await work(send)
   } catch (error) {
-    throw new CommandFailure(`Cannot reach ${baseUrl}: ${describe(error)}`)
+    throw new CommandFailure(`Cannot reach ${baseUrl}: ${describeError(error)}`)
   } finally {
     await dispatcher.close()
   }
 }
 
-function describe(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message
 }

@@ -49,7 +49,7 @@ Usage: npm run -s sallyport -- client show --id <id>`,
       db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst(),
     )
     if (!client) throw new CommandFailure(`Cannot show client: there is no client ${id}`)
-    io.stdout.write(`${formatColumns(linesOf(client))}\n`)
+    io.stdout.write(`${formatColumns(listRows(client))}\n`)
     return 0
   },
 }
@@ -59,50 +59,55 @@ function describeState({ disabled, approved }: ClientRow): string {
   return approved ? 'approved' : 'unverified'
 }
 
-function linesOf(client: ClientRow): readonly (readonly string[])[] {
+function listRows(client: ClientRow): readonly (readonly string[])[] {
   return [
     ['id', client.client_id],
     ['name', client.name],
-    ...given('description', client.description),
-    ...given('logo-url', client.logo_url),
-    ...proofOf(client),
+    ...listIfSet('description', client.description),
+    ...listIfSet('logo-url', client.logo_url),
+    ...listProofRows(client),
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
     [
       'state',
       describeState(client) + (client.approved ? '' : `: client approve ${client.client_id} approves it`),
     ],
-    ...given('pkce', client.pkce_required ? null : 'optional'),
-    ...given('iss-parameter', client.iss_parameter ? null : 'not sent'),
-    ...several('redirect-uri', client.redirect_uris),
-    ...several('post-logout-redirect-uri', client.post_logout_redirect_uris),
-    ...given('launch-url', client.launch_url),
+    ...listIfSet('pkce', client.pkce_required ? null : 'optional'),
+    ...listIfSet('iss-parameter', client.iss_parameter ? null : 'not sent'),
+    ...listValues('redirect-uri', client.redirect_uris),
+    ...listValues('post-logout-redirect-uri', client.post_logout_redirect_uris),
+    ...listIfSet('launch-url', client.launch_url),
     ...client.scope.split(' ').map((scope, at) => [at === 0 ? 'scope' : '', scope]),
     ['registered', new Date(client.created_at).toISOString()],
   ]
 }
 
-function proofOf({ auth_method, jwks, jwks_url, pkce_required }: ClientRow): readonly (readonly string[])[] {
+function listProofRows({
+  auth_method,
+  jwks,
+  jwks_url,
+  pkce_required,
+}: ClientRow): readonly (readonly string[])[] {
   switch (auth_method) {
     case 'none':
       return [['proof', pkce_required ? 'public, with PKCE' : 'public']]
     case 'client_secret':
       return [['proof', 'secret, stored as a hash']]
     case 'private_key_jwt':
-      return [['proof', 'keys'], ...given('jwks-url', jwks_url), ...given('key', kids(jwks))]
+      return [['proof', 'keys'], ...listIfSet('jwks-url', jwks_url), ...listIfSet('key', formatKeyIds(jwks))]
   }
 }
 
-function kids(jwks: string | null): string | null {
+function formatKeyIds(jwks: string | null): string | null {
   const { keys = [] }: { keys?: readonly { readonly kid?: string; readonly kty?: string }[] } =
     jwks === null ? {} : JSON.parse(jwks)
   return keys.length === 0 ? null : keys.map(({ kid, kty }) => `${kid} (${kty})`).join(', ')
 }
 
-function given(name: string, value: string | null): readonly (readonly string[])[] {
+function listIfSet(name: string, value: string | null): readonly (readonly string[])[] {
   return value === null ? [] : [[name, value]]
 }
 
-function several(name: string, json: string): readonly (readonly string[])[] {
+function listValues(name: string, json: string): readonly (readonly string[])[] {
   const values: readonly string[] = JSON.parse(json)
   return values.map((value, at) => [at === 0 ? name : '', value])
 }

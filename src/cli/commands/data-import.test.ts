@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib'
 import { samplePatients } from '../../../sample-patients/index.ts'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { fhirServer, openRepository } from '../../backends/sqlite/index.ts'
-import { counted, createProgress, formatReport } from './data-import.ts'
+import { createProgress, formatCount, formatReport } from './data-import.ts'
 
 const baseUrl = 'http://localhost:8080/fhir'
 const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]
@@ -339,7 +339,7 @@ describe('formatReport', () => {
 describe('counted', () => {
   it('uses singular and plural', () => {
     assert.deepEqual(
-      [counted(0, 'file'), counted(1, 'file'), counted(2000, 'file')],
+      [formatCount(0, 'file'), formatCount(1, 'file'), formatCount(2000, 'file')],
       ['0 files', '1 file', '2,000 files'],
     )
   })

@@ -43,7 +43,7 @@ Example:
       )
     const { findFiles } = await import('../../backends/sqlite/import/index.ts')
     const found = await findFiles(args.positionals, io.cwd)
-    if (found.files.length === 0) throw new CommandFailure(nothingToRead(found))
+    if (found.files.length === 0) throw new CommandFailure(describeNothingFound(found))
     const started = performance.now()
     const progress = createProgress(io.stderr)
     const report =
@@ -77,7 +77,7 @@ function isDatabaseFailure(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
 }
 
-function nothingToRead({ unreadable, skipped }: FoundFiles): string {
+function describeNothingFound({ unreadable, skipped }: FoundFiles): string {
   const [first] = unreadable
   if (first !== undefined) return `Cannot read ${first.file}: ${first.reason}`
   return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${skipped} skipped`
@@ -103,15 +103,17 @@ export async function importTo(
   const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })
   try {
     const read = await importFiles({ files: found.files, repository, onProgress: progress.show })
-    const authorization = await authorizationFor(baseUrl, settings)
+    const authorization = await createAuthorization(baseUrl, settings)
     const onProgress = (sent: number, total: number) => progress.show({ read: sent, total, resources: sent })
     const sent = await sendAll({ repository, to: baseUrl, fetch, authorization, onProgress })
-    return joined(read, sent, found)
+    return joinReports(read, sent, found)
   } catch (error) {
     if (error instanceof CommandFailure || !(error instanceof Error)) throw error
     const hint =
-      error instanceof BatchRefused ? hintAt(error.status, baseUrl === settings.fhir.upstreamUrl) : ''
-    throw new CommandFailure(`Cannot send to ${baseUrl}: ${reasonOf(error)}${hint}`)
+      error instanceof BatchRefused
+        ? suggestCredentials(error.status, baseUrl === settings.fhir.upstreamUrl)
+        : ''
+    throw new CommandFailure(`Cannot send to ${baseUrl}: ${describeError(error)}${hint}`)
   } finally {
     progress.end()
     repository.close()
@@ -120,7 +122,7 @@ export async function importTo(
 }
 
 /** The gateway's credentials are sent only to the gateway's upstream. */
-async function authorizationFor(to: string, { fhir }: Settings) {
+async function createAuthorization(to: string, { fhir }: Settings) {
   if (to !== fhir.upstreamUrl) return () => undefined
   const { createCredentials } = await import('../../backends/upstream/index.ts')
   const timeoutMs = fhir.upstream.timeoutSeconds * 1000
@@ -128,7 +130,7 @@ async function authorizationFor(to: string, { fhir }: Settings) {
     .getAuthorization
 }
 
-function joined(read: ImportReport, sent: SentReport, found: FoundFiles): ImportReport {
+function joinReports(read: ImportReport, sent: SentReport, found: FoundFiles): ImportReport {
   const byReason = Map.groupBy(sent.refused, describeRefusal)
   return {
     ...read,
@@ -150,12 +152,12 @@ function describeRefusal({ reference, status, reason }: SentReport['refused'][nu
   const [type, id = ''] = reference.split('/')
   const text = reason
     .replaceAll(/\b([A-Z][A-Za-z]+)\/[A-Za-z0-9.-]{1,64}/g, '$1/…')
-    .replaceAll(wordOf(id), '…')
+    .replaceAll(createWordPattern(id), '…')
   const hint = /HAPI-0960\b/.test(reason) ? NUMERIC_IDS : ''
   return `${type}: server returned ${status}${text && `: ${text}`}${hint}`
 }
 
-function wordOf(text: string): RegExp {
+function createWordPattern(text: string): RegExp {
   return new RegExp(`\\b${RegExp.escape(text)}\\b`, 'g')
 }
 
@@ -163,19 +165,19 @@ const NUMERIC_IDS =
   '. To keep numeric ids, set hapi.fhir.client_id_strategy: ANY in the application.yaml of HAPI'
 
 // `fetch` hides the reason in the cause.
-function reasonOf({ cause, message }: Error): string {
+function describeError({ cause, message }: Error): string {
   if (!(cause instanceof Error)) return message
   return 'code' in cause ? String(cause.code) : cause.message || message
 }
 
-function hintAt(status: number, isUpstream: boolean): string {
+function suggestCredentials(status: number, isUpstream: boolean): string {
   if (status !== 401 && status !== 403) return ''
   return isUpstream
     ? '; check SMART_FHIR_UPSTREAM_AUTH and its settings'
     : '; set SMART_FHIR_UPSTREAM_URL to this URL, and SMART_FHIR_UPSTREAM_AUTH with its settings'
 }
 
-const reasonsShown = 20
+const REASONS_SHOWN = 20
 
 /** Names files, lines and elements, never their values. */
 export function formatReport(report: ImportReport, skipped: number, ms: number): string {
@@ -189,11 +191,11 @@ export function formatReport(report: ImportReport, skipped: number, ms: number):
   ]
   const wide = all.toLocaleString('en').length
   return [
-    `Read ${counted(all - notResources, 'resource')}${formatNotResources(notResources)} from ${counted(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
+    `Read ${formatCount(all - notResources, 'resource')}${formatNotResources(notResources)} from ${formatCount(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
     ...rows.map(([name, count]) => `  ${name.padEnd(9)}  ${count.toLocaleString('en').padStart(wide)}`),
-    ...reasonLines(report.reasons),
-    ...unreadableLines(report.unreadable),
-    ...noteLines(report.unresolved, skipped),
+    ...formatReasons(report.reasons),
+    ...formatUnreadable(report.unreadable),
+    ...formatNotes(report.unresolved, skipped),
     '',
   ].join('\n')
 }
@@ -205,29 +207,31 @@ function formatNotResources(count: number): string {
     : `, and ${count.toLocaleString('en')} lines or entries that are not resources,`
 }
 
-export function counted(count: number, noun: string): string {
+export function formatCount(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }
 
-function reasonLines(reasons: readonly Reason[]): string[] {
+function formatReasons(reasons: readonly Reason[]): string[] {
   if (reasons.length === 0) return []
-  const rest = reasons.slice(reasonsShown).reduce((sum, { count }) => sum + count, 0)
+  const rest = reasons.slice(REASONS_SHOWN).reduce((sum, { count }) => sum + count, 0)
   return [
     'Refused, by reason:',
     ...reasons
-      .slice(0, reasonsShown)
-      .map(reason => `  ${reason.count.toLocaleString('en')} x ${reason.text}${places(reason)}`),
+      .slice(0, REASONS_SHOWN)
+      .map(reason => `  ${reason.count.toLocaleString('en')} x ${reason.text}${formatPlaces(reason)}`),
     ...(rest === 0
       ? []
-      : [`  ${rest.toLocaleString('en')} x for ${counted(reasons.length - reasonsShown, 'other reason')}`]),
+      : [
+          `  ${rest.toLocaleString('en')} x for ${formatCount(reasons.length - REASONS_SHOWN, 'other reason')}`,
+        ]),
   ]
 }
 
-function places({ places: first, count }: Reason): string {
+function formatPlaces({ places: first, count }: Reason): string {
   return ` (${first.join(', ')}${count > first.length ? ', …' : ''})`
 }
 
-function unreadableLines(unreadable: readonly Unreadable[]): string[] {
+function formatUnreadable(unreadable: readonly Unreadable[]): string[] {
   return unreadable.map(({ file, line, reason }) =>
     line === undefined || line === 0
       ? `Cannot read ${file}: ${reason}`
@@ -235,16 +239,16 @@ function unreadableLines(unreadable: readonly Unreadable[]): string[] {
   )
 }
 
-function noteLines(unresolved: number, skipped: number): string[] {
+function formatNotes(unresolved: number, skipped: number): string[] {
   return [
     ...(unresolved === 0
       ? []
       : [
-          `Kept ${counted(unresolved, 'conditional reference')} as written: no resource or several resources match`,
+          `Kept ${formatCount(unresolved, 'conditional reference')} as written: no resource or several resources match`,
         ]),
     ...(skipped === 0
       ? []
-      : [`Skipped ${counted(skipped, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`]),
+      : [`Skipped ${formatCount(skipped, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`]),
   ]
 }
 
@@ -268,8 +272,8 @@ export function createProgress(
       const now = clock()
       if (now - shownAt < every) return
       shownAt = now
-      const text = progressText(progress, now - started)
-      output.write(terminal ? `\r${barText(progress, text, output.columns || 80)}\x1b[K` : `${text}\n`)
+      const text = formatProgress(progress, now - started)
+      output.write(terminal ? `\r${formatBar(progress, text, output.columns || 80)}\x1b[K` : `${text}\n`)
     },
     end() {
       if (terminal && shownAt > started) output.write('\r\x1b[K')
@@ -277,13 +281,13 @@ export function createProgress(
   }
 }
 
-function progressText({ read, total, resources }: ImportProgress, ms: number): string {
+function formatProgress({ read, total, resources }: ImportProgress, ms: number): string {
   const percent = total === 0 ? 100 : Math.min(100, Math.floor((read / total) * 100))
   const rate = Math.round(resources / Math.max(0.001, ms / 1000))
-  return `${percent} %  ${counted(resources, 'resource')}  ${rate.toLocaleString('en')}/s`
+  return `${percent} %  ${formatCount(resources, 'resource')}  ${rate.toLocaleString('en')}/s`
 }
 
-function barText({ read, total }: ImportProgress, text: string, columns: number): string {
+function formatBar({ read, total }: ImportProgress, text: string, columns: number): string {
   const width = Math.min(40, columns - text.length - 5)
   if (width < 10) return text
   const full = total === 0 ? width : Math.min(width, Math.floor((read / total) * width))

@@ -35,7 +35,7 @@ Example:
       io.stdout.write(`Exported ${count.toLocaleString('en')} resources to ${target}\n`)
       return 0
     } catch (error) {
-      throw new CommandFailure(`Cannot export to ${target}: ${reasonOf(error)}`)
+      throw new CommandFailure(`Cannot export to ${target}: ${describeError(error)}`)
     } finally {
       repository.close()
     }
@@ -96,7 +96,7 @@ function openLines(path: string): LineWriter {
   }
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   const isKnown = error instanceof Error && 'code' in error && error.code === 'EEXIST' && 'path' in error
   if (isKnown) return `${error.path} exists`
   return error instanceof Error ? error.message : String(error)

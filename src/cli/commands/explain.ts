@@ -1,11 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { readSettings, type Settings } from '../../config/index.ts'
-import {
-  type Explanation,
-  explain,
-  explain as explainRequest,
-  type Question,
-} from '../../interceptor/index.ts'
+import { type Explanation, explain, type Question } from '../../interceptor/index.ts'
 import type { ScopeContext } from '../../smart/index.ts'
 import {
   type Arguments,
@@ -57,7 +52,7 @@ list). An output line has id, allowed, status, by, within, limits and text.`,
       await explainLines(io, settings)
       return 0
     }
-    const explanation = explainRequest(questionOf(args, settings), settings.fhirBaseUrl)
+    const explanation = explain(readOptions(args, settings), settings.fhirBaseUrl)
     print(explanation, io)
     return explanation.allowed ? 0 : 3
   },
@@ -68,26 +63,26 @@ function print({ text, status, allowed, hint }: Explanation, io: Io): void {
   if (hint !== undefined) io.stdout.write(`${hint}.\n`)
 }
 
-function questionOf(args: Arguments, settings: Settings): Question {
+function readOptions(args: Arguments, settings: Settings): Question {
   const url = args.values.url
   const scope = args.values.scope
   if (typeof url !== 'string') throw failMisuse('Missing --url')
   return {
     method: getOptional(args, 'method') ?? 'GET',
-    url: belowBase(url, settings.fhirBaseUrl),
+    url: removeBase(url, settings.fhirBaseUrl),
     scope: typeof scope === 'string' ? scope : getRequired(args, 'scope'),
     patient: getOptional(args, 'patient'),
-    fhirUser: fhirUserOf(getOptional(args, 'fhir-user'), settings.fhirBaseUrl),
-    body: bodyOf(getOptional(args, 'body')),
+    fhirUser: formatFhirUser(getOptional(args, 'fhir-user'), settings.fhirBaseUrl),
+    body: readBody(getOptional(args, 'body')),
     searchPermission: readSearchPermission(args) ?? settings.fhir.searchPermission,
-    contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
+    contexts: readContextsOption(args) ?? settings.fhir.scopeContexts,
     userFilter: readUserFilter(settings),
     operations: findOfferedOperations(settings),
   }
 }
 
 /** Accepts an absolute URL below the FHIR base, as pasted from a log. */
-function belowBase(url: string, fhirBaseUrl: string): string {
+function removeBase(url: string, fhirBaseUrl: string): string {
   if (!/^https?:/i.test(url)) return url
   const below = url.startsWith(fhirBaseUrl) ? url.slice(fhirBaseUrl.length) : undefined
   if (below === undefined || !/^(?:[/?]|$)/.test(below))
@@ -95,12 +90,12 @@ function belowBase(url: string, fhirBaseUrl: string): string {
   return below
 }
 
-function fhirUserOf(text: string | undefined, fhirBaseUrl: string): string | undefined {
+function formatFhirUser(text: string | undefined, fhirBaseUrl: string): string | undefined {
   const user = text === undefined ? undefined : readFhirUser(text, fhirBaseUrl)
   return user && `${user.type}/${user.id}`
 }
 
-function bodyOf(text: string | undefined): unknown {
+function readBody(text: string | undefined): unknown {
   if (text === undefined) return undefined
   try {
     return JSON.parse(text)
@@ -117,7 +112,7 @@ function readSearchPermission(args: Arguments): 'r' | 's' | undefined {
   return permission
 }
 
-function contextsOf(args: Arguments): readonly ScopeContext[] | undefined {
+function readContextsOption(args: Arguments): readonly ScopeContext[] | undefined {
   const text = getOptional(args, 'contexts')
   const contexts = text === undefined ? undefined : readContexts(text.split(','))
   if (text !== undefined && contexts === undefined)
@@ -136,7 +131,7 @@ interface Line {
 const CONTEXTS: readonly ScopeContext[] = ['patient', 'user', 'system']
 
 function readLine(text: string, defaults: Defaults): Line {
-  const value = parse(text)
+  const value = tryParse(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { id: null, question: undefined }
   const members = value as Readonly<Record<string, unknown>>
@@ -184,7 +179,7 @@ function isOptionalText(value: unknown): value is string | undefined | null {
   return value === undefined || value === null || typeof value === 'string'
 }
 
-function parse(text: string): unknown {
+function tryParse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -207,7 +202,7 @@ export async function explainLines(io: Io, settings: Settings): Promise<void> {
   const { searchPermission, scopeContexts: contexts } = settings.fhir
   const operations = findOfferedOperations(settings)
   const defaults = { searchPermission, contexts, userFilter: readUserFilter(settings), operations }
-  const answer = (line: string) => answerTo(line, defaults, settings.fhirBaseUrl)
+  const answer = (line: string) => explainLine(line, defaults, settings.fhirBaseUrl)
   const decoder = new StringDecoder('utf8')
   let rest = ''
   for await (const chunk of io.stdin) {
@@ -219,7 +214,7 @@ export async function explainLines(io: Io, settings: Settings): Promise<void> {
   if (rest !== '') io.stdout.write(answer(rest))
 }
 
-function answerTo(line: string, defaults: Defaults, fhirBaseUrl: string): string {
+function explainLine(line: string, defaults: Defaults, fhirBaseUrl: string): string {
   const { id, question } = readLine(line, defaults)
   const { allowed, status, by, within, limits, text } = question ? explain(question, fhirBaseUrl) : UNREADABLE
   return `${JSON.stringify({ id, allowed, status, by, within, limits, text })}\n`

@@ -52,7 +52,7 @@ Example:
     const scope = getOptional(args, 'scope')
     const { issueTokenByCommand, Refusal } = await import('../../auth/index.ts')
     const request = { ...(await readRequest(args)), scope }
-    const issued = await inLab(io, request, context => issueTokenByCommand(context, request))
+    const issued = await withLab(io, request, context => issueTokenByCommand(context, request))
     if (issued instanceof Refusal) throw new CommandFailure(`Cannot issue token: ${issued.description}`)
     noteMissing(scope, issued.scope, io)
     io.stdout.write(`${issued.access_token}\n`)
@@ -78,7 +78,7 @@ Example:
   async run(args, io) {
     const { issueLaunchByCommand, Refusal } = await import('../../auth/index.ts')
     const request = await readRequest(args)
-    const link = await inLab(io, request, context => issueLaunchByCommand(context, request))
+    const link = await withLab(io, request, context => issueLaunchByCommand(context, request))
     if (link instanceof Refusal) throw new CommandFailure(`Cannot launch: ${link.description}`)
     io.stdout.write(`${link}\n`)
     if (isSet(args, 'open')) await openInBrowser(link, io)
@@ -96,7 +96,7 @@ async function readRequest(args: Arguments): Promise<CommandRequest> {
   }
 }
 
-async function inLab<T>(
+async function withLab<T>(
   io: Io,
   request: CommandRequest,
   use: (context: CommandContext) => Promise<T>,

@@ -13,7 +13,7 @@ prints the reasons on standard error.`,
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const configuration = readConfiguration(io.env, io.cwd)
-    for (const setting of listEffectiveSettings(configuration)) io.stdout.write(`${lineOf(setting)}\n`)
+    for (const setting of listEffectiveSettings(configuration)) io.stdout.write(`${formatSetting(setting)}\n`)
     for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
     for (const problem of configuration.problems)
       io.stderr.write(`Cannot start with these settings: ${problem}\n`)
@@ -21,12 +21,12 @@ prints the reasons on standard error.`,
   },
 }
 
-function lineOf({ name, env, value, source }: EffectiveSetting): string {
-  const written = value === undefined ? `# ${name}:` : `${name}: ${scalar(value)}`
+function formatSetting({ name, env, value, source }: EffectiveSetting): string {
+  const written = value === undefined ? `# ${name}:` : `${name}: ${formatScalar(value)}`
   const origin = { environment: env, file: `file, or ${env}`, default: `default, or ${env}` } as const
   return `${written.padEnd(64)}  # ${value === undefined ? `none, or ${env}` : origin[source]}`
 }
 
-function scalar(value: string): string {
+function formatScalar(value: string): string {
   return /^[\w/.][\w./:,@+= -]*$/.test(value) && !value.includes(': ') ? value : JSON.stringify(value)
 }

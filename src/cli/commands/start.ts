@@ -164,11 +164,11 @@ export function formatBanner(
       ['Portal', `${settings.issuerUrl}/portal`],
       ['Auth server', settings.issuerUrl],
     ],
-    fhir: fhirRows(settings),
+    fhir: listFhirRows(settings),
     app: [['App server', settings.appUrl]],
   } satisfies Record<ServerName, readonly (readonly string[])[]>
   const passwordIsSet = sources.get('seedClinicianPassword') !== 'default'
-  const login = testLogin ? loginRows(testLogin, passwordIsSet, settings.onLoopback) : []
+  const login = testLogin ? listLoginRows(testLogin, passwordIsSet, settings.onLoopback) : []
   const { workers, metrics } = settings
   const rows = [
     ...names.flatMap(name => addresses[name]),
@@ -183,7 +183,7 @@ ${formatColumns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}
 `
 }
 
-function fhirRows({ fhir, fhirBaseUrl }: Settings): readonly (readonly string[])[] {
+function listFhirRows({ fhir, fhirBaseUrl }: Settings): readonly (readonly string[])[] {
   const { upstreamUrl, policyFile } = fhir
   return [
     [upstreamUrl === undefined ? 'FHIR server' : 'Gateway', fhirBaseUrl],
@@ -193,18 +193,18 @@ function fhirRows({ fhir, fhirBaseUrl }: Settings): readonly (readonly string[])
 }
 
 /** Sample accounts exist on loopback only. */
-function loginRows(login: TestLogin, passwordIsSet: boolean, onLoopback: boolean) {
+function listLoginRows(login: TestLogin, passwordIsSet: boolean, onLoopback: boolean) {
   const samples = onLoopback ? login.samples : []
   return [
-    ['Test login', loginText(login, passwordIsSet, onLoopback)],
+    ['Test login', describeLogin(login, passwordIsSet, onLoopback)],
     ...samples.map(({ kind, username }) => [
       `${kind} login`,
-      loginText({ ...login, username }, passwordIsSet, onLoopback),
+      describeLogin({ ...login, username }, passwordIsSet, onLoopback),
     ]),
   ]
 }
 
-function loginText(
+function describeLogin(
   { username, password, seeded }: TestLogin,
   passwordIsSet: boolean,
   onLoopback: boolean,

@@ -55,13 +55,13 @@ export async function openFhir(
     if (!isDeepStrictEqual(policy, before.policy)) interceptor.forget()
   })
   closing.add(() => interceptor.close())
-  const relayed = relayedOf(parts)
+  const relayed = findRelayedConfiguration(parts)
   const given = {
     guard: settings.lab ? simulateFailures(interceptor) : interceptor,
     audit: fhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
     checks: [
-      { name: 'key set', check: async () => needKeySet(interceptor.ready()) },
+      { name: 'key set', check: async () => requireKeySet(interceptor.ready()) },
       ...(relayed ? [{ name: 'identity provider', check: async () => void relayed.current() }] : []),
       ...(settings.audit.kept && settings.audit.failure === 'refuse'
         ? [{ name: 'audit', check: () => store.ping() }]
@@ -69,7 +69,7 @@ export async function openFhir(
     ],
     versionAccess: settings.fhir.versionAccess,
     logger,
-    web: webOptions(parts),
+    web: createWebOptions(parts),
   }
   const app =
     upstreamUrl === undefined
@@ -84,7 +84,7 @@ export async function openFhir(
   }
 }
 
-function relayedOf({ settings, logger }: Parts): RelayedConfiguration | undefined {
+function findRelayedConfiguration({ settings, logger }: Parts): RelayedConfiguration | undefined {
   const url = settings.fhir.smartConfigurationUrl
   if (url === undefined) return undefined
   return relayConfiguration({
@@ -105,7 +105,7 @@ export async function prepareFhir({ settings }: Parts, tell: Tell, closing: Clos
     count: settings.fhir.samplePatients,
     now: Date.now(),
   }
-  await naming(dataFile, () => loadSamplePatients(order, closing, tell))
+  await openDataFile(dataFile, () => loadSamplePatients(order, closing, tell))
 }
 
 async function openEmbedded(
@@ -114,10 +114,10 @@ async function openEmbedded(
 ): Promise<FastifyInstance> {
   const { fhirServer } = await import('../../backends/sqlite/index.ts')
   const dataFile = findDataFile(settings)
-  return naming(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
+  return openDataFile(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
 }
 
-function webOptions({ settings, live }: Parts) {
+function createWebOptions({ settings, live }: Parts) {
   const { tls } = live.current
   return {
     metricsAccess: settings.metrics.access,
@@ -128,7 +128,7 @@ function webOptions({ settings, live }: Parts) {
 }
 
 // SQLite does not name the file that it could not open.
-async function naming<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
+async function openDataFile<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open()
   } catch (error) {
@@ -139,6 +139,6 @@ async function naming<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
   }
 }
 
-function needKeySet(ready: boolean): void {
+function requireKeySet(ready: boolean): void {
   if (!ready) throw new NotReady("the auth server's key set is not yet available")
 }

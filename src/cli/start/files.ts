@@ -62,61 +62,67 @@ function readClientTls(prefix: string, { tlsCert, tlsKey, tlsCa }: ClientTlsSett
   })
 }
 
-const VARIABLE = 'SMART_TRUSTED_ISSUERS_FILE'
+const ISSUERS_VARIABLE = 'SMART_TRUSTED_ISSUERS_FILE'
 
-type Entry = Readonly<Record<string, unknown>>
+type IssuerEntry = Readonly<Record<string, unknown>>
 
 /** The keys of an entry and their parsers. Undefined means an invalid value. */
-const NAMES = {
-  issuer: addressOf,
-  'jwks-url': addressOf,
-  audience: textsOf,
-  typ: textsOf,
-  'patient-claim': textOf,
-  'fhir-user-claim': textOf,
-  'scope-claim': textOf,
+const ISSUER_KEYS = {
+  issuer: readUrl,
+  'jwks-url': readUrl,
+  audience: readStrings,
+  typ: readStrings,
+  'patient-claim': readString,
+  'fhir-user-claim': readString,
+  'scope-claim': readString,
 } as const
 
 /** Issuers of `smart.fhir.trusted-issuers-file`, whose tokens are accepted in addition to the auth server's. */
 export function readTrustedIssuers({ fhir, allowHttp, onLoopback }: Settings): readonly TrustedIssuer[] {
   const path = fhir.trustedIssuersFile
   if (path === undefined) return []
-  const entries = listIn(path)
+  const entries = readIssuerEntries(path)
   return entries.map((entry, at) => {
-    const issuer = issuerOf(entry, path, at + 1)
+    const issuer = readIssuer(entry, path, at + 1)
     const addresses = [issuer.issuer, issuer.jwksUrl]
     if (!onLoopback && !allowHttp && addresses.some(it => it.startsWith('http:')))
-      throw failure(path, `entry ${at + 1} must be https unless on loopback, or set SMART_ALLOW_HTTP=true`)
+      throw failIssuers(
+        path,
+        `entry ${at + 1} must be https unless on loopback, or set SMART_ALLOW_HTTP=true`,
+      )
     return issuer
   })
 }
 
-function listIn(path: string): readonly Entry[] {
+function readIssuerEntries(path: string): readonly IssuerEntry[] {
   let content: unknown
   try {
     content = parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw failure(path, isMissing(error) ? String(error.code) : 'it is not YAML')
+    throw failIssuers(path, isMissing(error) ? String(error.code) : 'it is not YAML')
   }
   if (!Array.isArray(content) || !content.every(it => typeof it === 'object' && it !== null))
-    throw failure(path, 'expected a list of issuers')
+    throw failIssuers(path, 'expected a list of issuers')
   return content
 }
 
-function issuerOf(entry: Entry, path: string, at: number): TrustedIssuer {
-  const unknown = Object.keys(entry).find(name => !Object.hasOwn(NAMES, name))
+function readIssuer(entry: IssuerEntry, path: string, at: number): TrustedIssuer {
+  const unknown = Object.keys(entry).find(name => !Object.hasOwn(ISSUER_KEYS, name))
   if (unknown !== undefined)
-    throw failure(path, `entry ${at} has unknown key ${unknown}; expected ${Object.keys(NAMES).join(', ')}`)
-  const read = <Name extends keyof typeof NAMES>(name: Name) => {
+    throw failIssuers(
+      path,
+      `entry ${at} has unknown key ${unknown}; expected ${Object.keys(ISSUER_KEYS).join(', ')}`,
+    )
+  const read = <Name extends keyof typeof ISSUER_KEYS>(name: Name) => {
     if (entry[name] === undefined) return undefined
-    const value = NAMES[name](entry[name])
-    if (value === undefined) throw failure(path, `entry ${at} has an invalid ${name}`)
-    return value as NonNullable<ReturnType<(typeof NAMES)[Name]>>
+    const value = ISSUER_KEYS[name](entry[name])
+    if (value === undefined) throw failIssuers(path, `entry ${at} has an invalid ${name}`)
+    return value as NonNullable<ReturnType<(typeof ISSUER_KEYS)[Name]>>
   }
   const issuer = read('issuer')
   const jwksUrl = read('jwks-url')
   if (issuer === undefined || jwksUrl === undefined)
-    throw failure(path, `entry ${at} needs issuer and jwks-url`)
+    throw failIssuers(path, `entry ${at} needs issuer and jwks-url`)
   return {
     issuer,
     jwksUrl,
@@ -128,24 +134,24 @@ function issuerOf(entry: Entry, path: string, at: number): TrustedIssuer {
   }
 }
 
-function addressOf(value: unknown): string | undefined {
+function readUrl(value: unknown): string | undefined {
   const url = typeof value === 'string' ? URL.parse(value) : null
   return url && /^https?:$/.test(url.protocol) && url.username === '' ? String(value) : undefined
 }
 
-function textOf(value: unknown): string | undefined {
+function readString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-function textsOf(value: unknown): readonly string[] | undefined {
+function readStrings(value: unknown): readonly string[] | undefined {
   const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
   return texts.length > 0 && texts.every(it => typeof it === 'string' && it !== '')
     ? (texts as string[])
     : undefined
 }
 
-function failure(path: string, reason: string): CommandFailure {
-  return new CommandFailure(`Cannot read ${VARIABLE} ${path}: ${reason}`)
+function failIssuers(path: string, reason: string): CommandFailure {
+  return new CommandFailure(`Cannot read ${ISSUERS_VARIABLE} ${path}: ${reason}`)
 }
 
 // The YAML parser has its own codes.

@@ -32,7 +32,7 @@ export function relayConfiguration({ url, fetch, clock, warn }: RelayedOptions):
       try {
         const init = { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) } as const
         const response = await fetch(url, init)
-        return { value: configurationIn(await response.json()), freshForMs: FRESH_MS }
+        return { value: readConfiguration(await response.json()), freshForMs: FRESH_MS }
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
         warn(`Cannot read the SMART configuration at ${url}: ${reason}`)
@@ -54,7 +54,7 @@ export function relayConfiguration({ url, fetch, clock, warn }: RelayedOptions):
   }
 }
 
-function configurationIn(document: unknown): object {
+function readConfiguration(document: unknown): object {
   const { authorization_endpoint, token_endpoint } = Object(document) as Readonly<Record<string, unknown>>
   if (typeof authorization_endpoint !== 'string' || typeof token_endpoint !== 'string')
     throw new Error('it has no authorization_endpoint or token_endpoint')
@@ -88,7 +88,7 @@ export function createReportingFetch(
       return response
     } catch (error) {
       span?.end()
-      const reason = reasonOf(error)
+      const reason = findReason(error)
       // The caller aborted the request.
       if (reason !== 'AbortError' && reported.get(origin) !== reason) {
         reported.set(origin, reason)
@@ -115,12 +115,12 @@ function findHint(reason: string): string {
 
 /** The message of an error, the code of its first cause, and the remedy for an untrusted certificate. */
 export function describeReason(error: unknown): string {
-  const reason = reasonOf(error)
+  const reason = findReason(error)
   const message = error instanceof Error ? error.message.replace(/\.$/, '') : String(error)
   return `${message}${message.includes(reason) ? '' : ` (${reason})`}${findHint(reason)}`
 }
 
-function reasonOf(error: unknown): string {
+function findReason(error: unknown): string {
   let reason = 'unknown'
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     reason = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name

@@ -42,7 +42,7 @@ async function bindPort(
     await listen(app, port, hosts)
   } catch (error) {
     const where = `port ${port} (${about.variable}) of ${hosts.join(', ')} (${about.bindVariable})`
-    throw new CommandFailure(`Cannot start the ${about.name} on ${where}: ${reasonOf(error)}`)
+    throw new CommandFailure(`Cannot start the ${about.name} on ${where}: ${describeError(error)}`)
   }
 }
 
@@ -63,7 +63,7 @@ export async function openMetricsPort(settings: Settings, running: Running): Pro
   return { ...running, close: () => Promise.all([app.close(), running.close()]).then(() => {}) }
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return REASONS[code] ?? (error instanceof Error ? error.message : String(error))
 }
