@@ -9,6 +9,7 @@ import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { globalSetup, globalTeardown } from '../test/support/global-setup.ts'
 import { groupTests, readTexts, type TestGroup, writeEntry } from './test-groups.ts'
 import { type Report, report } from './test-report.ts'
 
@@ -70,8 +71,6 @@ function runGroups(groups: readonly TestGroup[]): Promise<Report> {
         name => `--import=${pathToFileURL(resolve(ROOT, 'test/support', name))}`,
       ),
     ],
-    // Not yet in the types of Node.
-    globalSetupPath: resolve(ROOT, 'test/support/global-setup.ts'),
     ...(values.name === undefined ? {} : { testNamePatterns: [new RegExp(values.name)] }),
   }
   return report(run(options), byEntry, {
@@ -85,10 +84,12 @@ function createGroup(file: string): TestGroup {
   return { name: relative(ROOT, file), files: [file] }
 }
 
+await globalSetup()
 // A pattern of names would match the name of the suite that a group makes of a file.
 const first = await runGroups(values.name === undefined ? groupTests(files) : files.map(createGroup))
 const again = first.broken.flatMap(group => group.files)
 const second = again.length === 0 ? { passed: 0, failed: 0 } : await runGroups(again.map(createGroup))
+await globalTeardown()
 
 const passed = first.passed + second.passed
 // A group whose process ended badly has failed, even if each of its files passes alone.

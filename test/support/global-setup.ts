@@ -11,7 +11,6 @@ import type { Postgres, Template } from './postgres.ts'
 let postgres: Postgres | undefined
 let template: Template | undefined
 let folder: string | undefined
-let outerFolder: string | undefined
 
 function needs(thing: 'postgres' | 'browser'): boolean {
   return process.env.TEST_NEEDS === undefined || process.env.TEST_NEEDS.split(',').includes(thing)
@@ -21,7 +20,6 @@ export async function globalSetup(): Promise<void> {
   if (needs('postgres')) await preparePostgres()
   if (needs('browser')) process.env.CHROMIUM_PATH = await prepareBrowser()
   folder = mkdtempSync(join(findQuickFolder(), 'sallyport-test-run-'))
-  outerFolder = process.env.TMPDIR
   process.env.TMPDIR = folder
   process.env.TEST_RUN_FOLDER = folder
   process.once('exit', removeFolder)
@@ -38,17 +36,10 @@ async function preparePostgres(): Promise<void> {
   process.env.TEST_POSTGRES_TEMPLATE = template.name
 }
 
-/** Leaves the environment as it was: a second run may follow in this process. */
 export async function globalTeardown(): Promise<void> {
-  if (postgres) {
-    await postgres.stop()
-    postgres = undefined
-    delete process.env.TEST_POSTGRES_URL
-  } else await template?.remove()
-  template = undefined
+  if (postgres) await postgres.stop()
+  else await template?.remove()
   removeFolder()
-  if (outerFolder === undefined) delete process.env.TMPDIR
-  else process.env.TMPDIR = outerFolder
 }
 
 const SHARED_MEMORY = '/dev/shm'
