@@ -172,7 +172,8 @@ async function refuseQueued(db: Store['db'], client: string | undefined): Promis
   }>`select file from pragma_database_list where name = 'main'`.execute(db)
   const queue = new DatabaseSync(`${rows[0]?.file.replace(/\.db$/, '')}-audit-queue-1.db`)
   const isRefused = client === undefined ? 'true' : `value ->> 'client_id' = '${client}'`
-  queue.exec(`create table if not exists waiting (id integer primary key autoincrement, records text not null);
+  queue.exec(`create table if not exists waiting (id integer primary key autoincrement, count integer not null,
+      records text not null);
     create trigger refuse_records before insert on waiting
     when exists (select 1 from json_each(new.records) where ${isRefused})
     begin select raise(abort, 'refused'); end`)

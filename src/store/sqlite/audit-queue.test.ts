@@ -47,9 +47,9 @@ describe('the queue of audit records', () => {
 
   function countWaiting(worker = 1): number {
     const queue = new Connection(nameQueue(path, worker))
-    const { count } = findWaiting(queue)
+    const { groups } = findWaiting(queue)
     queue.close()
-    return count
+    return groups
   }
 
   it('has the records that are not yet in the trail', async () => {

@@ -39,14 +39,14 @@ export interface AuditQueueOptions {
 }
 
 const MOVE_EVERY_MS = 300
-/** More groups of records are moved in a thread. */
-const MOST_HERE = 32
-/** Further records wait until others are moved. */
+/** More records are moved in a thread. */
+const MOST_HERE = 100
+/** Groups in the queue: further records wait until others are moved. */
 const MOST_WAITING = 5000
 const CHECK_EVERY = 1000
 
 /** Tests the space and the right to write, and leaves no record. */
-const PROBE = `savepoint probe; insert into waiting (records) values ('[]'); rollback to savepoint probe;
+const PROBE = `savepoint probe; insert into waiting (count, records) values (0, '[]'); rollback to savepoint probe;
   update queue set name = name`
 
 interface Queue {
@@ -76,9 +76,9 @@ export function openAuditQueue(
   async function move(): Promise<void> {
     const queues = await Promise.all(findQueues(path).map(open))
     const waiting = queues.map(queue => [queue, findWaiting(queue.file.reads)] as const)
-    const groups = waiting.reduce((sum, [, { count }]) => sum + count, 0)
-    if (groups > MOST_HERE) await moveInThread([...opened.keys()])
-    else for (const [queue, { count, end }] of waiting) if (count > 0) await moveHere(trail, queue, end)
+    const sum = waiting.reduce((all, [, { records }]) => all + records, 0)
+    if (sum > MOST_HERE) await moveInThread([...opened.keys()])
+    else for (const [queue, { groups, end }] of waiting) if (groups > 0) await moveHere(trail, queue, end)
   }
 
   async function moveInThread(files: readonly string[]): Promise<void> {
@@ -99,7 +99,7 @@ export function openAuditQueue(
       checkRows(rows)
       const { file } = await open(ownPath)
       file.check()
-      if (++additions % CHECK_EVERY === 0 && findWaiting(file.reads).count > MOST_WAITING) await drains.run()
+      if (++additions % CHECK_EVERY === 0 && findWaiting(file.reads).groups > MOST_WAITING) await drains.run()
       await commit(file, () => addGroups(file, rows))
     },
     async probe() {
@@ -123,7 +123,8 @@ async function openQueue(path: string): Promise<Queue> {
   closeSync(openSync(path, 'a', 0o600))
   const file = await openDatabaseFile(path)
   await retryWhileBusy(() =>
-    file.writes.exec(`create table if not exists waiting (id integer primary key autoincrement, records text not null);
+    file.writes.exec(`create table if not exists waiting (id integer primary key autoincrement, count integer not null,
+        records text not null);
       create table if not exists queue (name text not null);
       insert into queue (name) select '${randomUUID()}' where not exists (select 1 from queue)`),
   )
@@ -141,8 +142,10 @@ function checkRows(rows: readonly Row[]): void {
 }
 
 function addGroups({ writes }: DatabaseFile, rows: readonly Row[]): void {
-  for (let at = 0; at < rows.length; at += GROUP)
-    writes.write('insert into waiting (records) values (?)', JSON.stringify(rows.slice(at, at + GROUP)))
+  for (let at = 0; at < rows.length; at += GROUP) {
+    const group = rows.slice(at, at + GROUP)
+    writes.write('insert into waiting (count, records) values (?, ?)', group.length, JSON.stringify(group))
+  }
 }
 
 async function moveHere(trail: DatabaseFile, { file, name }: Queue, end: number): Promise<void> {

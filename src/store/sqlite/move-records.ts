@@ -23,12 +23,26 @@ function beginNames(databasePath: string): string {
   return `${basename(databasePath, '.db')}-audit-queue-`
 }
 
-/** The groups of records in the queue, and the position of the last. */
-export function findWaiting(queue: Connection): { readonly count: number; readonly end: number } {
+interface Waiting {
+  readonly groups: number
+  /** Of the first groups only, so that a long queue is not read. */
+  readonly records: number
+  /** The position of the last group. */
+  readonly end: number
+}
+
+const COUNTED_GROUPS = 200
+
+export function findWaiting(queue: Connection): Waiting {
   const [first] = queue.all('select id from waiting order by id limit 1')
+  if (!first) return { groups: 0, records: 0, end: 0 }
   const [last] = queue.all('select id from waiting order by id desc limit 1')
-  const end = Number(last?.id ?? 0)
-  return { count: first ? end - Number(first.id) + 1 : 0, end }
+  const [sum] = queue.all(
+    'select sum(count) as records from (select count from waiting order by id limit ?)',
+    COUNTED_GROUPS,
+  )
+  const end = Number(last?.id)
+  return { groups: end - Number(first.id) + 1, records: Number(sum?.records), end }
 }
 
 interface Batch {
