@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { DatabaseUnavailable } from '../availability.ts'
 import { commit, type DatabaseFile, openDatabaseFile, type Row, retryWhileBusy } from './database-file.ts'
 import {
   findQueues,
@@ -65,8 +66,10 @@ export function openAuditQueue(
     worker === undefined ? setInterval(() => drains.run().catch(onError), MOVE_EVERY_MS).unref() : undefined
   let mover: Mover | undefined
   let additions = 0
+  let isClosed = false
 
-  function open(file: string): Promise<Queue> {
+  async function open(file: string): Promise<Queue> {
+    if (isClosed) throw new DatabaseUnavailable('Cannot use the queue of audit records: it is closed')
     const queue = opened.get(file) ?? openQueue(file)
     opened.set(file, queue)
     queue.catch(() => opened.delete(file))
@@ -114,6 +117,8 @@ export function openAuditQueue(
       if (opened.size > 0) await drains.run().catch(onError)
       await drains.finish()
       await mover?.end()
+      // A probe may begin even now, and would leave files open.
+      isClosed = true
       for (const queue of opened.values()) await (await queue).file.close()
     },
   }
