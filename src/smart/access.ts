@@ -59,13 +59,19 @@ function explainFilter(
   // A token with `fhirUser` may always read the resource of its user (PATIENT-7).
   const own = grant.fhirUser
   if (permission === 'r' && own?.type === type) parts.push({ by: 'fhirUser', constraints: [{ id: own.id }] })
-  const constraints = uniteConstraints(parts.flatMap(part => part.constraints))
+  const united = uniteConstraints(parts.flatMap(part => part.constraints))
+  const unmerged = united === 'everything' ? united : trim(united)
   return {
-    filter: constraints === 'everything' ? constraints : mergeValues(constraints),
-    unmerged: constraints,
-    sources: parts,
-    covering,
+    filter: unmerged === 'everything' ? unmerged : mergeValues(unmerged),
+    unmerged,
+    sources: trim(parts),
+    covering: trim(covering),
   }
+}
+
+/** A list that grew has room for 17 entries, and a server remembers these lists of thousands of tokens. */
+function trim<T>(list: readonly T[]): readonly T[] {
+  return list.slice()
 }
 
 function isHonoured(scope: ResourceScope, grant: Grant, policy: EnforcementPolicy): boolean {
@@ -138,6 +144,7 @@ type Query = NonNullable<Constraint['query']>
  * a lookup for every resource.
  */
 export function mergeValues(constraints: readonly Constraint[]): readonly Constraint[] {
+  if (constraints.length < 2) return constraints
   const merged: (Constraint | undefined)[] = [...constraints]
   const panels = new Map(constraints.map(({ panel }, at) => [panel, at]))
   for (const [name, places] of groupByName(constraints)) {
