@@ -71,8 +71,10 @@ function explainFilter(
 
 /** A list that grew has room for 17 entries, and a server remembers these lists of thousands of tokens. */
 function trim<T>(list: readonly T[]): readonly T[] {
-  return list.slice()
+  return list.length === 0 ? NONE : list.slice()
 }
+
+const NONE: readonly never[] = []
 
 function isHonoured(scope: ResourceScope, grant: Grant, policy: EnforcementPolicy): boolean {
   return policy.contexts.includes(scope.context) || grant.clientId === PORTAL_CLIENT
