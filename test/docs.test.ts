@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { documentedRoutes, endpointFaults, sectionOf } from '../scripts/checks/endpoints.ts'
+import { listDocumentedRoutes, endpointFaults, findSection } from '../scripts/checks/endpoints.ts'
 import { listRoutes } from '../src/web/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
@@ -13,7 +13,7 @@ function served(app: FastifyInstance) {
   return listRoutes(app).map(({ method, path }) => ({ method, path: path.replace(/[0-9a-f]{16}/, ':hash') }))
 }
 
-const common = documentedRoutes(sectionOf(text, 'All servers'))
+const common = listDocumentedRoutes(findSection(text, 'All servers'))
 
 let stack: Stack
 before(async () => {
@@ -27,7 +27,7 @@ describe(PAGE, () => {
     ['app', 'App server'],
   ] as const) {
     it(`lists exactly the paths of the ${name} server`, () => {
-      const listed = [...common, ...documentedRoutes(sectionOf(text, heading))]
+      const listed = [...common, ...listDocumentedRoutes(findSection(text, heading))]
       assert.deepEqual(endpointFaults(PAGE, name, listed, served(stack[name])), [])
     })
   }

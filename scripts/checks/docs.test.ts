@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { documentedRoutes, endpointFaults, sectionOf } from './endpoints.ts'
+import { endpointFaults, findSection, listDocumentedRoutes } from './endpoints.ts'
 import { findErrorFaults, findNames } from './errors.ts'
 import { findIndexFaults, findLinkFaults } from './links.ts'
 import { findPathFaults } from './paths.ts'
@@ -223,14 +223,16 @@ describe('endpointFaults', () => {
     '# Endpoints\n\n## Auth server\n\n| a | b | c |\n|---|---|---|\n| `GET` | `/portal` | x |\n\n## App\n\n| `GET` | `/x` |\n'
 
   it('reads the rows of a section', () => {
-    assert.deepEqual(documentedRoutes(sectionOf(page, 'Auth server')), [{ method: 'GET', path: '/portal' }])
+    assert.deepEqual(listDocumentedRoutes(findSection(page, 'Auth server')), [
+      { method: 'GET', path: '/portal' },
+    ])
   })
 
   it('finds what is missing on either side', () => {
     const served = [{ method: 'POST', path: '/login' }]
-    assert.deepEqual(endpointFaults('p', 'auth', documentedRoutes(sectionOf(page, 'Auth server')), served), [
-      'p: auth serves POST /login, not listed',
-      'p: auth does not serve GET /portal',
-    ])
+    assert.deepEqual(
+      endpointFaults('p', 'auth', listDocumentedRoutes(findSection(page, 'Auth server')), served),
+      ['p: auth serves POST /login, not listed', 'p: auth does not serve GET /portal'],
+    )
   })
 })

@@ -4,7 +4,7 @@ export interface Route {
 }
 
 /** Lines of docs/endpoints.md: `` | `GET` | `/portal` | … | `` in the section of a server. */
-export function documentedRoutes(section: string): readonly Route[] {
+export function listDocumentedRoutes(section: string): readonly Route[] {
   return [...section.matchAll(/^\|\s*`([A-Z]+)`\s*\|\s*`([^`]+)`/gm)].map(([, method = '', path = '']) => ({
     method,
     path,
@@ -12,7 +12,7 @@ export function documentedRoutes(section: string): readonly Route[] {
 }
 
 /** The part of a page under a heading of the second level. */
-export function sectionOf(text: string, heading: string): string {
+export function findSection(text: string, heading: string): string {
   const parts = text.split(/^## /m)
   return parts.find(part => part.startsWith(`${heading}\n`)) ?? ''
 }

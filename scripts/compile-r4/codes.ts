@@ -32,7 +32,7 @@ export interface Terminology {
 export type CompiledCodes = readonly (readonly string[])[]
 
 /** Value sets that an element must take its code from. */
-export function requiredBindings(structures: readonly StructureSource[]): string[] {
+export function listRequiredBindings(structures: readonly StructureSource[]): string[] {
   const urls = structures
     .flatMap(it => it.snapshot.element)
     .filter(it => it.binding?.strength === 'required')
@@ -56,11 +56,11 @@ export function compileCodes(url: string, terminology: Terminology): CompiledCod
     return [['urn:iso:std:iso:4217', ...CURRENCIES.split(' ')]]
   const compose = terminology.valueSets.get(url)?.compose
   if (compose === undefined || compose.exclude !== undefined) return undefined
-  const groups = compose.include.map(it => codesOf(it, terminology))
+  const groups = compose.include.map(it => compileInclusion(it, terminology))
   return groups.every(it => it !== undefined) ? groups.flat() : undefined
 }
 
-function codesOf(inclusion: Inclusion, terminology: Terminology): CompiledCodes | undefined {
+function compileInclusion(inclusion: Inclusion, terminology: Terminology): CompiledCodes | undefined {
   if (inclusion.filter !== undefined) return undefined
   if (inclusion.valueSet !== undefined) return codesOfValueSets(inclusion, terminology)
   if (inclusion.system === undefined) return undefined

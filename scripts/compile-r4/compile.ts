@@ -1,4 +1,4 @@
-import { compileCodes, requiredBindings, type Terminology } from './codes.ts'
+import { compileCodes, listRequiredBindings, type Terminology } from './codes.ts'
 import { compileInvariants } from './invariants.ts'
 import { compileSearchParameters } from './search-parameters.ts'
 import { readPublished } from './source.ts'
@@ -16,7 +16,9 @@ export function compileR4(): string {
     source: 'HL7 FHIR R4 (4.0.1), https://hl7.org/fhir/R4, CC0-1.0',
     resources,
     structures: Object.fromEntries(structures.flatMap(it => [...compileStructure(it)])),
-    codes: Object.fromEntries(requiredBindings(structures).flatMap(it => codesOf(it, terminology))),
+    codes: Object.fromEntries(
+      listRequiredBindings(structures).flatMap(it => compileValueSet(it, terminology)),
+    ),
     invariants: compileInvariants(structures),
     search: compileSearchParameters(readPublished('SearchParameter'), resources),
     patientCompartment: readCompartment(),
@@ -52,7 +54,7 @@ function readCompartment(): Record<string, readonly string[]> {
   )
 }
 
-function codesOf(url: string, terminology: Terminology): [string, unknown][] {
+function compileValueSet(url: string, terminology: Terminology): [string, unknown][] {
   const codes = compileCodes(url, terminology)
   return codes === undefined ? [] : [[shortValueSet(url), codes]]
 }

@@ -23,12 +23,12 @@ export function compileSearchParameters(
   for (const source of sources) {
     if (source.expression === undefined || !isCompiled(source)) continue
     for (const base of (source.base ?? []).filter(it => known.has(it))) {
-      const expression = expressionFor(base, source.expression)
+      const expression = selectExpression(base, source.expression)
       if (expression === '')
         throw new Error(`Cannot compile ${base}.${source.code}: no expression is for this type`)
       found[base] = [
         ...(found[base] ?? []),
-        [source.code, source.type, expression, ...targetsOf(source, expression)],
+        [source.code, source.type, expression, ...findTargets(source, expression)],
       ]
     }
   }
@@ -41,7 +41,7 @@ function isCompiled({ id, type }: SearchParameterSource): boolean {
 }
 
 /** Shared parameters list the paths of all their types: only those of this type are kept. One (`name | alias`) lacks the type. */
-function expressionFor(type: string, expression: string): string {
+function selectExpression(type: string, expression: string): string {
   return expression
     .split('|')
     .map(it => it.trim().replace(/^(?=[a-z])/, `${type}.`))
@@ -50,7 +50,7 @@ function expressionFor(type: string, expression: string): string {
 }
 
 /** `clinical-patient` lists Group as a target too: what `resolve() is` says is narrower. */
-function targetsOf(source: SearchParameterSource, expression: string): [] | [readonly string[]] {
+function findTargets(source: SearchParameterSource, expression: string): [] | [readonly string[]] {
   if (source.type !== 'reference') return []
   const only = expression.split('|').map(it => /resolve\(\) is (\w+)\)\s*$/.exec(it)?.[1])
   if (only.every(it => it !== undefined)) return [[...new Set(only)]]

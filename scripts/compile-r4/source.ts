@@ -22,7 +22,7 @@ export function readPublished<T extends object>(resourceType: string): T[] {
 }
 
 /** The names of the files that hold a resource: `Patient-example.json`. */
-export function publishedFiles(): string[] {
+export function listPublishedFiles(): string[] {
   return [...readAll().keys()]
 }
 

@@ -44,18 +44,25 @@ export function* compileStructure(source: StructureSource): Generator<[string, C
   const base = source.baseDefinition?.replace(profileRoot, '')
   yield [
     source.type,
-    { ...(base === undefined ? {} : { base }), elements: elementsOf(source.type, source.type, elements) },
+    {
+      ...(base === undefined ? {} : { base }),
+      elements: compileElements(source.type, source.type, elements),
+    },
   ]
   for (const path of nested) {
     const inherited = elements.some(it => it.path === `${path}.modifierExtension`)
       ? 'BackboneElement'
       : 'Element'
-    yield [path, { base: inherited, elements: elementsOf(path, source.type, elements) }]
+    yield [path, { base: inherited, elements: compileElements(path, source.type, elements) }]
   }
 }
 
-function elementsOf(path: string, type: string, elements: readonly ElementSource[]): Record<string, string> {
-  const own = elements.filter(it => parentOf(it.path) === path && !isInherited(it, type, path))
+function compileElements(
+  path: string,
+  type: string,
+  elements: readonly ElementSource[],
+): Record<string, string> {
+  const own = elements.filter(it => findParent(it.path) === path && !isInherited(it, type, path))
   return Object.fromEntries(own.map(it => [it.path.slice(path.length + 1), elementText(it)]))
 }
 
@@ -63,7 +70,7 @@ function elementsOf(path: string, type: string, elements: readonly ElementSource
 function isInherited(element: ElementSource, type: string, path: string): boolean {
   const name = element.path.slice(path.length + 1)
   if (path !== type) return name === 'id' || name === 'extension' || name === 'modifierExtension'
-  return element.base !== undefined && parentOf(element.base.path) !== type
+  return element.base !== undefined && findParent(element.base.path) !== type
 }
 
 function elementText(element: ElementSource): string {
@@ -94,7 +101,7 @@ function isBackbone(element: ElementSource): boolean {
   return code === 'BackboneElement' || (code === 'Element' && element.path.includes('.'))
 }
 
-function parentOf(path: string): string {
+function findParent(path: string): string {
   return path.slice(0, path.lastIndexOf('.'))
 }
 

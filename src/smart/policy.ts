@@ -44,13 +44,16 @@ const RULE_KEYS = ['clinicians', 'patients', 'organizations', 'careTeams']
 
 /** Parses a policy file. Any unknown part makes the whole file invalid. */
 export function parsePolicy(value: unknown): AccessPolicy | InvalidPolicy {
-  if (!isRecord(value)) return invalid([{ path: [], text: 'expected rules' }])
+  if (!isRecord(value)) return createInvalidPolicy([{ path: [], text: 'expected rules' }])
   const unknown = Object.keys(value).find(key => key !== 'rules')
-  if (unknown !== undefined) return invalid([{ path: [], text: `unknown name ${unknown}; expected rules` }])
-  if (!Array.isArray(value.rules)) return invalid([{ path: ['rules'], text: 'expected a list' }])
+  if (unknown !== undefined)
+    return createInvalidPolicy([{ path: [], text: `unknown name ${unknown}; expected rules` }])
+  if (!Array.isArray(value.rules)) return createInvalidPolicy([{ path: ['rules'], text: 'expected a list' }])
   const read = value.rules.map((rule: unknown, at) => readRule(rule, ['rules', at]))
   const problems = read.filter(rule => 'text' in rule)
-  return problems.length > 0 ? invalid(problems) : { rules: read.filter(rule => 'clinicians' in rule) }
+  return problems.length > 0
+    ? createInvalidPolicy(problems)
+    : { rules: read.filter(rule => 'clinicians' in rule) }
 }
 
 function readRule(value: unknown, path: PolicyProblem['path']): PolicyRule | PolicyProblem {
@@ -95,7 +98,7 @@ function createIdReader(type: string): (item: unknown) => string | undefined {
   }
 }
 
-function invalid(problems: readonly PolicyProblem[]): InvalidPolicy {
+function createInvalidPolicy(problems: readonly PolicyProblem[]): InvalidPolicy {
   return { problem: problems.slice(0, 1).map(formatPolicyProblem).join(''), problems }
 }
 

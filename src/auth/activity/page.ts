@@ -94,13 +94,13 @@ function renderPicker(
   choices: readonly Choice[],
   chosen: string | undefined,
 ): Html {
-  const sorted = name === 'app' || name === 'patient' ? choices.toSorted(byText) : choices
+  const sorted = name === 'app' || name === 'patient' ? choices.toSorted(compareText) : choices
   return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input" id="${name}" name="${name}"><option value="">${all}</option>${sorted.map(
     ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
   )}</select></p>`
 }
 
-function byText([, a]: Choice, [, b]: Choice): number {
+function compareText([, a]: Choice, [, b]: Choice): number {
   return a.localeCompare(b, 'en')
 }
 

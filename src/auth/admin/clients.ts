@@ -91,7 +91,7 @@ export async function changeClient(
   changes: AppChanges,
   verb = 'set',
 ): Promise<ChangedClient | AdminFailure> {
-  return onClient(admin, id, verb, async (trx, client) => {
+  return performOnClient(admin, id, verb, async (trx, client) => {
     const refusal = isSensitive(client, changes) ? requireRecentLogin(admin) : undefined
     if (refusal) return refusal
     const changed = await changeApp(trx, id, { changes, now: admin.clock(), ...describeRegistrar(admin) })
@@ -102,7 +102,7 @@ export async function changeClient(
 
 /** Approves a client that registered itself (CLIENT-3). */
 export function approveClient(admin: Admin, id: string): Promise<ChangedClient | AdminFailure> {
-  return onClient(admin, id, 'approve', async trx => {
+  return performOnClient(admin, id, 'approve', async trx => {
     await approveApp(trx, id)
     return {}
   })
@@ -123,7 +123,7 @@ export function setClientDisabled(
   id: string,
   disabled: boolean,
 ): Promise<ChangedClient | AdminFailure> {
-  return onClient(admin, id, disabled ? 'disable' : 'enable', async (trx, client) => {
+  return performOnClient(admin, id, disabled ? 'disable' : 'enable', async (trx, client) => {
     const refusal = client.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
     if (refusal) return refusal
     const now = admin.clock()
@@ -151,7 +151,7 @@ export function removeClient(admin: Admin, id: string): Promise<ClientRow | Admi
 }
 
 /** Performs an action on a client, and records the properties that changed. */
-function onClient(
+function performOnClient(
   admin: Admin,
   id: string,
   verb: string,

@@ -120,7 +120,7 @@ export function changeUser(
   target: UserTarget,
   changes: UserChanges,
 ): Promise<UserDescription | AdminFailure> {
-  return onUser(admin, target, chooseVerb(changes), async (trx, row, before) => {
+  return performOnUser(admin, target, chooseVerb(changes), async (trx, row, before) => {
     const wanted = { ...before, ...dropUndefined(changes) }
     const fault =
       findUserFault(wanted) ?? (isAboutAdministrator(before, wanted) ? requireRecentLogin(admin) : undefined)
@@ -170,7 +170,7 @@ export async function setPassword(
   const fault = checkPassword(admin, password) ?? requireRecentLogin(admin)
   if (fault) return fault
   const password_hash = await hashPassword(password)
-  const user = await onUser(admin, target, 'set-password', async (trx, row) => {
+  const user = await performOnUser(admin, target, 'set-password', async (trx, row) => {
     await trx.updateTable('clinician').set({ password_hash }).where('id', '=', row.id).execute()
     await endAccess(trx, row.id, { now: admin.clock(), keepOffline: keepApps })
     return { ...row, password_hash }
@@ -184,7 +184,7 @@ export function endSessions(
   target: UserTarget,
   { keepApps = false }: { readonly keepApps?: boolean } = {},
 ): Promise<UserDescription | AdminFailure> {
-  return onUser(admin, target, 'end-sessions', async (trx, row) => {
+  return performOnUser(admin, target, 'end-sessions', async (trx, row) => {
     await endAccess(trx, row.id, { now: admin.clock(), keepOffline: keepApps })
     return row
   })
@@ -200,7 +200,7 @@ export async function linkUser(
   if (refusal) return refusal
   if (![issuer, subject].every(text => text !== '' && text.length <= LIMITS.urlCharacters))
     return new AdminFailure('invalid', `issuer and subject have 1 to ${LIMITS.urlCharacters} characters`)
-  return onUser(admin, target, 'link', async (trx, row) => {
+  return performOnUser(admin, target, 'link', async (trx, row) => {
     const link = { clinician_id: row.id, provisioned: false, created_at: admin.clock() }
     await trx
       .insertInto('clinician_link')
@@ -219,7 +219,7 @@ export async function unlinkUser(
 ): Promise<UserDescription | AdminFailure> {
   const refusal = requireRecentLogin(admin)
   if (refusal) return refusal
-  return onUser(admin, target, 'unlink', async (trx, row) => {
+  return performOnUser(admin, target, 'unlink', async (trx, row) => {
     const { numDeletedRows } = await trx
       .deleteFrom('clinician_link')
       .where('clinician_id', '=', row.id)
@@ -233,7 +233,7 @@ export async function unlinkUser(
 }
 
 /** Performs an action on a user, and records the properties that changed. */
-function onUser(
+function performOnUser(
   admin: Admin,
   target: UserTarget,
   verb: string,

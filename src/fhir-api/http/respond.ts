@@ -74,7 +74,7 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   if (!audit) return respondWith(api, await performDurably(context, allowed))
   if (mayWrite(interaction) && !isAboutAudit(interaction))
     return performWrite(api, audit, request, context, allowed)
-  return recordingFailures(api, request, allowed, async () =>
+  return recordThrown(api, request, allowed, async () =>
     recordOutcome(api, request, allowed, await perform(context, audit, allowed)),
   )
 }
@@ -104,7 +104,7 @@ async function performDurably(context: Context, request: FhirRequest): Promise<F
 }
 
 /** Records an error that the work throws. */
-async function recordingFailures<T>(
+async function recordThrown<T>(
   api: FhirApi,
   request: FastifyRequest,
   allowed: FhirRequest,
@@ -154,7 +154,7 @@ async function performWrite(
   const begun = describeRequest(api, request, allowed, UNKNOWN)
   const { session } = context
   if (session.local?.announce)
-    return recordingFailures(api, request, allowed, async () => {
+    return recordThrown(api, request, allowed, async () => {
       await audit.prepare()
       const audited = {
         createRecords: (outcome: FhirResponse) => audit.createRecords(describe(outcome)),

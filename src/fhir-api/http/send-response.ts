@@ -69,7 +69,7 @@ const WORTH_COMPRESSING = 1024
  * gets the response of its GET, without the body (RFC 9110, 9.3.2). ETags are weak, so one version has one ETag in any encoding.
  */
 function sendBody(reply: FastifyReply, body: string | Readable): FastifyReply | Promise<FastifyReply> {
-  const encoding = encodingFor(reply, body)
+  const encoding = negotiateEncoding(reply, body)
   if (reply.request.method === 'HEAD') return sendHead(reply, body, encoding)
   if (encoding === undefined) return reply.send(body)
   if (typeof body !== 'string') return reply.send(compressStream(body, encoding))
@@ -77,7 +77,7 @@ function sendBody(reply: FastifyReply, body: string | Readable): FastifyReply | 
 }
 
 /** Chooses the encoding and sets the headers `Vary` and `Content-Encoding`. */
-function encodingFor(reply: FastifyReply, body: string | Readable): Encoding | undefined {
+function negotiateEncoding(reply: FastifyReply, body: string | Readable): Encoding | undefined {
   if (typeof body === 'string' && body.length < WORTH_COMPRESSING) return undefined
   const vary = reply.getHeader('vary')
   reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${String(vary)}, Accept-Encoding`)

@@ -112,9 +112,10 @@ export function shapeResource<R extends Resource | ExactResource>(resource: R, s
   const { summary, elements } = shape
   if (isWhole(shape)) return resource
   const mandatory = listMandatory(resource.resourceType)
-  if (elements.length > 0) return subset(resource, key => elements.includes(key) || mandatory.has(key))
-  if (summary === 'text') return subset(resource, key => key === 'text' || mandatory.has(key))
-  return subset(resource, key => key !== 'text')
+  if (elements.length > 0)
+    return selectElements(resource, key => elements.includes(key) || mandatory.has(key))
+  if (summary === 'text') return selectElements(resource, key => key === 'text' || mandatory.has(key))
+  return selectElements(resource, key => key !== 'text')
 }
 
 const mandatoryKeys = new Map<string, ReadonlySet<string>>()
@@ -159,7 +160,10 @@ export function listElements(value: string): readonly string[] {
     .filter(it => it !== '')
 }
 
-function subset<R extends Resource | ExactResource>(resource: R, isShown: (key: string) => boolean): R {
+function selectElements<R extends Resource | ExactResource>(
+  resource: R,
+  isShown: (key: string) => boolean,
+): R {
   const shown = Object.entries(resource).filter(
     ([key]) => ALWAYS.has(key) || isShown(key.startsWith('_') ? key.slice(1) : key),
   )

@@ -80,15 +80,15 @@ function isText(value: unknown): boolean {
 function isDay(pattern: RegExp, value: unknown): boolean {
   if (typeof value !== 'string' || !pattern.test(value)) return false
   const [year, month, date] = [value.slice(0, 4), value.slice(5, 7), value.slice(8, 10)].map(Number)
-  return isDate(year ?? 0, month || monthMissing(value), date || dayMissing(value))
+  return isDate(year ?? 0, month || countMissingMonth(value), date || countMissingDay(value))
 }
 
 /** `2020-00` is no month; `2020` has none. */
-function monthMissing(value: string): number {
+function countMissingMonth(value: string): number {
   return value.length > 4 ? 0 : 1
 }
 
-function dayMissing(value: string): number {
+function countMissingDay(value: string): number {
   return value.length > 7 ? 0 : 1
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { publishedFiles, readPublishedFile } from '../../../scripts/compile-r4/source.ts'
+import { listPublishedFiles, readPublishedFile } from '../../../scripts/compile-r4/source.ts'
 import { fullResource } from '../../../test/support/r4-resources.ts'
 import { resourceTypes } from '../definitions.ts'
 import { validate } from './validate.ts'
@@ -35,7 +35,7 @@ describe('validate', () => {
 
   it('accepts the examples of R4, except those that break its rules', () => {
     const definitions = /^(StructureDefinition|ValueSet|CodeSystem|SearchParameter|Bundle-(dataelements|v2))/
-    const files = publishedFiles().filter(it => !definitions.test(it))
+    const files = listPublishedFiles().filter(it => !definitions.test(it))
     assert.ok(files.length > 800)
     assert.deepEqual(
       files.filter(it => validate(readPublishedFile(it)).length > 0),

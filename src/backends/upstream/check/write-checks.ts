@@ -54,15 +54,15 @@ export async function createOwn(probe: Probe, resource: Json = PATIENT): Promise
   return { path, version: findVersion(response) ?? findVersion(await probe.get(path)) ?? '' }
 }
 
-function observationOf(subject: string): Json {
+function createObservation(subject: string): Json {
   return {
     ...{ resourceType: 'Observation', status: 'final', code: { text: 'Check of the upstream' } },
     ...{ subject: { reference: subject }, effectiveDateTime: '2026-03-01' },
   }
 }
 
-function observationFor({ path }: Own): Json {
-  return observationOf(path.slice(1))
+function createOwnObservation({ path }: Own): Json {
+  return createObservation(path.slice(1))
 }
 
 async function checkMinimal(probe: Probe): Promise<Checked> {
@@ -119,7 +119,7 @@ async function checkVersionZero(probe: Probe, { path }: Own): Promise<Checked> {
 }
 
 async function checkDelete(probe: Probe, patient: Own): Promise<Checked> {
-  const own = await createOwn(probe, observationFor(patient))
+  const own = await createOwn(probe, createOwnObservation(patient))
   if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
   const response = await probe.remove(own.path, { 'if-match': 'W/"4711"' })
   if (isConflict(response)) return { level: 'ok', result: `honoured (${response.status})` }
@@ -170,7 +170,7 @@ async function checkConditionalCreate(probe: Probe): Promise<Checked> {
 async function checkConditionalReference(probe: Probe): Promise<Checked> {
   const value = `${probe.tag}-reference`
   await probe.create({ ...PATIENT, identifier: [{ system: TAG_SYSTEM, value }] })
-  const resource = observationOf(`Patient?identifier=${TAG_SYSTEM}|${value}`)
+  const resource = createObservation(`Patient?identifier=${TAG_SYSTEM}|${value}`)
   const response = await probe.transaction([{ resource, request: { method: 'POST', url: 'Observation' } }])
   const [entry] = listOf(parse(response).entry)
   const isMade = isOk(response) && String(recordOf(entry?.response).status).startsWith('201')
@@ -180,14 +180,14 @@ async function checkConditionalReference(probe: Probe): Promise<Checked> {
 }
 
 async function checkOwnUrlInBody(probe: Probe, { path }: Own): Promise<Checked> {
-  const response = await probe.create(observationOf(probe.baseUrl + path))
+  const response = await probe.create(createObservation(probe.baseUrl + path))
   return isOk(response)
     ? { level: 'ok', result: 'accepted' }
     : { level: 'handled', result: `${response.status}; the gateway sends Type/id` }
 }
 
 async function checkOwnUrlInSearch(probe: Probe, patient: Own): Promise<Checked> {
-  await probe.create(observationFor(patient))
+  await probe.create(createOwnObservation(patient))
   const count = async (subject: string) => findIds(await probe.search('Observation', { subject })).length
   const [byId, byUrl] = [await count(patient.path.slice(1)), await count(probe.baseUrl + patient.path)]
   if (byId === 0) return { level: 'unsafe', result: 'a search by subject does not find the resource' }
@@ -197,7 +197,7 @@ async function checkOwnUrlInSearch(probe: Probe, patient: Own): Promise<Checked>
 }
 
 async function checkDatePrecision(probe: Probe, patient: Own): Promise<Checked> {
-  const own = await createOwn(probe, observationFor(patient))
+  const own = await createOwn(probe, createOwnObservation(patient))
   if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
   const id = own.path.split('/')[2] ?? ''
   const missed: string[] = []
@@ -212,7 +212,7 @@ async function checkDatePrecision(probe: Probe, patient: Own): Promise<Checked> 
 }
 
 async function checkHistory(probe: Probe, patient: Own): Promise<Checked> {
-  const own = await createOwn(probe, observationFor(patient))
+  const own = await createOwn(probe, createOwnObservation(patient))
   if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
   const history = async () =>
     listOf(parse(await probe.get(`${own.path}/_history?_count=2`, NO_CACHE)).entry).length

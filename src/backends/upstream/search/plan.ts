@@ -72,10 +72,10 @@ const LARGEST_PAGE = 250
 
 /** One resource more than a page has: then there is a next page. */
 export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>, least = PAGE_SIZE): Params {
-  return [...withoutCount({ used }), ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
+  return [...dropCount({ used }), ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
 }
 
-function withoutCount({ used }: Pick<Query, 'used'>): Params {
+function dropCount({ used }: Pick<Query, 'used'>): Params {
   return used.filter(([name]) => name !== '_count')
 }
 
@@ -124,7 +124,7 @@ export async function planSearch(
     query,
     request: requestFor(isExact ? query.used : setPageSize(query)),
     wide: () => requestFor(setPageSize(query)),
-    count: more => requestFor(withoutCount(query), [['_summary', 'count'], ...more]),
+    count: more => requestFor(dropCount(query), [['_summary', 'count'], ...more]),
     check: createPageCheck(context, request, new Set(types), query),
     isExact,
   }
