@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { listDocumentedRoutes, endpointFaults, findSection } from '../scripts/checks/endpoints.ts'
+import { endpointFaults, findSection, listDocumentedRoutes } from '../scripts/checks/endpoints.ts'
 import { listRoutes } from '../src/web/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
