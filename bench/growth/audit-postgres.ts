@@ -7,21 +7,19 @@ import { startPostgres } from '../../test/support/postgres.ts'
 import { fillTrail, openTrail } from './audit/trail.ts'
 import { readProcessorTime, type Subject } from './measure.ts'
 
-let backend = 0
-
 export const subject: Subject = {
   size: 1_000_000,
-  limit: 3,
-  clock: () => readProcessorTime() + readBackendTime(),
+  limit: 2,
   async open(size) {
     const postgres = await startPostgres()
     await fill(postgres.url, size)
     const store = await openStore(postgres.url, { poolSize: 1 })
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(store.db)
-    backend = rows[0]?.pid ?? 0
+    const backend = rows[0]?.pid ?? 0
     const { requests } = openTrail(store)
     return {
       requests,
+      clock: () => readProcessorTime() + readBackendTime(backend),
       async close() {
         await store.close()
         await postgres.stop()
@@ -43,7 +41,7 @@ async function fill(url: string, size: number): Promise<void> {
 }
 
 /** In ticks of 10 ms. */
-function readBackendTime(): number {
+function readBackendTime(backend: number): number {
   const fields = readFileSync(`/proc/${backend}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10_000
 }

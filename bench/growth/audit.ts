@@ -6,7 +6,7 @@ import type { Subject } from './measure.ts'
 
 export const subject: Subject = {
   size: 1_000_000,
-  limit: 3,
+  limit: 2,
   async open(size, folder) {
     const store = await openStore(`sqlite:${join(folder, `audit-${size}.db`)}`)
     await fillTrail(store, size)

@@ -27,6 +27,12 @@ export const subject: Subject = {
       await auth.addClient({ client_id: backend.id, scope: 'system/*.rs', ...keys })
       await auth.addClinician('administrator', { admin: true })
       await fill(store, size)
+    } else {
+      await store.db
+        .updateTable('client')
+        .set({ jwks: backend.jwks })
+        .where('client_id', '=', backend.id)
+        .execute()
     }
     const administrator = await auth.logIn('administrator')
     const listAccounts = () =>

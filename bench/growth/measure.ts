@@ -4,8 +4,6 @@ export interface Subject {
   readonly size: number
   /** The highest ratio of a request that has no limit of its own. */
   readonly limit: number
-  /** Microseconds that a request uses. By default the processor time of this process. */
-  readonly clock?: () => number
   /** Opens the data set of this size in the folder; fills it if it is not there. The folder may be kept. */
   open(size: number, folder: string): Promise<DataSet>
 }
@@ -13,6 +11,8 @@ export interface Subject {
 export interface DataSet {
   /** The same names for both sizes. */
   readonly requests: Readonly<Record<string, Request>>
+  /** Microseconds that a request uses. By default the processor time of this process. */
+  readonly clock?: () => number
   close(): Promise<void>
 }
 
@@ -29,84 +29,111 @@ export interface Request {
 const FACTOR = 100
 /** The highest ratio of a request whose time may grow as the data do. The small data set fits into the caches. */
 const LINEAR = 5 * FACTOR
-/** A request that takes less on the large data set is flat: the ratio of such times is that of the caches. */
-const FLAT_US = 1_000
-/** The longest time for which such a request may keep the event loop busy. */
-const BLOCKED_US = 50_000
+/** The longest time for which a request may keep the event loop busy. */
+const BLOCKED_US = 20_000
 /** Requests before the measurement, until the compiler has optimized the code. */
 const WARM_UP = 10
 /** Requests of a round take about this long together. */
-const ROUND_MS = 50
-const ROUNDS = 3
+const ROUND_MS = 20
+const ROUNDS = 6
+const ENOUGH_MS = 500
 
 /** Measures all requests on both data sets, prints the table, and returns whether all ratios are within their limits. */
 export async function measureGrowth(
   name: string,
-  { open, limit, clock = readProcessorTime }: Subject,
+  { open, limit }: Subject,
   size: number,
   folder: string,
 ): Promise<boolean> {
-  const [small, large] = [
-    await measureAll(open, size / FACTOR, folder, clock),
-    await measureAll(open, size, folder, clock),
-  ]
+  const small = await open(size / FACTOR, folder)
+  const large = await open(size, folder)
   report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit', 'blocked', 'bytes'])
-  const ratios = [...large].map(([request, most]) => {
-    const [before, after] = [small.get(request)?.us ?? 0, most.us]
-    const [ratio, allowed] = [after / before, most.isLinear ? LINEAR : (most.limit ?? limit)]
-    const [isFlat, isFree, isSmall] = [
-      ratio <= allowed || after <= FLAT_US,
-      !most.isLinear || most.blocked <= BLOCKED_US,
-      most.size <= (small.get(request)?.size ?? 0) * limit,
-    ]
-    report([
-      request,
-      formatTime(before),
-      formatTime(after),
-      ratio.toFixed(1),
-      most.isLinear ? `linear${mark(isFlat)}` : `${allowed}${mark(isFlat)}`,
-      `${formatTime(most.blocked)}${mark(isFree)}`,
-      `${most.size || ''}${mark(isSmall)}`,
-    ])
-    return isFlat && isFree && isSmall
-  })
-  return ratios.every(Boolean)
+  let isWithin = true
+  for (const [request, { limit: own, isLinear = false }] of Object.entries(large.requests)) {
+    const growth = await compare(small, large, request)
+    isWithin =
+      reportGrowth(request, growth, { most: isLinear ? LINEAR : (own ?? limit), isLinear }) && isWithin
+  }
+  await small.close()
+  await large.close()
+  return isWithin
+}
+
+/** Prints the line of a request. Returns whether it is within its limits. */
+function reportGrowth(
+  request: string,
+  { before, after }: Growth,
+  { most, isLinear }: { readonly most: number; readonly isLinear: boolean },
+): boolean {
+  const ratio = after.us / before.us
+  const [isFlat, isFree, isSmall] = [
+    ratio <= most,
+    after.blocked <= BLOCKED_US,
+    after.bytes <= before.bytes * 1.5,
+  ]
+  report([
+    request,
+    formatTime(before.us),
+    formatTime(after.us),
+    ratio.toFixed(1),
+    `${isLinear ? 'linear' : most}${mark(isFlat)}`,
+    `${formatTime(after.blocked)}${mark(isFree)}`,
+    `${after.bytes || ''}${mark(isSmall)}`,
+  ])
+  return isFlat && isFree && isSmall
 }
 
 function mark(isWithin: boolean): string {
   return isWithin ? '' : ' <'
 }
 
-interface Measured extends Pick<Request, 'limit' | 'isLinear'> {
+interface Measured {
   readonly us: number
   /** Microseconds of the longest turn of the event loop. */
   readonly blocked: number
-  readonly size: number
+  readonly bytes: number
 }
 
-async function measureAll(
-  open: Subject['open'],
-  size: number,
-  folder: string,
-  clock: () => number,
-): Promise<ReadonlyMap<string, Measured>> {
-  const { requests, close } = await open(size, folder)
-  const measured = new Map<string, Measured>()
-  for (const { send } of Object.values(requests)) await warmUp(send)
-  for (const [name, { send, measureSize, ...request }] of Object.entries(requests))
-    measured.set(name, {
-      ...request,
-      us: await measure(send, clock),
-      blocked: await measureBlocked(send),
-      size: (await measureSize?.()) ?? 0,
-    })
-  await close()
-  return measured
+interface Growth {
+  readonly before: Measured
+  readonly after: Measured
 }
 
-async function warmUp(send: () => Promise<void>): Promise<void> {
-  const end = performance.now() + ROUND_MS
-  for (let sent = 0; sent < WARM_UP && performance.now() < end; sent++) await send()
+/** The best of several rounds, which alternate, so that both data sets have the same conditions. */
+async function compare(small: DataSet, large: DataSet, request: string): Promise<Growth> {
+  const measures = [createMeasure(small, request), createMeasure(large, request)] as const
+  for (const { warmUp } of measures) await warmUp()
+  for (let round = 0; round < ROUNDS; round++) for (const { add } of measures) await add()
+  const [before, after] = measures
+  return { before: await before.finish(), after: await after.finish() }
+}
+
+function createMeasure({ requests, clock = readProcessorTime }: DataSet, name: string) {
+  const { send, measureSize } = requests[name] ?? fail(name)
+  let [us, blocked] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  let [times, spent] = [1, 0]
+  return {
+    async warmUp() {
+      const end = performance.now() + ROUND_MS
+      for (let sent = 0; sent < WARM_UP && performance.now() < end; sent++) await send()
+      times = Math.max(1, Math.round((ROUND_MS * 1000) / (await time(send, 1, clock))))
+    },
+    /** A request that takes long is not measured in every round. */
+    async add() {
+      if (spent > ENOUGH_MS) return
+      const begin = performance.now()
+      us = Math.min(us, await time(send, times, clock))
+      blocked = Math.min(blocked, await measureBlocked(send))
+      spent += performance.now() - begin
+    },
+    async finish(): Promise<Measured> {
+      return { us, blocked, bytes: (await measureSize?.()) ?? 0 }
+    },
+  }
+}
+
+function fail(name: string): never {
+  throw new Error(`The small data set has no request ${name}`)
 }
 
 /** Processor time, so that other processes do not count. */
@@ -123,17 +150,6 @@ async function measureBlocked(send: () => Promise<void>): Promise<number> {
   await send()
   clearImmediate(turn)
   return Math.max(longest, readProcessorTime() - before)
-}
-
-/** Microseconds of one request, in the best round. */
-async function measure(send: () => Promise<void>, clock: () => number): Promise<number> {
-  const first = await time(send, 1, clock)
-  const times = Math.max(1, Math.round((ROUND_MS * 1000) / first))
-  // A request that takes longer than a round is measured once.
-  if (times === 1) return first
-  let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < ROUNDS; round++) best = Math.min(best, await time(send, times, clock))
-  return best
 }
 
 async function time(send: () => Promise<void>, times: number, clock: () => number): Promise<number> {

@@ -10,7 +10,7 @@ const EXPIRED = 1000
 
 export const subject: Subject = {
   size: 1_000_000,
-  limit: 3,
+  limit: 2,
   async open(size, folder) {
     const store = await openStore(`sqlite:${join(folder, `sweep-${size}.db`)}`)
     await fill(store, size)
