@@ -40,8 +40,7 @@ async function fill(url: string, size: number): Promise<void> {
   await client.end()
 }
 
-/** In ticks of 10 ms. */
 function readBackendTime(backend: number): number {
-  const fields = readFileSync(`/proc/${backend}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) * 10_000
+  const [ns] = readFileSync(`/proc/${backend}/schedstat`, 'utf8').split(' ')
+  return Number(ns) / 1000
 }

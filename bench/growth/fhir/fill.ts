@@ -47,8 +47,8 @@ function* listResources(size: number): Generator<Resource> {
     yield { resourceType: 'Practitioner', id }
   }
   const patients = Math.floor(size / PER_PATIENT)
-  for (let at = 0; at < patients; at++)
-    yield* listRecord(at, findPanel(at, Math.max(1, Math.floor(patients / FEW))))
+  const step = Math.max(2, Math.floor(patients / FEW))
+  for (let at = 0; at < patients; at++) yield* listRecord(at, findPanel(at, step), findFamily(at, step))
 }
 
 function findPanel(at: number, step: number): string {
@@ -56,20 +56,22 @@ function findPanel(at: number, step: number): string {
 }
 
 const BEGINNINGS = ['Smith', 'Jones', 'Brown', 'Tail', 'Wil', 'Ev', 'Walk', 'Wright', 'Green', 'Hall']
-const ENDS = ['', 'er', 'ers', 'son', 'ton', 'ley', 'man', 'ford', 'well', 'wood']
+const ENDS = ['', 'er', 'ers', 'sen', 'ton', 'ley', 'man', 'ford', 'well', 'wood']
 
-/** Names that 1 of 100 patients has, and `Smith` is the beginning of every tenth. */
-function makeFamily(at: number): string {
-  return `${BEGINNINGS[at % 10]}${ENDS[Math.floor(at / 10) % 10]}`
+/** `Smithson` has 20 patients whatever the size of the data set. `Smith` is the beginning of every tenth other name. */
+function findFamily(at: number, step: number): string {
+  return at % Math.floor(step / 2) === 0
+    ? 'Smithson'
+    : `${BEGINNINGS[at % 10]}${ENDS[Math.floor(at / 10) % 10]}`
 }
 
-function* listRecord(at: number, panel: string): Generator<Resource> {
+function* listRecord(at: number, panel: string, family: string): Generator<Resource> {
   const id = `p${at}`
   const subject = { reference: `Patient/${id}` }
   yield {
     resourceType: 'Patient',
     id,
-    name: [{ family: makeFamily(at), given: [`Given${at % 97}`] }],
+    name: [{ family, given: [`Given${at % 97}`] }],
     birthDate: formatDate(at * 7 - 20_000).slice(0, 10),
     gender: at % 2 === 0 ? 'female' : 'male',
     managingOrganization: { reference: `Organization/${panel}` },
