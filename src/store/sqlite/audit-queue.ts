@@ -77,10 +77,11 @@ export function openAuditQueue(
   }
 
   async function move(): Promise<void> {
-    const queues = await Promise.all(findQueues(path).map(open))
+    const files = findQueues(path)
+    const queues = await Promise.all(files.map(open))
     const waiting = queues.map(queue => [queue, findWaiting(queue.file.reads)] as const)
     const sum = waiting.reduce((all, [, { records }]) => all + records, 0)
-    if (sum > MOST_HERE) await moveInThread([...opened.keys()])
+    if (sum > MOST_HERE) await moveInThread(files)
     else for (const [queue, { groups, end }] of waiting) if (groups > 0) await moveHere(trail, queue, end)
   }
 
