@@ -1,7 +1,7 @@
 import type { VersionAccess } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
 import type { Audited, BackendSession, FhirBackend } from './backend.ts'
-import type { ReadBudget } from './bundle/budget.ts'
+import type { ReadBudget } from './bundle/entry.ts'
 import type { Pages } from './paging.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { Failure, FhirResponse } from './response.ts'

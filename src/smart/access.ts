@@ -1,6 +1,6 @@
 import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
-import { findPatientConstraint, narrow, uniteConstraints } from './constraint.ts'
+import { findPatientConstraint, narrow, uniteConstraints } from './access-filter.ts'
 import { type EnforcementPolicy, type Grant, isProtected, PORTAL_CLIENT } from './grant.ts'
 import { permits, type ResourceScope } from './scope.ts'
 

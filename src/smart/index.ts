@@ -15,9 +15,15 @@ export {
   type Access,
   type AccessFilter,
   type Constraint,
+  type ConstraintGroup,
   type FindPanelMembership,
   fullAccess,
+  getImpliedKeys,
+  getQueryKey,
+  groupConstraints,
+  hasCompartment,
   isOfNamedOnly,
+  isUnrestricted,
   noAccess,
   type Panel,
   type PanelMembership,
@@ -32,14 +38,6 @@ export {
   mayRevealAbsence,
   satisfies,
 } from './check-access.ts'
-export {
-  type ConstraintGroup,
-  getImpliedKeys,
-  getQueryKey,
-  groupConstraints,
-  hasCompartment,
-  isUnrestricted,
-} from './constraint.ts'
 export type { Authenticated, Authenticator, AuthFailure } from './grant.ts'
 export { type EnforcementPolicy, type Grant, grantFingerprint, isProtected, PORTAL_CLIENT } from './grant.ts'
 export {

@@ -6,8 +6,13 @@ import {
   parseReference,
   type ResourceReference,
 } from '../fhir/index.ts'
-import { type AccessFilter, type Constraint, isOfNamedOnly, type Panel } from './access-filter.ts'
-import { hasCompartment } from './constraint.ts'
+import {
+  type AccessFilter,
+  type Constraint,
+  hasCompartment,
+  isOfNamedOnly,
+  type Panel,
+} from './access-filter.ts'
 import type { EnforcementPolicy } from './grant.ts'
 
 /** The contents of a policy file (`smart.fhir.policy-file`): which clinicians may see which patients. */

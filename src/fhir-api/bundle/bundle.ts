@@ -6,8 +6,15 @@ import type { Context, Handler } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import { type Failure, isFailure, toResponse } from '../response.ts'
-import { type BundleBudget, getProcessorMs, openBundleBudget } from './budget.ts'
-import { describeFailedEntry, fitEntry, formatEntry, toEntryRequest } from './entry.ts'
+import {
+  type BundleBudget,
+  describeFailedEntry,
+  fitEntry,
+  formatEntry,
+  getProcessorMs,
+  openBundleBudget,
+  toEntryRequest,
+} from './entry.ts'
 import { performTransaction } from './transaction.ts'
 
 /** `POST [base]`: a batch or a transaction. */

@@ -12,10 +12,12 @@ import {
   type BundleBudget,
   createReadBudget,
   createTurns,
+  describeFailedEntry,
+  fitEntry,
+  formatEntry,
   openBundleBudget,
   RESPONSE_TOO_LARGE,
-} from './budget.ts'
-import { describeFailedEntry, fitEntry, formatEntry } from './entry.ts'
+} from './entry.ts'
 import {
   checkFullUrls,
   type EntryRequest,

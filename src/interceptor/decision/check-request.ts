@@ -1,12 +1,26 @@
-import { type Interaction, isProblem, isRecord, type Misunderstood, parseEntries } from '../../fhir/index.ts'
+import {
+  findFhirPathWrittenParts,
+  findReferredPatients,
+  type Interaction,
+  isFhirPathPatch,
+  isProblem,
+  isRecord,
+  isResource,
+  type Misunderstood,
+  namesOtherPatient,
+  parseEntries,
+  type Resource,
+  type WrittenPart,
+} from '../../fhir/index.ts'
 import {
   type Access,
   computeAccess,
   type EnforcementPolicy,
   type Grant,
   type GrantedAccess,
+  isWritable,
 } from '../../smart/index.ts'
-import { checkContent } from './check-content.ts'
+import type { Refusal } from '../refuse.ts'
 import { deny } from './check-type.ts'
 import { decide } from './decide.ts'
 import type { Decision } from './decision.ts'
@@ -109,4 +123,143 @@ function resolveReferences(value: unknown, resolveReference: (text: string) => s
       : resolveReferences(item, resolveReference),
   ])
   return Object.fromEntries(resolved)
+}
+
+/** Checks the content of a write, as far as that is possible without stored data. */
+function checkContent(
+  interaction: Interaction,
+  body: unknown,
+  access: Access,
+  baseUrl: string,
+): Refusal | undefined {
+  switch (interaction.kind) {
+    case 'create':
+      return checkWrittenResource(
+        body,
+        interaction.type,
+        undefined,
+        access.filterFor(interaction.type, 'c'),
+        baseUrl,
+      )
+    case 'update':
+      return checkWrittenResource(
+        body,
+        interaction.type,
+        interaction.id,
+        access.filterFor(interaction.type, 'u'),
+        baseUrl,
+      )
+    case 'update-conditional':
+      return checkWrittenResource(
+        body,
+        interaction.type,
+        undefined,
+        access.filterFor(interaction.type, 'u'),
+        baseUrl,
+      )
+    case 'patch':
+    case 'patch-conditional':
+      return checkPatch(body, interaction.type, access.filterFor(interaction.type, 'u'), baseUrl)
+    default:
+      return undefined
+  }
+}
+
+type Filter = ReturnType<Access['filterFor']>
+
+const OUTSIDE: Refusal = { kind: 'not-within', hint: 'The content of the write is not within the grant' }
+
+function checkWrittenResource(
+  body: unknown,
+  type: string,
+  id: string | undefined,
+  filter: Filter,
+  baseUrl: string,
+): Refusal | undefined {
+  if (!isResource(body)) return refuseUnreadable('Cannot read body: it is not a resource')
+  if (body.resourceType !== type)
+    return refuseUnreadable('Cannot write: the resource type of the body differs from the URL')
+  if (id !== undefined && body.id !== id)
+    return refuseUnreadable('Cannot write: the id of the body differs from the URL')
+  return isWritable(body, filter, baseUrl) ? undefined : OUTSIDE
+}
+
+/** The server checks the result of a patch. A patch that mentions another patient is refused before. */
+function checkPatch(body: unknown, type: string, filter: Filter, baseUrl: string): Refusal | undefined {
+  const patched = collectPatchedParts(body, type)
+  if (!patched) return refuseUnreadable('Cannot read body: it is neither a JSON Patch nor a FHIRPath Patch')
+  if (filter === 'everything') return undefined
+  const parts: Resource = { ...patched, resourceType: type }
+  const referred = [...findReferredPatients(parts, baseUrl)]
+  const allows = filter.some(
+    ({ patient, exclusive }) =>
+      !exclusive ||
+      patient === undefined ||
+      (!namesOtherPatient(parts, patient, baseUrl) && referred.every(id => id === patient)),
+  )
+  return allows ? undefined : OUTSIDE
+}
+
+function refuseUnreadable(text: string): Refusal {
+  return { kind: 'misunderstood', status: 400, text }
+}
+
+type Node = Record<string, unknown>
+
+/**
+ * Collects what a patch writes as a partial resource: the values that it adds and replaces, without those that a later
+ * operation removes. Values moved or copied from the stored resource are unknown. Undefined if it is not a patch.
+ */
+export function collectPatchedParts(
+  patch: unknown,
+  type: string,
+): Readonly<Record<string, unknown>> | undefined {
+  const parts = isFhirPathPatch(patch) ? findFhirPathWrittenParts(patch, type) : readJsonPatch(patch)
+  if (!parts) return undefined
+  const root: Node = {}
+  for (const { steps, value } of parts) if (steps.length > 0) setValue(root, steps, value)
+  return restoreLists(root) as Readonly<Record<string, unknown>>
+}
+
+function readJsonPatch(patch: unknown): readonly WrittenPart[] | undefined {
+  if (!Array.isArray(patch) || !patch.every(isRecord)) return undefined
+  return patch.flatMap(({ op, path, value }) => {
+    if (typeof path !== 'string' || !path.startsWith('/')) return []
+    const steps = path
+      .slice(1)
+      .split('/')
+      .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    if (op === 'add' || op === 'replace') return [{ steps, value }]
+    return op === 'remove' ? [{ steps, value: undefined }] : []
+  })
+}
+
+function setValue(node: Node, steps: readonly string[], value: unknown): void {
+  const [step = '', ...rest] = steps
+  if (rest.length === 0) {
+    // RFC 6902, 4.1: `-` appends an element.
+    const name = step === '-' ? `${Object.keys(node).length}` : step
+    defineMember(node, name, value)
+    return
+  }
+  const below = Object.hasOwn(node, step) ? node[step] : undefined
+  const next: Node = typeof below === 'object' && below !== null ? { ...below } : {}
+  defineMember(node, step, next)
+  setValue(next, rest, value)
+}
+
+// `__proto__` must become a member, not the prototype.
+function defineMember(node: Node, name: string, value: unknown): void {
+  Object.defineProperty(node, name, { value, enumerable: true, writable: true })
+}
+
+/** Turns objects whose member names are numbers back into lists. */
+function restoreLists(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const entries = Object.entries(value).filter(([, it]) => it !== undefined)
+  if (entries.length > 0 && entries.every(([name]) => /^\d+$/.test(name)))
+    return entries.map(([, it]) => restoreLists(it))
+  const node: Node = {}
+  for (const [name, it] of entries) defineMember(node, name, restoreLists(it))
+  return node
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../test/support/growth.ts'
-import type { Constraint, Panel } from './access-filter.ts'
+import { type Constraint, groupConstraints, type Panel, uniteConstraints } from './access-filter.ts'
 import { satisfies } from './check-access.ts'
-import { groupConstraints, uniteConstraints } from './constraint.ts'
 import { getImpliedKeys, getQueryKey } from './index.ts'
 
 const lab: Constraint = { patient: '1', query: [['category', 'lab']] }
