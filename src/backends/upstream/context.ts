@@ -6,6 +6,11 @@ import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
 
+export interface Identity {
+  readonly type: string
+  readonly id: string
+}
+
 /** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
 export interface CheckedCount {
   readonly count: number
@@ -33,6 +38,8 @@ export interface GatewayContext {
   readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
+  /** The same for pages on which every entry is a match, with the identities of the matches. */
+  readonly checkedPages: AccessCache<readonly Identity[]>
   /** Numbers of matches that were counted before. */
   readonly counts: LruMap<CheckedCount>
   readonly versionAccess: VersionAccess

@@ -15,6 +15,34 @@ import { json, searchset } from './testing/hostile-upstream.ts'
 const { ann, getLastRequest, fhir, upstream } = await useHostileGateway()
 const PATCH = { 'content-type': 'application/json-patch+json' }
 
+describe('a repeated search', () => {
+  const own = [condition('c1', 'ann'), condition('c2', 'ann')]
+
+  it('has the same response as long as its resources do not change', async () => {
+    upstream.answerJson(searchset(own, { id: 'first' }))
+    const first = await ann('GET Condition')
+    for (const id of ['second', 'third', 'fourth']) {
+      upstream.answerJson(searchset(own, { id }))
+      assert.equal((await ann('GET Condition')).text, first.text)
+    }
+    assert.deepEqual(readIds(first), ['c1', 'c2'])
+  })
+
+  it('is checked again for another page, another search mode, another search and another grant', async () => {
+    upstream.answerJson(searchset(own))
+    for (let at = 0; at < 3; at++) await ann('GET Condition')
+    assert.deepEqual(readIds(await ann('GET Condition?_id=c1')), ['c1'])
+    assert.deepEqual(readIds(await fhir.as('bob')('GET Condition')), [])
+    upstream.answerJson(searchset([condition('c1', 'ann'), condition('c2', 'bob')]))
+    assert.deepEqual(readIds(await ann('GET Condition')), ['c1'])
+    const included = own.map(resource => ({ resource, search: { mode: 'include' } }))
+    upstream.answerJson(searchset([], { entry: included }))
+    assert.deepEqual(readIds(await ann('GET Condition')), [])
+    upstream.answerJson(searchset(own))
+    assert.deepEqual(readIds(await ann('GET Condition')), ['c1', 'c2'])
+  })
+})
+
 describe('a search to which the upstream returns more than requested', () => {
   const mixed = [condition('ca', 'ann'), condition('cb', 'bob'), patient('bob'), observation('oa', 'ann')]
 

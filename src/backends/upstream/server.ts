@@ -133,6 +133,7 @@ function createContext(
     ...gateway,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     accessCache: createAccessCache(),
+    checkedPages: createAccessCache({ entries: 500 }),
     counts: new LruMap(COUNTS_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
     findMembers,

@@ -7,10 +7,12 @@ import type { StatedVersion } from '../stored-version.ts'
  * same text is not checked again under the same access: apps read the same few resources over and over. For a limited
  * number of places (permission and resource), by a mark of the text that was checked there last.
  */
-export interface AccessCache {
-  /** The version that the text states, where it is within the access; undefined where that is not known. */
-  find(access: Access, place: string, text: string): StatedVersion | undefined
-  add(access: Access, place: string, text: string, version?: StatedVersion): void
+export interface AccessCache<Facts = StatedVersion> {
+  /** The facts that were read from the text, where it is within the access; undefined where that is not known. */
+  find(access: Access, place: string, text: string): Facts | undefined
+  add(access: Access, place: string, text: string, facts: Facts): void
+  /** Whether any text was checked at a place. */
+  has(access: Access, place: string): boolean
   count(): CacheCounts
 }
 
@@ -19,14 +21,12 @@ export interface CacheCounts {
   readonly misses: number
 }
 
-interface CheckedText {
+interface CheckedText<Facts> {
   /** Length of the text, so that a short text never equals the digest of a long one. */
   readonly length: number
   readonly mark: string
-  readonly version: StatedVersion
+  readonly facts: Facts
 }
-
-const NO_VERSION: StatedVersion = {}
 
 /** A text is its own mark unless it is long: a digest of each would take longer. No two texts have the same digest. */
 function computeMark(text: string): string {
@@ -35,11 +35,14 @@ function computeMark(text: string): string {
 
 const LONG_TEXT = 8_192
 
-export function createAccessCache({ entries = 10_000, characters = 16_000_000 } = {}): AccessCache {
+export function createAccessCache<Facts = StatedVersion>({
+  entries = 10_000,
+  characters = 16_000_000,
+} = {}): AccessCache<Facts> {
   const accesses = new WeakMap<Access, string>()
   // Two halves: when the newer is full, the older is dropped at once. What is used again moves to the newer.
-  let newer = new Map<string, CheckedText>()
-  let older = new Map<string, CheckedText>()
+  let newer = new Map<string, CheckedText<Facts>>()
+  let older = new Map<string, CheckedText<Facts>>()
   let newerCharacters = 0
   let count = 0
   const counts = { hits: 0, misses: 0 }
@@ -53,7 +56,7 @@ export function createAccessCache({ entries = 10_000, characters = 16_000_000 } 
     return prefix + place
   }
 
-  function keep(key: string, checked: CheckedText): void {
+  function keep(key: string, checked: CheckedText<Facts>): void {
     if (newer.size >= entries / 2 || newerCharacters >= characters / 2) {
       older = newer
       newer = new Map()
@@ -65,6 +68,10 @@ export function createAccessCache({ entries = 10_000, characters = 16_000_000 } 
 
   return {
     count: () => counts,
+    has(access, place) {
+      const key = getKey(access, place)
+      return newer.has(key) || older.has(key)
+    },
     find(access, place, text) {
       const key = getKey(access, place)
       const recent = newer.get(key)
@@ -75,10 +82,10 @@ export function createAccessCache({ entries = 10_000, characters = 16_000_000 } 
       }
       counts.hits += 1
       if (!recent) keep(key, checked)
-      return checked.version
+      return checked.facts
     },
-    add(access, place, text, version = NO_VERSION) {
-      keep(getKey(access, place), { length: text.length, mark: computeMark(text), version })
+    add(access, place, text, facts) {
+      keep(getKey(access, place), { length: text.length, mark: computeMark(text), facts })
     },
   }
 }

@@ -125,7 +125,7 @@ export function isWithin(
   const decide = (it: AccessCheck | Failure) => {
     if (isFailure(it)) return it
     const within = it.allows(permission, resource)
-    if (within && it.isCacheable) context.accessCache.add(access, place, text, stored.stated)
+    if (within && it.isCacheable) context.accessCache.add(access, place, text, stored.stated ?? {})
     return within
   }
   return check instanceof Promise ? check.then(decide) : decide(check)

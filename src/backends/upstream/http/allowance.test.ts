@@ -45,6 +45,7 @@ function endless(resources: readonly object[] = []) {
     isUpstreamParameter: () => false,
     pages: { parameter: '_page', seal: () => '', open: () => undefined },
     accessCache: createAccessCache(),
+    checkedPages: createAccessCache(),
     counts: new LruMap(1),
     versionAccess: 'current',
     narrowing: async () => 'parameter',

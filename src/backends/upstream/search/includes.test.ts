@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { type IncludeRule, limits, parseInclude, type Resource } from '../../../fhir/index.ts'
 import { findIncludes } from './includes.ts'
-import { CheckedResource } from './pages.ts'
+import { ParsedResource } from './pages.ts'
 
 const baseUrl = 'http://fhir.test/fhir'
 
@@ -21,7 +21,7 @@ function chainOf(length: number) {
       id: `o${at}`,
       ...(at > 0 && { hasMember: [{ reference: `Observation/o${at - 1}` }] }),
     }
-    return new CheckedResource(resource, JSON.stringify(resource))
+    return new ParsedResource(resource, JSON.stringify(resource))
   })
 }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { fail, isRecord, type Resource } from '../../../fhir/index.ts'
 import {
   type AccessCheck,
@@ -8,7 +9,7 @@ import {
   type SearchEntry,
 } from '../../../fhir-api/index.ts'
 import { checkContent } from '../access.ts'
-import type { GatewayContext } from '../context.ts'
+import type { GatewayContext, Identity } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
@@ -20,7 +21,11 @@ import { requestPage } from './request-page.ts'
 export const PAGE_SIZE = 100
 
 /** A resource that the caller may see. */
-export class CheckedResource implements SearchEntry {
+export interface CheckedResource extends SearchEntry {
+  readonly resource: Resource
+}
+
+export class ParsedResource implements CheckedResource {
   readonly resource: Resource
   readonly text: string
 
@@ -46,8 +51,37 @@ export class CheckedResource implements SearchEntry {
   }
 }
 
+/** A resource whose text was checked before. It is parsed only where its content is needed. */
+class KnownResource implements CheckedResource {
+  readonly type: string
+  readonly id: string
+  readonly text: string
+  #resource: Resource | undefined
+
+  constructor({ type, id }: Identity, text: string) {
+    this.type = type
+    this.id = id
+    this.text = text
+  }
+
+  get resource(): Resource {
+    this.#resource ??= JSON.parse(this.text) as Resource
+    return this.#resource
+  }
+
+  get order(): number {
+    return Date.parse(this.resource.meta?.lastUpdated ?? '')
+  }
+
+  parse(): Resource {
+    return this.resource
+  }
+}
+
 /** Decides which entries of an upstream's page the caller sees. */
 export interface PageCheck {
+  /** Checks with equal keys under the same access have the same result; undefined where it has to be checked each time. */
+  readonly key?: string | undefined
   /** Whether a match has the properties that were searched for: an upstream may ignore a parameter. */
   matchesQuery?(resource: Resource): boolean
   isMatch(resource: Resource, check: AccessCheck): boolean
@@ -92,18 +126,56 @@ export async function fetchPage(
   if (response.kind === 'unchecked') return { ...UNCHECKED, links, isWhole: isOnlyPage(bundle, [], links) }
   const { entries } = response
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
+  const checked = await checkEntries(context, request, outgoing, entries, pageCheck)
+  if (isFailure(checked)) return checked
+  const isWhole = isOnlyPage(bundle, entries, links)
+  return { ...checked, links, isWhole, hasTotal: typeof bundle.total === 'number' }
+}
+
+type CheckedEntries = Pick<UpstreamPage, 'matches' | 'includes' | 'strays' | 'omitted' | 'findNewest'>
+
+/** Leaves out the entries that the caller must not see. A page whose resources have not changed is not checked again. */
+async function checkEntries(
+  context: GatewayContext,
+  request: FhirRequest,
+  { path }: UpstreamRequest,
+  entries: readonly BundleEntry[],
+  pageCheck: PageCheck,
+): Promise<CheckedEntries | Failure> {
+  const { checkedPages } = context
+  const { access } = request
+  const place = pageCheck.key === undefined ? undefined : `${pageCheck.key} ${path}`
+  // Most searches are sent once: only for others a digest pays.
+  const mark = place !== undefined && checkedPages.has(access, place) ? markMatches(entries) : ''
+  const known = place === undefined || mark === '' ? undefined : checkedPages.find(access, place, mark)
+  if (known) return recallMatches(entries, known)
   const parsed = await parseEntries(entries)
   if (isFailure(parsed)) return parsed
   const resources = parsed.map(it => it.checked.resource)
   const check = await checkContent(context, request, resources)
   if (isFailure(check)) return check
-  return {
-    ...pick(parsed, pageCheck, check),
-    links,
-    isWhole: isOnlyPage(bundle, entries, links),
-    hasTotal: typeof bundle.total === 'number',
-    findNewest: () => findNewest(resources),
-  }
+  const picked = pick(parsed, pageCheck, check)
+  if (place !== undefined && check.isCacheable && picked.matches.length === entries.length)
+    checkedPages.add(
+      access,
+      place,
+      mark,
+      mark === '' ? [] : picked.matches.map(({ type, id }) => ({ type, id })),
+    )
+  return { ...picked, findNewest: () => findNewest(resources) }
+}
+
+/** The digest of a page on which every entry may be a match; empty for any other page. */
+function markMatches(entries: readonly BundleEntry[]): string {
+  const isMatch = ({ text, search }: BundleEntry) =>
+    text !== undefined && (readMode(search) ?? 'match') === 'match'
+  return entries.every(isMatch) ? hash('sha256', entries.map(it => it.text).join('\n'), 'base64url') : ''
+}
+
+function recallMatches(entries: readonly BundleEntry[], known: readonly Identity[]): CheckedEntries {
+  const matches = known.map((identity, at) => new KnownResource(identity, entries[at]?.text ?? ''))
+  const list = () => findNewest(matches.map(it => it.resource))
+  return { matches, includes: [], strays: 0, omitted: 0, findNewest: list }
 }
 
 const UNCHECKED = { matches: [], includes: [], strays: 0, omitted: 1, hasTotal: false, findNewest: () => '' }
@@ -126,14 +198,15 @@ async function parseEntries(entries: readonly BundleEntry[]): Promise<readonly P
     if (!resource) continue
     if (isFailure(resource)) return resource
     const { text = '', search } = entry
-    parsed.push({
-      checked: new CheckedResource(resource, text),
-      mode: isRecord(search) ? search.mode : undefined,
-    })
+    parsed.push({ checked: new ParsedResource(resource, text), mode: readMode(search) })
     characters += text.length
     if (characters > CHARACTERS_AT_ONCE) await takeTurns()
   }
   return parsed
+}
+
+function readMode(search: unknown): unknown {
+  return isRecord(search) ? search.mode : undefined
 }
 
 function findNewest(resources: readonly Resource[]): string {

@@ -125,10 +125,22 @@ export async function planSearch(
     request: requestFor(isExact ? query.used : setPageSize(query)),
     wide: () => requestFor(setPageSize(query)),
     count: more => requestFor(dropCount(query), [['_summary', 'count'], ...more]),
-    check: createPageCheck(context, request, new Set(types), query),
+    check: { ...createPageCheck(context, request, new Set(types), query), key: findKey(request, query) },
     isExact,
   }
 }
+
+/** Undefined where included resources have to be chosen by the content of the matches. */
+function findKey(
+  { interaction, preferences, isStrict }: SearchRequest,
+  { includes }: Query,
+): string | undefined {
+  if (includes.length > 0) return undefined
+  const key = JSON.stringify([interaction, preferences.lenient, isStrict])
+  return key.length > LONGEST_KEY ? undefined : key
+}
+
+const LONGEST_KEY = 1_000
 
 /** The `Cache-Control` of a search: always fresh where something is decided by the result, else as the caller or the site says. */
 export function chooseCacheControl(
