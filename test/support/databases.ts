@@ -89,7 +89,7 @@ const BOTH = [sqliteDatabases, postgresDatabases]
 async function copyTemplate(): Promise<string> {
   const template = readEnv('TEST_POSTGRES_TEMPLATE')
   const copy = `${template}_${randomUUID().slice(0, 8)}`
-  await onPostgres(`create database ${copy} template ${template}`)
+  await onPostgres(`create database ${copy} template ${template} strategy file_copy`)
   return databaseUrl(postgresUrl(), copy)
 }
 

@@ -6,5 +6,5 @@ export const IS_THOROUGH = process.env.TEST_THOROUGH !== undefined
 
 /** How many random cases a property is tried with. */
 export function countRuns(thorough: number): number {
-  return IS_THOROUGH ? thorough : Math.ceil(thorough / 4)
+  return IS_THOROUGH ? thorough : Math.ceil(thorough / 8)
 }

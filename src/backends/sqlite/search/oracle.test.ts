@@ -264,7 +264,7 @@ describe('a search in SQL', () => {
         assert.deepEqual(idsThroughAll(type, pairs), expected, `${line}, going through all`)
         found += expected.length
       }),
-      { numRuns: countRuns(300) },
+      { numRuns: countRuns(600) },
     )
     assert(found > countRuns(500), `only ${found} found: the searches say too little`)
   })
