@@ -9,8 +9,15 @@ import type { AuthContext } from '../../context.ts'
 import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
 import { AdminFailure, recordAction } from '../action.ts'
-import { EXPORT_FORMATS, type ExportFormat, exportRecords, listRecords } from '../audit.ts'
-import { buildQuery, readView, type View } from './audit-view.ts'
+import {
+  type AuditView,
+  buildAuditQuery,
+  EXPORT_FORMATS,
+  type ExportFormat,
+  exportRecords,
+  listRecords,
+  readAuditView,
+} from '../audit.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -42,7 +49,7 @@ export const auditRoutes: readonly AdminRoute[] = [
     path: '/audit',
     async handle(request) {
       const { context, reply, form } = request
-      const view = readView(form)
+      const view = readAuditView(form)
       await recordAction(request.admin, 'audit list', { after: { ...view.filter } })
       const limit = SHOWN
       const { items: records, next: older } = await listRecords(request.admin, {
@@ -100,7 +107,7 @@ async function findChoices({ store }: AuthContext): Promise<Choices> {
 async function sendExport(request: AdminRequest, format: ExportFormat): Promise<FastifyReply | AdminFailure> {
   const { admin, context, reply, form } = request
   const { fhirBaseUrl } = context.settings
-  const parts = await exportRecords(admin, format, { ...readView(form).filter, fhirBaseUrl })
+  const parts = await exportRecords(admin, format, { ...readAuditView(form).filter, fhirBaseUrl })
   if (parts instanceof AdminFailure) return parts
   return reply
     .type(EXPORT_FORMATS[format].type)
@@ -109,7 +116,7 @@ async function sendExport(request: AdminRequest, format: ExportFormat): Promise<
 }
 
 interface AuditPage {
-  readonly view: View
+  readonly view: AuditView
   readonly records: readonly KeptRecord[]
   /** The position of older records. */
   readonly older: string | undefined
@@ -135,11 +142,11 @@ function renderAuditPage(request: AdminRequest, page: AuditPage): Html {
       section: 'audit',
       title: 'Audit',
       lead: 'Events with their user, app, patient and result, newest first.',
-      actions: html`${renderLink(`/audit/export.ndjson${buildQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
+      actions: html`${renderLink(`/audit/export.ndjson${buildAuditQuery(view)}`, 'Export NDJSON', 'btn btn--quiet btn--small')}${renderLink(`/audit/export.csv${buildAuditQuery(view)}`, 'Export CSV', 'btn btn--quiet btn--small')}`,
     },
     html`${renderFilters(page)}
 ${records.length === 0 ? renderNone(older) : renderTable('Audit records, newest first', columns, rows)}
-${older && html`<p class="actions after">${renderLink(`/audit${buildQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
+${older && html`<p class="actions after">${renderLink(`/audit${buildAuditQuery(view, older)}`, 'Show older records', 'btn btn--quiet')}</p>`}
 <p class="small muted after">An export has the filtered records, at most ${LIMITS.exportedRecords.toLocaleString('en')}. NDJSON has FHIR AuditEvents.</p>`,
   )
 }
