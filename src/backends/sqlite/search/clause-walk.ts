@@ -29,9 +29,9 @@ export function* findShortest(
     }),
     [{ ...walkRids(scope.names, type, [], undefined), isSorted: false }],
   ]
-  const racers = ways.map(walks => ({ walks, passed: passRows(scope, walks) }))
+  const candidates = ways.map(walks => ({ walks, passed: passRows(scope, walks) }))
   for (let rows = 0; rows < Math.min(most, PASSED.most); rows += PASSED.atOnce) {
-    const first = racers.find(({ passed }) => passed.next().done)
+    const first = candidates.find(({ passed }) => passed.next().done)
     if (first) return first.walks
     yield
   }
