@@ -4,7 +4,7 @@
  * process of their own with default settings. Time is processor time in units of a fixed piece of work that the same
  * process does (test/support/cost-probe.ts), so that a slow or busy machine changes nothing.
  *
- * `COST_REPORT=1 npm test -- --verbose test/cost.test.ts` prints what each case costs.
+ * `TEST_THOROUGH=1 COST_REPORT=1 npm test -- --verbose test/cost.test.ts` prints what each case costs.
  */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -29,6 +29,9 @@ const BUDGET: Cost = { units: 40, memory: 64 * 1024 * 1024 }
 
 /** Other processes, and what earlier requests wrote, only ever add to a measurement: the least counts. */
 const ATTEMPTS = 5
+
+/** A quick run measures one case in so many. */
+const QUICK_SHARE = 4
 
 const IS_REPORT = process.env.COST_REPORT !== undefined
 
@@ -60,6 +63,7 @@ function isRefused({ status, location }: Measured): boolean {
 function describeCost(name: string, starting: Promise<MeasuredServers>, groups: readonly Group[]): void {
   describe(`the cost of one request to ${name}`, { concurrency: 1 }, () => {
     let servers: MeasuredServers | undefined
+    let cases = 0
     before(async () => {
       servers = await starting
     })
@@ -68,6 +72,7 @@ function describeCost(name: string, starting: Promise<MeasuredServers>, groups: 
     after(() => servers?.end())
 
     function check(dimension: string, make: Cases[string], verify: (measured: Measured) => void): void {
+      if (!IS_THOROUGH && cases++ % QUICK_SHARE > 0) return
       it(`is limited: ${dimension}`, async () => {
         const cost = await findCost(async measurement => {
           assert.ok(servers)
