@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { validate } from '../fhir/index.ts'
 import { createSealer, DatabaseUnavailable, type Store } from '../store/index.ts'
-import { KINDS_COUNTED, SUBJECTS_COUNTED } from './count-anonymous.ts'
+import { KINDS_COUNTED, SUBJECTS_COUNTED } from './auditor.ts'
 import {
   type AuditRecord,
   AuditUnavailable,

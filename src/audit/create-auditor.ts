@@ -1,7 +1,6 @@
 import { type Insertable, sql, type Transaction } from 'kysely'
 import { isDatabaseUnavailable, type Schema, type Store } from '../store/index.ts'
-import { AuditUnavailable, type StoreAuditor } from './auditor.ts'
-import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
+import { AuditUnavailable, type CountingAuditor, countAnonymous, type StoreAuditor } from './auditor.ts'
 import { doLater, groupCommit } from './group-commit.ts'
 import { type AuditRecord, type AuditRow, type Delivery, toRow } from './record.ts'
 import { createIntent, deliverOnce, removeIntents, toDeliveries } from './trail/intents.ts'

@@ -4,14 +4,26 @@
  * and no patient name. The servers record their actions; this module stores, finds and converts the records, and
  * decides nothing.
  */
+
+export type { CountingAuditor } from './auditor.ts'
 export { type Auditor, AuditUnavailable, noAudit } from './auditor.ts'
-export type { CountingAuditor } from './count-anonymous.ts'
 export { type AuditorOptions, createAuditor } from './create-auditor.ts'
-export { type FeedOptions, type RefusedRecord, type SendRecords, startFeed } from './feed/feed.ts'
-export { createFhirSender } from './feed/fhir-sender.ts'
-export { createSyslogSender } from './feed/syslog-sender.ts'
-export { auditRefusal, isAboutAudit } from './fhir/audit-trail.ts'
-export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
+export {
+  type AuditLag,
+  type FeedOptions,
+  measureAuditLag,
+  type RefusedRecord,
+  type SendRecords,
+  startFeed,
+} from './feed/feed.ts'
+export { createFhirSender, createSyslogSender } from './feed/senders.ts'
+export {
+  auditRefusal,
+  type FhirAudit,
+  type FhirAuditOptions,
+  fhirAudit,
+  isAboutAudit,
+} from './fhir/audit-trail.ts'
 export type { SentContent } from './fhir/find-patients.ts'
 export type { FinishedRequest } from './fhir/finished.ts'
 export { formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
@@ -34,7 +46,6 @@ export {
   type TrailPosition,
 } from './trail/find.ts'
 export { reportUnknownOutcomes, startReportingUnknown } from './trail/intents.ts'
-export { type AuditLag, measureAuditLag } from './trail/lag.ts'
 export { adoptSeals, sealTrail, startSealing, startSweepingAudit, sweepAudit } from './trail/seal.ts'
 export type { RecordFilter } from './trail/terms.ts'
 export { type Verification, verifyTrail } from './trail/verify.ts'

@@ -83,54 +83,54 @@ const LONGEST_DETAILS = 8000
 /** Throws if a record does not match its type: it must not reach a shared commit. */
 export function toRow(record: AuditRecord, deliveryId: string | null = null): AuditRow {
   if (!Number.isSafeInteger(record.at) || !Number.isSafeInteger(record.status))
-    throw malformed('at or status')
-  if (typeof record.allowed !== 'boolean') throw malformed('allowed')
+    throw failMalformed('at or status')
+  if (typeof record.allowed !== 'boolean') throw failMalformed('allowed')
   return {
     at: record.at,
     server: record.server,
     kind: record.kind,
-    interaction: storable(record.interaction),
+    interaction: toStorable(record.interaction),
     allowed: record.allowed,
     status: record.status,
-    method: storable(record.method),
-    request: storable(record.request),
-    resource_type: storable(record.type),
-    resource_id: storable(record.id),
-    patient_id: storable(record.patient),
-    patients: record.patients === undefined ? null : wellFormed(` ${record.patients.join(' ')} `),
-    client_id: storable(record.client),
-    subject: storable(record.subject),
-    fhir_user: storable(record.fhirUser),
-    decided_by: storable(record.by),
-    reason: storable(record.reason),
-    launch_id: storable(record.launch),
-    request_id: storable(record.requestId),
-    address: storable(record.address),
+    method: toStorable(record.method),
+    request: toStorable(record.request),
+    resource_type: toStorable(record.type),
+    resource_id: toStorable(record.id),
+    patient_id: toStorable(record.patient),
+    patients: record.patients === undefined ? null : replaceUnstorable(` ${record.patients.join(' ')} `),
+    client_id: toStorable(record.client),
+    subject: toStorable(record.subject),
+    fhir_user: toStorable(record.fhirUser),
+    decided_by: toStorable(record.by),
+    reason: toStorable(record.reason),
+    launch_id: toStorable(record.launch),
+    request_id: toStorable(record.requestId),
+    address: toStorable(record.address),
     delivery_id: deliveryId,
-    token_id: storable(record.token),
+    token_id: toStorable(record.token),
     repeats: record.repeats ?? null,
-    details: record.details === undefined ? null : storableJson(record.details),
+    details: record.details === undefined ? null : toStorableJson(record.details),
   }
 }
 
 /** Incomplete JSON is of no use. */
-function storableJson(details: object): string | null {
+function toStorableJson(details: object): string | null {
   const text = JSON.stringify(details)
   return text.length <= LONGEST_DETAILS ? text : null
 }
 
-function malformed(member: string): TypeError {
+function failMalformed(member: string): TypeError {
   return new TypeError(`Cannot store audit record: its ${member} is not valid`)
 }
 
-function storable(text: string | undefined): string | null {
+function toStorable(text: string | undefined): string | null {
   if (text === undefined) return null
-  if (typeof text !== 'string') throw malformed('text')
-  return wellFormed(text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
+  if (typeof text !== 'string') throw failMalformed('text')
+  return replaceUnstorable(text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
 }
 
 /** PostgreSQL stores neither NUL nor an unpaired surrogate. */
-function wellFormed(text: string): string {
+function replaceUnstorable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
 }
 

@@ -1,6 +1,6 @@
 import type { Sealer, Store } from '../store/index.ts'
 import { storeOrigins } from './client/urls.ts'
-import { disableSampleAdministrator, seedClinician } from './clinician/clinician.ts'
+import { disableSampleAdministrator, seedClinician } from './clinician.ts'
 import type { AuthSettings } from './context.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { makeFirstSigningKey } from './keys/signing-key.ts'

@@ -11,13 +11,13 @@ import {
 } from './access-token.ts'
 import { auditEvent, describeRefusal, selectClaims } from './audit.ts'
 import { authenticateClient } from './client/authenticate.ts'
-import { forbidCaching, readForm, sendOAuthError } from './client/request.ts'
-import { buildFhirUser } from './clinician/clinician.ts'
+import { buildFhirUser } from './clinician.ts'
 import type { AuthContext } from './context.ts'
 import { buildContextMembers, findLiveGrant, type Grant, hasScope } from './grant/grant.ts'
-import type { Parameters as Form } from './parameters.ts'
 import { paths } from './paths.ts'
 import { Refusal } from './refusal.ts'
+import type { Parameters as Form } from './request.ts'
+import { forbidCaching, readForm, sendOAuthError } from './request.ts'
 
 /** `POST /oauth2/introspect` (RFC 7662; SMART 2.2, token introspection). */
 export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext): void {

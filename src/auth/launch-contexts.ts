@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import { auditEvent } from './audit.ts'
-import { readJson, sendOAuthError } from './client/request.ts'
-import { findClinician } from './clinician/clinician.ts'
+import { findClinician } from './clinician.ts'
 import type { AuthContext } from './context.ts'
 import { hasScope } from './grant/grant.ts'
 import { isShortText, readFhirContext } from './launch/options.ts'
@@ -14,11 +13,11 @@ import {
   prepareLaunch,
   type ReadyLaunch,
 } from './launch/prepare.ts'
-import { LIFETIME } from './lifetimes.ts'
-import { LIMITS } from './limits.ts'
+import { LIFETIME, LIMITS } from './limits.ts'
 import { paths } from './paths.ts'
 import { createFhirReader } from './portal/fhir-reader.ts'
 import { Refusal } from './refusal.ts'
+import { readJson, sendOAuthError } from './request.ts'
 
 /** An EHR's request to launch an app for a patient and a user. */
 interface LaunchContextRequest {

@@ -14,12 +14,11 @@ import {
   type Login,
   requireLogin,
 } from './login/login.ts'
-import { NO_HEAD_ROUTE } from './no-head-route.ts'
-import { type Parameters, readParameters } from './parameters.ts'
-import { paths } from './paths.ts'
+import { NO_HEAD_ROUTE, paths } from './paths.ts'
 import { renderAppName } from './portal/apps.ts'
 import { makeSignedInBar } from './portal/page-parts.ts'
 import { Refusal } from './refusal.ts'
+import { type Parameters, readParameters } from './request.ts'
 
 /** Ends the login of the browser and then, if an identity provider authenticated the user, the session there. */
 async function logOut(

@@ -54,3 +54,6 @@ export const paths = {
   /** For FHIR servers that serve it at their own base (`sallyport/interceptor`). */
   smartConfiguration: '/.well-known/smart-configuration',
 } as const
+
+/** For a GET with side effects: a HEAD request would consume the code or the login for nothing. */
+export const NO_HEAD_ROUTE = { exposeHeadRoute: false } as const

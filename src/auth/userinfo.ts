@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import { findClient } from './client/client.ts'
-import { forbidCaching } from './client/request.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from './client/urls.ts'
-import { buildFhirUser } from './clinician/clinician.ts'
+import { buildFhirUser } from './clinician.ts'
 import type { AuthContext } from './context.ts'
 import { type Grant, hasScope } from './grant/grant.ts'
 import { paths } from './paths.ts'
+import { forbidCaching } from './request.ts'
 
 /** `/oauth2/userinfo` (OIDC Core, 5.3). */
 export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): void {

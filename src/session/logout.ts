@@ -5,9 +5,8 @@ import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
 import type { Failure } from './failure.ts'
 import { revokeSession } from './oauth/token-requests.ts'
-import { clearSessionCookie, findSession } from './sessions/find-session.ts'
 import { getSessionPath, type Session } from './sessions/session.ts'
-import { auditSession, endSession } from './sessions/session-store.ts'
+import { auditSession, clearSessionCookie, endSession, findSession } from './sessions/session-store.ts'
 
 /**
  * `/s/<sessionId>/logout`, and `/logout` for the only session of a browser (SESSION-7): GET shows a button, POST ends the

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { makeFolder } from './database-url.ts'
+import { makeFolder } from './store.ts'
 
 describe('makeFolder', () => {
   const root = mkdtempSync(join(tmpdir(), 'sallyport-folder-'))

@@ -8,10 +8,7 @@ export {
   isDatabaseUnavailable,
   watchAvailability,
 } from './availability.ts'
-export { type DatabaseTarget, makeFolder, parseDatabaseUrl } from './database-url.ts'
-export { type JobOptions, repeatInOneProcess } from './one-process.ts'
 export { inspectDatabase, openStore } from './open-store.ts'
-export { prepareQuery } from './prepare.ts'
 export type { Instant, Schema } from './schema.ts'
 export {
   createRandomToken,
@@ -23,4 +20,12 @@ export {
   sha256,
 } from './sealer.ts'
 export type { Store, StoreOptions } from './store.ts'
-export { REFRESH_RETRY_MS, removeUntil, startSweeping, sweep } from './sweep.ts'
+export { type DatabaseTarget, makeFolder, parseDatabaseUrl, prepareQuery } from './store.ts'
+export {
+  type JobOptions,
+  REFRESH_RETRY_MS,
+  removeUntil,
+  repeatInOneProcess,
+  startSweeping,
+  sweep,
+} from './sweep.ts'

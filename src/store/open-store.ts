@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { describeUnavailable } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
-import { parseDatabaseUrl } from './database-url.ts'
 import type { Migration } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import type { Schema } from './schema.ts'
 import type { OpenedDatabase, Store, StoreOptions } from './store.ts'
+import { parseDatabaseUrl } from './store.ts'
 
 type WithMigrations = Schema & {
   schema_migration: { name: string; applied_at: number }
@@ -23,26 +23,26 @@ export async function migrate(store: Store, steps: readonly Migration[] = migrat
   await store.db.transaction().execute(async trx => {
     if (store.dialect === 'postgres')
       await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK}::bigint)`.execute(trx)
-    const applied = await appliedMigrations(trx)
+    const applied = await listAppliedMigrations(trx)
     refuseNewer(applied, steps)
     for (const step of steps) if (!applied.has(step.name)) await apply(step, trx, store.dialect)
   })
 }
 
-async function appliedMigrations(trx: Transaction<Schema>): Promise<ReadonlySet<string>> {
+async function listAppliedMigrations(trx: Transaction<Schema>): Promise<ReadonlySet<string>> {
   await trx.schema
     .createTable('schema_migration')
     .ifNotExists()
     .addColumn('name', 'text', column => column.primaryKey())
     .addColumn('applied_at', 'bigint', column => column.notNull())
     .execute()
-  const rows = await table(trx).selectFrom('schema_migration').select('name').execute()
+  const rows = await selectMigrations(trx).selectFrom('schema_migration').select('name').execute()
   return new Set(rows.map(row => row.name))
 }
 
 async function apply(step: Migration, trx: Transaction<Schema>, dialect: Store['dialect']): Promise<void> {
   await step.up(trx, dialect)
-  await table(trx)
+  await selectMigrations(trx)
     .insertInto('schema_migration')
     .values({ name: step.name, applied_at: Date.now() })
     .execute()
@@ -54,13 +54,13 @@ function refuseNewer(applied: ReadonlySet<string>, steps: readonly Migration[]):
     throw new Error(`a newer version of Sallyport created it (it has migration ${unknown})`)
 }
 
-function table(trx: Transaction<Schema>): Kysely<WithMigrations> {
+function selectMigrations(trx: Transaction<Schema>): Kysely<WithMigrations> {
   return trx.withTables<Pick<WithMigrations, 'schema_migration'>>()
 }
 
 /** Rejects with one line that names the database and never its password. */
 export function openStore(databaseUrl: string, options: StoreOptions = {}): Promise<Store> {
-  return withTarget(databaseUrl, async target => migrated(await openTarget(target, options)))
+  return withTarget(databaseUrl, async target => migrateAndCheck(await openTarget(target, options)))
 }
 
 type Target = NonNullable<ReturnType<typeof parseDatabaseUrl>>
@@ -72,7 +72,7 @@ async function withTarget<T>(databaseUrl: string, open: (target: Target) => Prom
   try {
     return await open(target)
   } catch (cause) {
-    throw new Error(`Cannot open database ${shownAs}: ${reasonOf(cause)}`, { cause })
+    throw new Error(`Cannot open database ${shownAs}: ${describeError(cause)}`, { cause })
   }
 }
 
@@ -122,11 +122,11 @@ async function openTarget(target: Target, options: StoreOptions): Promise<Opened
     case 'sqlite':
       return (await import('./sqlite/open.ts')).openSqlite(target.path, options)
     case 'postgres':
-      return (await import('./postgres/open.ts')).openPostgres(target.url, options)
+      return (await import('./postgres.ts')).openPostgres(target.url, options)
   }
 }
 
-async function migrated(store: OpenedDatabase): Promise<Store> {
+async function migrateAndCheck(store: OpenedDatabase): Promise<Store> {
   try {
     await migrate(store)
     await checkSchema(store)
@@ -138,7 +138,7 @@ async function migrated(store: OpenedDatabase): Promise<Store> {
   }
 }
 
-function reasonOf(cause: unknown): string {
+function describeError(cause: unknown): string {
   // A refused connection to a name with several addresses is an AggregateError without a message.
   const errors = cause instanceof AggregateError ? cause.errors : [cause]
   const first: unknown = errors[0]

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { openStore, type Store } from './index.ts'
+import { openStore, parseDatabaseUrl, prepareQuery, type Store } from './index.ts'
 import { migrations } from './migrations/index.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -243,3 +243,62 @@ eachDatabase((name, open, create) => {
 function fail(): never {
   throw new Error('Cannot test: no store')
 }
+
+describe('parseDatabaseUrl', () => {
+  it('accepts a path after sqlite:', () => {
+    assert.deepEqual(parseDatabaseUrl('sqlite:./data/sallyport.db'), {
+      dialect: 'sqlite',
+      path: './data/sallyport.db',
+    })
+    assert.deepEqual(parseDatabaseUrl('sqlite:/var/lib/a b.db'), {
+      dialect: 'sqlite',
+      path: '/var/lib/a b.db',
+    })
+  })
+
+  it('accepts postgres:// and postgresql://, and shows neither user nor password', () => {
+    for (const scheme of ['postgres', 'postgresql']) {
+      const url = `${scheme}://someone:hush@db.example:5433/sallyport?sslmode=verify-full`
+      assert.deepEqual(parseDatabaseUrl(url), {
+        dialect: 'postgres',
+        url,
+        shownAs: `${scheme}://db.example:5433/sallyport`,
+      })
+    }
+  })
+
+  it('accepts nothing else', () => {
+    for (const text of [
+      '',
+      'sqlite:',
+      'sqlite::memory:',
+      'mysql://h/d',
+      'data.db',
+      'postgres:',
+      'postgres://h:port/d',
+    ]) {
+      assert.equal(parseDatabaseUrl(text), undefined, text)
+    }
+  })
+})
+
+eachDatabase((_name, open) => {
+  describe('prepareQuery', () => {
+    it('compiles a query once for a database, and binds the parameters of each call in a transaction too', async () => {
+      const store = await open()
+      let built = 0
+      const insert = prepareQuery((db, { id, at }: { id: string; at: number }) => {
+        built++
+        return db.insertInto('revocation').values({ id, revoked_at: 7, expires_at: at })
+      })
+      const find = prepareQuery((db, { id }: { id: string }) =>
+        db.selectFrom('revocation').selectAll().where('id', '=', id).where('revoked_at', '=', 7),
+      )
+      assert.equal((await insert(store.db, { id: 'a', at: 1 })).numAffectedRows, 1n)
+      await store.db.transaction().execute(trx => insert(trx, { id: 'b', at: 2 }))
+      assert.equal(built, 1)
+      assert.deepEqual((await find(store.db, { id: 'b' })).rows, [{ id: 'b', revoked_at: 7, expires_at: 2 }])
+      assert.deepEqual((await find(store.db, { id: "' or 1=1" })).rows, [])
+    })
+  })
+})

@@ -1,4 +1,6 @@
-import type { Insertable, Kysely } from 'kysely'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Compilable, CompiledQuery, DialectAdapter, Insertable, Kysely, QueryResult } from 'kysely'
 import type { Schema } from './schema.ts'
 
 export interface Store {
@@ -21,7 +23,7 @@ export interface Store {
   readonly pool?: () => PoolUse
 }
 
-export interface PoolUse {
+interface PoolUse {
   readonly idle: number
   readonly busy: number
   readonly max: number
@@ -49,4 +51,73 @@ export interface StoreOptions {
   /** True if requests depend on the audit trail: the store is unavailable while the trail does not accept writes. */
   readonly auditRequired?: boolean
   readonly clock?: () => number
+}
+
+export type DatabaseTarget =
+  | { readonly dialect: 'sqlite'; readonly path: string }
+  | { readonly dialect: 'postgres'; readonly url: string; readonly shownAs: string }
+
+/** Parses `database-url` (STORE-1). Undefined if it is neither `sqlite:<path>` nor `postgres://…`. */
+export function parseDatabaseUrl(text: string): DatabaseTarget | undefined {
+  const path = /^sqlite:(.+)$/.exec(text)?.[1]
+  // Two connections share the file (see sqlite/open.ts), which an in-memory database does not allow.
+  if (path !== undefined) return path === ':memory:' ? undefined : { dialect: 'sqlite', path }
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined
+  return { dialect: 'postgres', url: text, shownAs: hidePassword(new URL(text)) }
+}
+
+function hidePassword(url: URL): string {
+  return `${url.protocol}//${url.host}${url.pathname}`
+}
+
+/**
+ * Creates a folder and its parents for this user only, level by level: `recursive` never returns where the system
+ * refuses a folder with ENOENT (`/proc`, some network mounts).
+ */
+export function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return
+    if (!isErrno(error, 'ENOENT') || dirname(folder) === folder) throw error
+    makeFolder(dirname(folder))
+    mkdirSync(folder, { mode: 0o700 })
+  }
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
+
+/** Stands for a parameter while a query is built. */
+class Placeholder {
+  readonly name: string | symbol
+  constructor(name: string | symbol) {
+    this.name = name
+  }
+}
+
+/**
+ * A frequent query that is built and compiled once per database: Kysely takes longer for that than SQLite for the query.
+ * `build` is called with placeholders, so it may pass its parameters to the query, but not look at them.
+ */
+export function prepareQuery<Parameters extends object, Row>(
+  build: (db: Kysely<Schema>, parameters: Parameters) => Compilable<Row>,
+): (db: Kysely<Schema>, parameters: Parameters) => Promise<QueryResult<Row>> {
+  const placeholders = new Proxy<Parameters>(Object.create(null), { get: (_, name) => new Placeholder(name) })
+  const compiled = new WeakMap<DialectAdapter, CompiledQuery<Row>>()
+
+  function getCompiled(db: Kysely<Schema>): CompiledQuery<Row> {
+    const { adapter } = db.getExecutor()
+    const query = compiled.get(adapter) ?? build(db, placeholders).compile()
+    compiled.set(adapter, query)
+    return query
+  }
+
+  return (db, parameters) => {
+    const query = getCompiled(db)
+    const values = new Map<string | symbol, unknown>(Object.entries(parameters))
+    const bound = query.parameters.map(it => (it instanceof Placeholder ? values.get(it.name) : it))
+    return db.executeQuery({ ...query, parameters: bound })
+  }
 }

@@ -1,5 +1,4 @@
-import { type Html, html } from './html.ts'
-import { type IconName, renderIcon } from './icons.ts'
+import { type Html, html, raw } from './html.ts'
 
 export type Tone = 'ok' | 'bad' | 'warn'
 
@@ -81,4 +80,66 @@ export function renderField(options: {
 /** A value with a button that copies it, which needs `copy.js`. */
 export function renderCopyable(label: string, value: string): Html {
   return html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`
+}
+
+const PATHS = {
+  tick: '<path d="m3 8.5 3.2 3.2L13 4.8"/>',
+  cross: '<path d="m4 4 8 8M12 4l-8 8"/>',
+  warning: '<path d="M8 2.2 14.6 13.6H1.4Z"/><path d="M8 6.4v3.4M8 11.4v.4"/>',
+  note: '<circle cx="8" cy="8" r="6.25"/><path d="M8 7.4v3.8M8 4.8v.4"/>',
+  search: '<circle cx="7" cy="7" r="4.75"/><path d="m10.5 10.5 4 4"/>',
+  launch: '<path d="M6.5 3.5H3.2v9.3h9.3V9.5M9 3h4v4M13 3 7.6 8.4"/>',
+  lock: '<rect x="3" y="7" width="10" height="6.5" rx="1"/><path d="M5.2 7V5a2.8 2.8 0 0 1 5.6 0v2"/>',
+  back: '<path d="m10 3-5 5 5 5"/>',
+} as const
+
+export type IconName = keyof typeof PATHS
+
+/** Renders a 16 px line icon in the colour of its text. It is decoration: the text beside it says the same. */
+export function renderIcon(name: IconName): Html {
+  return raw(
+    `<svg width="16" height="16" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.75" aria-hidden="true">${PATHS[name]}</svg>`,
+  )
+}
+
+const MARK_PATHS =
+  '<path d="M5 29V15a11 11 0 0 1 22 0v14" fill="none" stroke="currentColor" stroke-width="3.2"/><path class="door" d="M11.4 29V15.4a4.6 4.6 0 0 1 9.2 0V29z" fill="currentColor"/>'
+
+const WORD_PATHS =
+  '<path d="M14.2 9.2C13 6.9 10.9 5.7 8.2 5.7 4.9 5.7 2.7 7.4 2.7 10c0 6.4 12.2 2.8 12.2 9.3 0 2.9-2.5 4.8-6.2 4.8-3.3 0-5.7-1.4-6.9-4.1M31.9 10.6v14.3M50.4 10.6l6.2 13.2M62.8 10.6l-8.4 19.8M67.6 10.6v19.8M102.1 10.6v14.3M102.1 18c0-4 2.4-6.2 6.4-6M115 5.6v14.6c0 2.4 1.2 3.5 3.4 3.5h1.8M111 11.9h9"/><circle cx="25.8" cy="17.6" r="6.1"/><circle cx="73.7" cy="17.6" r="6.1"/><circle cx="91" cy="17.6" r="6.1"/><path class="door" d="M38.6 3.5v21.4M45 3.5v21.4"/>'
+
+/** Renders the symbol of the logo, an outer and an inner door. */
+export function renderMark(className = 'logo__mark'): Html {
+  return html`<svg class="${className}" viewBox="0 0 32 32" aria-hidden="true">${raw(MARK_PATHS)}</svg>`
+}
+
+/** Renders the symbol with the wordmark, or with a plain name (`Demo app`). */
+export function renderLogo(href: string, label: string, plain?: string): Html {
+  const word =
+    plain === undefined
+      ? html`<svg class="logo__word" viewBox="0 0 122 32" fill="none" stroke="currentColor" stroke-width="2.9" aria-hidden="true">${raw(WORD_PATHS)}</svg>`
+      : html`<span class="logo__plain">${plain}</span>`
+  return html`<a class="logo" href="${href}" aria-label="${label}">${renderMark()}${word}</a>`
+}
+
+/** Renders the picture of the login page, a row of doors. */
+export function renderLoginArt(): Html {
+  return raw(
+    '<svg class="gate__art" viewBox="0 0 480 560" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><path d="M18 560 181.8 441.9M462 560 298.2 441.9M181.8 441.9H298.2"/><path d="M62.4 528V296a177.6 177.6 0 0 1 355.2 0V528M97.9 502.4V316.8a142.1 142.1 0 0 1 284.2 0V502.4M126.3 481.9V333.4a113.7 113.7 0 0 1 227.3 0V481.9M149 465.6V346.7a91 91 0 0 1 182 0V465.6M167.2 452.5V357.4a72.8 72.8 0 0 1 145.6 0V452.5"/><path class="near" d="M18 560V270a222 222 0 0 1 444 0V560" stroke="currentColor" stroke-width="2"/><path class="far" d="M181.8 441.9V365.9a58.2 58.2 0 0 1 116.3 0V441.9z"/></svg>',
+  )
+}
+
+const REFUSED = '<path class="shut" d="M10 29V15.2a6 6 0 0 1 12 0V29z" fill="currentColor"/>'
+const UNAVAILABLE =
+  '<path class="away" d="M10 29V15.2a6 6 0 0 1 12 0V29" fill="none" stroke="currentColor" stroke-width="1.6" stroke-dasharray="2.4 1.9"/>'
+
+const ENDED = '<path d="M10 29V15.2a6 6 0 0 1 12 0V29" fill="none" stroke="currentColor" stroke-width="1.6"/>'
+
+const INNER_DOORS = { refused: REFUSED, unavailable: UNAVAILABLE, ended: ENDED } as const
+
+/** Renders the logo's symbol of an error page: the inner door is red (refused), dashed (unavailable) or plain (ended). */
+export function renderErrorArt(kind: keyof typeof INNER_DOORS): Html {
+  return raw(
+    `<svg class="stop__art" viewBox="0 0 32 32" aria-hidden="true"><path d="M5 29V15a11 11 0 0 1 22 0v14" fill="none" stroke="currentColor" stroke-width="1.6"/>${INNER_DOORS[kind]}</svg>`,
+  )
 }

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { createServer } from './index.ts'
-import { findHostName } from './origin.ts'
+import { findHostName } from './request.ts'
 
 let app: FastifyInstance
 before(async () => {

@@ -10,39 +10,65 @@
 export { getAssetUrl } from './assets.ts'
 export {
   type Action,
+  type IconName,
   renderActions,
   renderAlert,
   renderBadge,
   renderCopyable,
   renderEmptyState,
+  renderErrorArt,
   renderField,
+  renderIcon,
+  renderLoginArt,
+  renderLogo,
+  renderMark,
   type Tone,
 } from './components.ts'
-export { answerPreflight, type Origins, setCors } from './cors.ts'
-export { type ErrorPageOptions, renderErrorPage } from './error-page.ts'
 export {
+  answerPreflight,
   type CookieDefinition,
   createPagePolicy,
   defineCookie,
   isPlainHost,
+  type Origins,
   type PagePolicy,
+  setCors,
 } from './headers.ts'
-export { NotReady, type ReadyCheck } from './health.ts'
+export {
+  type CheckResult,
+  type Gatherer,
+  getGatherer,
+  getReporter,
+  joinWorkers,
+  NotReady,
+  type ReadyCheck,
+  type ReportSubject,
+} from './health.ts'
 export { Html, html, raw } from './html.ts'
-export { type IconName, renderErrorArt, renderIcon, renderLoginArt, renderLogo, renderMark } from './icons.ts'
-export { listen, replaceCertificate } from './listen.ts'
+export { listen, replaceCertificate, startDraining } from './listen.ts'
 export { createChildLogger, createLogger, type Logger, scrub, serializeError, setLogLevel } from './logger.ts'
 export {
   createMetricsServer,
   readProcessMetrics,
   type ServerReports,
 } from './metrics.ts'
-export { findNetwork } from './network.ts'
 export { startSpanExport } from './otlp.ts'
-export { type PageOptions, renderDocument, renderPage } from './page.ts'
-export { formatAge } from './person/age.ts'
-export { findAlike, isAlike } from './person/alike.ts'
 export {
+  type ErrorPageOptions,
+  type PageOptions,
+  renderDocument,
+  renderErrorPage,
+  renderPage,
+} from './page.ts'
+export {
+  describeEncounter,
+  type EncounterDescription,
+  formatDose,
+  formatEncounterTime,
+  formatMedicine,
+} from './person/clinical.ts'
+export {
+  formatAge,
   formatDate,
   formatTime,
   getLocalZone,
@@ -66,9 +92,7 @@ export {
   renderPatientBanner,
   renderValue,
 } from './person/describe.ts'
-export { describeEncounter, type EncounterDescription, formatEncounterTime } from './person/encounter.ts'
-export { formatDose, formatMedicine } from './person/medicine.ts'
-export { type Person, type PersonName, readPerson } from './person/person.ts'
+export { findAlike, isAlike, type Person, type PersonName, readPerson } from './person/person.ts'
 export { type Problem, toProblem } from './problems.ts'
 export {
   type Counter,
@@ -81,18 +105,9 @@ export {
 } from './registry.ts'
 export type { ErrorStyle } from './reply.ts'
 export { stripQuery } from './reply.ts'
-export {
-  type CheckResult,
-  type Gatherer,
-  getGatherer,
-  getReporter,
-  joinWorkers,
-  type ReportSubject,
-} from './reports.ts'
-export { createRequestId, readRequestId } from './request-id.ts'
+export { createRequestId, findNetwork, readRequestId } from './request.ts'
 export { listRoutes } from './routes.ts'
 export { createServer, type ServerOptions } from './server.ts'
-export { startDraining } from './shutdown.ts'
 export type { Bar, BarLink } from './top-bar.ts'
 export { endsSoon, formatTimeLeft, renderCountdown } from './top-bar.ts'
 export { startClientSpan } from './trace.ts'

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createHistogram } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
 import { type FastifyInstance, fastify } from 'fastify'
+import { addReports, prepareReports } from './health.ts'
 import { createServer } from './index.ts'
 import { createMetricsServer, readProcessMetrics, serveMetrics } from './metrics.ts'
 import { endMetrics, formatFamilies, mergeMetrics, Registry } from './registry.ts'
-import { addReports, prepareReports } from './reports.ts'
 
 async function server(access: 'loopback' | 'everyone' | 'nobody' = 'loopback'): Promise<FastifyInstance> {
   const app = await createServer({ name: 'auth', url: 'http://localhost:9000', metricsAccess: access })

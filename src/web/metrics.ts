@@ -1,8 +1,8 @@
 import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import './reply.ts'
+import { addReports, type CheckResult, getGatherer } from './health.ts'
 import { prepareListeners } from './listen.ts'
-import { findHostName } from './origin.ts'
 import {
   type Family,
   formatFamilies,
@@ -11,7 +11,7 @@ import {
   processMetrics,
   type Registry,
 } from './registry.ts'
-import { addReports, type CheckResult, getGatherer } from './reports.ts'
+import { findHostName } from './request.ts'
 import { version } from './version.ts'
 
 /** A histogram of delays in nanoseconds. */

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { createOutcome } from '../fhir/index.ts'
-import { renderErrorPage } from './error-page.ts'
 import { createPagePolicy, type PagePolicy } from './headers.ts'
 import type { Html } from './html.ts'
+import { renderErrorPage } from './page.ts'
 import { describeProblem, type Problem } from './problems.ts'
 
 declare module 'fastify' {

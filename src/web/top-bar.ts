@@ -1,5 +1,5 @@
+import { renderIcon, renderLogo } from './components.ts'
 import { type Html, html } from './html.ts'
-import { renderIcon, renderLogo } from './icons.ts'
 import { formatTime } from './person/date.ts'
 
 export interface BarLink {

@@ -1,20 +1,23 @@
 import { type AnyProblem, type FhirProblem, fail, type Interaction } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
+import type { Auditor } from '../auditor.ts'
+import type { AuditRecord } from '../record.ts'
 import { findRecords } from '../trail/find.ts'
-import { createPatientCache, isShown } from './is-shown.ts'
-import { searchAudit } from './search.ts'
+import { withUnknownOutcome } from '../trail/intents.ts'
+import { createRecords, type FinishedRequest } from './finished.ts'
+import { createPatientCache, isShown, searchAudit } from './search.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 import { parseId } from './to-filter.ts'
 
 /** Serves `AuditEvent` from the trail, regardless of the server's own data or upstream. */
-export interface AuditTrail {
+interface AuditTrail {
   serve<P extends AnyProblem>(
     asked: AuditQuestion<P>,
   ): Promise<{ readonly status: 200; readonly body: string } | FhirProblem | P>
 }
 
-export interface AuditQuestion<P> {
+interface AuditQuestion<P> {
   readonly interaction: Interaction
   readonly access: Access
   readonly panelMembers: FindPanelMembership<P>
@@ -26,7 +29,7 @@ export function isAboutAudit(interaction: Interaction): boolean {
   return 'type' in interaction && interaction.type === 'AuditEvent' && interaction.kind !== 'operation'
 }
 
-export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
+function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
   return {
     async serve({ interaction, access, panelMembers, lenient = false }) {
       switch (interaction.kind) {
@@ -44,8 +47,8 @@ export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
         }
         default:
           return isReading(interaction)
-            ? unsupported('Cannot read versions of an AuditEvent: there is only one', [])
-            : unsupported('Cannot write AuditEvents: only the server creates them', ['GET', 'HEAD'])
+            ? failUnsupported('Cannot read versions of an AuditEvent: there is only one', [])
+            : failUnsupported('Cannot write AuditEvents: only the server creates them', ['GET', 'HEAD'])
       }
     },
   }
@@ -57,8 +60,8 @@ function isReading({ kind }: Interaction): boolean {
 
 export function auditRefusal(interaction: Interaction): FhirProblem {
   return interaction.kind === 'read' || interaction.kind.startsWith('search') || isReading(interaction)
-    ? unsupported('Cannot read AuditEvents in a Bundle: request them separately', [])
-    : unsupported('Cannot write AuditEvents: only the server creates them', [])
+    ? failUnsupported('Cannot read AuditEvents in a Bundle: request them separately', [])
+    : failUnsupported('Cannot write AuditEvents: only the server creates them', [])
 }
 
 async function read<P extends AnyProblem>(
@@ -78,6 +81,40 @@ async function read<P extends AnyProblem>(
   return failHidden({ filterFor: () => filter }, 'r', 'AuditEvent', id)
 }
 
-function unsupported(text: string, allow: readonly string[]): FhirProblem {
+function failUnsupported(text: string, allow: readonly string[]): FhirProblem {
   return fail({ problem: 'misunderstood', status: 405, text, allow })
+}
+
+export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
+  /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
+  record(finished: FinishedRequest): Promise<void>
+  /** For a server that stores the records with the change and delivers them. */
+  createRecords(finished: FinishedRequest): readonly AuditRecord[]
+  /** The record of a change whose outcome is not yet known. */
+  createBegunRecords(begun: FinishedRequest): readonly AuditRecord[]
+  /** Before and after a change at another server: see `Auditor`. */
+  intend(begun: FinishedRequest): Promise<string | undefined>
+  complete(intent: string | undefined, finished: FinishedRequest): Promise<void>
+}
+
+export interface FhirAuditOptions {
+  readonly auditor: Auditor
+  readonly store: Store
+  readonly fhirBaseUrl: string
+}
+
+export function fhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
+  // That of a Bundle is filed under the patients of its entries.
+  const begunRecord = (begun: FinishedRequest) => createRecords(begun, fhirBaseUrl)[0]
+  return {
+    ...openAuditTrail(store, fhirBaseUrl),
+    prepare: auditor.prepare,
+    deliver: auditor.deliver,
+    redeliver: auditor.redeliver,
+    record: finished => auditor.record(...createRecords(finished, fhirBaseUrl)),
+    createRecords: finished => (auditor.keeps ? createRecords(finished, fhirBaseUrl) : []),
+    createBegunRecords: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
+    intend: begun => auditor.intend(begunRecord(begun)),
+    complete: (intent, finished) => auditor.complete(intent, ...createRecords(finished, fhirBaseUrl)),
+  }
 }

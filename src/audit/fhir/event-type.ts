@@ -1,6 +1,92 @@
 import type { AuditKind } from '../record.ts'
 import type { EventKind } from '../trail/terms.ts'
-import { type Coding, DICOM } from './balp.ts'
+
+/**
+ * The patterns of IHE Basic Audit Log Patterns (BALP) 1.1 for FHIR interactions and for access tokens (IUA). BALP names
+ * client and server by the direction in which the data of an interaction flow.
+ */
+export interface Coding {
+  readonly system: string
+  readonly code: string
+  readonly display: string
+}
+
+const DICOM = 'http://dicom.nema.org/resources/ontology/DCM'
+const PARTICIPATION = 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType'
+const BALP = 'https://profiles.ihe.net/ITI/BALP'
+
+export const APPLICATION = createCoding(DICOM, '110150', 'Application')
+const SOURCE = createCoding(DICOM, '110153', 'Source Role ID')
+const DESTINATION = createCoding(DICOM, '110152', 'Destination Role ID')
+const RECIPIENT = createCoding(PARTICIPATION, 'IRCP', 'information recipient')
+const AUTHOR = createCoding(PARTICIPATION, 'AUT', 'author (originator)')
+const CUSTODIAN = createCoding(
+  'http://terminology.hl7.org/CodeSystem/provenance-participant-type',
+  'custodian',
+  'Custodian',
+)
+
+/** The user of an access token. */
+export const TOKEN_USER = { system: `${BALP}/CodeSystem/UserAgentTypes`, code: 'UserOauthAgent' } as const
+export const REQUEST_ID = { system: `${BALP}/CodeSystem/BasicAuditEntityType`, code: 'XrequestId' } as const
+
+export function createCoding(system: string, code: string, display: string): Coding {
+  return { system, code, display }
+}
+
+export interface Pattern {
+  /** Undefined if BALP has no profile for the interaction. */
+  readonly profile?: 'Read' | 'Query' | 'Create' | 'Update' | 'Delete'
+  readonly client: Coding
+  readonly server: Coding
+  readonly user: Coding
+}
+
+const READ: Pattern = { profile: 'Read', client: DESTINATION, server: SOURCE, user: RECIPIENT }
+const OTHER: Pattern = { client: SOURCE, server: DESTINATION, user: RECIPIENT }
+const QUERY: Pattern = { ...OTHER, profile: 'Query' }
+const UPDATE: Pattern = { ...OTHER, profile: 'Update', user: AUTHOR }
+
+const PATTERNS: Readonly<Record<string, Pattern>> = {
+  read: READ,
+  vread: READ,
+  'search-type': QUERY,
+  'search-system': QUERY,
+  create: { ...UPDATE, profile: 'Create' },
+  update: UPDATE,
+  patch: UPDATE,
+  delete: { profile: 'Delete', client: APPLICATION, server: CUSTODIAN, user: AUTHOR },
+}
+
+/** By the code of the interaction. */
+export function findPattern(code: string): Pattern {
+  return PATTERNS[code] ?? OTHER
+}
+
+/** RFC 6755 reserves the prefix; BALP requires it. */
+export function formatTokenId(jti: string): string {
+  return `urn:ietf:params:oauth:jti:${jti}`
+}
+
+interface Conformance {
+  readonly pattern: Pattern
+  /** Success, with a known client, its address, and the resource or search that BALP requires. */
+  readonly isComplete: boolean
+  /** About one patient and no other. */
+  readonly isOfPatient: boolean
+  /** With the id of an access token, its client, and its user if there is one. */
+  readonly token: 'of user' | 'of client' | undefined
+}
+
+/** The profiles to which an event conforms. */
+export function listProfiles({ pattern, isComplete, isOfPatient, token }: Conformance): readonly string[] {
+  const names = [
+    ...(isComplete && pattern.profile ? [`${isOfPatient ? 'Patient' : ''}${pattern.profile}`] : []),
+    ...(token === undefined ? [] : ['OAUTHaccessTokenUse.Comprehensive']),
+    ...(token === 'of user' ? ['OAUTHaccessTokenUse.Minimal'] : []),
+  ]
+  return names.map(name => `${BALP}/StructureDefinition/IHE.BasicAudit.${name}`)
+}
 
 const REST = 'http://hl7.org/fhir/restful-interaction'
 export const OWN_SYSTEMS = {
@@ -17,26 +103,26 @@ const restful: Coding = {
   code: 'rest',
   display: 'RESTful Operation',
 }
-const authentication = dicom('110114', 'User Authentication')
-const application = dicom('110100', 'Application Activity')
+const authentication = createDicomCoding('110114', 'User Authentication')
+const application = createDicomCoding('110100', 'Application Activity')
 
 /** AuditEvent.type and subtype of events other than FHIR requests. */
 const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding, subtype: Coding]>> = {
-  login: [authentication, dicom('110122', 'Login')],
-  logout: [authentication, dicom('110123', 'Logout')],
-  launch: [application, own('launch', 'App launched for a patient')],
-  authorize: [authentication, own('authorize', 'App requested access')],
-  token: [authentication, own('token', 'Tokens issued')],
-  refresh: [authentication, own('refresh', 'Tokens renewed')],
-  introspect: [authentication, own('introspect', 'Token introspected')],
-  revoke: [authentication, own('revoke', 'Access of an app revoked')],
-  register: [application, own('register', 'App registered')],
-  admin: [application, own('admin', 'Administrator command')],
-  'session-open': [application, dicom('110120', 'Application Start')],
-  'session-renew': [application, own('session-renew', 'Session renewed')],
-  'session-end': [application, dicom('110121', 'Application Stop')],
-  seal: [application, own('seal', 'Audit trail sealed')],
-  api: [restful, own('api', 'Session API request')],
+  login: [authentication, createDicomCoding('110122', 'Login')],
+  logout: [authentication, createDicomCoding('110123', 'Logout')],
+  launch: [application, createOwnCoding('launch', 'App launched for a patient')],
+  authorize: [authentication, createOwnCoding('authorize', 'App requested access')],
+  token: [authentication, createOwnCoding('token', 'Tokens issued')],
+  refresh: [authentication, createOwnCoding('refresh', 'Tokens renewed')],
+  introspect: [authentication, createOwnCoding('introspect', 'Token introspected')],
+  revoke: [authentication, createOwnCoding('revoke', 'Access of an app revoked')],
+  register: [application, createOwnCoding('register', 'App registered')],
+  admin: [application, createOwnCoding('admin', 'Administrator command')],
+  'session-open': [application, createDicomCoding('110120', 'Application Start')],
+  'session-renew': [application, createOwnCoding('session-renew', 'Session renewed')],
+  'session-end': [application, createDicomCoding('110121', 'Application Stop')],
+  seal: [application, createOwnCoding('seal', 'Audit trail sealed')],
+  api: [restful, createOwnCoding('api', 'Session API request')],
 }
 
 const INTERACTIONS: Readonly<Record<string, string>> = {
@@ -73,9 +159,15 @@ export const EVENT_KINDS: readonly EventKind[] = [
 ]
 
 export function findEventType(kind: string, interaction: string | null): readonly [Coding, Coding] {
-  if (kind !== 'fhir') return EVENTS[kind as Exclude<AuditKind, 'fhir'>] ?? [application, own(kind, kind)]
+  if (kind !== 'fhir')
+    return EVENTS[kind as Exclude<AuditKind, 'fhir'>] ?? [application, createOwnCoding(kind, kind)]
   const code = INTERACTIONS[interaction ?? '']
-  return [restful, code === undefined ? own(interaction ?? 'fhir', interaction ?? 'fhir') : rest(code)]
+  return [
+    restful,
+    code === undefined
+      ? createOwnCoding(interaction ?? 'fhir', interaction ?? 'fhir')
+      : createRestCoding(code),
+  ]
 }
 
 export function findAction(kind: string, interaction: string | null): 'C' | 'R' | 'U' | 'D' | 'E' {
@@ -99,14 +191,14 @@ export function findAction(kind: string, interaction: string | null): 'C' | 'R' 
   }
 }
 
-function dicom(code: string, display: string): Coding {
+function createDicomCoding(code: string, display: string): Coding {
   return { system: DICOM, code, display }
 }
 
-function own(code: string, display: string): Coding {
+function createOwnCoding(code: string, display: string): Coding {
   return { system: OWN_SYSTEMS.events, code, display }
 }
 
-function rest(code: string): Coding {
+function createRestCoding(code: string): Coding {
   return { system: REST, code, display: code }
 }

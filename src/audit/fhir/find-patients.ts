@@ -65,7 +65,7 @@ function findPatientsIn(value: unknown, lookup: PatientLookup): readonly string[
   if (!isRecord(value) || typeof value.resourceType !== 'string' || !isResourceType(value.resourceType))
     return []
   if (value.resourceType === 'Bundle')
-    return Array.isArray(value.entry) ? value.entry.flatMap(entry => patientsInEntry(entry, lookup)) : []
+    return Array.isArray(value.entry) ? value.entry.flatMap(entry => findPatientsInEntry(entry, lookup)) : []
   const resource = value as Resource
   return isSubset(resource)
     ? findPatientsOfSubset(resource, lookup)
@@ -85,7 +85,7 @@ function findPatientsAt(address: string, lookup: PatientLookup): readonly string
   return [...own, ...resources.flatMap(it => [...findCompartmentPatients(it, fhirBaseUrl)])]
 }
 
-function patientsInEntry(entry: unknown, lookup: PatientLookup): readonly string[] {
+function findPatientsInEntry(entry: unknown, lookup: PatientLookup): readonly string[] {
   if (!isRecord(entry)) return []
   if (entry.resource !== undefined) return findPatientsIn(entry.resource, lookup)
   // A deletion in a history has no content.
@@ -157,13 +157,13 @@ const PATIENT_VALUE = /^(?:(?:.*\/)?Patient\/)?([A-Za-z0-9.-]{1,64})$/
 
 /** The patients that a request names, whatever its outcome; `OTHERS` if it names resources but not their patients. */
 function findNamedPatients(interaction: Interaction | Misunderstood): readonly string[] {
-  if ('compartment' in interaction) return [interaction.id, ...inParams(interaction)]
+  if ('compartment' in interaction) return [interaction.id, ...findPatientsInParams(interaction)]
   if ('id' in interaction && 'type' in interaction && interaction.type === 'Patient')
     return interaction.id === undefined ? [] : [interaction.id]
-  return inParams(interaction)
+  return findPatientsInParams(interaction)
 }
 
-function inParams(interaction: Interaction | Misunderstood): readonly string[] {
+function findPatientsInParams(interaction: Interaction | Misunderstood): readonly string[] {
   if (!('params' in interaction)) return []
   const ofPatients = 'type' in interaction && interaction.type === 'Patient'
   return interaction.params.flatMap(([name, value]) => {

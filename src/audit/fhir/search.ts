@@ -10,14 +10,18 @@ import {
   type Resource,
   shapeResource,
 } from '../../fhir/index.ts'
-import type { AccessFilter, FindPanelMembership } from '../../smart/index.ts'
+import {
+  type AccessFilter,
+  type FindPanelMembership,
+  type PanelMembership,
+  satisfies,
+} from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { countRecords, findPage, type TrailPosition } from '../trail/find.ts'
-import { createPatientCache, isShown } from './is-shown.ts'
+import { countRecords, findPage, type KeptRecord, type TrailPosition } from '../trail/find.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 import { type DatabaseSearch, toDatabaseSearch } from './to-filter.ts'
 
-export interface AuditSearch<P> {
+interface AuditSearch<P> {
   readonly params: Params
   /** `Patient/[id]/AuditEvent` */
   readonly compartment: string | undefined
@@ -43,17 +47,17 @@ export async function searchAudit<P extends AnyProblem>(
   search: AuditSearch<P>,
 ): Promise<Resource | BadSearch | P> {
   const { params, lenient, fhirBaseUrl, compartment } = search
-  const place = placeOf(params)
-  if (place === 'unreadable') return bad('Cannot read page: use the link unchanged')
+  const place = readPosition(params)
+  if (place === 'unreadable') return failSearch('Cannot read page: use the link unchanged')
   const asked = params.filter(([name]) => name !== PAGE)
   const query = parseQuery(['AuditEvent'], asked, fhirBaseUrl, lenient)
   if (isProblem(query)) return query
-  const order = orderOf(query)
-  if (order === undefined) return bad('Cannot sort AuditEvents except by date')
-  if (query.includes.length > 0) return bad('Cannot include resources with AuditEvents')
+  const order = chooseOrder(query)
+  if (order === undefined) return failSearch('Cannot sort AuditEvents except by date')
+  if (query.includes.length > 0) return failSearch('Cannot include resources with AuditEvents')
   const clauses = query.types.flatMap(type => type.clauses)
   if (clauses.some(clause => clause.kind === 'chain' || clause.kind === 'has'))
-    return bad('Cannot follow a chain from AuditEvents')
+    return failSearch('Cannot follow a chain from AuditEvents')
   const address = `${fhirBaseUrl}/${compartment === undefined ? '' : `Patient/${compartment}/`}AuditEvent`
   const plan = toDatabaseSearch(clauses, compartment, search.filter)
   if (query.shape.summary === 'count' || query.count === 0) {
@@ -124,9 +128,9 @@ async function collect<P extends AnyProblem>(
 function createPage(address: string, query: Query, { hits, next }: Collected, isFirst: boolean): Resource {
   const total = isFirst && next === undefined ? { total: hits.length } : {}
   const links = [
-    { relation: 'self', url: addressOf(address, query.used) },
+    { relation: 'self', url: buildUrl(address, query.used) },
     ...(next
-      ? [{ relation: 'next', url: addressOf(address, [...query.used, [PAGE, `${next.at}.${next.id}`]]) }]
+      ? [{ relation: 'next', url: buildUrl(address, [...query.used, [PAGE, `${next.at}.${next.id}`]]) }]
       : []),
   ]
   const entry = hits.map(hit => ({
@@ -150,7 +154,7 @@ function createCount(address: string, query: Query, total: number | undefined): 
     resourceType: 'Bundle',
     type: 'searchset',
     ...(total === undefined ? { entry } : { total }),
-    link: [{ relation: 'self', url: addressOf(address, query.used) }],
+    link: [{ relation: 'self', url: buildUrl(address, query.used) }],
   }
 }
 
@@ -168,14 +172,14 @@ const TOO_MANY = {
 } as const
 
 const DATES: ReadonlySet<string> = new Set(['date', '_lastUpdated'])
-function orderOf({ sort }: Query): 'newest' | 'oldest' | undefined {
+function chooseOrder({ sort }: Query): 'newest' | 'oldest' | undefined {
   const [key, ...more] = sort
   if (!key) return 'newest'
   if (more.length > 0 || !DATES.has(key.parameter)) return undefined
   return key.descending ? 'newest' : 'oldest'
 }
 
-function placeOf(params: Params): TrailPosition | undefined | 'unreadable' {
+function readPosition(params: Params): TrailPosition | undefined | 'unreadable' {
   const [page, ...more] = params.filter(([name]) => name === PAGE)
   if (!page) return undefined
   const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(page[1]) ?? []
@@ -184,11 +188,62 @@ function placeOf(params: Params): TrailPosition | undefined | 'unreadable' {
     : { at: Number(at), id: Number(id) }
 }
 
-function addressOf(address: string, params: Params): string {
+function buildUrl(address: string, params: Params): string {
   const query = params.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
   return query.length === 0 ? address : `${address}?${query.join('&')}`
 }
 
-function bad(text: string): BadSearch {
+function failSearch(text: string): BadSearch {
   return fail({ problem: 'bad-search', code: 'not-supported', text })
+}
+
+/**
+ * Whether the caller may see an event. A caller limited to one patient or a panel sees no event about several patients:
+ * it would reveal the others (AUDIT-5).
+ */
+export function isShown(
+  record: KeptRecord,
+  resource: Resource,
+  filter: AccessFilter,
+  fhirBaseUrl: string,
+  membership: PanelMembership,
+): boolean {
+  if (filter === 'everything') return true
+  return filter.some(limit => {
+    const isNarrow = limit.patient !== undefined || limit.panel !== undefined
+    if (isNarrow && record.patients !== null) return false
+    if (limit.patient !== undefined && record.patient_id !== limit.patient) return false
+    return satisfies(resource, [limit], fhirBaseUrl, membership)
+  })
+}
+
+interface KnownPatients<P> extends PanelMembership {
+  /** Undefined if every patient is known; otherwise the problem. */
+  learn(records: readonly KeptRecord[]): Promise<P | undefined>
+}
+
+/** Looks up each patient once. */
+export function createPatientCache<P extends AnyProblem>(
+  filter: AccessFilter,
+  panelMembers: FindPanelMembership<P>,
+): KnownPatients<P> {
+  const panels = filter === 'everything' ? [] : filter.flatMap(({ panel }) => panel ?? [])
+  const asked = new Set<string>()
+  const rosters: PanelMembership[] = []
+  return {
+    includes: (panel, patient) => rosters.some(it => it.includes(panel, patient)),
+    async learn(records) {
+      const unknown = new Set(
+        records.flatMap(({ patients, patient_id: id }) =>
+          patients === null && id !== null && !asked.has(id) ? [id] : [],
+        ),
+      )
+      if (panels.length === 0 || unknown.size === 0) return undefined
+      const membership = await panelMembers(panels, unknown)
+      if (!('includes' in membership)) return membership
+      for (const id of unknown) asked.add(id)
+      rosters.push(membership)
+      return undefined
+    },
+  }
 }

@@ -4,15 +4,17 @@ import type { KeptRecord } from '../trail/find.ts'
 import {
   APPLICATION,
   type Coding,
-  coding,
+  createCoding,
+  findAction,
+  findEventType,
   findPattern,
   formatTokenId,
   listProfiles,
+  OWN_SYSTEMS,
   type Pattern,
   REQUEST_ID,
   TOKEN_USER,
-} from './balp.ts'
-import { findAction, findEventType, OWN_SYSTEMS } from './event-type.ts'
+} from './event-type.ts'
 
 export interface AuditEventOptions {
   readonly fhirBaseUrl: string
@@ -36,7 +38,7 @@ export function toAuditEvent(record: KeptRecord, options: AuditEventOptions): Re
     action: findAction(record.kind, record.interaction),
     recorded: instant,
     outcome: chooseOutcome(record),
-    outcomeDesc: descriptionOf(record),
+    outcomeDesc: describeOutcome(record),
     agent: pattern
       ? createFhirAgents(record, pattern, options.fhirBaseUrl, refer)
       : createAgents(record, refer),
@@ -51,7 +53,7 @@ function describeConformance(record: KeptRecord, pattern: Pattern) {
   const { patients, hasOthers } = readFiledPatients(record)
   const isFound = pattern.profile === 'Query' ? record.request !== null : findTarget(record) !== undefined
   const isKnown = record.client_id !== null && record.address !== null && record.repeats === null
-  const user = userOf(record, it => it)
+  const user = identifyUser(record, it => it)
   const isOfToken =
     record.token_id !== null && record.client_id !== null && (user === undefined || record.subject !== null)
   return {
@@ -84,7 +86,7 @@ function chooseOutcome({ allowed, status }: KeptRecord): '0' | '4' | '8' {
   return allowed && status < 400 ? '0' : '4'
 }
 
-function descriptionOf({ allowed, status, reason, repeats }: KeptRecord): string {
+function describeOutcome({ allowed, status, reason, repeats }: KeptRecord): string {
   if (status === OUTCOME_UNKNOWN) return reason ?? 'Outcome unknown'
   const word = allowed ? 'Allowed' : 'Refused'
   const text = reason === null ? `${word} (${status})` : `${word} (${status}): ${reason}`
@@ -98,7 +100,7 @@ function createFhirAgents(
   fhirBaseUrl: string,
   refer: Refer,
 ): readonly object[] {
-  const user = userOf(record, refer)
+  const user = identifyUser(record, refer)
   const tokenId = findTokenId(record)
   const roles = [pattern.client, ...(record.client_id === null ? [] : [APPLICATION])]
   return [
@@ -129,7 +131,7 @@ function createUser(record: KeptRecord, pattern: Pattern, who: object, tokenId: 
 
 const PATIENT_USER = /^(Patient|RelatedPerson)\//
 
-const PATIENT_REQUEST = coding(
+const PATIENT_REQUEST = createCoding(
   'http://terminology.hl7.org/CodeSystem/v3-ActReason',
   'PATRQT',
   'patient requested',
@@ -145,7 +147,7 @@ function createClient({ client_id: id, address, decided_by: by }: KeptRecord, to
 }
 
 function createAgents(record: KeptRecord, refer: Refer): readonly object[] {
-  const user = userOf(record, refer)
+  const user = identifyUser(record, refer)
   const isUsers = user !== undefined && !isOfAppAlone(record)
   const client = createClient(record)
   if (record.client_id === null && isUsers) return [{ ...client, who: user, requestor: true }]
@@ -165,7 +167,7 @@ function isOfAppAlone({ kind, reason }: KeptRecord): boolean {
 }
 
 /** The subject of a backend service's token is the client itself. */
-function userOf({ subject, fhir_user, client_id }: KeptRecord, refer: Refer): object | undefined {
+function identifyUser({ subject, fhir_user, client_id }: KeptRecord, refer: Refer): object | undefined {
   if (fhir_user === null && (subject === null || subject === client_id)) return undefined
   return {
     ...(fhir_user !== null && { reference: refer(fhir_user) }),
@@ -187,9 +189,9 @@ function createEntities(record: KeptRecord, pattern: Pattern | undefined, refer:
     })
   if (record.request !== null) entities.push(requestEntity(record, pattern))
   if (record.repeats !== null) entities.push(countEntity(record.repeats))
-  if (record.launch_id !== null) entities.push(named(OWN_SYSTEMS.launch, record.launch_id))
+  if (record.launch_id !== null) entities.push(createEntity(OWN_SYSTEMS.launch, record.launch_id))
   if (record.request_id !== null)
-    entities.push({ ...named(OWN_SYSTEMS.request, record.request_id), type: REQUEST_ID })
+    entities.push({ ...createEntity(OWN_SYSTEMS.request, record.request_id), type: REQUEST_ID })
   return entities
 }
 
@@ -220,7 +222,7 @@ function countEntity(repeats: number): object {
   return { type: ENTITY_TYPES.other, detail: [{ type: 'repeats', valueString: String(repeats) }] }
 }
 
-function named(system: string, value: string): object {
+function createEntity(system: string, value: string): object {
   return {
     what: { identifier: { system, value } },
     type: ENTITY_TYPES.other,
@@ -231,13 +233,13 @@ const TYPES = 'http://terminology.hl7.org/CodeSystem/audit-entity-type'
 const ROLES = 'http://terminology.hl7.org/CodeSystem/object-role'
 
 const ENTITY_TYPES = {
-  person: coding(TYPES, '1', 'Person'),
-  object: coding(TYPES, '2', 'System Object'),
-  other: coding(TYPES, '4', 'Other'),
+  person: createCoding(TYPES, '1', 'Person'),
+  object: createCoding(TYPES, '2', 'System Object'),
+  other: createCoding(TYPES, '4', 'Other'),
 }
 
 const ENTITY_ROLES = {
-  patient: coding(ROLES, '1', 'Patient'),
-  domain: coding(ROLES, '4', 'Domain Resource'),
-  query: coding(ROLES, '24', 'Query'),
+  patient: createCoding(ROLES, '1', 'Patient'),
+  domain: createCoding(ROLES, '4', 'Domain Resource'),
+  query: createCoding(ROLES, '24', 'Query'),
 }

@@ -145,7 +145,7 @@ function isShown(type: string | undefined, name: string): boolean {
 /** The request below the FHIR base, without personal values: `Patient?name=…&_count=20`. */
 export function formatRequest(interaction: Interaction | Misunderstood, address = ''): string {
   if (interaction.kind === 'misunderstood') return redactUrl(address)
-  const path = pathOf(interaction)
+  const path = formatPath(interaction)
   const type = 'type' in interaction && interaction.type !== '*' ? interaction.type : undefined
   const params = 'params' in interaction ? interaction.params : []
   return params.length === 0 ? path : `${path}?${queryText(type, params)}`
@@ -159,7 +159,7 @@ function queryText(type: string | undefined, params: Params): string {
 
 const SAFE_NAME = /^[\w:.-]{1,80}$/
 
-function pathOf(interaction: Interaction): string {
+function formatPath(interaction: Interaction): string {
   switch (interaction.kind) {
     case 'capabilities':
       return 'metadata'

@@ -52,8 +52,8 @@ export async function findPage(store: Store, options: FindOptions): Promise<Reco
   const read = hasRest ? Math.max(limit, READ_FOR_PAGE) : limit
   const records = await readRecords(store, chosen, options, read)
     .selectAll()
-    .orderBy('at', directionOf(options))
-    .orderBy('id', directionOf(options))
+    .orderBy('at', chooseDirection(options))
+    .orderBy('id', chooseDirection(options))
     .limit(limit)
     .execute()
   const mayFollow = hasRest && records.length < limit
@@ -159,8 +159,8 @@ async function countRows(store: Store, { ranges = [] }: Term, bounds: FindBounds
 function findEnd(store: Store, { driver }: Plan, bounds: FindBounds, read: number) {
   return selectFrom(store, selectKeys(driver, bounds, read))
     .select(['page.at', 'page.id'])
-    .orderBy('page.at', directionOf(bounds))
-    .orderBy('page.id', directionOf(bounds))
+    .orderBy('page.at', chooseDirection(bounds))
+    .orderBy('page.id', chooseDirection(bounds))
     .limit(1)
     .offset(read - 1)
     .executeTakeFirst()
@@ -173,7 +173,7 @@ function selectKeys(ranges: readonly Range[], bounds: FindBounds, limit: number)
   if (ranges.length === 0) return sql`select at, id from audit_event where false`
   const parts = ranges.map(range => sql`select at, id from (${selectRange(range, bounds, limit)}) as found`)
   return sql`select at, id from (${sql.join(parts, sql` union `)}) as found
-    order by at ${sql.raw(directionOf(bounds))}, id ${sql.raw(directionOf(bounds))} limit ${limit}`
+    order by at ${sql.raw(chooseDirection(bounds))}, id ${sql.raw(chooseDirection(bounds))} limit ${limit}`
 }
 
 function selectRange({ table, condition }: Range, bounds: FindBounds, limit: number): RawBuilder<unknown> {
@@ -186,7 +186,7 @@ function selectRange({ table, condition }: Range, bounds: FindBounds, limit: num
     ...(before === undefined ? [] : [sql`at < ${before}`]),
     ...(after === undefined ? [] : [sql`(at, ${id}) ${beyond} (${after.at}, ${after.id})`]),
   ]
-  const direction = sql.raw(directionOf(bounds))
+  const direction = sql.raw(chooseDirection(bounds))
   return sql`select at, ${id} as id from ${sql.table(table)} where ${sql.join(conditions, sql` and `)}
     order by at ${direction}, ${id} ${direction} limit ${limit}`
 }
@@ -206,6 +206,6 @@ function readRecords({ db }: Store, { driver, rest }: Plan, bounds: FindBounds, 
   return db.selectFrom(records.as('event')).where(({ and }) => and(rest))
 }
 
-function directionOf({ order }: FindBounds): 'asc' | 'desc' {
+function chooseDirection({ order }: FindBounds): 'asc' | 'desc' {
   return order === 'oldest' ? 'asc' : 'desc'
 }

@@ -76,9 +76,9 @@ export function createSealMaker(store: Store, sealer: Sealer): TrailReader {
     findPosition: async () => (await findLastSeal(store))?.last_id ?? 0,
     async process(records, position) {
       const last = await findLastSeal(store)
-      if (last && !isGenuine(sealer, last)) throw cannotSeal(`seal ${last.number} was changed`)
+      if (last && !isGenuine(sealer, last)) throw createSealError(`seal ${last.number} was changed`)
       const before = last ?? BEGINNING
-      if (before.number < seen) throw cannotSeal(`seal ${seen} was removed`)
+      if (before.number < seen) throw createSealError(`seal ${seen} was removed`)
       seen = before.number
       if (before.last_id !== position) return
       await store.db
@@ -103,7 +103,7 @@ function makeSeal(sealer: Sealer, before: Pick<Seal, 'number' | 'hash'>, records
   }
 }
 
-function cannotSeal(problem: string): Error {
+function createSealError(problem: string): Error {
   return new Error(`Cannot seal the audit trail: ${problem}; run sallyport audit verify`)
 }
 

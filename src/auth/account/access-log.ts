@@ -9,8 +9,8 @@ import {
   renderPage,
 } from '../../web/index.ts'
 import { chooseVerb, describeApp, findNames, type Names } from '../activity/describe.ts'
-import { findOwnPatient } from '../clinician/clinician.ts'
-import { describeKind } from '../consent/kinds.ts'
+import { findOwnPatient } from '../clinician.ts'
+import { describeKind } from '../consent/describe-scopes.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'

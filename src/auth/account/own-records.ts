@@ -1,5 +1,5 @@
 import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
-import { type Clinician, findOwnPatient, isPatientUser } from '../clinician/clinician.ts'
+import { type Clinician, findOwnPatient, isPatientUser } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { createUserLookup } from '../portal/fhir-reader.ts'
 import type { Unavailable } from '../portal/patients.ts'

@@ -9,9 +9,9 @@ import {
 } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
-import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
+import type { Parameters } from '../request.ts'
 
 interface PasswordForm {
   readonly current: string

@@ -2,7 +2,7 @@ import { findFirstOAuthEvents, type KeptRecord } from '../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { readDetails } from '../audit.ts'
-import { isPatientUser } from '../clinician/clinician.ts'
+import { isPatientUser } from '../clinician.ts'
 import { LIMITS } from '../limits.ts'
 import { KINDS } from './view.ts'
 

@@ -1,8 +1,8 @@
 import type { RecordFilter } from '../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { AuthContext } from '../context.ts'
-import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
+import type { Parameters } from '../request.ts'
 
 /** The kinds of events on the activity page, with their names. */
 export const KINDS = {

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
-import { formatFhirUser } from '../clinician/clinician.ts'
-import { RECENT_SECONDS } from '../lifetimes.ts'
+import { formatFhirUser } from '../clinician.ts'
+import { RECENT_SECONDS } from '../limits.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer in the lab. */
 export type Actor =

@@ -6,7 +6,7 @@ import {
   toAuditEvent,
 } from '../../audit/index.ts'
 import { LIMITS } from '../limits.ts'
-import type { Parameters } from '../parameters.ts'
+import type { Parameters } from '../request.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAction } from './action.ts'
 
 const PAGE = 500

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
-import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../clinician/password.ts'
+import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../clinician.ts'
 import { LIMITS } from '../limits.ts'
 import { endAccess, endProviderLogins } from '../login/login.ts'
 import { type Admin, AdminFailure, compare, type Properties, perform, requireRecentLogin } from './action.ts'

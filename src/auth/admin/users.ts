@@ -1,8 +1,7 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
-import { formatFhirUser, isPatientUser } from '../clinician/clinician.ts'
-import { NO_PASSWORD } from '../clinician/password.ts'
+import { formatFhirUser, isPatientUser, NO_PASSWORD } from '../clinician.ts'
 import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './action.ts'
 
 /** A user of this server: a clinician, or the account of a patient or of related persons. */

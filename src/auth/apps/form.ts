@@ -1,7 +1,7 @@
 import { findJsonExcess } from '../../fhir/index.ts'
 import { type Html, html } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
-import type { Parameters } from '../parameters.ts'
+import type { Parameters } from '../request.ts'
 import type { AppChanges } from './operations.ts'
 import { AppFault, type AppProperties, hasOwnScope, normalizeScope, readAppKeys } from './validate.ts'
 

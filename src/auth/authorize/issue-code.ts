@@ -2,13 +2,13 @@ import type { Kysely, Transaction } from 'kysely'
 import { parseScope, parseScopes } from '../../smart/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
-import { type Choice, type ConsentItem, listConsentItems, splitScopes } from '../consent/consent-items.ts'
+import { type Choice, type ConsentItem, listConsentItems, splitScopes } from '../consent/items.ts'
 import type { AuthContext } from '../context.ts'
 import { createGrant } from '../grant/grant.ts'
 import { grantScope } from '../grant/grant-scope.ts'
-import { ScopeIndex } from '../grant/scope-index.ts'
+import { ScopeIndex } from '../grant/narrow.ts'
 import { consumeLaunchToken, refuseLaunch } from '../launch/launch-token.ts'
-import { LIFETIME } from '../lifetimes.ts'
+import { LIFETIME } from '../limits.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
 import {
@@ -17,8 +17,8 @@ import {
   makeScopeTerms,
   resolveLaunchContext,
 } from './launch-context.ts'
-import { consumePendingAuthorization } from './pending-authorization.ts'
 import type { AuthorizationRequest } from './request.ts'
+import { consumePendingAuthorization } from './request.ts'
 
 /** The plain scopes that a user may decline. */
 const SWITCHABLE: ReadonlySet<string> = new Set(['offline_access'])

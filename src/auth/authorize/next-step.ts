@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import type { Launch } from '../launch/launch-token.ts'
 import { refuseLaunch } from '../launch/launch-token.ts'
-import { CLOCK_TOLERANCE_SECONDS } from '../lifetimes.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../limits.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
 import type { PickerChoice } from './launch-context.ts'

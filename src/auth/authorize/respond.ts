@@ -9,8 +9,8 @@ import { findCurrentLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { getStatus, type KnownParties, type Refusal, type ReturnTarget } from '../refusal.ts'
 import { resolveLaunchContext } from './launch-context.ts'
-import { consumePendingAuthorization } from './pending-authorization.ts'
 import type { AuthorizationRequest } from './request.ts'
+import { consumePendingAuthorization } from './request.ts'
 
 /**
  * Redirects the browser to the client, with `iss` against mix-up attacks (RFC 9207). A client may opt out: fhirclient

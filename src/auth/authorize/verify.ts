@@ -7,8 +7,8 @@ import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
 import { type FoundLaunch, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import { LIMITS } from '../limits.ts'
-import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
+import type { Parameters } from '../request.ts'
 import {
   checkAcrValues,
   checkIdTokenHint,

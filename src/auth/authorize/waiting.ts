@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
-import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
+import type { Parameters } from '../request.ts'
 import { type AuthorizationState, chooseNextStep, type NextStep } from './next-step.ts'
-import { findPendingAuthorization, type PendingAuthorization } from './pending-authorization.ts'
 import { loadState, proceed } from './proceed.ts'
+import { findPendingAuthorization, type PendingAuthorization } from './request.ts'
 import { sendExpired, sendRefusal } from './respond.ts'
 
 /** A stored request whose user is on one of our pages. */

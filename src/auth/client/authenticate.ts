@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
 import { isSameText, type Schema, type Store, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
-import type { Parameters } from '../parameters.ts'
 import { type Comparison, Refusal } from '../refusal.ts'
+import type { Parameters } from '../request.ts'
 import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
 import { type Client, findClient } from './client.ts'
 

@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { measureGrowth } from '../../../test/support/growth.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { applyApproval } from '../authorize/issue-code.ts'
-import { ScopeIndex } from '../grant/scope-index.ts'
-import { type Choice, listConsentItems } from './consent-items.ts'
+import { ScopeIndex } from '../grant/narrow.ts'
 import { describePermissions, describeScope, summarizeScopes } from './describe-scopes.ts'
+import { type Choice, listConsentItems } from './items.ts'
 
 const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
 const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`

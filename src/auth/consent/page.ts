@@ -9,16 +9,22 @@ import {
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
-import { isPatientUser } from '../clinician/clinician.ts'
+import { isPatientUser } from '../clinician.ts'
 import { hasScope } from '../grant/grant.ts'
-import { LIFETIME } from '../lifetimes.ts'
+import { LIFETIME } from '../limits.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
-import { type ConsentItem, listConsentItems } from './consent-items.ts'
-import { describePermissions } from './describe-scopes.ts'
-import { describeKind, offeredTypes } from './kinds.ts'
-import { type IsChecked, renderFixedRow, renderReadRow, renderRow, renderWriteRow } from './rows.ts'
+import { describeKind, describePermissions, offeredTypes } from './describe-scopes.ts'
+import {
+  type ConsentItem,
+  type IsChecked,
+  listConsentItems,
+  renderFixedRow,
+  renderReadRow,
+  renderRow,
+  renderWriteRow,
+} from './items.ts'
 
 export interface ConsentPageOptions {
   readonly client: Client

@@ -11,16 +11,15 @@ import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waitin
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
 import type { Login } from '../login/login.ts'
-import { NO_HEAD_ROUTE } from '../no-head-route.ts'
-import { type Parameters, readParameters } from '../parameters.ts'
-import { paths } from '../paths.ts'
+import { NO_HEAD_ROUTE, paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
 import { findNamesakes } from '../portal/picked.ts'
 import { Refusal } from '../refusal.ts'
+import { type Parameters, readParameters } from '../request.ts'
+import type { IsChecked } from './items.ts'
 import { renderConsentPage } from './page.ts'
-import type { IsChecked } from './rows.ts'
 
 const ALL_CHECKED: IsChecked = () => true
 const DENIED = new Refusal('access_denied', 'The user denied access.')

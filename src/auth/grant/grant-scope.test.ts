@@ -4,8 +4,7 @@ import fc from 'fast-check'
 import { measureGrowth } from '../../../test/support/growth.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { grantScope, type ScopeTerms } from './grant-scope.ts'
-import { indexAllowedScopes } from './narrow.ts'
-import { ScopeIndex } from './scope-index.ts'
+import { indexAllowedScopes, ScopeIndex } from './narrow.ts'
 
 const terms: ScopeTerms = {
   allowed: '',

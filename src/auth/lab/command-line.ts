@@ -5,13 +5,7 @@ import type { AuditRecord } from '../../audit/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { makeScopeTerms } from '../authorize/launch-context.ts'
 import { type Client, findClient } from '../client/client.ts'
-import {
-  type Clinician,
-  findClinician,
-  findOwnPatient,
-  formatFhirUser,
-  isPatientUser,
-} from '../clinician/clinician.ts'
+import { type Clinician, findClinician, findOwnPatient, formatFhirUser, isPatientUser } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { createGrant, findLiveGrant, type Grant, type NewGrant } from '../grant/grant.ts'
 import { checkGrantedScope, checkRequestedScope, grantScope } from '../grant/grant-scope.ts'

@@ -1,9 +1,9 @@
 import { type Html, html, renderActions, renderAlert, renderCopyable, renderPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
-import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import type { Parameters } from '../request.ts'
 import { LINK_PARAMETERS } from './read-link.ts'
 import { SIMULATIONS } from './settings.ts'
 

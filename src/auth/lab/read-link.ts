@@ -4,7 +4,7 @@ import { checkRequestedScope } from '../grant/grant-scope.ts'
 import { readOptions } from '../launch/options.ts'
 import type { LaunchRequest } from '../launch/prepare.ts'
 import { LIMITS } from '../limits.ts'
-import { readParameters } from '../parameters.ts'
+import { readParameters } from '../request.ts'
 import { isSimulation, type LabSettings, SIMULATIONS } from './settings.ts'
 
 /** The parameters of `GET /lab/launch`. */

@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { LabSettings } from '../lab/settings.ts'
-import { LIFETIME } from '../lifetimes.ts'
+import { LIFETIME } from '../limits.ts'
 import { type Comparison, Refusal } from '../refusal.ts'
 import type { ExtraContext } from './options.ts'
 

@@ -1,6 +1,6 @@
 import { findJsonExcess, isId, isRecord, isResourceType } from '../../fhir/index.ts'
 import { LIMITS } from '../limits.ts'
-import type { Parameters } from '../parameters.ts'
+import type { Parameters } from '../request.ts'
 
 /** "More options" of the launch form. */
 export interface LaunchOptions {

@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
-import type { Clinician } from '../clinician/clinician.ts'
+import type { Clinician } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 
 export interface Attempt {

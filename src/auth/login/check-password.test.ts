@@ -5,8 +5,7 @@ import { LIMITS } from '../limits.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { tryLogin } from './attempt.ts'
-import { createPasswordCheck, type PasswordResult } from './check-password.ts'
-import { PasswordQueue } from './password-queue.ts'
+import { createPasswordCheck, PasswordQueue, type PasswordResult } from './check-password.ts'
 
 describe('the password check', () => {
   const open = openTestStore()

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test'
 import { hash } from '@node-rs/bcrypt'
 import { sql } from 'kysely'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
-import { seedSampleAccounts } from '../clinician/clinician.ts'
+import { seedSampleAccounts } from '../clinician.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 

@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
-import { type Clinician, isPatientUser, toClinician } from '../clinician/clinician.ts'
+import { type Clinician, isPatientUser, toClinician } from '../clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import { LIFETIME } from '../lifetimes.ts'
+import { LIFETIME } from '../limits.ts'
 import { paths } from '../paths.ts'
 
 /** A clinician's login in a browser. */

@@ -8,7 +8,7 @@ import {
   renderLogo,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
-import { RECENT_SECONDS } from '../lifetimes.ts'
+import { RECENT_SECONDS } from '../limits.ts'
 import { renderUnverifiedWarning } from '../portal/apps.ts'
 
 export interface LoginPageOptions {

@@ -6,14 +6,20 @@ import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
 import type { Login } from '../login/login.ts'
 import { requireLogin } from '../login/login.ts'
-import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
 import { findByIds } from '../portal/patients.ts'
-import { type AppAccess, findAccess, removeAccess } from './access.ts'
-import { type ManageOptions, renderManagePage, renderRemovePage } from './page.ts'
+import { readParameters } from '../request.ts'
+import {
+  type AppAccess,
+  findAccess,
+  type ManageOptions,
+  removeAccess,
+  renderManagePage,
+  renderRemovePage,
+} from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {

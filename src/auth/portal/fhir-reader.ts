@@ -1,5 +1,5 @@
 import type { Resource } from '../../fhir/index.ts'
-import type { Clinician } from '../clinician/clinician.ts'
+import type { Clinician } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
 import { issueUserLookupToken, type LookupType } from './portal-token.ts'

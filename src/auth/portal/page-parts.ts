@@ -1,8 +1,18 @@
-import type { Bar, Person } from '../../web/index.ts'
-import { isPatientUser } from '../clinician/clinician.ts'
-import type { AuthSettings } from '../context.ts'
+import type { FastifyReply } from 'fastify'
+import {
+  type Bar,
+  formatTime,
+  type Html,
+  html,
+  type Person,
+  renderBadge,
+  renderErrorPage,
+} from '../../web/index.ts'
+import { isPatientUser } from '../clinician.ts'
+import type { AuthContext, AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
+import type { Unavailable } from './patients.ts'
 
 type SignedInPage = 'portal' | 'lab' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
 
@@ -31,4 +41,66 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
 /** Whether all patients on a page are sample patients of the embedded FHIR server. */
 export function showsSampleData({ fhir }: AuthSettings, onPage: readonly Person[] = []): boolean {
   return fhir.upstreamUrl === undefined && fhir.samplePatients > 0 && onPage.every(({ sample }) => sample)
+}
+
+/** Remembers since when the FHIR server has been unreachable. */
+interface OutageWatch {
+  observe(isReachable: boolean, now: number): void
+  since(): number | undefined
+}
+
+const watches = new WeakMap<AuthContext, OutageWatch>()
+
+export function findOutageWatch(context: AuthContext): OutageWatch {
+  const watch = watches.get(context) ?? createOutageWatch()
+  watches.set(context, watch)
+  return watch
+}
+
+function createOutageWatch(): OutageWatch {
+  let since: number | undefined
+  return {
+    observe: (isReachable, now) => {
+      since = isReachable ? undefined : (since ?? now)
+    },
+    since: () => since,
+  }
+}
+
+/** Shows that the FHIR server is unreachable, and advice. */
+export function sendUnavailable(
+  reply: FastifyReply,
+  { settings, clock }: AuthContext,
+  {
+    login,
+    outage,
+    since,
+    tryAgain,
+  }: { login: Login; outage: Unavailable; since: number | undefined; tryAgain: string },
+): FastifyReply {
+  reply.request.log.warn({ reason: outage.reason }, 'FHIR server unreachable')
+  const now = clock()
+  const page = renderErrorPage({
+    kind: 'unavailable',
+    title: 'Patient records are unavailable',
+    text: [
+      `The FHIR server has been unreachable since ${formatTime(since ?? now, { withZone: true })}. You are still signed in, and nothing you did was lost.`,
+      'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
+    ],
+    code: 'FHIR server unreachable',
+    reference: reply.request.id,
+    now,
+    actions: [{ href: tryAgain, text: 'Try again' }],
+    more: renderServers(settings, outage),
+    bar: makeSignedInBar(login),
+    sampleData: showsSampleData(settings),
+  })
+  return reply.sendPage(page, { status: 502 })
+}
+
+function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Unavailable): Html {
+  return html`<ul class="servers" aria-label="Servers">
+<li><span>Sign-in server</span><span><code>${issuerUrl}</code></span>${renderBadge('Available', 'ok')}</li>
+<li><span>FHIR server</span><span><code>${fhirBaseUrl}</code></span>${renderBadge(reason, 'bad')}</li>
+</ul>`
 }

@@ -1,5 +1,4 @@
 import { LIMITS } from '../limits.ts'
-import { findBirthDate } from './birth-dates.ts'
 
 /** Returns the reason why a search is too long. */
 export function findSearchFault(search: string | undefined): string | undefined {
@@ -58,4 +57,74 @@ function splitWords(search: string): readonly string[] {
 // FHIR R4, 3.1.1.3.2: separators are escaped.
 function encodeValue(text: string): string {
   return encodeURIComponent(text.replace(/[\\,|$]/g, '\\$&'))
+}
+
+const MONTHS: readonly string[] = [
+  'jan',
+  'feb',
+  'mar',
+  'apr',
+  'may',
+  'jun',
+  'jul',
+  'aug',
+  'sep',
+  'oct',
+  'nov',
+  'dec',
+]
+
+const MONTH = String.raw`(?<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?`
+const YEAR = String.raw`(?<year>(?:18|19|20)\d\d)`
+
+/** The usual notations. A month in letters comes before or after its day. */
+const NOTATIONS: readonly RegExp[] = [
+  String.raw`${YEAR}-(?<month>\d\d?)-(?<day>\d\d?)`,
+  String.raw`${YEAR}(?<month>\d\d)(?<day>\d\d)`,
+  String.raw`(?<first>\d\d?)[./-](?<second>\d\d?)[./-]${YEAR}`,
+  String.raw`(?<day>\d\d?)(?:st|nd|rd|th)?[\s.-]*${MONTH}[\s,-]*${YEAR}`,
+  String.raw`${MONTH}\s*(?<day>\d\d?)(?:st|nd|rd|th)?[\s,]+${YEAR}`,
+  String.raw`${MONTH}[\s,-]*${YEAR}`,
+  String.raw`${YEAR}-(?<month>\d\d)`,
+  YEAR,
+].map(notation => new RegExp(String.raw`(?<![\p{L}\p{N}-])${notation}(?![\p{L}\p{N}-])`, 'iu'))
+
+/** A birth date in a text, and the rest of the text. */
+interface BirthDate {
+  /** FHIR dates: two if day and month can be read in both orders. */
+  readonly dates: readonly string[]
+  readonly rest: string
+}
+
+/** Finds a birth date in one of the usual notations: `14-Mar-1958`, `14.3.1958`, `3/14/1958`, `1958-03-14`, `Mar 1958`. */
+function findBirthDate(text: string): BirthDate | undefined {
+  for (const notation of NOTATIONS) {
+    const match = notation.exec(text)
+    const dates = match?.groups ? readDates(match.groups) : []
+    if (match && dates.length > 0) return { dates, rest: text.replace(match[0], ' ').trim() }
+  }
+  return undefined
+}
+
+function readDates({ year = '', month, day, first, second }: Record<string, string | undefined>) {
+  const orders =
+    first === undefined
+      ? [[month, day]]
+      : [
+          [second, first],
+          [first, second],
+        ]
+  return [...new Set(orders.flatMap(([month, day]) => formatDate(year, month, day) ?? []))]
+}
+
+function formatDate(year: string, month: string | undefined, day: string | undefined): string | undefined {
+  if (month === undefined) return year
+  const number = MONTHS.indexOf(month.slice(0, 3).toLowerCase()) + 1 || Number(month)
+  const parts = [year, pad(number), ...(day === undefined ? [] : [pad(Number(day))])]
+  const date = new Date(Date.UTC(Number(year), number - 1, Number(day ?? 1)))
+  return date.toISOString().startsWith(parts.join('-')) ? parts.join('-') : undefined
+}
+
+function pad(value: number): string {
+  return String(value).padStart(2, '0')
 }

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../cache/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
-import { buildFhirUser, type Clinician } from '../clinician/clinician.ts'
+import { buildFhirUser, type Clinician } from '../clinician.ts'
 import { type KeyRing, signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
-import { LIFETIME } from '../lifetimes.ts'
-import { LIMITS } from '../limits.ts'
+import { LIFETIME, LIMITS } from '../limits.ts'
 
 /** Returns a short-lived token for the portal's own requests on behalf of a clinician. */
 export type GetPortalToken = (clinician: Clinician) => Promise<string>

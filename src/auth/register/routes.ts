@@ -6,11 +6,11 @@ import { type BearerError, sendBearerError } from '../access-token.ts'
 import { addApp } from '../apps/operations.ts'
 import { AppFault } from '../apps/validate.ts'
 import { auditEvent } from '../audit.ts'
-import { forbidCaching, readJson, sendOAuthError } from '../client/request.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { LIMITS } from '../limits.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
+import { forbidCaching, readJson, sendOAuthError } from '../request.ts'
 import { type ClientMetadata, readClientMetadata } from './metadata.ts'
 
 /** `POST /oauth2/register` (RFC 7591). Outside loopback it needs a setting or the initial access token. */

@@ -13,8 +13,7 @@ import {
 import { indexAllowedScopes, keepPermissions, toCanonical } from '../grant/narrow.ts'
 import { Refusal } from '../refusal.ts'
 import { makeClientTokenPrefix } from '../revoke.ts'
-import type { TokenRequest } from './token-request.ts'
-import type { UnsignedTokens } from './token-response.ts'
+import type { TokenRequest, UnsignedTokens } from './token-response.ts'
 
 // SMART 2.2, backend services: at most five minutes.
 const LONGEST_SECONDS = 300

@@ -3,10 +3,9 @@ import { isSameText, prepareQuery, type Schema, sha256 } from '../../store/index
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grant/grant.ts'
 import { type LabSettings, simulateRefusal } from '../lab/settings.ts'
-import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
-import type { TokenRequest } from './token-request.ts'
-import type { TokenGrant } from './token-response.ts'
+import type { Parameters } from '../request.ts'
+import type { TokenGrant, TokenRequest } from './token-response.ts'
 import { createRefreshToken, touchGrant } from './token-response.ts'
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { sha256, sweep } from '../../store/index.ts'
-import { LIFETIME } from '../lifetimes.ts'
+import { LIFETIME } from '../limits.ts'
 import { decodeClaims, TestAuthServer, unknownToken } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 

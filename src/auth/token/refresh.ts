@@ -4,12 +4,11 @@ import { prepareQuery, type Schema, type Sealer, sha256 } from '../../store/inde
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
 import { checkRequestedScope, compareScope } from '../grant/grant-scope.ts'
-import { ScopeIndex } from '../grant/scope-index.ts'
+import { ScopeIndex } from '../grant/narrow.ts'
 import { simulateRefusal } from '../lab/settings.ts'
-import { LIFETIME } from '../lifetimes.ts'
+import { LIFETIME } from '../limits.ts'
 import { Refusal } from '../refusal.ts'
-import type { TokenRequest } from './token-request.ts'
-import type { TokenGrant } from './token-response.ts'
+import type { TokenGrant, TokenRequest } from './token-response.ts'
 import { createRefreshToken, touchGrant } from './token-response.ts'
 
 const toSealedCell = (tokenHash: string) =>

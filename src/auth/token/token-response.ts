@@ -1,15 +1,27 @@
 import { randomBytes } from 'node:crypto'
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Claims } from '../../jwt/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { createRandomToken, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
-import { buildFhirUser } from '../clinician/clinician.ts'
+import type { Client } from '../client/client.ts'
+import { buildFhirUser } from '../clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { buildContextMembers, type Grant, hasScope } from '../grant/grant.ts'
 import { signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 import type { ExtraContext } from '../launch/options.ts'
-import { LIFETIME } from '../lifetimes.ts'
+import { LIFETIME } from '../limits.ts'
+import type { Parameters } from '../request.ts'
+
+/**
+ * A token request of an authenticated client. One transaction consumes the code or token, issues new ones and writes the
+ * audit record, so that a request without a record changes nothing.
+ */
+export interface TokenRequest {
+  readonly trx: Transaction<Schema>
+  readonly client: Client
+  readonly form: Parameters
+}
 
 /** RFC 6749, 5.1; SMART 2.2, launch context. */
 export interface TokenResponse extends ExtraContext {

@@ -1,20 +1,32 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { limits } from '../../fhir/index.ts'
 import {
+  getOperationDefinition,
+  limits,
+  listOperations,
+  listSearchParameters,
+  operations,
+  resourceTypes,
+} from '../../fhir/index.ts'
+import {
+  AUDIT_SECTION,
+  COMPARTMENTS,
   createAccessCache,
   createFhirApi,
   createPages,
+  createSecuritySection,
+  describeParameters,
   evaluateLate,
   type FhirApiOptions,
   type FhirBackend,
   type LocalWrites,
   type Pages,
+  SYSTEM_INTERACTIONS,
+  TYPE_INTERACTIONS,
 } from '../../fhir-api/index.ts'
 import { type Authenticated, type Authenticator, fullAccess } from '../../smart/index.ts'
 import { createSealer, watchAvailability } from '../../store/index.ts'
-import type { ReadyCheck } from '../../web/index.ts'
-import { createCapabilities } from './capability-statement.ts'
+import { type ReadyCheck, version } from '../../web/index.ts'
 import type { Database } from './repository/database.ts'
 import { openRepository } from './repository/open-repository.ts'
 import { type Outbox, openOutbox } from './repository/outbox.ts'
@@ -112,4 +124,67 @@ function openPageKey(database: Database): Uint8Array {
     const [row] = database.rows(`SELECT value FROM setting WHERE name = 'page-key'`, [])
     return row?.[0] instanceof Uint8Array ? row[0] : key
   })
+}
+
+// The statement changes with the software version only.
+const DATE = '2026-01-01'
+
+/** The CapabilityStatement as JSON, built again only when the SMART configuration has changed. */
+function createCapabilities(baseUrl: string, smartConfiguration: () => object): () => string {
+  let last: { readonly from: string; readonly json: string } | undefined
+  return () => {
+    const configuration = smartConfiguration()
+    const from = JSON.stringify(configuration)
+    if (last?.from !== from)
+      last = { from, json: JSON.stringify(describeCapabilities(baseUrl, configuration)) }
+    return last.json
+  }
+}
+
+/** All types are alike except AuditEvent; each has the search parameters that are indexed. */
+function describeCapabilities(baseUrl: string, smartConfiguration: object): object {
+  return {
+    resourceType: 'CapabilityStatement',
+    status: 'active',
+    date: DATE,
+    kind: 'instance',
+    software: { name: 'Sallyport', version },
+    implementation: { description: 'Sallyport FHIR R4 server', url: baseUrl },
+    fhirVersion: '4.0.1',
+    format: ['application/fhir+json', 'json'],
+    patchFormat: ['application/json-patch+json', 'application/fhir+json'],
+    rest: [
+      {
+        mode: 'server',
+        security: createSecuritySection(smartConfiguration),
+        resource: resourceTypes.map(describeType),
+        interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
+        searchParam: describeParameters('Basic').filter(({ name }) => name.startsWith('_')),
+        compartment: COMPARTMENTS,
+      },
+    ],
+  }
+}
+
+function describeType(type: string): object {
+  if (type === AUDIT_SECTION.type) return AUDIT_SECTION
+  const references = listSearchParameters(type).filter(it => it.type === 'reference')
+  return {
+    type,
+    interaction: TYPE_INTERACTIONS.map(code => ({ code })),
+    versioning: 'versioned-update',
+    readHistory: true,
+    updateCreate: true,
+    conditionalCreate: true,
+    conditionalRead: 'full-support',
+    conditionalUpdate: true,
+    conditionalDelete: 'single',
+    referencePolicy: ['literal', 'local'],
+    ...(references.length > 0 && { searchInclude: references.map(({ code }) => `${type}:${code}`) }),
+    searchParam: describeParameters(type),
+    operation: listOperations(operations, type).map(name => ({
+      name,
+      definition: getOperationDefinition(type, name),
+    })),
+  }
 }

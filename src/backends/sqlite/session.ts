@@ -26,10 +26,8 @@ import { findHistory } from './history/find-history.ts'
 import type { HistoryContext } from './history/versions.ts'
 import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
-import { findEverything } from './search/find-everything.ts'
-import { collectMatches, findDocuments, findMatch } from './search/find-matches.ts'
-import { findPage } from './search/find-page.ts'
-import { finishInTurns } from './search/steps.ts'
+import { collectMatches, findDocuments, findEverything, findMatch, findPage } from './search/search.ts'
+import { finishInTurns } from './search/search-scope.ts'
 import { SqliteVersion } from './stored-version.ts'
 
 /** The parts that all sessions on one file share. */

@@ -6,7 +6,7 @@ import { findMissingScopes, queryApi } from '../api/row.ts'
 import { meRow, patientRow } from '../api/rows.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
 import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/resources.ts'
-import { type Allergies, loadAllergies } from './allergies.ts'
+import { type Allergies, loadAllergies } from './cards.ts'
 import { BLOOD_PRESSURE, OLDER_BLOOD_PRESSURE } from './chart.ts'
 
 const SCOPE = 'patient/Encounter.rs'

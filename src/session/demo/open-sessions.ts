@@ -17,8 +17,8 @@ import { queryApi } from '../api/row.ts'
 import { patientRow } from '../api/rows.ts'
 import { type AppContext, isSampleData, linkPortal } from '../context.ts'
 import type { Failure, Result } from '../failure.ts'
-import { listOpenSessions, readSessionCookies } from '../sessions/find-session.ts'
 import { getSessionPath, type Session } from '../sessions/session.ts'
+import { listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
 import { nameFailure, renderEndedPage, renderWelcomePage, type StatePage } from './states.ts'
 
 /** A session of the browser with its patient. */

@@ -24,9 +24,10 @@ import { isSampleData, linkPortal } from '../context.ts'
 import type { Failure } from '../failure.ts'
 import type { Patient, SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../sessions/session.ts'
-import { type Allergies, renderAllergies } from './allergies.ts'
 import {
+  type Allergies,
   describeFailure,
+  renderAllergies,
   renderCard,
   renderConditionsCard,
   renderMedicinesCard,

@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderErrorPage } from '../../web/index.ts'
 import { type AppContext, isSampleData, linkPortal, linkReference } from '../context.ts'
-import { clearSessionCookie, planSessionCookie, readSessionCookies } from '../sessions/find-session.ts'
 import { getSessionPath } from '../sessions/session.ts'
-import { auditSession, type OpenedSession } from '../sessions/session-store.ts'
-import { beginLaunch } from './begin-launch.ts'
-import { finishLaunch } from './finish-launch.ts'
+import {
+  auditSession,
+  clearSessionCookie,
+  type OpenedSession,
+  planSessionCookie,
+  readSessionCookies,
+} from '../sessions/session-store.ts'
 import { isInFrame, type LaunchParameters, renderFramePage, renderReturnPage, testCookies } from './frame.ts'
+import { beginLaunch, finishLaunch } from './launch.ts'
 import { isWaitingInFrame, type LaunchTicket, makeRoom, planLaunchCookie } from './pending-launch.ts'
 import { describeRefusal, findLongParameter, type LaunchRefusal } from './refusal.ts'
 import { chooseRefusalTexts } from './refusal-page.ts'

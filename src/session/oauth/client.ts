@@ -17,7 +17,7 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client'
 import type { AppContext } from '../context.ts'
-import { isTimeout } from '../fetch-json.ts'
+import { isTimeout } from '../failure.ts'
 
 /**
  * `openid-client` for one auth server. It verifies the signature of the ID token, although the token comes from the

@@ -3,8 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
 import { toPlain } from '../../fhir/index.ts'
-import { fail, type Result, succeed } from '../failure.ts'
-import { fetchJson } from '../fetch-json.ts'
+import { fail, fetchJson, type Result, succeed } from '../failure.ts'
 
 const SmartConfiguration = Type.Object({
   issuer: Type.Optional(Type.String()),

@@ -1,13 +1,28 @@
 import { closeSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import { listProbeStatements, watchAvailability } from '../availability.ts'
-import { makeFolder } from '../database-url.ts'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  SelectQueryNode,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
 import type { Schema } from '../schema.ts'
-import type { OpenedDatabase, StoreOptions } from '../store.ts'
+import { makeFolder, type OpenedDatabase, type StoreOptions } from '../store.ts'
 import { openAuditQueue } from './audit-queue.ts'
-import { type Connection, commit, insertRows, openDatabaseFile } from './database-file.ts'
-import { SqliteDriver } from './driver.ts'
+import {
+  type Connection,
+  commit,
+  type DatabaseFile,
+  insertRows,
+  openDatabaseFile,
+  retryWhileBusy,
+} from './database-file.ts'
 
 class SharedSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -77,4 +92,123 @@ export async function openSqlite(
 
 function runAll(connection: Connection, statements: readonly string[]): void {
   for (const statement of statements) connection.exec(statement)
+}
+
+/**
+ * Kysely's own driver uses one connection, where a query of another request would join a transaction or wait for
+ * it. Here, plain reads use a separate connection and see committed data. Everything else takes its turn on the
+ * write connection, and a transaction (always `begin immediate`) holds its turn to the end.
+ */
+export class SqliteDriver implements Driver {
+  readonly #file: DatabaseFile
+  readonly #availability: Availability
+  readonly #drainQueue: () => Promise<void>
+
+  constructor(file: DatabaseFile, availability: Availability, drainQueue: () => Promise<void>) {
+    this.#file = file
+    this.#availability = availability
+    this.#drainQueue = drainQueue
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<SqliteSession> {
+    await this.#availability.enter()
+    return new SqliteSession(this.#file, this.#drainQueue)
+  }
+
+  beginTransaction(session: SqliteSession): Promise<void> {
+    return session.begin()
+  }
+
+  async commitTransaction(session: SqliteSession): Promise<void> {
+    try {
+      await session.commit()
+    } catch (error) {
+      this.#availability.report(error)
+      throw error
+    }
+  }
+
+  async rollbackTransaction(session: SqliteSession): Promise<void> {
+    session.rollBack()
+  }
+
+  async savepoint(session: SqliteSession, name: string): Promise<void> {
+    await session.executeQuery(CompiledQuery.raw(`savepoint ${quoteName(name)}`))
+  }
+
+  async rollbackToSavepoint(session: SqliteSession, name: string): Promise<void> {
+    await session.executeQuery(CompiledQuery.raw(`rollback to ${quoteName(name)}`))
+  }
+
+  async releaseSavepoint(session: SqliteSession, name: string): Promise<void> {
+    await session.executeQuery(CompiledQuery.raw(`release ${quoteName(name)}`))
+  }
+
+  async releaseConnection(session: SqliteSession): Promise<void> {
+    session.end()
+  }
+
+  async destroy(): Promise<void> {}
+}
+
+class SqliteSession implements DatabaseConnection {
+  readonly #file: DatabaseFile
+  readonly #drainQueue: () => Promise<void>
+  #giveBack: (() => void) | undefined
+
+  constructor(file: DatabaseFile, drainQueue: () => Promise<void>) {
+    this.#file = file
+    this.#drainQueue = drainQueue
+  }
+
+  async begin(): Promise<void> {
+    this.#giveBack = await this.#file.turns.take()
+    await retryWhileBusy(() => this.#file.writes.write('begin immediate'))
+  }
+
+  /** Other writers continue while the log is flushed. */
+  async commit(): Promise<void> {
+    this.#file.writes.write('commit')
+    this.end()
+    await this.#file.flush()
+  }
+
+  /** A full disk or an I/O error has already rolled back; after a commit, another transaction may run. */
+  rollBack(): void {
+    if (this.#giveBack && this.#file.writes.inTransaction) this.#file.writes.write('rollback')
+  }
+
+  end(): void {
+    this.#giveBack?.()
+    this.#giveBack = undefined
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    if (this.#giveBack) return this.#file.writes.run(query)
+    // A record that was acknowledged is part of the trail, whether or not it was moved there.
+    if (query.sql.includes('audit_event')) await this.#drainQueue()
+    if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
+    const result = await this.#write<Row>(query)
+    await this.#file.flush()
+    return result
+  }
+
+  async #write<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    const giveBack = await this.#file.turns.take()
+    try {
+      return await retryWhileBusy(() => this.#file.writes.run<Row>(query))
+    } finally {
+      giveBack()
+    }
+  }
+
+  streamQuery(): never {
+    throw new Error('Cannot stream a query: read it in pages')
+  }
+}
+
+function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
 }

@@ -1,7 +1,6 @@
+import { renderIcon } from '../components.ts'
 import { type Html, html } from '../html.ts'
-import { renderIcon } from '../icons.ts'
-import { formatAge } from './age.ts'
-import { formatDate, NOT_KNOWN, NOT_RECORDED, renderDate } from './date.ts'
+import { formatAge, formatDate, NOT_KNOWN, NOT_RECORDED, renderDate } from './date.ts'
 import type { Person, PersonName } from './person.ts'
 
 const NO_NAME = 'Name not recorded'

@@ -4,7 +4,7 @@ import { type AuditKind, formatRepeats, type KeptRecord, toAuditEvent } from '..
 import { isRecord } from '../../../fhir/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
 import { describeApp, findNames, type Names } from '../../activity/describe.ts'
-import { formatFhirUser } from '../../clinician/clinician.ts'
+import { formatFhirUser } from '../../clinician.ts'
 import type { AuthContext } from '../../context.ts'
 import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'

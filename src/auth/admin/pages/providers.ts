@@ -1,5 +1,5 @@
 import { type Html, html, renderAlert, renderEmptyState } from '../../../web/index.ts'
-import { CLOCK_TOLERANCE_SECONDS } from '../../lifetimes.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../../limits.ts'
 import type { ProviderReport } from '../../login/providers/provider-client.ts'
 import { paths } from '../../paths.ts'
 import { AdminFailure } from '../action.ts'

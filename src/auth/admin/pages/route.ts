@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Html, html, renderErrorPage, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../audit.ts'
-import { isPatientUser } from '../../clinician/clinician.ts'
+import { isPatientUser } from '../../clinician.ts'
 import type { AuthContext } from '../../context.ts'
-import { RECENT_SECONDS } from '../../lifetimes.ts'
+import { RECENT_SECONDS } from '../../limits.ts'
+import { rememberReturnPath } from '../../login/complete.ts'
 import { findCurrentLogin, type Login } from '../../login/login.ts'
-import { rememberReturnPath } from '../../login/return-path.ts'
-import { type Parameters, readParameters } from '../../parameters.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar } from '../../portal/page-parts.ts'
+import { type Parameters, readParameters } from '../../request.ts'
 import { type Admin, AdminFailure, type AdminFailureCode, requireRecentLogin } from '../action.ts'
 
 /** A request of an administrator. */

@@ -2,8 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createRandomToken, sha256 } from '../../../store/index.ts'
 import { type CookieDefinition, defineCookie, findNetwork } from '../../../web/index.ts'
 import type { AuthContext } from '../../context.ts'
-import { LIFETIME } from '../../lifetimes.ts'
-import { LIMITS } from '../../limits.ts'
+import { LIFETIME, LIMITS } from '../../limits.ts'
 
 /** A sign-in whose user is at the provider. */
 export interface PendingSignIn {

@@ -25,7 +25,7 @@ import {
   type VerificationKey,
   verifySignature,
 } from '../../../jwt/index.ts'
-import { CLOCK_TOLERANCE_SECONDS } from '../../lifetimes.ts'
+import { CLOCK_TOLERANCE_SECONDS } from '../../limits.ts'
 
 const TIMEOUT_SECONDS = 5
 /** How long metadata and keys are used without a new fetch. */

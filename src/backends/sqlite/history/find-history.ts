@@ -10,7 +10,7 @@ import {
 import { VERSIONS_CHECKED } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findStoredTypes } from '../search/parse-criteria.ts'
-import type { Steps } from '../search/steps.ts'
+import type { Steps } from '../search/search-scope.ts'
 import { toEtag } from '../stored-version.ts'
 import {
   type CheckedVersion,

@@ -10,9 +10,9 @@ import {
 import type { Database, SqlValue } from '../repository/database.ts'
 import { parseContent, type Repository } from '../repository/repository.ts'
 import { buildQueriesCondition, buildSubjectCondition, findCandidates } from '../search/access-condition.ts'
+import type { Steps } from '../search/search-scope.ts'
 import { countUpTo, createProbe, type SearchScope } from '../search/search-scope.ts'
 import { all, any, name, type Sql, sql } from '../search/sql.ts'
-import type { Steps } from '../search/steps.ts'
 import { listSteps, type Path } from '../search/walk.ts'
 
 export interface HistoryContext {

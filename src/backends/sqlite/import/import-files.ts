@@ -1,14 +1,13 @@
 import { isFailure, parseConditionalReference } from '../../../fhir-api/index.ts'
 import { fullAccess } from '../../../smart/index.ts'
 import type { Repository } from '../repository/repository.ts'
-import { findMatch } from '../search/find-matches.ts'
-import { detectFormat } from './file-format.ts'
+import { findMatch } from '../search/search.ts'
 import type { InputFile } from './find-files.ts'
-import { createLoader, type Loader } from './loader.ts'
+import { detectFormat } from './find-files.ts'
+import { type Candidate, createLoader, type ImportReport, type Loader, type Place, Tally } from './loader.ts'
 import { describeReadFailure, isReadFailure } from './read-bytes.ts'
 import { readDocument, type Survey, surveyDocument } from './read-document.ts'
 import { readLines } from './read-lines.ts'
-import { type Candidate, type ImportReport, type Place, Tally } from './report.ts'
 
 export interface ImportProgress {
   /** Bytes as stored. */

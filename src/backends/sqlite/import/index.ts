@@ -5,5 +5,5 @@
  */
 export { type FoundFiles, findFiles } from './find-files.ts'
 export { type ImportProgress, importFiles } from './import-files.ts'
-export type { ImportReport, Reason, Unreadable } from './report.ts'
+export type { ImportReport, Reason, Unreadable } from './loader.ts'
 export { BatchRefused, type SentReport, sendAll } from './send-all.ts'

@@ -1,5 +1,90 @@
+import type { Fault } from '../../../fhir/index.ts'
 import type { Repository } from '../repository/repository.ts'
-import { type Candidate, describeFault, type Tally } from './report.ts'
+
+/** The position of a resource: the line on which it begins, from 1. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+}
+
+/** Why resources were refused. Our own texts name types, elements and rules, never values. */
+export interface Reason {
+  readonly text: string
+  readonly count: number
+  /** The first of them: file and line, or `Type/id` if another server refused it. */
+  readonly places: readonly string[]
+}
+
+/** A file that could not be read, or not to its end. */
+export interface Unreadable {
+  readonly file: string
+  /** The last line that was read. */
+  readonly line?: number
+  readonly reason: string
+}
+
+export interface ImportReport {
+  readonly files: number
+  readonly created: number
+  readonly updated: number
+  readonly unchanged: number
+  readonly refused: number
+  /** How many of the refused are not resources at all: a line that is not JSON, an entry without a resource. */
+  readonly notResources: number
+  readonly reasons: readonly Reason[]
+  readonly unreadable: readonly Unreadable[]
+  /** Conditional references (`Practitioner?identifier=…`) without exactly one match; they are not replaced. */
+  readonly unresolved: number
+}
+
+const PLACES = 3
+
+/** Counts the results of an import. */
+export class Tally {
+  created = 0
+  updated = 0
+  unchanged = 0
+  refused = 0
+  notResources = 0
+  unresolved = 0
+  readonly unreadable: Unreadable[] = []
+  readonly #reasons = new Map<string, { count: number; places: string[] }>()
+
+  /** Counts a resource or line that is not imported. */
+  refuse(place: Place, reasons: readonly string[]): void {
+    this.refused++
+    for (const text of new Set(reasons)) {
+      const known = this.#reasons.get(text) ?? { count: 0, places: [] }
+      known.count++
+      if (known.places.length < PLACES) known.places.push(`${place.file}:${place.line}`)
+      this.#reasons.set(text, known)
+    }
+  }
+
+  get processed(): number {
+    return this.created + this.updated + this.unchanged + this.refused
+  }
+
+  report(files: number): ImportReport {
+    const { created, updated, unchanged, refused, notResources, unresolved, unreadable } = this
+    const reasons = [...this.#reasons].map(([text, known]) => ({ text, ...known }))
+    reasons.sort((a, b) => b.count - a.count)
+    return { files, created, updated, unchanged, refused, notResources, reasons, unreadable, unresolved }
+  }
+}
+
+/** A fault without the indexes in its path, so that the same fault elsewhere is the same reason. */
+function describeFault({ path, text }: Fault): string {
+  return `${path.replaceAll(/\[\d+\]/g, '')}: ${text}`
+}
+
+/** A part of a file; `bytes` is its approximate length. */
+export type Candidate =
+  | { readonly kind: 'resource'; readonly place: Place; readonly resource: unknown; readonly bytes: number }
+  /** It is not a resource, for this reason. */
+  | { readonly kind: 'fault'; readonly place: Place; readonly fault: string }
+  /** The file ends early here. */
+  | { readonly kind: 'broken'; readonly place: Place; readonly reason: string }
 
 // A running server waits while a batch is written, for about 0.1 s. Smaller batches take a quarter longer in
 // total; larger ones gain little.

@@ -1,17 +1,17 @@
 import { isRecord } from '../../../fhir/index.ts'
+import type { InputFile } from './find-files.ts'
+import type { Candidate, Place } from './loader.ts'
+import { readBytes } from './read-bytes.ts'
 import {
   type BundleEntry,
+  describeTooLong,
   findBundleFault,
   findReferences,
   parseJson,
   readEntry,
   replaceReferences,
   withId,
-} from './bundle-entry.ts'
-import type { InputFile } from './find-files.ts'
-import { readBytes } from './read-bytes.ts'
-import { describeTooLong } from './read-document.ts'
-import type { Candidate, Place } from './report.ts'
+} from './read-document.ts'
 
 /** A line of a file. Blank lines are skipped, but counted. */
 type Line =

@@ -1,11 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { fail, limits, toPlain } from '../../../fhir/index.ts'
-import { type Database, openDatabase } from './database.ts'
+import { type Database, type Names, openDatabase, openNames } from './database.ts'
 import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writer.ts'
-import { findInterruptedLoad, load, loadInBatches } from './load.ts'
-import { type Names, openNames } from './names.ts'
 import {
+  findInterruptedLoad,
   formatContent,
+  load,
+  loadInBatches,
   parseContent,
   type Repository,
   type RepositoryOptions,

@@ -1,12 +1,10 @@
 import { type Comparison, parseSearch, type SearchClause } from '../../../fhir/index.ts'
+import type { Names } from '../repository/database.ts'
 import { toKey } from '../repository/index-writer.ts'
-import type { Names } from '../repository/names.ts'
-import { boundComparison, boundText } from './bounds.ts'
 import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
-import { canSelect, isOfColumn } from './own-condition.ts'
-import type { SearchScope } from './search-scope.ts'
+import { boundComparison, boundText, canSelect, isOfColumn } from './own-condition.ts'
+import type { SearchScope, Steps } from './search-scope.ts'
 import { join, name, type Sql, sql } from './sql.ts'
-import type { Steps } from './steps.ts'
 import { JOIN_RESOURCE, listSteps, type Walk, walkRids } from './walk.ts'
 
 /** Index rows that are passed at once, and at most, to find the shortest way. */
@@ -102,34 +100,34 @@ const WHOLE: Readonly<Record<EntryTable, Range>> = {
 function listRanges(clause: EntryClause): readonly Range[] | undefined {
   switch (clause.kind) {
     case 'token':
-      return allOf(clause.values.map(({ code }) => rangeOfCode(code)))
+      return requireAll(clause.values.map(({ code }) => findCodeRange(code)))
     case 'reference':
-      return clause.values.map(value => rangeOfId(value.kind === 'url' ? toKey(value.url) : value.id))
+      return clause.values.map(value => findIdRange(value.kind === 'url' ? toKey(value.url) : value.id))
     case 'string':
-      return allOf(clause.values.map(text => rangeOfText(clause.match, text)))
+      return requireAll(clause.values.map(text => findTextRange(clause.match, text)))
     case 'uri':
-      return rangesOfUris(clause)
+      return findUriRanges(clause)
     case 'date':
-      return allOf(clause.values.map(value => rangeOfComparison('date', value)))
+      return requireAll(clause.values.map(value => findComparisonRange('date', value)))
     case 'number':
     case 'quantity':
-      return allOf(clause.values.map(value => rangeOfComparison('quantity', value)))
+      return requireAll(clause.values.map(value => findComparisonRange('quantity', value)))
     default:
       return undefined
   }
 }
 
-function allOf(ranges: readonly (Range | undefined)[]): readonly Range[] | undefined {
+function requireAll(ranges: readonly (Range | undefined)[]): readonly Range[] | undefined {
   const found = ranges.flatMap(range => range ?? [])
   return found.length === ranges.length ? found : undefined
 }
 
-function rangeOfCode(code: string | undefined): Range | undefined {
+function findCodeRange(code: string | undefined): Range | undefined {
   if (code === undefined) return undefined
   return { index: 'token_code', where: [sql`w.code = ${toKey(code)}`], position: ['w.rid'] }
 }
 
-function rangeOfId(id: string): Range {
+function findIdRange(id: string): Range {
   return {
     index: 'reference_id',
     where: [sql`w.id = ${id}`],
@@ -137,7 +135,7 @@ function rangeOfId(id: string): Range {
   }
 }
 
-function rangeOfText(match: 'starts' | 'contains' | 'exact', text: string): Range | undefined {
+function findTextRange(match: 'starts' | 'contains' | 'exact', text: string): Range | undefined {
   const { from, to } = boundText(match, text)
   if (from === undefined) return undefined
   return {
@@ -150,14 +148,14 @@ function rangeOfText(match: 'starts' | 'contains' | 'exact', text: string): Rang
   }
 }
 
-function rangesOfUris({
+function findUriRanges({
   match,
   values,
 }: Extract<SearchClause, { kind: 'uri' }>): readonly Range[] | undefined {
-  return match === 'above' ? undefined : values.flatMap(uri => rangesOfUri(match, uri))
+  return match === 'above' ? undefined : values.flatMap(uri => listUriRanges(match, uri))
 }
 
-function rangesOfUri(match: 'exact' | 'below', uri: string): readonly Range[] {
+function listUriRanges(match: 'exact' | 'below', uri: string): readonly Range[] {
   const index = { index: 'uri_uri' }
   const same = { ...index, where: [sql`w.uri = ${toKey(uri)}`], position: ['w.rid'] }
   if (match === 'exact') return [same]
@@ -172,7 +170,7 @@ function rangesOfUri(match: 'exact' | 'below', uri: string): readonly Range[] {
   ]
 }
 
-function rangeOfComparison(table: 'date' | 'quantity', value: Comparison): Range | undefined {
+function findComparisonRange(table: 'date' | 'quantity', value: Comparison): Range | undefined {
   const { from, to } = boundComparison(value)
   const low = { index: `${table}_low`, position: ['w.low', 'w.rid'] }
   const high = {

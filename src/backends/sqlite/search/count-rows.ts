@@ -2,10 +2,10 @@ import type { SearchClause } from '../../../fhir/index.ts'
 import { findShortest } from './clause-walk.ts'
 import { divideStart, findLargeStart } from './find-rows.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
+import type { Steps } from './search-scope.ts'
 import { countUpTo, type SearchScope } from './search-scope.ts'
 import { isDecidedByValues, type Start, selectCurrent } from './select-current.ts'
 import { name, type Sql, sql } from './sql.ts'
-import type { Steps } from './steps.ts'
 import { listSteps, type Walk, walkRids } from './walk.ts'
 
 /** Rows without conditions that are counted in the time in which one with conditions is read. */

@@ -2,11 +2,10 @@ import type { ChainClause, HasClause, SearchClause, SortKey } from '../../../fhi
 import type { SqlValue } from '../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
-import type { SearchScope } from './search-scope.ts'
+import type { SearchScope, Steps } from './search-scope.ts'
 import { FEW_LINKS, findStart, type Start, selectReferred, selectReferring } from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
 import { all, join, name, type Sql, sql } from './sql.ts'
-import type { Steps } from './steps.ts'
 import { listSteps, listWalks, type Walk } from './walk.ts'
 
 /** `rid`, then the values of the sort keys. */

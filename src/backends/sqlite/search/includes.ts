@@ -3,9 +3,8 @@ import type { Failure } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { buildAccessCondition } from './access-condition.ts'
 import { findRids, type Hit, loadHit } from './run-query.ts'
-import type { SearchScope } from './search-scope.ts'
+import type { SearchScope, Steps } from './search-scope.ts'
 import { list, name, type Sql, sql } from './sql.ts'
-import type { Steps } from './steps.ts'
 import { listSteps, walkReferences } from './walk.ts'
 
 /**

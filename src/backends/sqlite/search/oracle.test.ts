@@ -26,8 +26,7 @@ import { openRepository } from '../repository/open-repository.ts'
 import type { Repository } from '../repository/repository.ts'
 import { BASE, createAuthenticator, type Fhir, startFhir } from '../testing/fhir.ts'
 import { runQuery } from './run-query.ts'
-import { createSearchScope, type SearchScope } from './search-scope.ts'
-import { finish } from './steps.ts'
+import { createSearchScope, finish, type SearchScope } from './search-scope.ts'
 
 /**
  * SQL finds exactly the resources that `matches` accepts one by one within the access filter. The test searches

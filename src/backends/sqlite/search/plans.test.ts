@@ -9,7 +9,7 @@ import { fullAccess } from '../../../smart/index.ts'
 import { openRepository } from '../index.ts'
 import { BASE, createAuthenticator, type Fhir, observation, patient, startFhir } from '../testing/fhir.ts'
 import { CALLERS, choosePatient, GROWING, READS } from '../testing/query-shapes.ts'
-import { findMatch } from './find-matches.ts'
+import { findMatch } from './search.ts'
 
 // More than one step of a search reads: in a single step every walk looks unbounded.
 const PATIENTS = 2_100

@@ -2,10 +2,9 @@ import { limits, type Query } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { countRows, divideFound } from './count-rows.ts'
 import { findRows, type Row } from './find-rows.ts'
-import type { SearchScope } from './search-scope.ts'
+import type { SearchScope, Steps } from './search-scope.ts'
 import { isBounded } from './select-current.ts'
 import { compareRows } from './sort-order.ts'
-import type { Steps } from './steps.ts'
 
 /** A resource that a search found. */
 export interface Hit {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, describe, it } from 'node:test'
-import { postgresDatabases } from '../../../test/support/databases.ts'
-import { openStore } from '../index.ts'
+import { postgresDatabases } from '../../test/support/databases.ts'
+import { openStore } from './index.ts'
 
 async function wireTo(url: URL) {
   const sockets = new Set<Socket>()

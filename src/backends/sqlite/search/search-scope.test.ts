@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isFailure } from '../../../fhir-api/index.ts'
-import { finishInTurns, type Steps } from './steps.ts'
+import { finishInTurns, type Steps } from './search-scope.ts'
 
 function* takeSteps(count: number, take = () => {}): Steps<string> {
   for (let step = 1; step < count; step++) {

@@ -1,6 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Parameters, readParameters } from '../parameters.ts'
-import { getStatus, Refusal } from '../refusal.ts'
+import { isRecord } from '../fhir/index.ts'
+import { getStatus, Refusal } from './refusal.ts'
+
+/** The parameters of one request, by name (RFC 6749, 3.1). */
+export interface Parameters {
+  /** Undefined if the parameter is absent, empty or unreadable. */
+  get(name: string): string | undefined
+  /** Names of parameters that are repeated or contain a NUL, which PostgreSQL does not accept. */
+  readonly unreadable: ReadonlySet<string>
+}
+
+/** Reads a parsed query or form. A parameter without a value is omitted (RFC 6749, 3.1). */
+export function readParameters(source: unknown): Parameters {
+  const values = new Map<string, string>()
+  const unreadable = new Set<string>()
+  for (const [name, value] of Object.entries(isRecord(source) ? source : {})) {
+    if (typeof value !== 'string' || value.includes('\0')) unreadable.add(name)
+    else if (value !== '') values.set(name, value)
+  }
+  return { get: name => values.get(name), unreadable }
+}
 
 /** RFC 6749, 5.1: token responses and errors must not be cached. */
 export async function forbidCaching(_request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -5,9 +5,9 @@ import {
   DatabaseUnavailable,
   listProbeStatements,
   watchAvailability,
-} from '../availability.ts'
-import type { Schema } from '../schema.ts'
-import type { OpenedDatabase, Store, StoreOptions } from '../store.ts'
+} from './availability.ts'
+import type { Schema } from './schema.ts'
+import type { OpenedDatabase, Store, StoreOptions } from './store.ts'
 
 /** A slow database on a busy machine still responds within this time. */
 const PROBE_MS = 3000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findBundleFault, findReferences, readEntry, replaceReferences } from './bundle-entry.ts'
+import { findBundleFault, findReferences, readEntry, replaceReferences } from './read-document.ts'
 
 const uuid = '6d705d81-8546-43b2-b336-31a282128f2d'
 const patient = { resourceType: 'Patient' }

@@ -1,0 +1,205 @@
+import {
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  randomNonce,
+  randomPKCECodeVerifier,
+  type ServerMetadata,
+} from 'openid-client'
+import type { AppContext } from '../context.ts'
+import { SESSIONS_PER_BROWSER } from '../limits.ts'
+import { createOAuthClient, type OAuthProblem } from '../oauth/client.ts'
+import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
+import {
+  auditSession,
+  type NewSession,
+  type OpenedSession,
+  openSession,
+  type SessionCookie,
+} from '../sessions/session-store.ts'
+import { type LaunchParameters, needsPage } from './frame.ts'
+import { keepLaunch, type LaunchTicket, type PendingLaunch, takeLaunch } from './pending-launch.ts'
+import type { LaunchRefusal } from './refusal.ts'
+
+type BegunLaunch =
+  | { readonly kind: 'begun'; readonly url: string; readonly ticket: LaunchTicket }
+  | LaunchRefusal
+
+/**
+ * `GET /launch?iss=…&launch=…` (SMART EHR launch). Without both parameters it is a standalone launch: the auth
+ * server of the configured issuer asks the user for the patient.
+ */
+export async function beginLaunch(
+  context: AppContext,
+  query: Readonly<Record<string, unknown>>,
+  address: string,
+  frame?: Frame,
+): Promise<BegunLaunch> {
+  const { iss, launch } = query
+  const [ownIssuer] = context.settings.app.issuers
+  if (iss === undefined && launch === undefined && ownIssuer !== undefined)
+    return begin(context, { iss: ownIssuer, address, frame })
+  if (typeof iss !== 'string' || iss === '') return { kind: 'bad-parameter', name: 'iss' }
+  if (typeof launch !== 'string' || launch === '') return { kind: 'bad-parameter', name: 'launch' }
+  return begin(context, { iss, launch, address, frame })
+}
+
+/** In a frame, the auth server must show no page (`silent`), or shows its pages in a window (`window`). */
+type Frame = 'silent' | 'window'
+
+interface Origin {
+  readonly iss: string
+  readonly address: string
+  readonly frame: Frame | undefined
+  readonly launch?: string
+}
+
+async function begin(context: AppContext, { iss, launch, address, frame }: Origin): Promise<BegunLaunch> {
+  const fhirBaseUrl = findAcceptedBase(context.settings.app.issuers, iss)
+  if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
+  const found = await context.discovery.find(fhirBaseUrl)
+  if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
+  return redirectToAuthServer(context, found.value, {
+    ...{ iss, address, frame, fhirBaseUrl },
+    ...(launch === undefined ? {} : { launch }),
+  })
+}
+
+async function redirectToAuthServer(
+  context: AppContext,
+  metadata: ServerMetadata,
+  { iss, launch, address, frame, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
+): Promise<BegunLaunch> {
+  const codeVerifier = randomPKCECodeVerifier()
+  const nonce = randomNonce()
+  const { issuer } = metadata
+  const framedLaunch = frame && (launch ?? '')
+  const pending = { issuer, fhirBaseUrl, nonce, codeVerifier, framedLaunch }
+  const ticket = await keepLaunch(context, pending, address)
+  if (!ticket) return { kind: 'too-many-launches' }
+  const url = buildAuthorizationUrl(await createOAuthClient(context, fhirBaseUrl, metadata), {
+    redirect_uri: getCallbackUrl(context),
+    scope:
+      launch === undefined ? makeStandaloneScope(context.settings.app.scope) : context.settings.app.scope,
+    state: ticket.state,
+    nonce,
+    // Sent back unchanged: the auth server compares it with the `iss` that it sent.
+    aud: iss,
+    ...(launch === undefined ? {} : { launch }),
+    ...(frame === 'silent' && { prompt: 'none' }),
+    code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: 'S256',
+  })
+  return { kind: 'begun', url: url.href, ticket }
+}
+
+function makeStandaloneScope(scope: string): string {
+  const rest = scope.split(' ').filter(one => one !== '' && one !== 'launch' && one !== 'launch/patient')
+  return ['launch/patient', ...rest].join(' ')
+}
+
+function getCallbackUrl({ settings }: AppContext): string {
+  return `${settings.appUrl}/callback`
+}
+
+/**
+ * The configured FHIR base that an `iss` names, with or without a trailing slash. Undefined for any other `iss`, which gets
+ * no request (APP-2).
+ */
+function findAcceptedBase(issuers: readonly string[], iss: string): string | undefined {
+  const base = removeTrailingSlash(iss)
+  return issuers.map(removeTrailingSlash).find(issuer => issuer === base)
+}
+
+function removeTrailingSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url
+}
+
+interface Callback {
+  readonly search: string
+  readonly state: string
+  readonly launchCookie: string
+  readonly held: readonly SessionCookie[]
+  readonly requestId: string
+}
+
+type FinishedLaunch =
+  | ({ readonly kind: 'opened' } & OpenedSession)
+  /** The auth server must show a page, which is never shown in a frame. */
+  | { readonly kind: 'needs-window'; readonly parameters: LaunchParameters }
+  | LaunchRefusal
+
+/** The callback of a launch: exchanges the code and opens the session. */
+export async function finishLaunch(context: AppContext, callback: Callback): Promise<FinishedLaunch> {
+  const launch = await takeLaunch(context, callback.state, callback.launchCookie)
+  if (!launch)
+    return {
+      kind: 'unknown-state',
+      check:
+        callback.launchCookie === ''
+          ? 'the browser sent no cookie of this launch'
+          : 'the launch is unknown, already finished, or expired',
+    }
+  const found = await context.discovery.find(launch.fhirBaseUrl)
+  if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
+  // The app sends the code only to the auth server that it started the launch with (RFC 9207, mix-up).
+  if (found.value.issuer !== launch.issuer)
+    return { kind: 'no-tokens', problem: hasOtherIssuer(launch.issuer, found.value.issuer) }
+  const exchange = await exchangeCode(context, {
+    fhirBaseUrl: launch.fhirBaseUrl,
+    metadata: found.value,
+    callbackUrl: new URL(getCallbackUrl(context) + callback.search),
+    state: callback.state,
+    nonce: launch.nonce,
+    codeVerifier: launch.codeVerifier,
+    requestId: callback.requestId,
+  })
+  if (exchange.kind === 'bad-callback') return exchange
+  if (exchange.kind === 'refused' && launch.framedLaunch !== undefined && needsPage(exchange.error))
+    return { kind: 'needs-window', parameters: toParameters(launch, launch.framedLaunch) }
+  if (exchange.kind !== 'granted') return { kind: 'no-tokens', problem: exchange }
+  return startSession(context, launch, exchange, callback)
+}
+
+function toParameters({ fhirBaseUrl }: PendingLaunch, launch: string): LaunchParameters {
+  return launch === '' ? {} : { iss: fhirBaseUrl, launch }
+}
+
+function hasOtherIssuer(expected: string, issuer: string): OAuthProblem {
+  const check = `smart-configuration issuer is now ${issuer}, expected ${expected}`
+  return { kind: 'unacceptable', code: 'ISSUER_CHANGED', check }
+}
+
+async function startSession(
+  context: AppContext,
+  { fhirBaseUrl, issuer }: PendingLaunch,
+  { grant, identity }: Exchange & { readonly kind: 'granted' },
+  { held, requestId }: Callback,
+): Promise<FinishedLaunch> {
+  const { patientId } = grant
+  if (patientId === undefined) {
+    await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
+    return { kind: 'no-patient' }
+  }
+  const opening = { fhirBaseUrl, issuer, grant, patientId, identity, held }
+  const session = await storeSession(context, opening, requestId).catch(async error => {
+    await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
+    throw error
+  })
+  for (const oldest of session.ended) await revokeSession(context, oldest)
+  return { kind: 'opened', ...session }
+}
+
+function storeSession(context: AppContext, opening: NewSession, requestId: string): Promise<OpenedSession> {
+  return context.store.db.transaction().execute(async trx => {
+    const session = await openSession(trx, context, opening)
+    for (const oldest of session.ended) await auditSession(context, oldest, TOO_MANY_SESSIONS, trx)
+    await auditSession(context, session.opened, { kind: 'session-open', status: 302, requestId }, trx)
+    return session
+  })
+}
+
+const TOO_MANY_SESSIONS = {
+  kind: 'session-end',
+  status: 302,
+  reason: `The browser opened more than ${SESSIONS_PER_BROWSER} sessions`,
+} as const

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { findJsonExcess } from '../fhir/index.ts'
+import { DRAIN_BYTES, DRAIN_MS } from './limits.ts'
+
+const SAFE = /^[A-Za-z0-9][A-Za-z0-9._:-]{3,63}$/
+
+/** Crockford's base 32: no letter can be mistaken for a digit when the reference is read out on the phone. */
+const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** Creates a request id such as `7F3K-92QD-0XTB`, which is also the reference on an error page. */
+export function createRequestId(random: (size: number) => Uint8Array = takePooledBytes): string {
+  const bytes = random(12)
+  let id = ''
+  for (let at = 0; at < 12; at++) {
+    if (at === 4 || at === 8) id += '-'
+    id += LETTERS[(bytes[at] ?? 0) % 32]
+  }
+  return id
+}
+
+// One call of `randomBytes` for many ids: it costs more than the rest of `createRequestId`.
+const POOL = 4096
+let pool: Uint8Array = new Uint8Array()
+
+function takePooledBytes(size: number): Uint8Array {
+  if (pool.length < size) pool = randomBytes(POOL)
+  const taken = pool.subarray(0, size)
+  pool = pool.subarray(size)
+  return taken
+}
+
+/** Returns the caller's id if it is short and safe to log and to echo, else a new one. */
+export function readRequestId(header: string | readonly string[] | undefined): string {
+  return typeof header === 'string' && SAFE.test(header) ? header : createRequestId()
+}
+
+/**
+ * Returns the network by which requests are counted: an IPv4 address itself, or the first 64 bits of an IPv6 address,
+ * which one subscriber has (RFC 6177).
+ */
+export function findNetwork(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address
+  const [plain = ''] = address.split('%')
+  const [head = '', tail] = plain.split('::')
+  const groups = head.split(':').filter(group => group !== '')
+  const rest = tail?.split(':').filter(group => group !== '') ?? []
+  const zeros = Array.from({ length: 8 - groups.length - rest.length }, () => '0')
+  const all = tail === undefined ? groups : [...groups, ...zeros, ...rest]
+  return `${all
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
+
+/**
+ * Whether a request has more than one `Host` header (RFC 9112, 3.2: such a request is refused). Node silently keeps the
+ * first; a proxy may have routed by the second.
+ */
+export function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    if (name.length === HOST.length && name.toLowerCase() === HOST) hosts += 1
+  }
+  return hosts > 1
+}
+
+const HOST = 'host'
+
+const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
+const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{0,5})?$/i
+
+/**
+ * Returns the host of a request without the port, or an empty string if it is malformed. An absolute request target takes
+ * precedence over `Host` (RFC 9112, 3.2.2). `X-Forwarded-Host` is ignored: a page can set it. Only an HTTP/1.0 request,
+ * which no browser sends, may have no host.
+ */
+export function findHostName({
+  url = '',
+  headers,
+}: Pick<IncomingMessage, 'url' | 'headers'>): string | undefined {
+  const named = url.startsWith('/') ? headers.host : (ABSOLUTE.exec(url)?.[1] ?? headers.host)
+  return named === undefined ? undefined : (HOST_AND_PORT.exec(named)?.[1] ?? '')
+}
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Whether another site sent this form (HTTP-3), according to `Sec-Fetch-Site` or, in its absence, `Origin`. A request
+ * that has neither comes from a script or a very old browser, and is accepted.
+ */
+export function isCrossSite(request: FastifyRequest, ownOrigins: readonly string[]): boolean {
+  if (SAFE_METHODS.has(request.method)) return false
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none'
+  const origin = request.headers.origin
+  return origin !== undefined && !isOwn(origin, request, ownOrigins)
+}
+
+/** The configured origin (behind a proxy), or that of the request (`127.0.0.1` for `localhost`). */
+function isOwn(origin: string, request: FastifyRequest, ownOrigins: readonly string[]): boolean {
+  return ownOrigins.includes(origin) || origin === `${request.protocol}://${request.host}`
+}
+
+/** The code of the error for a body that exceeds the JSON limits. */
+export const JSON_EXCESS = 'JSON_EXCESS'
+
+/** Refuses JSON that is nested too deeply: serializing it again would overflow the stack. */
+export function boundJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeContentTypeParser('application/json')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
+    if (findJsonExcess(body))
+      done(Object.assign(new Error('Too much JSON'), { statusCode: 400, code: JSON_EXCESS }))
+    else parse(request, body, done)
+  })
+}
+
+/**
+ * Reads and discards the rest of a request body that the server does not need, after a 413 or a 401. Closing the
+ * connection at once would reset it, and a client that sends the whole body before it reads would never see the response
+ * (RFC 9112, 9.6).
+ */
+export function drainUnread(app: FastifyInstance): void {
+  app.addHook('onSend', ({ raw }, _reply, payload, done) => {
+    if (!raw.complete && hasBody(raw)) drain(raw)
+    done(null, payload)
+  })
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+}
+
+function drain(request: IncomingMessage): void {
+  let left = DRAIN_BYTES
+  const close = () => request.destroy()
+  const timer = setTimeout(close, DRAIN_MS).unref()
+  request
+    .on('data', (chunk: Buffer) => {
+      left -= chunk.length
+      if (left < 0) close()
+    })
+    .once('end', () => clearTimeout(timer))
+    .once('close', () => clearTimeout(timer))
+    .resume()
+}
