@@ -6,6 +6,7 @@ import { findDependants } from './import-graph.ts'
 import type { Mutant } from './mutants.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
+const SHIM = new URL('test-shim.ts', import.meta.url).href
 
 /**
  * Loads `?mutant=n` as the n-th mutant: the changed file, and another copy of every file that imports it, so that one
@@ -25,8 +26,7 @@ export function loadMutants(
   registerHooks({
     resolve(specifier, context, next) {
       // Also for suites that several tests share, which need not depend on the mutant.
-      if (specifier === 'node:test')
-        return { url: new URL('test-shim.ts', import.meta.url).href, shortCircuit: true }
+      if (specifier === 'node:test' && context.parentURL !== SHIM) return { url: SHIM, shortCircuit: true }
       const requested = /\?mutant=(\d+)$/.exec(context.parentURL ?? '')
       const resolved = next(specifier, context)
       if (!requested || !resolved.url.startsWith('file:') || resolved.url.includes('?')) return resolved

@@ -1,4 +1,6 @@
 /** Replaces `node:test` when one process tries many mutants: collects the tests, and runs them on request. */
+export { mock } from 'node:test'
+
 type Body = () => unknown
 
 interface TestOptions {

@@ -12,6 +12,7 @@ import {
   signJwt,
   type VerificationKey,
   verifySignature,
+  verifySignatureInThread,
 } from './index.ts'
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -39,9 +40,13 @@ function toVerificationKey(alg: Algorithm): VerificationKey {
   return key
 }
 
-function verify(token: string, key: VerificationKey): boolean {
+/** Verifies in this thread and in another one, with the same result. */
+async function verify(token: string, key: VerificationKey): Promise<boolean> {
   const jwt = decodeJwt(token)
-  return jwt !== undefined && verifySignature(jwt, key)
+  if (!jwt) return false
+  const isGenuine = verifySignature(jwt, key)
+  assert.equal(await verifySignatureInThread(jwt, key), isGenuine)
+  return isGenuine
 }
 
 describe('decodeJwt', () => {
@@ -91,14 +96,18 @@ describe('signJwt and verifySignature', () => {
         .setProtectedHeader({ alg, kid: 'k' })
         .sign(PRIVATE_KEYS[alg])
       const key = toVerificationKey(alg)
-      assert.deepEqual([verify(token, key), verify(theirs, key)], [true, true])
+      assert.deepEqual([await verify(token, key), await verify(theirs, key)], [true, true])
     })
 
   it('reject every signature of another algorithm, key or content', async () => {
     for (const alg of ALGORITHMS) {
       const token = await signJwt({ alg, typ: 'JWT', kid: 'k' }, {}, PRIVATE_KEYS[alg])
       for (const other of ALGORITHMS)
-        assert.equal(verify(token, toVerificationKey(other)), other === alg, `${alg} with a key for ${other}`)
+        assert.equal(
+          await verify(token, toVerificationKey(other)),
+          other === alg,
+          `${alg} with a key for ${other}`,
+        )
       const [header = '', claims = '', signature = ''] = token.split('.')
       const key = toVerificationKey(alg)
       for (const changed of [
@@ -108,9 +117,12 @@ describe('signJwt and verifySignature', () => {
           it => `${encode({ alg: it, typ: 'JWT', kid: 'k' })}.${claims}.${signature}`,
         ),
       ])
-        assert.equal(verify(changed, key), false, changed)
+        assert.equal(await verify(changed, key), false, changed)
       for (const length of [1, 2, 63, 64, 65, 96, 255, 256, 257, 1_000])
-        assert.equal(verify(`${header}.${claims}.${randomBytes(length).toString('base64url')}`, key), false)
+        assert.equal(
+          await verify(`${header}.${claims}.${randomBytes(length).toString('base64url')}`, key),
+          false,
+        )
     }
   })
 
@@ -119,10 +131,10 @@ describe('signJwt and verifySignature', () => {
     const input = `${encode({ alg: 'PS256', kid: 'k' })}.${encode({})}`
     const padding = constants.RSA_PKCS1_PSS_PADDING
     const salted = sign('sha256', Buffer.from(input), { key: rsa, padding, saltLength: 20 })
-    assert.equal(verify(`${input}.${salted.toString('base64url')}`, toVerificationKey('PS256')), false)
+    assert.equal(await verify(`${input}.${salted.toString('base64url')}`, toVerificationKey('PS256')), false)
     const elliptic = `${encode({ alg: 'ES256', kid: 'k' })}.${encode({})}`
     const der = sign('sha256', Buffer.from(elliptic), p256)
-    assert.equal(verify(`${elliptic}.${der.toString('base64url')}`, toVerificationKey('ES256')), false)
+    assert.equal(await verify(`${elliptic}.${der.toString('base64url')}`, toVerificationKey('ES256')), false)
   })
 })
 

@@ -43,7 +43,7 @@ export interface Sealer {
   tryOpen(sealed: string, sealedFor: SealedFor): string | undefined
 }
 
-// An earlier version sealed cells like purposes (see reseal.ts).
+// An earlier version sealed cells like purposes (see `reseal`).
 const FORMAT = { cell: 'v2.', purpose: 'v1.' } as const
 
 const IV_BYTES = 12

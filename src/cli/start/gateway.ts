@@ -39,7 +39,7 @@ export async function openGateway(
 
 type Upstream = Settings['fhir']['upstream']
 
-// Missing settings have already stopped the start (config/upstream-settings.ts).
+// Missing settings have already stopped the start (config/start-problems.ts).
 export function readUpstreamAuth({
   auth,
   token = '',
