@@ -47,7 +47,7 @@ interface SeenToken<Caller> {
   readonly expiresAt: number
 }
 
-const REMEMBERED_TOKENS = 2_000
+const REMEMBERED_TOKENS = 1_000
 
 /**
  * Verifies bearer tokens. A token that was seen before costs a map lookup, a new one a signature check, and one with
