@@ -90,7 +90,7 @@ describe('sallyport data reset', () => {
     await addOwn(run)
     assert.equal((await run('data reset --all --yes')).exitCode, 0)
     const listed = await listOwn(run)
-    assert.doesNotMatch(listed, /my-app|ada/)
+    assert.doesNotMatch(listed, /^(my-app|ada) /m)
     assert.match(listed, /^sallyport-app .*^clinician /ms)
     assert.match((await run('audit')).stdout, /client add my-app\n.* {2}sallyport data reset --all\n/s)
     const repository = open()
