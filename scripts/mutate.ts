@@ -6,6 +6,7 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { globalSetup, globalTeardown } from '../test/support/global-setup.ts'
 import { readImportGraph } from './mutate/import-graph.ts'
 import { findMutants, type Mutant } from './mutate/mutants.ts'
 import { type Batch, type Result, tryAll } from './mutate/try-all.ts'
@@ -145,6 +146,8 @@ const listed = readListed(files)
 const batches = files.flatMap(file => createBatches(file, listed))
 const count = batches.reduce((sum, { mutants }) => sum + mutants.length, 0)
 const results: Result[] = []
+process.env.TEST_NEEDS = QUICK_ONLY ? '' : 'postgres,browser'
+await globalSetup()
 await checkTestsPass()
 await tryAll(batches, graph, result => {
   results.push(result)
@@ -152,6 +155,7 @@ await tryAll(batches, graph, result => {
   process.stderr.write(`\r${results.length} of ${count} tried `)
 })
 process.stderr.write('\n')
+await globalTeardown()
 
 const survivors = new Set(
   results.filter(({ by }) => by === undefined).map(({ mutant }) => formatName(mutant)),
