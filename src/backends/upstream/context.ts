@@ -5,11 +5,7 @@ import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
-
-export interface Identity {
-  readonly type: string
-  readonly id: string
-}
+import type { UpstreamPage } from './search/pages.ts'
 
 /** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
 export interface CheckedCount {
@@ -38,8 +34,8 @@ export interface GatewayContext {
   readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
-  /** The same for pages on which every entry is a match, with the identities of the matches. */
-  readonly checkedPages: AccessCache<readonly Identity[]>
+  /** The same for pages of searches on which every entry is a match, by the text of the page. */
+  readonly checkedPages: AccessCache<UpstreamPage>
   /** Numbers of matches that were counted before. */
   readonly counts: LruMap<CheckedCount>
   readonly versionAccess: VersionAccess

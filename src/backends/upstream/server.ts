@@ -133,7 +133,7 @@ function createContext(
     ...gateway,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     accessCache: createAccessCache(),
-    checkedPages: createAccessCache({ entries: 500 }),
+    checkedPages: createAccessCache({ entries: 500, digestsAbove: Number.POSITIVE_INFINITY }),
     counts: new LruMap(COUNTS_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
     findMembers,

@@ -11,8 +11,6 @@ export interface AccessCache<Facts = StatedVersion> {
   /** The facts that were read from the text, where it is within the access; undefined where that is not known. */
   find(access: Access, place: string, text: string): Facts | undefined
   add(access: Access, place: string, text: string, facts: Facts): void
-  /** Whether any text was checked at a place. */
-  has(access: Access, place: string): boolean
   count(): CacheCounts
 }
 
@@ -28,16 +26,11 @@ interface CheckedText<Facts> {
   readonly facts: Facts
 }
 
-/** A text is its own mark unless it is long: a digest of each would take longer. No two texts have the same digest. */
-function computeMark(text: string): string {
-  return text.length > LONG_TEXT ? hash('sha256', text, 'base64url') : text
-}
-
-const LONG_TEXT = 8_192
-
 export function createAccessCache<Facts = StatedVersion>({
   entries = 10_000,
   characters = 16_000_000,
+  /** The length above which a text is stored as its digest. Facts that contain the text need no digest. */
+  digestsAbove = 8_192,
 } = {}): AccessCache<Facts> {
   const accesses = new WeakMap<Access, string>()
   // Two halves: when the newer is full, the older is dropped at once. What is used again moves to the newer.
@@ -56,6 +49,11 @@ export function createAccessCache<Facts = StatedVersion>({
     return prefix + place
   }
 
+  /** A text is its own mark unless it is long: a digest of each would take longer. No two texts have the same digest. */
+  function computeMark(text: string): string {
+    return text.length > digestsAbove ? hash('sha256', text, 'base64url') : text
+  }
+
   function keep(key: string, checked: CheckedText<Facts>): void {
     if (newer.size >= entries / 2 || newerCharacters >= characters / 2) {
       older = newer
@@ -68,10 +66,6 @@ export function createAccessCache<Facts = StatedVersion>({
 
   return {
     count: () => counts,
-    has(access, place) {
-      const key = getKey(access, place)
-      return newer.has(key) || older.has(key)
-    },
     find(access, place, text) {
       const key = getKey(access, place)
       const recent = newer.get(key)

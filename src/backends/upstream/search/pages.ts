@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { fail, isRecord, type Resource } from '../../../fhir/index.ts'
 import {
   type AccessCheck,
@@ -9,7 +8,7 @@ import {
   type SearchEntry,
 } from '../../../fhir-api/index.ts'
 import { checkContent } from '../access.ts'
-import type { GatewayContext, Identity } from '../context.ts'
+import type { GatewayContext } from '../context.ts'
 import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
@@ -51,22 +50,20 @@ export class ParsedResource implements CheckedResource {
   }
 }
 
-/** A resource whose text was checked before. It is parsed only where its content is needed. */
-class KnownResource implements CheckedResource {
+/** A resource of a page that is kept: only its text, which is parsed where its content is needed. */
+class KeptResource implements CheckedResource {
   readonly type: string
   readonly id: string
   readonly text: string
-  #resource: Resource | undefined
 
-  constructor({ type, id }: Identity, text: string) {
+  constructor({ type, id, text }: CheckedResource) {
     this.type = type
     this.id = id
     this.text = text
   }
 
   get resource(): Resource {
-    this.#resource ??= JSON.parse(this.text) as Resource
-    return this.#resource
+    return JSON.parse(this.text)
   }
 
   get order(): number {
@@ -110,72 +107,64 @@ export interface UpstreamPage {
   findNewest(): string
 }
 
-/** Fetches a page and leaves out the entries that the caller must not see. */
+/** Fetches a page and leaves out the entries that the caller must not see. A page that has not changed is not checked again. */
 export async function fetchPage(
   context: GatewayContext,
   request: FhirRequest,
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
 ): Promise<UpstreamPage | Failure> {
-  const response = await requestPage(context, request, outgoing)
+  const { checkedPages } = context
+  const { access } = request
+  const place = pageCheck.key === undefined ? undefined : `${pageCheck.key} ${outgoing.path}`
+  const recall = (text: string) => {
+    const page = place === undefined ? undefined : checkedPages.find(access, place, text)
+    return page && { kind: 'known' as const, page }
+  }
+  const response = await requestPage(context, request, outgoing, recall)
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
+  if (response.kind === 'known') return response.page
   const { bundle } = response
   const links = readLinks(context, bundle)
   if (isFailure(links)) return links
   if (response.kind === 'unchecked') return { ...UNCHECKED, links, isWhole: isOnlyPage(bundle, [], links) }
-  const { entries } = response
+  const { entries, text } = response
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
-  const checked = await checkEntries(context, request, outgoing, entries, pageCheck)
+  const checked = await checkEntries(context, request, entries, pageCheck)
   if (isFailure(checked)) return checked
   const isWhole = isOnlyPage(bundle, entries, links)
-  return { ...checked, links, isWhole, hasTotal: typeof bundle.total === 'number' }
+  const page = { ...checked.page, links, isWhole, hasTotal: typeof bundle.total === 'number' }
+  if (place !== undefined && checked.isCacheable && page.matches.length === entries.length)
+    checkedPages.add(access, place, text, keepPage(page))
+  return page
 }
 
-type CheckedEntries = Pick<UpstreamPage, 'matches' | 'includes' | 'strays' | 'omitted' | 'findNewest'>
+interface CheckedEntries {
+  readonly page: Pick<UpstreamPage, 'matches' | 'includes' | 'strays' | 'omitted' | 'findNewest'>
+  readonly isCacheable: boolean
+}
 
-/** Leaves out the entries that the caller must not see. A page whose resources have not changed is not checked again. */
+/** Leaves out the entries that the caller must not see. */
 async function checkEntries(
   context: GatewayContext,
   request: FhirRequest,
-  { path }: UpstreamRequest,
   entries: readonly BundleEntry[],
   pageCheck: PageCheck,
 ): Promise<CheckedEntries | Failure> {
-  const { checkedPages } = context
-  const { access } = request
-  const place = pageCheck.key === undefined ? undefined : `${pageCheck.key} ${path}`
-  // Most searches are sent once: only for others a digest pays.
-  const mark = place !== undefined && checkedPages.has(access, place) ? markMatches(entries) : ''
-  const known = place === undefined || mark === '' ? undefined : checkedPages.find(access, place, mark)
-  if (known) return recallMatches(entries, known)
   const parsed = await parseEntries(entries)
   if (isFailure(parsed)) return parsed
   const resources = parsed.map(it => it.checked.resource)
   const check = await checkContent(context, request, resources)
   if (isFailure(check)) return check
-  const picked = pick(parsed, pageCheck, check)
-  if (place !== undefined && check.isCacheable && picked.matches.length === entries.length)
-    checkedPages.add(
-      access,
-      place,
-      mark,
-      mark === '' ? [] : picked.matches.map(({ type, id }) => ({ type, id })),
-    )
-  return { ...picked, findNewest: () => findNewest(resources) }
+  const page = { ...pick(parsed, pageCheck, check), findNewest: () => findNewest(resources) }
+  return { page, isCacheable: check.isCacheable }
 }
 
-/** The digest of a page on which every entry may be a match; empty for any other page. */
-function markMatches(entries: readonly BundleEntry[]): string {
-  const isMatch = ({ text, search }: BundleEntry) =>
-    text !== undefined && (readMode(search) ?? 'match') === 'match'
-  return entries.every(isMatch) ? hash('sha256', entries.map(it => it.text).join('\n'), 'base64url') : ''
-}
-
-function recallMatches(entries: readonly BundleEntry[], known: readonly Identity[]): CheckedEntries {
-  const matches = known.map((identity, at) => new KnownResource(identity, entries[at]?.text ?? ''))
-  const list = () => findNewest(matches.map(it => it.resource))
-  return { matches, includes: [], strays: 0, omitted: 0, findNewest: list }
+/** A page without its parsed resources, which would take several times the memory of their text. */
+function keepPage(page: UpstreamPage): UpstreamPage {
+  const matches = page.matches.map(it => new KeptResource(it))
+  return { ...page, matches, findNewest: () => findNewest(matches.map(it => it.resource)) }
 }
 
 const UNCHECKED = { matches: [], includes: [], strays: 0, omitted: 1, hasTotal: false, findNewest: () => '' }

@@ -5,16 +5,19 @@ import type { GatewayContext } from '../context.ts'
 import type { UpstreamResponse } from '../http/client.ts'
 import { pipe } from '../http/decode.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { explainPageFailure, parseBundle, type UpstreamBundle } from '../http/response.ts'
+import { explainPageFailure, isJson, parseBundle, type UpstreamBundle } from '../http/response.ts'
 import { createLinkSealer } from './paging.ts'
 
 /** The upstream's response to the request for a page. */
 export type PageResponse =
-  | ({ readonly kind: 'page' } & UpstreamBundle)
+  | ({ readonly kind: 'page'; readonly text: string } & UpstreamBundle)
   /** A page of one resource that is too large to be checked, so that nobody knows who may see it. Its links remain. */
   | { readonly kind: 'unchecked'; readonly bundle: Resource }
   /** Any other status than 200. */
   | { readonly kind: 'declined'; readonly response: UpstreamResponse }
+
+/** Finds a page by its text, so that it is not parsed again. */
+type Recall<Known> = (text: string) => Known | undefined
 
 /** The assumed size of a page that was requested without `_count`. */
 const USUAL_COUNT = 100
@@ -23,16 +26,17 @@ const USUAL_COUNT = 100
  * Requests a page. If it is too large to be inspected, requests smaller ones, each a quarter of the one before, down to
  * one resource.
  */
-export async function requestPage(
+export async function requestPage<Known = never>(
   context: GatewayContext,
   request: FhirRequest,
   first: UpstreamRequest,
-): Promise<PageResponse | Failure> {
+  recall?: Recall<Known>,
+): Promise<PageResponse | Known | Failure> {
   let outgoing = first
   for (;;) {
     const response = await context.upstream.ask(outgoing)
     if (!isFailure(response) && response.status !== 200) return { kind: 'declined', response }
-    const page = isFailure(response) ? response : readPage(response)
+    const page = isFailure(response) ? response : readPage(response, recall)
     if (!isFailure(page) || page.problem !== 'upstream-broken' || page.excess === undefined) return page
     const count = findCount(outgoing) ?? USUAL_COUNT
     if (count <= 1)
@@ -54,9 +58,12 @@ function isLimited({ interaction, access }: FhirRequest): boolean {
   }
 }
 
-function readPage(response: UpstreamResponse): PageResponse | Failure {
+function readPage<Known>(response: UpstreamResponse, recall?: Recall<Known>): PageResponse | Known | Failure {
+  const { headers, text } = response
+  const known = isJson(headers['content-type']) ? recall?.(text) : undefined
+  if (known) return known
   const bundle = parseBundle(response)
-  return isFailure(bundle) ? bundle : { kind: 'page', ...bundle }
+  return isFailure(bundle) ? bundle : { kind: 'page', text, ...bundle }
 }
 
 /**
