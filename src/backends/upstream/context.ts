@@ -5,7 +5,7 @@ import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
-import type { UpstreamPage } from './search/pages.ts'
+import type { UpstreamPage } from './search/paging.ts'
 
 /** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
 export interface CheckedCount {

@@ -21,7 +21,8 @@ import { createLookup, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/response.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
-import { type UpstreamPage, visitPages } from './pages.ts'
+import { visitPages } from './pages.ts'
+import type { UpstreamPage } from './paging.ts'
 import { findTypes, planSearch, type SearchRequest } from './plan.ts'
 
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>

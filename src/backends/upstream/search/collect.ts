@@ -16,7 +16,8 @@ import { failTooCostly, parseResource } from '../http/response.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { buildStrictSearch, resolveChains, visitMatches } from './chains.ts'
 import { buildExactParams, createSendable, listMembershipParameters } from './narrow.ts'
-import { type CheckedResource, visitPages } from './pages.ts'
+import { visitPages } from './pages.ts'
+import type { CheckedResource } from './paging.ts'
 import { findOneType, planSearch, type SearchPlan, type SearchRequest } from './plan.ts'
 
 /** All matches of a search within the caller's access. */

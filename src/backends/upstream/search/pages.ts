@@ -5,7 +5,6 @@ import {
   type Failure,
   type FhirRequest,
   isFailure,
-  type SearchEntry,
 } from '../../../fhir-api/index.ts'
 import { checkContent } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
@@ -13,16 +12,11 @@ import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import type { Links, PageCursor, Relation } from './paging.ts'
+import type { CheckedResource, Links, PageCursor, Relation, UpstreamPage } from './paging.ts'
 import { requestPage } from './request-page.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
-
-/** A resource that the caller may see. */
-export interface CheckedResource extends SearchEntry {
-  readonly resource: Resource
-}
 
 export class ParsedResource implements CheckedResource {
   readonly resource: Resource
@@ -88,23 +82,6 @@ export interface PageCheck {
     matches: readonly CheckedResource[],
     candidates: readonly CheckedResource[],
   ): readonly CheckedResource[]
-}
-
-/** The part of an upstream's page that the caller may see. */
-export interface UpstreamPage {
-  readonly matches: readonly CheckedResource[]
-  readonly includes: readonly CheckedResource[]
-  readonly links: Links
-  /** The number of matches that the caller may see and that do not match the query. */
-  readonly strays: number
-  /** The number of the upstream's matches that are left out: a short page would reveal it. */
-  readonly omitted: number
-  /** Whether the upstream has no other page. */
-  readonly isWhole: boolean
-  /** Whether the upstream states the number of matches. */
-  readonly hasTotal: boolean
-  /** The latest `meta.lastUpdated` of all entries, also of those that are left out; empty if one has none. */
-  findNewest(): string
 }
 
 /** Fetches a page and leaves out the entries that the caller must not see. A page that has not changed is not checked again. */

@@ -1,6 +1,13 @@
 import { Transform } from 'node:stream'
-import { formatExact, isRecord, limits } from '../../../fhir/index.ts'
-import { type Cursor, createPages, type Failure, isFailure, type Pages } from '../../../fhir-api/index.ts'
+import { formatExact, isRecord, limits, type Resource } from '../../../fhir/index.ts'
+import {
+  type Cursor,
+  createPages,
+  type Failure,
+  isFailure,
+  type Pages,
+  type SearchEntry,
+} from '../../../fhir-api/index.ts'
 import type { Sealer } from '../../../store/index.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 
@@ -16,6 +23,28 @@ export interface PageCursor {
 
 export type Relation = 'next' | 'previous' | 'first' | 'last'
 export type Links = ReadonlyMap<Relation, PageCursor>
+
+/** A resource that the caller may see. */
+export interface CheckedResource extends SearchEntry {
+  readonly resource: Resource
+}
+
+/** The part of an upstream's page that the caller may see. */
+export interface UpstreamPage {
+  readonly matches: readonly CheckedResource[]
+  readonly includes: readonly CheckedResource[]
+  readonly links: Links
+  /** The number of matches that the caller may see and that do not match the query. */
+  readonly strays: number
+  /** The number of the upstream's matches that are left out: a short page would reveal it. */
+  readonly omitted: number
+  /** Whether the upstream has no other page. */
+  readonly isWhole: boolean
+  /** Whether the upstream states the number of matches. */
+  readonly hasTotal: boolean
+  /** The latest `meta.lastUpdated` of all entries, also of those that are left out; empty if one has none. */
+  findNewest(): string
+}
 
 /** The parameter that carries a page; its name differs from that of an upstream that is a Sallyport itself. */
 export const PAGE = '_gateway-page'
