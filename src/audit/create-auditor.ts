@@ -30,7 +30,7 @@ export function createAuditor(options: AuditorOptions): CountingAuditor {
 function createStoreAuditor(options: AuditorOptions): StoreAuditor {
   const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
   const isOutage = isDatabaseUnavailable
-  const rows = groupCommit<AuditRow>({ write: store.appendRecords, isOutage })
+  const rows = groupCommit<AuditRow>({ write: list => store.appendRecords(list), isOutage })
   const deliveries = groupCommit<AuditRow>({ write: list => store.append('audit_event', list), isOutage })
   const intents = groupCommit<Insertable<Schema['audit_intent']>>({
     write: list => store.append('audit_intent', list),

@@ -61,10 +61,10 @@ const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01', '55P03', 5, 6
 export function describeUnavailable(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const code = 'errcode' in error ? Number(error.errcode) & 0xff : 'code' in error ? error.code : undefined
-  if (code === '25006' || code === 8) return 'it is read-only'
-  if (code === '53100' || code === 13) return 'its disk is full'
-  if (code === '42501') return 'it denies write access'
-  if (code === '58030' || code === 10) return 'its disk cannot be read or written'
+  if (code === '25006' || code === 8 || code === 'EROFS') return 'it is read-only'
+  if (code === '53100' || code === 13 || code === 'ENOSPC') return 'its disk is full'
+  if (code === '42501' || code === 'EACCES') return 'it denies write access'
+  if (code === '58030' || code === 10 || code === 'EIO') return 'its disk cannot be read or written'
   return error.cause === undefined ? undefined : describeUnavailable(error.cause)
 }
 

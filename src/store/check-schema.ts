@@ -229,7 +229,7 @@ const SHAPE: Shape = {
   },
   audit_cursor: { feed: 'required', last_id: 'required', moved_at: 'required' },
   audit_refused: { feed: 'required', audit_id: 'required', refused_at: 'required', reason: 'required' },
-  audit_queue: { name: 'required', last_id: 'required' },
+  audit_queue: { name: 'required', position: 'required' },
   lease: { job: 'required', holder: 'required', ends_at: 'required' },
   runtime_value: { name: 'required', value: 'required', changed_at: 'required', expires_at: 'nullable' },
 }

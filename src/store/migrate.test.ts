@@ -36,6 +36,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0027-audit-feeds.ts': 'eeee4089e92aa99e60d90597a447b9ab365ec939d37f068f76bed5860040be2b',
   '0028-pending-sign-in-expiry.ts': 'daadc78ee69460ca690a9f42f1d73e691e47cafbaa5ce15f506a23c335ba72d7',
   '0031-audit-queue.ts': 'f0424408e399c64695d0c08bf5a5801c8944cff3c997dff9d60ba20d3830568b',
+  '0032-audit-queue-position.ts': 'bd98e84ee7003e625548fa4dc6d32bba890a7cad4226161f6d707b56bb62c873',
 }
 
 describe('released migrations', () => {

@@ -374,10 +374,10 @@ interface AuditRefusedTable {
   reason: string
 }
 
-/** SQLite: the last record that was moved from a queue of audit records to the trail. */
+/** SQLite: how many bytes of a file with audit records were moved to the trail. */
 interface AuditQueueTable {
   name: string
-  last_id: number
+  position: number
 }
 
 /** A change that another server is about to make. It ends with the record of that change. */

@@ -1,4 +1,3 @@
-import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
@@ -165,29 +164,23 @@ interface Refused {
   readonly probe?: boolean
 }
 
-/** Makes the queue of the first worker refuse records. */
-async function refuseQueued(db: Store['db'], client: string | undefined): Promise<() => void> {
-  const { rows } = await sql<{
-    file: string
-  }>`select file from pragma_database_list where name = 'main'`.execute(db)
-  const queue = new DatabaseSync(`${rows[0]?.file.replace(/\.db$/, '')}-audit-queue-1.db`)
-  const isRefused = client === undefined ? 'true' : `value ->> 'client_id' = '${client}'`
-  queue.exec(`create table if not exists waiting (id integer primary key autoincrement, count integer not null,
-      records text not null);
-    create trigger refuse_records before insert on waiting
-    when exists (select 1 from json_each(new.records) where ${isRefused})
-    begin select raise(abort, 'refused'); end`)
-  return () => {
-    queue.exec('drop trigger refuse_records')
-    queue.close()
-  }
+/** Refuses records before they reach the queue, which accepts every record as long as its disk does. */
+function refuseQueued(store: Store, client: string | undefined): () => void {
+  const { appendRecords } = store
+  const refuse: Store['appendRecords'] = rows =>
+    client === undefined || rows.some(row => row.client_id === client)
+      ? Promise.reject(new Error('refused'))
+      : appendRecords(rows)
+  Object.assign(store, { appendRecords: refuse })
+  return () => Object.assign(store, { appendRecords })
 }
 
 /** Makes the database refuse audit rows and accept everything else. Returns a function that ends this. */
 export async function refuseRecords(
-  { db, dialect }: Store,
+  store: Store,
   { table = 'audit_event', client, probe = false }: Refused = {},
 ): Promise<() => Promise<void>> {
+  const { db, dialect } = store
   const run = (text: string) => sql.raw(text).execute(db)
   const column = dialect === 'sqlite' ? 'new.' : ''
   const taken = [
@@ -198,7 +191,7 @@ export async function refuseRecords(
   if (dialect === 'sqlite') {
     await run(`create trigger refuse_${table} before insert on ${table} when not (${isTaken})
                begin select raise(abort, 'refused'); end`)
-    const allowQueue = table === 'audit_event' ? await refuseQueued(db, client) : () => {}
+    const allowQueue = table === 'audit_event' ? refuseQueued(store, client) : () => {}
     return async () => {
       allowQueue()
       await run(`drop trigger refuse_${table}`)

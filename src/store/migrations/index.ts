@@ -21,6 +21,7 @@ import { auditSeals } from './0026-audit-seals.ts'
 import { auditFeeds } from './0027-audit-feeds.ts'
 import { pendingSignInExpiry } from './0028-pending-sign-in-expiry.ts'
 import { auditQueue } from './0031-audit-queue.ts'
+import { auditQueuePosition } from './0032-audit-queue-position.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -46,4 +47,5 @@ export const migrations: readonly Migration[] = [
   auditFeeds,
   pendingSignInExpiry,
   auditQueue,
+  auditQueuePosition,
 ]

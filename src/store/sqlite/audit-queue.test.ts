@@ -1,19 +1,30 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, afterEach, beforeEach, describe, it } from 'node:test'
+import { after, afterEach, beforeEach, describe, it, mock } from 'node:test'
 import { sql } from 'kysely'
 import { isDatabaseUnavailable } from '../availability.ts'
 import { openStore } from '../open-store.ts'
 import type { Store } from '../store.ts'
 import { Connection, runAndCommit } from './database-file.ts'
-import { findWaiting, moveBatch, nameQueue, readName } from './move-records.ts'
+import { listQueueFiles, moveBatch } from './move-records.ts'
+import { nameQueueFolder } from './queue-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-queue-'))
 after(() => rmSync(folder, { recursive: true }))
 
+const HOUR = 3_600_000
 const row = (at: number) => ({ at, server: 'fhir' as const, kind: 'fhir', allowed: true, status: 200 })
 
 describe('the queue of audit records', () => {
@@ -32,9 +43,12 @@ describe('the queue of audit records', () => {
     path = join(folder, `${databases++}.db`)
     stores = []
   })
-  afterEach(() => Promise.all(stores.map(store => store.close())))
+  afterEach(async () => {
+    mock.timers.reset()
+    await Promise.all(stores.map(store => store.close()))
+  })
 
-  async function addGroups(store: Store, count: number): Promise<void> {
+  async function addEach(store: Store, count: number): Promise<void> {
     for (let at = 0; at < count; at++) await store.appendRecords([row(at)])
   }
 
@@ -44,76 +58,76 @@ describe('the queue of audit records', () => {
   }
 
   const listNumbers = (count: number) => Array.from({ length: count }, (_, at) => at)
+  const listFiles = () => listQueueFiles(nameQueueFolder(path))
+  const firstFile = () => listFiles()[0] ?? assert.fail('There is no file')
 
-  function countWaiting(worker = 1): number {
-    const queue = new Connection(nameQueue(path, worker))
-    const { groups } = findWaiting(queue)
-    queue.close()
-    return groups
+  function countInTrail(): unknown {
+    const file = new DatabaseSync(path)
+    const found = file.prepare('select count(*) as count from audit_event').get()
+    file.close()
+    return found?.count
   }
 
   it('has the records that are not yet in the trail', async () => {
     const store = await open(1)
-    await addGroups(store, 3)
-    assert.equal(countWaiting(), 3)
+    await addEach(store, 3)
+    assert.equal(countInTrail(), 0)
     assert.deepEqual(await listTimes(store), [0, 1, 2])
-    assert.equal(countWaiting(), 0)
+    await store.appendRecords([row(3)])
+    assert.deepEqual(await listTimes(store), [0, 1, 2, 3])
   })
 
   it('is emptied into the trail without a query', async () => {
     const store = await open()
     await store.appendRecords([row(1)])
-    while (countWaiting() > 0) await new Promise(resolve => setTimeout(resolve, 20))
-    const file = new DatabaseSync(path)
-    assert.deepEqual(file.prepare('select count(*) as count from audit_event').get()?.count, 1)
-    file.close()
+    while (countInTrail() === 0) await new Promise(resolve => setTimeout(resolve, 20))
+    assert.equal(countInTrail(), 1)
   })
 
-  it('is emptied into the trail when the store closes', async () => {
+  it('is emptied into the trail when the store closes, and leaves no file', async () => {
     const store = await openStore(`sqlite:${path}`, { worker: 1 })
     await store.appendRecords([row(1)])
     await store.close()
-    assert.equal(countWaiting(), 0)
+    assert.equal(countInTrail(), 1)
+    assert.deepEqual(listFiles(), [])
+    await assert.rejects(store.appendRecords([row(2)]), isDatabaseUnavailable)
   })
 
   it('has many records moved by a thread', async () => {
     const store = await open(1)
-    await addGroups(store, 150)
-    assert.deepEqual(await listTimes(store), listNumbers(150))
-    assert.equal(countWaiting(), 0)
+    await store.appendRecords(listNumbers(1000).map(row))
+    assert.deepEqual(await listTimes(store), listNumbers(1000))
   })
 
   it('loses no record if the trail refuses it for a while, in the process or in a thread', async () => {
     const store = await open(1)
-    for (const count of [1, 150]) {
+    for (const count of [1, 1000]) {
       await sql`create trigger refuse before insert on audit_event when new.kind <> 'probe' begin select raise(abort, 'refused'); end`.execute(
         store.db,
       )
-      await addGroups(store, count)
+      await store.appendRecords(listNumbers(count).map(row))
       await assert.rejects(listTimes(store), /refused/)
-      assert.equal(countWaiting(), count)
+      assert.equal(countInTrail(), 0)
       await sql`drop trigger refuse`.execute(store.db)
       assert.deepEqual(await listTimes(store), listNumbers(count))
       await store.db.deleteFrom('audit_event').execute()
     }
   })
 
-  it('moves each record once if a process ends before it removes moved records', async () => {
+  it('moves each record once if a process ends while it moves records', async () => {
     const store = await open(1)
-    await addGroups(store, 3)
-    const [trail, queue] = [new Connection(path), new Connection(nameQueue(path, 1))]
+    await addEach(store, 3)
+    const trail = new Connection(path)
     trail.write('begin immediate')
-    runAndCommit(trail, () => void moveBatch(trail, queue, { name: readName(queue), end: 2, most: 100 }))
+    runAndCommit(trail, () => moveBatch(trail, firstFile(), 2))
     trail.close()
-    queue.close()
-    assert.equal(countWaiting(), 3)
+    assert.equal(countInTrail(), 2)
     assert.deepEqual(await listTimes(store), [0, 1, 2])
-    assert.equal(countWaiting(), 0)
   })
 
   it('moves records of a process that has ended, and of several that move at once', async () => {
     const [first, second] = [await open(1), await open(2)]
-    await Promise.all([addGroups(first, 20), addGroups(second, 20)])
+    await Promise.all([addEach(first, 20), addEach(second, 20)])
     const others = await Promise.all([open(), open(), open(3)])
     const counts = await Promise.all(
       [...others, first, second].map(async store => (await listTimes(store)).length),
@@ -121,14 +135,70 @@ describe('the queue of audit records', () => {
     assert.deepEqual(counts, [40, 40, 40, 40, 40])
   })
 
-  it('begins again in a new file, with new positions', async () => {
-    const first = await openStore(`sqlite:${path}`)
-    await addGroups(first, 3)
-    await first.close()
-    for (const end of ['', '-wal', '-shm']) rmSync(nameQueue(path, 1) + end, { force: true })
-    const store = await open()
+  it('removes the file of a process that was killed two hours after its start, with an incomplete record', async () => {
+    const store = await open(1)
+    await store.appendRecords([row(1)])
+    const killed = firstFile()
+    appendFileSync(killed, '{"at":2')
+    const reader = await open(2)
+    assert.deepEqual(await listTimes(reader), [1])
+    assert.ok(existsSync(killed))
+    mock.timers.enable({ apis: ['Date'], now: Date.now() + 2 * HOUR + 1 })
+    assert.deepEqual(await listTimes(reader), [1])
+    assert.ok(!existsSync(killed))
+  })
+
+  it('has a new file after an hour, and if its file or folder was deleted or replaced', async () => {
+    const store = await open(1)
+    const changes = [
+      () => mock.timers.enable({ apis: ['Date'], now: Date.now() + HOUR }),
+      () => rmSync(firstFile()),
+      () => rmSync(nameQueueFolder(path), { recursive: true }),
+      () => {
+        const file = firstFile()
+        rmSync(file)
+        writeFileSync(file, '')
+      },
+    ]
+    for (const [at, change] of changes.entries()) {
+      await store.appendRecords([row(2 * at)])
+      await listTimes(store)
+      change()
+      await store.appendRecords([row(2 * at + 1)])
+    }
+    assert.deepEqual(await listTimes(store), listNumbers(8))
+  })
+
+  it('has a new file after 16 MB, and the full one is removed', async () => {
+    const store = await open(1)
+    const long = { ...row(1), request: 'x'.repeat(4_200_000) }
+    for (let count = 0; count < 5; count++) await store.appendRecords([long])
+    assert.equal(listFiles().length, 2)
+    assert.equal((await listTimes(store)).length, 5)
+    assert.equal(listFiles().length, 1)
+  })
+
+  it('keeps the rest of a damaged file, and moves all other records', async () => {
+    const store = await open(1)
+    await addEach(store, 2)
+    const damaged = firstFile()
+    appendFileSync(damaged, '{"at":\0\0}\n')
+    await store.appendRecords([row(2)])
+    await assert.rejects(listTimes(store), /is damaged at byte \d+\. It is kept/)
     await store.appendRecords([row(3)])
-    assert.deepEqual(await listTimes(store), [0, 1, 2, 3])
+    assert.deepEqual(await listTimes(store), [0, 1, 3])
+    assert.match(readFileSync(`${damaged}.damaged`, 'utf8'), /"at":2/)
+  })
+
+  it('does not add records again that a restored backup has in both places', async () => {
+    const store = await openStore(`sqlite:${path}`)
+    await addEach(store, 3)
+    const file = firstFile()
+    const content = readFileSync(file)
+    await store.close()
+    assert.deepEqual(listFiles(), [])
+    writeFileSync(file, content)
+    assert.deepEqual(await listTimes(await open(2)), [0, 1, 2])
   })
 
   it('accepts no record that the trail would refuse', async () => {
@@ -138,12 +208,31 @@ describe('the queue of audit records', () => {
     assert.deepEqual(await listTimes(store), [])
   })
 
-  it('refuses records after its file was deleted, and the store is not ready', async () => {
-    const store = await open(1)
-    await addGroups(store, 1)
-    await listTimes(store)
-    rmSync(nameQueue(path, 1))
-    await assert.rejects(store.appendRecords([row(1)]), isDatabaseUnavailable)
+  it('refuses records while it cannot be written, and the store is not ready', async () => {
+    let now = 0
+    const store = await openStore(`sqlite:${path}`, { worker: 1, clock: () => now })
+    stores.push(store)
+    await store.appendRecords([row(1)])
+    await store.ping()
+    const queue = nameQueueFolder(path)
+    renameSync(queue, `${queue}-away`)
+    writeFileSync(queue, '')
+    await assert.rejects(store.appendRecords([row(2)]), isDatabaseUnavailable)
+    await assert.rejects(listTimes(store), isDatabaseUnavailable)
+    now += 2000
     await assert.rejects(store.ping(), isDatabaseUnavailable)
+    rmSync(queue)
+    renameSync(`${queue}-away`, queue)
+    now += 2000
+    await store.ping()
+    await store.appendRecords([row(3)])
+    assert.deepEqual(await listTimes(store), [1, 3])
+  })
+
+  it('keeps its files from other users', async () => {
+    const store = await open(1)
+    await store.appendRecords([row(1)])
+    assert.equal(statSync(firstFile()).mode & 0o777, 0o600)
+    assert.equal(statSync(nameQueueFolder(path)).mode & 0o777, 0o700)
   })
 })

@@ -1,25 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { DatabaseUnavailable } from '../availability.ts'
-import { commit, type DatabaseFile, openDatabaseFile, type Row, retryWhileBusy } from './database-file.ts'
-import {
-  findQueues,
-  findWaiting,
-  GROUP,
-  moveBatch,
-  nameQueue,
-  readName,
-  removeMoved,
-} from './move-records.ts'
+import { commit, type DatabaseFile, type Row } from './database-file.ts'
+import { isAbandoned, listQueueFiles, measureFile, moveBatch, removeFile } from './move-records.ts'
+import { createQueueWriter, nameQueueFolder } from './queue-file.ts'
 import { SharedRuns } from './shared-runs.ts'
 
 /**
  * Audit records that wait to be added to the trail. The trail has many indexes, so that adding a record changes many pages;
- * the queue is a file of its own without an index. Its records are moved in batches, if there are many in a thread, so
- * that a request waits for one short commit only (decision 0236).
+ * the queue is a folder of plain files. Its records are moved in batches, if there are many in a thread, so that a request
+ * waits for one short write only (decision 0236).
  */
 export interface AuditQueue {
   /** Resolves when the records are on disk. */
@@ -34,55 +24,50 @@ export interface AuditQueue {
 export interface AuditQueueOptions {
   /** Of the database with the trail. */
   readonly path: string
-  /** A worker has a queue of its own, so that it waits for no other process. Its supervisor moves the records. */
+  /** The supervisor of a worker moves its records. */
   readonly worker?: number | undefined
   readonly onError: (error: unknown) => void
 }
 
 const MOVE_EVERY_MS = 300
-/** More records are moved in a thread. */
-const MOST_HERE = 100
-/** Groups in the queue: further records wait until others are moved. */
-const MOST_WAITING = 5000
-const CHECK_EVERY = 1000
-
-/** Tests the space and the right to write, and leaves no record. */
-const PROBE = `savepoint probe; insert into waiting (count, records) values (0, '[]'); rollback to savepoint probe;
-  update queue set name = name`
-
-interface Queue {
-  readonly file: DatabaseFile
-  readonly name: string
-}
+/** About 100 records. More are moved in a thread. */
+const MOST_BYTES_HERE = 50_000
+const BATCH_HERE = 100
+/** With more in the queue, a process waits until it is moved. */
+const MOST_BYTES_WAITING = 64 * 1024 ** 2
 
 export function openAuditQueue(
   trail: DatabaseFile,
   { path, worker, onError }: AuditQueueOptions,
 ): AuditQueue {
-  const opened = new Map<string, Promise<Queue>>()
-  const ownPath = nameQueue(path, worker ?? 1)
-  const drains = new SharedRuns(move)
+  const folder = nameQueueFolder(path)
+  const writer = createQueueWriter(folder, { onFull: waitWhileFull })
+  const drains = new SharedRuns(drain)
+  /** The sizes of files when their records were in the trail. */
+  const moved = new Map<string, number>()
   const timer =
     worker === undefined ? setInterval(() => drains.run().catch(onError), MOVE_EVERY_MS).unref() : undefined
   let mover: Mover | undefined
-  let additions = 0
-  let isClosed = false
 
-  async function open(file: string): Promise<Queue> {
-    if (isClosed) throw new DatabaseUnavailable('Cannot use the queue of audit records: it is closed')
-    const queue = opened.get(file) ?? openQueue(file)
-    opened.set(file, queue)
-    queue.catch(() => opened.delete(file))
-    return queue
+  async function drain(): Promise<void> {
+    const files = listQueueFiles(folder)
+    const waiting = files.filter(countWaiting)
+    const bytes = waiting.reduce((sum, file) => sum + countWaiting(file), 0)
+    const sizes = waiting.map(file => [file, measureFile(file)] as const)
+    if (bytes > MOST_BYTES_HERE) await moveInThread(waiting)
+    else for (const [file, size] of sizes) await moveHere(trail, file, size)
+    for (const [file, size] of sizes) moved.set(file, size)
+    for (const file of files.filter(isAbandoned)) removeFile(file)
+    for (const file of moved.keys()) if (!files.includes(file)) moved.delete(file)
   }
 
-  async function move(): Promise<void> {
-    const files = findQueues(path)
-    const queues = await Promise.all(files.map(open))
-    const waiting = queues.map(queue => [queue, findWaiting(queue.file.reads)] as const)
-    const sum = waiting.reduce((all, [, { records }]) => all + records, 0)
-    if (sum > MOST_HERE) await moveInThread(files)
-    else for (const [queue, { groups, end }] of waiting) if (groups > 0) await moveHere(trail, queue, end)
+  function countWaiting(file: string): number {
+    return measureFile(file) - (moved.get(file) ?? 0)
+  }
+
+  async function waitWhileFull(): Promise<void> {
+    const bytes = listQueueFiles(folder).reduce((sum, file) => sum + measureFile(file), 0)
+    if (bytes > MOST_BYTES_WAITING) await drains.run()
   }
 
   async function moveInThread(files: readonly string[]): Promise<void> {
@@ -99,42 +84,19 @@ export function openAuditQueue(
 
   return {
     async add(rows) {
-      if (rows.length === 0) return
       checkRows(rows)
-      const { file } = await open(ownPath)
-      file.check()
-      if (++additions % CHECK_EVERY === 0 && findWaiting(file.reads).groups > MOST_WAITING) await drains.run()
-      await commit(file, () => addGroups(file, rows))
+      if (rows.length > 0) await writer.add(rows)
     },
-    async probe() {
-      const { file } = await open(ownPath)
-      file.check()
-      await commit(file, () => file.writes.exec(PROBE))
-    },
+    probe: writer.probe,
     drain: () => drains.run(),
     async close() {
       clearInterval(timer)
       // Records that cannot be moved now are moved after the next start.
-      if (opened.size > 0) await drains.run().catch(onError)
+      if (await writer.end()) await drains.run().catch(onError)
       await drains.finish()
       await mover?.end()
-      // A probe may begin even now, and would leave files open.
-      isClosed = true
-      for (const queue of opened.values()) await (await queue).file.close()
     },
   }
-}
-
-async function openQueue(path: string): Promise<Queue> {
-  closeSync(openSync(path, 'a', 0o600))
-  const file = await openDatabaseFile(path)
-  await retryWhileBusy(() =>
-    file.writes.exec(`create table if not exists waiting (id integer primary key autoincrement, count integer not null,
-        records text not null);
-      create table if not exists queue (name text not null);
-      insert into queue (name) select '${randomUUID()}' where not exists (select 1 from queue)`),
-  )
-  return { file, name: readName(file.writes) }
 }
 
 const REQUIRED = ['at', 'server', 'kind', 'allowed', 'status'] as const
@@ -147,25 +109,18 @@ function checkRows(rows: readonly Row[]): void {
         throw new TypeError(`Cannot store audit record: it has no ${column}`)
 }
 
-function addGroups({ writes }: DatabaseFile, rows: readonly Row[]): void {
-  for (let at = 0; at < rows.length; at += GROUP) {
-    const group = rows.slice(at, at + GROUP)
-    writes.write('insert into waiting (count, records) values (?, ?)', group.length, JSON.stringify(group))
-  }
-}
-
-async function moveHere(trail: DatabaseFile, { file, name }: Queue, end: number): Promise<void> {
-  for (let position = 0; position < end; ) {
-    await commit(trail, () => {
-      position = moveBatch(trail.writes, file.reads, { name, end, most: GROUP })
-    })
-    await retryWhileBusy(() => removeMoved(file.writes, position))
+async function moveHere(trail: DatabaseFile, file: string, end: number): Promise<void> {
+  for (let [position, isMoving] = [-1, true]; isMoving && position < end; ) {
+    const moved = await commit(trail, () => moveBatch(trail.writes, file, BATCH_HERE))
+    if (moved.isEnded) removeFile(file)
+    isMoving = !moved.isEnded && moved.position > position
+    position = moved.position
     await letOthersRun()
   }
 }
 
 interface Mover {
-  /** Empties these queues. */
+  /** Moves all records that are in these files. */
   move(files: readonly string[]): Promise<void>
   end(): Promise<void>
 }

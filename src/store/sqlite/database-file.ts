@@ -96,21 +96,27 @@ function checkFile(path: string, opened: number): void {
 }
 
 /** Resolves when the work is on disk. */
-export async function commit(file: DatabaseFile, work: () => void): Promise<void> {
+export async function commit<T>(file: DatabaseFile, work: () => T): Promise<T> {
+  const result = await runInTurn(file, work)
+  await file.flush()
+  return result
+}
+
+async function runInTurn<T>(file: DatabaseFile, work: () => T): Promise<T> {
   const giveBack = await file.turns.take()
   try {
     await retryWhileBusy(() => file.writes.write('begin immediate'))
-    runAndCommit(file.writes, work)
+    return runAndCommit(file.writes, work)
   } finally {
     giveBack()
   }
-  await file.flush()
 }
 
-export function runAndCommit(connection: Connection, work: () => void): void {
+export function runAndCommit<T>(connection: Connection, work: () => T): T {
   try {
-    work()
+    const result = work()
     connection.write('commit')
+    return result
   } catch (error) {
     if (connection.inTransaction) connection.exec('rollback')
     throw error

@@ -1,92 +1,146 @@
-import { readdirSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { closeSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { DatabaseUnavailable } from '../availability.ts'
 import { type Connection, insertRows, type Row } from './database-file.ts'
+import { ABANDONED_MS, END } from './queue-file.ts'
 
-/** Records in one row of the queue, at most. */
-export const GROUP = 100
+const LINE_END = 10
+/** Read at once, unless a line is longer. */
+const CHUNK = 256 * 1024
+/** Positions are kept so long, because a backup may have a file that was removed since. */
+const POSITION_MS = 7 * 86_400_000
 
-/** `data/sallyport.db`: `data/sallyport-audit-queue-1.db` for the first worker. */
-export function nameQueue(databasePath: string, worker: number): string {
-  return join(dirname(databasePath), `${beginNames(databasePath)}${worker}.db`)
-}
-
-/** The queues of all processes, also of processes that have ended. */
-export function findQueues(databasePath: string): readonly string[] {
-  const start = beginNames(databasePath)
-  const folder = dirname(databasePath)
-  return readdirSync(folder)
-    .filter(name => name.startsWith(start) && name.endsWith('.db'))
+/** The files of all processes, also of processes that have ended, the oldest first. */
+export function listQueueFiles(folder: string): readonly string[] {
+  return listNames(folder)
+    .filter(name => name.endsWith('.jsonl'))
+    .sort()
     .map(name => join(folder, name))
 }
 
-function beginNames(databasePath: string): string {
-  return `${basename(databasePath, '.db')}-audit-queue-`
+function listNames(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw new DatabaseUnavailable('Cannot read the queue of audit records', { cause: error })
+  }
 }
 
-interface Waiting {
-  readonly groups: number
-  /** Of the first groups only, so that a long queue is not read. */
-  readonly records: number
-  /** The position of the last group. */
-  readonly end: number
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
-const COUNTED_GROUPS = 200
-
-export function findWaiting(queue: Connection): Waiting {
-  const [first] = queue.all('select id from waiting order by id limit 1')
-  if (!first) return { groups: 0, records: 0, end: 0 }
-  const [last] = queue.all('select id from waiting order by id desc limit 1')
-  const [sum] = queue.all(
-    'select sum(count) as records from (select count from waiting order by id limit ?)',
-    COUNTED_GROUPS,
-  )
-  const end = Number(last?.id)
-  return { groups: end - Number(first.id) + 1, records: Number(sum?.records), end }
+/** Zero if the file was removed. */
+export function measureFile(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-interface Batch {
-  /** Identifies the queue. */
-  readonly name: string
-  /** The last position that may be moved. */
-  readonly end: number
-  /** The number of records, if they are in more than one group. */
-  readonly most: number
+interface Moved {
+  /** The bytes whose records are in the trail. */
+  readonly position: number
+  /** True if the file gets no more records. */
+  readonly isEnded: boolean
 }
 
 /**
- * Adds the next records to the trail, in a transaction of the trail, which also stores their position: each record is added
- * once, whoever moves it and whenever a process ends. Returns the position.
+ * Adds the next records of a file to the trail, in a transaction of the trail, which also stores the position: each record
+ * is added once, whoever moves it and whenever a process ends.
  */
-export function moveBatch(trail: Connection, queue: Connection, { name, end, most }: Batch): number {
-  const [stored] = trail.all('select last_id from audit_queue where name = ?', name)
-  const position = Number(stored?.last_id ?? 0)
-  const groups = queue.all(
-    'select id, records from waiting where id > ? and id <= ? order by id limit ?',
-    ...[position, end, most],
-  )
-  let [moved, last] = [0, position]
-  for (const { id, records } of groups) {
-    const rows = JSON.parse(String(records)) as readonly Row[]
-    moved += rows.length
-    if (moved > most && last > position) break
-    insertRows(trail, 'audit_event', rows)
-    last = Number(id)
-  }
-  if (groups.length === 0) return end
+export function moveBatch(trail: Connection, path: string, most: number): Moved {
+  const name = basename(path)
+  const [stored] = trail.all('select position from audit_queue where name = ?', name)
+  const { rows, position, isEnded } = readRecords(path, Number(stored?.position ?? 0), most)
+  for (const row of rows) insertRows(trail, 'audit_event', [row])
   trail.write(
-    'insert into audit_queue (name, last_id) values (?, ?) on conflict (name) do update set last_id = excluded.last_id',
-    ...[name, last],
+    'insert into audit_queue (name, position) values (?, ?) on conflict (name) do update set position = excluded.position',
+    ...[name, position],
   )
-  return last
+  if (isEnded) trail.write('delete from audit_queue where name < ?', String(Date.now() - POSITION_MS))
+  return { position, isEnded }
 }
 
-/** Call when the moved records are on disk. */
-export function removeMoved(queue: Connection, position: number): void {
-  queue.write('delete from waiting where id <= ?', position)
+/** True if the process that wrote the file has ended without its last line. */
+export function isAbandoned(path: string): boolean {
+  return Date.now() - Number.parseInt(basename(path), 10) > ABANDONED_MS
 }
 
-/** Identifies the queue: a new file begins again with the first position. */
-export function readName(queue: Connection): string {
-  return String(queue.all('select name from queue')[0]?.name)
+/** Call when all records of the file are in the trail, and on disk. */
+export function removeFile(path: string): void {
+  rmSync(path, { force: true })
+}
+
+interface Records extends Moved {
+  readonly rows: readonly Row[]
+}
+
+function readRecords(path: string, start: number, most: number): Records {
+  const rows: Row[] = []
+  let position = start
+  for (const { text, end } of readLines(path, start)) {
+    if (text === END) return { rows, position: end, isEnded: true }
+    const row = parseLine(text)
+    if (row === DAMAGED && rows.length === 0) throw setAside(path, position)
+    if (row === DAMAGED || rows.length === most) break
+    if (row) rows.push(row)
+    position = end
+  }
+  return { rows, position, isEnded: false }
+}
+
+const DAMAGED = Symbol('damaged')
+
+/** Undefined: the line of a probe. */
+function parseLine(text: string): Row | undefined | typeof DAMAGED {
+  if (text.trim() === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return DAMAGED
+  }
+}
+
+/** The other files are moved, and a person can look at this one. */
+function setAside(path: string, position: number): Error {
+  renameSync(path, `${path}.damaged`)
+  return new Error(
+    `Cannot move audit records: ${basename(path)} is damaged at byte ${position}. It is kept with the extension .damaged`,
+  )
+}
+
+interface Line {
+  readonly text: string
+  /** The position after the line. */
+  readonly end: number
+}
+
+/** The complete lines in the next part of the file: an incomplete one is being written, or was when the process ended. */
+function* readLines(path: string, start: number): Iterable<Line> {
+  const bytes = readLineBytes(path, start)
+  for (let at = 0, end = bytes.indexOf(LINE_END); end >= 0; at = end + 1, end = bytes.indexOf(LINE_END, at))
+    yield { text: bytes.toString('utf8', at, end), end: start + end + 1 }
+}
+
+/** Contains a complete line if there is one. */
+function readLineBytes(path: string, start: number): Buffer {
+  for (let length = CHUNK; ; length *= 2) {
+    const bytes = readBytes(path, start, length)
+    if (bytes.length < length || bytes.includes(LINE_END)) return bytes
+  }
+}
+
+/** Nothing if another process has removed the file, which it does when all records are moved. */
+function readBytes(path: string, start: number, length: number): Buffer {
+  try {
+    const fd = openSync(path, 'r')
+    try {
+      const bytes = Buffer.allocUnsafe(length)
+      return bytes.subarray(0, readSync(fd, bytes, 0, length, start))
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    if (isMissing(error)) return Buffer.alloc(0)
+    throw error
+  }
 }

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, fsyncSync, openSync, statSync, write } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { DatabaseUnavailable } from '../availability.ts'
+import { makeFolder } from '../store.ts'
+import type { Row } from './database-file.ts'
+import { SharedRuns } from './shared-runs.ts'
+
+/** The last line of a file that gets no more records. */
+export const END = 'end'
+/** A process writes to a file for an hour at most. */
+const WRITTEN_MS = 3_600_000
+/** By then no process writes to a file of this age. */
+export const ABANDONED_MS = 2 * WRITTEN_MS
+const LARGEST = 16 * 1024 ** 2
+/** As large as a record, so that a full disk is found. Readers skip it. */
+const PROBE = ' '.repeat(4095)
+
+const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_WRONLY } = constants
+const writeBytes = promisify(write)
+
+/** `data/sallyport.db`: `data/sallyport-audit-queue`. */
+export function nameQueueFolder(databasePath: string): string {
+  return join(dirname(databasePath), `${basename(databasePath, '.db')}-audit-queue`)
+}
+
+export interface QueueWriter {
+  /** Resolves when the records are on disk. */
+  add(rows: readonly Row[]): Promise<void>
+  /** Resolves if records can be written. */
+  probe(): Promise<void>
+  /** No record may be added from now on. Returns false if there was none. */
+  end(): Promise<boolean>
+}
+
+interface OpenFile {
+  readonly fd: number
+  readonly path: string
+  readonly ino: number
+  readonly openedAt: number
+  size: number
+}
+
+interface QueueWriterOptions {
+  /** Awaited before a file that is full is replaced by a new one. */
+  readonly onFull: () => Promise<void>
+}
+
+/**
+ * Writes audit records to a file of its own, one JSON object a line. Records that are added during a write share the next
+ * one. Only the end of a file can be incomplete: after a failed write or a crash, records go to a new file.
+ */
+export function createQueueWriter(folder: string, { onFull }: QueueWriterOptions): QueueWriter {
+  const writes = new SharedRuns(writeWaiting)
+  let waiting = ''
+  let file: OpenFile | undefined
+  let isEnded = false
+
+  async function writeWaiting(): Promise<void> {
+    const text = waiting
+    waiting = ''
+    try {
+      if (isEnded) throw new Error('it is closed')
+      await append(await getFile(), text)
+    } catch (cause) {
+      throw new DatabaseUnavailable('Cannot write to the queue of audit records', { cause })
+    }
+  }
+
+  async function getFile(): Promise<OpenFile> {
+    if (file && isUsable(file)) return file
+    if (file && file.size >= LARGEST) await onFull()
+    await endFile()
+    file = openFile(folder)
+    return file
+  }
+
+  async function append(target: OpenFile, text: string): Promise<void> {
+    const bytes = Buffer.from(text)
+    try {
+      for (let at = 0; at < bytes.length; ) at += (await writeBytes(target.fd, bytes, at)).bytesWritten
+      target.size += bytes.length
+    } catch (error) {
+      if (fstatSync(target.fd).size !== target.size) abandon(target)
+      throw error
+    }
+  }
+
+  /** Part of a record may be in it. */
+  function abandon({ fd }: OpenFile): void {
+    file = undefined
+    closeSync(fd)
+  }
+
+  /** Without its last line the file is removed later. */
+  async function endFile(): Promise<void> {
+    if (!file) return
+    const ended = file
+    await append(ended, `${END}\n`).catch(() => {})
+    if (file === ended) abandon(ended)
+  }
+
+  return {
+    add(rows) {
+      for (const row of rows) waiting += `${JSON.stringify(row)}\n`
+      return writes.run()
+    },
+    probe() {
+      waiting += `${PROBE}\n`
+      return writes.run()
+    },
+    async end() {
+      await writes.finish()
+      isEnded = true
+      // A probe may have begun while this waited.
+      await writes.finish()
+      const hadFile = file !== undefined
+      await endFile()
+      return hadFile
+    },
+  }
+}
+
+function isUsable({ path, ino, openedAt, size }: OpenFile): boolean {
+  const age = Date.now() - openedAt
+  return (
+    size < LARGEST && age >= 0 && age < WRITTEN_MS && statSync(path, { throwIfNoEntry: false })?.ino === ino
+  )
+}
+
+/** The name begins with the time. */
+function openFile(folder: string): OpenFile {
+  makeFolder(folder)
+  const openedAt = Date.now()
+  const path = join(folder, `${openedAt}-${randomBytes(8).toString('hex')}.jsonl`)
+  const fd = openSync(path, O_APPEND | O_CREAT | O_DSYNC | O_EXCL | O_WRONLY, 0o600)
+  for (const changed of [folder, dirname(folder)]) syncFolder(changed)
+  return { fd, path, ino: fstatSync(fd).ino, openedAt, size: 0 }
+}
+
+/** After a power failure the new file is still in its folder. */
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r')
+  try {
+    fsyncSync(fd)
+  } catch {
+    // Some file systems cannot flush a folder.
+  } finally {
+    closeSync(fd)
+  }
+}
