@@ -50,12 +50,12 @@ const HANDLERS: {
 }
 
 /** Performs an allowed interaction, within the access of its decision. */
-export async function handle<K extends Kind>(
+export function handle<K extends Kind>(
   context: Context,
   request: FhirRequest<InteractionOf<K>>,
 ): Promise<FhirResponse | Failure> {
   const { excludedTypes } = context
   const excluded = excludedTypes && findExcludedType(request.interaction, excludedTypes)
-  if (excluded !== undefined) return fail({ problem: 'excluded-type', type: excluded })
+  if (excluded !== undefined) return Promise.resolve(fail({ problem: 'excluded-type', type: excluded }))
   return HANDLERS[request.interaction.kind as K](context, request)
 }

@@ -47,14 +47,14 @@ function makeResponse(outcome: FhirResponse | Failure): FhirResponse {
   return isFailure(outcome) ? toResponse(outcome) : outcome
 }
 
-export async function record(
+export function record(
   api: FhirApi,
   request: FastifyRequest,
   input: AuditInput,
   outcome: AuditOutcome,
   failure?: Failure,
-): Promise<void> {
-  await api.audit?.record(describeRequest(api, request, input, outcome, failure))
+): Promise<void> | undefined {
+  return api.audit?.record(describeRequest(api, request, input, outcome, failure))
 }
 
 export function describeOutcome(
@@ -75,7 +75,11 @@ export function describeRequest(
 ): FinishedRequest {
   return {
     ...outcome,
-    ...{ interaction, by, problem: failure, requestBody: body, rejectedGrant },
+    interaction,
+    by,
+    problem: failure,
+    requestBody: body,
+    rejectedGrant,
     at: api.clock(),
     method: request.method,
     address: (request.raw.url ?? '').slice(api.basePath.length),

@@ -74,9 +74,11 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   if (!audit) return respondWith(api, await performDurably(context, allowed))
   if (mayWrite(interaction) && !isAboutAudit(interaction))
     return performWrite(api, audit, request, context, allowed)
-  return recordThrown(api, request, allowed, async () =>
-    recordOutcome(api, request, allowed, await perform(context, audit, allowed)),
-  )
+  try {
+    return await recordOutcome(api, request, allowed, await perform(context, audit, allowed))
+  } catch (error) {
+    return recordError(api, request, allowed, error)
+  }
 }
 
 function createContext(api: FhirApi, request: FhirRequest): Context {
@@ -103,19 +105,15 @@ async function performDurably(context: Context, request: FhirRequest): Promise<F
   return outcome
 }
 
-/** Records an error that the work throws. */
-async function recordThrown<T>(
+/** Records an error, which the error handler then answers. */
+async function recordError(
   api: FhirApi,
   request: FastifyRequest,
   allowed: FhirRequest,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof AuditUnavailable)) await record(api, request, allowed, describeError(error))
-    throw error
-  }
+  error: unknown,
+): Promise<never> {
+  if (!(error instanceof AuditUnavailable)) await record(api, request, allowed, describeError(error))
+  throw error
 }
 
 /** The status that the error handler responds with when the work throws. */
@@ -126,11 +124,7 @@ function describeError(error: unknown): AuditOutcome {
 const UNKNOWN: AuditOutcome = { status: OUTCOME_UNKNOWN }
 
 /** AuditEvents are served from the audit trail, everything else by the backend. */
-async function perform(
-  context: Context,
-  audit: FhirAudit,
-  request: FhirRequest,
-): Promise<FhirResponse | Failure> {
+function perform(context: Context, audit: FhirAudit, request: FhirRequest): Promise<FhirResponse | Failure> {
   const { interaction, access, preferences } = request
   if (!isAboutAudit(interaction)) return performDurably(context, request)
   return audit.serve<Failure>({
@@ -153,18 +147,20 @@ async function performWrite(
   const describe = (outcome: FhirResponse | Failure) => describeOutcome(api, request, allowed, outcome)
   const begun = describeRequest(api, request, allowed, UNKNOWN)
   const { session } = context
-  if (session.local?.announce)
-    return recordThrown(api, request, allowed, async () => {
+  if (session.local?.announce) {
+    const audited = {
+      createRecords: (outcome: FhirResponse) => audit.createRecords(describe(outcome)),
+      describeBegun: () => audit.createBegunRecords(begun),
+    }
+    try {
       await audit.prepare()
-      const audited = {
-        createRecords: (outcome: FhirResponse) => audit.createRecords(describe(outcome)),
-        describeBegun: () => audit.createBegunRecords(begun),
-      }
       const outcome = await performDurably({ ...context, audited }, allowed)
-      return !isFailure(outcome) && outcome.isRecorded
-        ? outcome
-        : recordOutcome(api, request, allowed, outcome)
-    })
+      if (!isFailure(outcome) && outcome.isRecorded) return outcome
+      return await recordOutcome(api, request, allowed, outcome)
+    } catch (error) {
+      return recordError(api, request, allowed, error)
+    }
+  }
   const intent = await audit.intend(begun)
   try {
     const outcome = await performDurably(context, allowed)

@@ -64,8 +64,8 @@ export function createClient(options: UpstreamOptions): Upstream {
   const { clock, timeoutMs } = options
   const circuit = createBreaker(clock)
   const time = createDeadlines()
-  const send = (request: UpstreamRequest, ms: number) =>
-    trace(request, traced => sendOnce(traced, ms, time, options))
+  const send = (request: UpstreamRequest, deadline: number) =>
+    trace(request, traced => sendOnce(traced, deadline, time, options))
   const { connections } = options
   // Some time has to be left for the response.
   const waitingMs = timeoutMs * WAITING_TIME
@@ -99,19 +99,15 @@ export function createClient(options: UpstreamOptions): Upstream {
     request: UpstreamRequest,
     first: A | TransportFailure,
     deadline: number,
-    attempt: (request: UpstreamRequest, ms: number) => Promise<A | TransportFailure>,
+    attempt: (request: UpstreamRequest, deadline: number) => Promise<A | TransportFailure>,
   ): Promise<A | TransportFailure> {
     let answer = first
     let renewed = false
     for (let tries = 1; ; tries++) {
       // The gateway's credentials may have ended early: they are renewed once.
       if (isUnauthorized(answer) && !renewed) renewed = true
-      else if (!isRetryable(request, answer) || tries >= TRIES || clock() >= deadline) return answer
-      answer = recordExchange(
-        request,
-        performance.now(),
-        await attempt(request, Math.max(deadline - clock(), 1)),
-      )
+      else if (!isRetryable(request, answer) || tries >= TRIES || performance.now() >= deadline) return answer
+      answer = recordExchange(request, performance.now(), await attempt(request, deadline))
     }
   }
 
@@ -124,17 +120,12 @@ export function createClient(options: UpstreamOptions): Upstream {
   return {
     async ask(request, caller = GATEWAY) {
       if (!circuit.allows()) return fail({ problem: 'upstream-unreachable' })
-      const began = clock()
+      const deadline = performance.now() + timeoutMs
       const taken = slots.take(caller, waitingMs)
       const release = taken instanceof Promise ? await taken : taken
       if (typeof release === 'string') return NO_SLOT[release]
       try {
-        const deadline = began + timeoutMs
-        const first = recordExchange(
-          request,
-          performance.now(),
-          await send(request, Math.max(deadline - clock(), 1)),
-        )
+        const first = recordExchange(request, performance.now(), await send(request, deadline))
         const isFinal = !isUnauthorized(first) && !isRetryable(request, first)
         const answer = isFinal ? first : await retry(request, first, deadline, send)
         if ('failure' in answer) return explainFailure(answer, request)
@@ -147,15 +138,12 @@ export function createClient(options: UpstreamOptions): Upstream {
     },
     async pass(request, caller = GATEWAY) {
       if (!circuit.allows()) return fail({ problem: 'upstream-unreachable' })
-      const deadline = clock() + timeoutMs
+      const deadline = performance.now() + timeoutMs
       const release = await slots.take(caller, waitingMs)
       if (typeof release === 'string') return NO_SLOT[release]
-      const attempt = (it: UpstreamRequest, ms: number) => trace(it, traced => passOnce(traced, ms, options))
-      const first = recordExchange(
-        request,
-        performance.now(),
-        await attempt(request, Math.max(deadline - clock(), 1)),
-      )
+      const attempt = (it: UpstreamRequest, until: number) =>
+        trace(it, traced => passOnce(traced, until, options))
+      const first = recordExchange(request, performance.now(), await attempt(request, deadline))
       const answer = await retry(request, first, deadline, attempt)
       if ('failure' in answer) {
         release()
@@ -165,7 +153,8 @@ export function createClient(options: UpstreamOptions): Upstream {
       return decodeStreaming(answer, options)
     },
     async probe(request) {
-      const answer = await send({ ...request, headers: { accept: 'application/fhir+json' } }, timeoutMs / 2)
+      const probe = { ...request, headers: { accept: 'application/fhir+json' } }
+      const answer = await send(probe, performance.now() + timeoutMs / 2)
       if (!isLate(answer)) observe(answer, circuit, options)
       return answer
     },

@@ -28,7 +28,8 @@ export type TransportFailure =
 
 interface ExchangeOptions {
   readonly path: string
-  readonly timeoutMs: number
+  /** By `performance.now()`. */
+  readonly deadline: number
   readonly deadlines: Deadlines
   /** The longest body that is kept in memory. */
   readonly limit: number
@@ -67,12 +68,12 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
 
   constructor(
     resolve: (result: RawResponse | TransportFailure) => void,
-    { timeoutMs, limit, deadlines }: ExchangeOptions,
+    { deadline, limit, deadlines }: ExchangeOptions,
   ) {
     this.#resolve = resolve
     this.#limit = limit
     this.#deadlines = deadlines
-    this.deadline = performance.now() + timeoutMs
+    this.deadline = deadline
     deadlines.add(this)
   }
 

@@ -24,16 +24,15 @@ export interface StreamingResponse extends RawResponse {
   readonly stream: Dispatcher.ResponseData['body']
 }
 
-/** Sends a request with the credentials of the gateway, once. */
+/** Sends a request with the credentials of the gateway, once. The deadline is by `performance.now()`. */
 export function sendOnce(
   request: UpstreamRequest,
-  timeoutMs: number,
+  deadline: number,
   time: Deadlines,
   { pool, basePath, credentials, responseLimit: limit }: SendOptions,
 ): Promise<RawResponse | TransportFailure> {
   const path = joinPath(basePath, request.path)
-  const send = (signed: UpstreamRequest) =>
-    exchange(pool, signed, { path, timeoutMs, limit, deadlines: time })
+  const send = (signed: UpstreamRequest) => exchange(pool, signed, { path, deadline, limit, deadlines: time })
   const signed = authorize(request, credentials)
   return signed instanceof Promise ? signed.then(it => ('failure' in it ? it : send(it))) : send(signed)
 }
@@ -41,12 +40,13 @@ export function sendOnce(
 /** The same, with the body as a stream. */
 export async function passOnce(
   request: UpstreamRequest,
-  timeoutMs: number,
+  deadline: number,
   { pool, basePath, credentials }: SendOptions,
 ): Promise<StreamingResponse | TransportFailure> {
   const signed = await authorize(request, credentials)
   if ('failure' in signed) return signed
   const { method, headers, body = null } = signed
+  const timeoutMs = Math.max(deadline - performance.now(), 1)
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
