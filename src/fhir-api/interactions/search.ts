@@ -1,5 +1,5 @@
 import { type Params, shapeResponse } from '../../fhir/index.ts'
-import { bundleJson, entryJson } from '../bundle-json.ts'
+import { bundleJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
@@ -28,17 +28,14 @@ export function respondWithPage(
   { matches, includes, used, shape, total, cursors }: SearchPage,
   trail?: Trail,
 ): FhirResponse {
-  const entries: string[] = []
-  const add = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') =>
-    entries.push(
-      entryJson({
-        fullUrl: `${context.baseUrl}/${type}/${id}`,
-        resource: shapeResponse(text, shape),
-        search: { mode },
-      }),
-    )
-  for (const entry of matches) add(entry, 'match')
-  for (const entry of includes) add(entry, 'include')
+  const format = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') => {
+    const fullUrl = JSON.stringify(`${context.baseUrl}/${type}/${id}`)
+    return `{"fullUrl":${fullUrl},"resource":${shapeResponse(text, shape)},"search":{"mode":"${mode}"}}`
+  }
+  const entries = [
+    ...matches.map(entry => format(entry, 'match')),
+    ...includes.map(entry => format(entry, 'include')),
+  ]
   const links = createLinks(context, request, path, used, cursors, trail)
   return {
     status: 200,
