@@ -27,7 +27,7 @@ import type { HistoryContext } from './history/versions.ts'
 import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
 import { collectMatches, findDocuments, findEverything, findMatch, findPage } from './search/search.ts'
-import { finishInTurns } from './search/search-scope.ts'
+import { finishInTurns, type Steps } from './search/search-scope.ts'
 import { SqliteVersion } from './stored-version.ts'
 
 /** The parts that all sessions on one file share. */
@@ -60,14 +60,14 @@ export class SqliteSession implements BackendSession {
   }
 
   search(request: FhirRequest<Search>, cursor?: Cursor): Awaitable<SearchPage | Failure> {
-    return finishInTurns(findPage(this.#context.repository, request, readCursor(cursor)))
+    return this.#finish(findPage(this.#context.repository, request, readCursor(cursor)))
   }
 
   collect(
     request: FhirRequest<Search>,
     limit: CollectLimit,
   ): Awaitable<readonly SearchEntry[] | 'too-many' | Failure> {
-    return finishInTurns(collectMatches(this.#context.repository, request, limit))
+    return this.#finish(collectMatches(this.#context.repository, request, limit))
   }
 
   history(
@@ -75,7 +75,7 @@ export class SqliteSession implements BackendSession {
     query: HistoryQuery,
     cursor?: Cursor,
   ): Awaitable<HistoryPage | Failure> {
-    return finishInTurns(findHistory(this.#context, request, query, readCursor(cursor)))
+    return this.#finish(findHistory(this.#context, request, query, readCursor(cursor)))
   }
 
   everything(
@@ -83,7 +83,11 @@ export class SqliteSession implements BackendSession {
     of: EverythingTarget,
     cursor?: Cursor,
   ): Awaitable<SearchPage | Failure> {
-    return finishInTurns(findEverything(this.#context.repository, request, of, readCursor(cursor)))
+    return this.#finish(findEverything(this.#context.repository, request, of, readCursor(cursor)))
+  }
+
+  #finish<T>(steps: Steps<T>): Awaitable<T | Failure> {
+    return finishInTurns(steps, this.#request.connection)
   }
 
   findDocuments(binaryId: string): readonly SearchEntry[] {

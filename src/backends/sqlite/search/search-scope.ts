@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type DateRange, fail } from '../../../fhir/index.ts'
-import type { Failure } from '../../../fhir-api/index.ts'
+import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
 import type { Access, AccessFilter, Permission } from '../../../smart/index.ts'
 import { SEARCH_STEPS } from '../limits.ts'
 import type { Database, Names } from '../repository/database.ts'
@@ -79,15 +79,29 @@ export function finishWithin<T>(steps: Steps<T>, most: number): T | undefined {
   return undefined
 }
 
-/** Does the first step at once, and the others in later turns of the event loop: not more than so many. */
-export function finishInTurns<T>(steps: Steps<T>, most = SEARCH_STEPS): T | Failure | Promise<T | Failure> {
+type Connection = FhirRequest['connection']
+
+/**
+ * Does the first step at once, and the others in later turns of the event loop: not more than so many, and none after the
+ * client has closed the connection.
+ */
+export function finishInTurns<T>(
+  steps: Steps<T>,
+  connection: Connection,
+  most = SEARCH_STEPS,
+): T | Failure | Promise<T | Failure> {
   const { done, value } = steps.next()
-  return done ? value : continueInTurns(steps, most)
+  return done ? value : continueInTurns(steps, connection, most)
 }
 
-async function continueInTurns<T>(steps: Steps<T>, most: number): Promise<T | Failure> {
+async function continueInTurns<T>(
+  steps: Steps<T>,
+  connection: Connection,
+  most: number,
+): Promise<T | Failure> {
   for (let step = 1; step < most; step++) {
     await waitForTurn()
+    if (connection.destroyed) return CLIENT_GONE
     const { done, value } = steps.next()
     if (done) return value
   }
@@ -97,6 +111,11 @@ async function continueInTurns<T>(steps: Steps<T>, most: number): Promise<T | Fa
 const TOO_MANY_STEPS = fail({
   problem: 'too-costly',
   text: 'Cannot complete the search: it reads too many resources. Add a parameter that fewer resources match',
+})
+
+const CLIENT_GONE = fail({
+  problem: 'too-costly',
+  text: 'Cannot complete the search: the client has closed the connection',
 })
 
 let lastTurn: Promise<unknown> = Promise.resolve()
