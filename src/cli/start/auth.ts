@@ -3,10 +3,8 @@ import type { AuthServerOptions } from '../../auth/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { EnforcementPolicy } from '../../smart/index.ts'
 import { findOfferedOperations } from './files.ts'
-import { createLightFetch } from './light-fetch.ts'
 import { createLiveFilter } from './live.ts'
 import type { Keeping, Parts } from './parts.ts'
-import { createReportingFetch } from './relay-configuration.ts'
 
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
@@ -38,6 +36,7 @@ function hasSampleAccounts({ onLoopback, fhir }: Parts['settings']): boolean {
 export async function openAuth(
   { settings, logger, live, controls }: Parts,
   keeping: Keeping,
+  fetch: typeof globalThis.fetch,
 ): Promise<FastifyInstance> {
   const { createAuthServer } = await import('../../auth/index.ts')
   const { tls } = live.current
@@ -50,7 +49,7 @@ export async function openAuth(
     onLoginChange: apply => live.onChange(({ login }) => apply(login)),
     userFilter,
     explainRequest: await createExplainRequest(settings, userFilter),
-    fetch: createReportingFetch(createLightFetch(settings), logger),
+    fetch,
     ...(tls && { tls }),
   })
 }

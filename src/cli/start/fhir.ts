@@ -8,10 +8,9 @@ import { CommandFailure } from '../command.ts'
 import { findDataFile } from '../with-store.ts'
 import { findOfferedOperations } from './files.ts'
 import { openGateway } from './gateway.ts'
-import { createLightFetch } from './light-fetch.ts'
 import { createLiveFilter } from './live.ts'
 import type { Closing, Keeping, Parts, Tell } from './parts.ts'
-import { createReportingFetch, type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
+import { type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
 
 export interface OpenedFhir {
@@ -20,13 +19,19 @@ export interface OpenedFhir {
   listening(): void
 }
 
+interface FhirInput {
+  readonly keeping: Promise<Keeping>
+  readonly prepared: Promise<void> | undefined
+  readonly fetch: typeof globalThis.fetch
+}
+
 /**
- * Opens the FHIR server: embedded, or the gateway if an upstream is set. It calls the auth server over HTTP, even
+ * Opens the FHIR server: embedded, or the gateway if an upstream is set. It calls the auth server by HTTP requests, even
  * in one process.
  */
 export async function openFhir(
   parts: Parts,
-  { keeping, prepared }: { readonly keeping: Promise<Keeping>; readonly prepared: Promise<void> | undefined },
+  { keeping, prepared, fetch }: FhirInput,
   closing: Closing,
 ): Promise<OpenedFhir> {
   const { settings, trustedIssuers, live, logger } = parts
@@ -47,7 +52,7 @@ export async function openFhir(
     userFilter: createLiveFilter(live),
     protectedTypes: settings.fhir.protectedTypes,
     operations: findOfferedOperations(settings),
-    fetch: createReportingFetch(createLightFetch(settings), logger),
+    fetch,
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })

@@ -14,7 +14,7 @@ import {
 import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
-import { createLightFetch } from './light-fetch.ts'
+import { OwnServers } from './own-fetch.ts'
 import { Closing, type Keeping, type Parts, type ServerName, type Tell } from './parts.ts'
 import { type Preparation, prepare } from './prepare.ts'
 import { createReportingFetch } from './relay-configuration.ts'
@@ -138,22 +138,31 @@ async function reportServer(server: ServerName, app: FastifyInstance): Promise<S
 }
 
 async function openServers(parts: Parts, { keeping, ...prepared }: Preparation, closing: Closing) {
-  const { names } = parts
+  const { names, settings } = parts
+  const own = new OwnServers(settings)
+  const fetch = createReportingFetch(own.fetch, parts.logger)
   const [auth, fhir, app] = await Promise.all([
     names.includes('auth')
-      ? Promise.all([keeping, prepared.auth]).then(([kept]) => openAuth(parts, kept))
+      ? Promise.all([keeping, prepared.auth]).then(([kept]) => openAuth(parts, kept, fetch))
       : undefined,
-    names.includes('fhir') ? openFhir(parts, { keeping, prepared: prepared.fhir }, closing) : undefined,
-    names.includes('app') ? keeping.then(kept => openApp(parts, kept)) : undefined,
+    names.includes('fhir')
+      ? openFhir(parts, { keeping, prepared: prepared.fhir, fetch }, closing)
+      : undefined,
+    names.includes('app') ? keeping.then(kept => openApp(parts, kept, fetch)) : undefined,
   ])
   const apps = new Map<ServerName, FastifyInstance>()
   if (auth) apps.set('auth', auth)
   if (fhir) apps.set('fhir', fhir.app)
   if (app) apps.set('app', app)
+  for (const [name, server] of apps) own.add(name, server)
   return { apps, listening: () => fhir?.listening() }
 }
 
-async function openApp({ settings, logger, live }: Parts, keeping: Keeping): Promise<FastifyInstance> {
+async function openApp(
+  { settings, logger, live }: Parts,
+  keeping: Keeping,
+  fetch: typeof globalThis.fetch,
+): Promise<FastifyInstance> {
   const { createAppServer } = await import('../../session/index.ts')
   const { tls } = live.current
   return createAppServer({
@@ -161,7 +170,7 @@ async function openApp({ settings, logger, live }: Parts, keeping: Keeping): Pro
     ...keeping,
     logger,
     metricsAccess: settings.metrics.access,
-    fetch: createReportingFetch(createLightFetch(settings), logger),
+    fetch,
     ...(tls && { tls }),
   })
 }
