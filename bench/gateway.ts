@@ -36,6 +36,7 @@ import { reportServers } from './shared/report.ts'
 const GOALS: Readonly<Record<string, number>> = { read: 1, 'read, new response': 0.95 }
 const ENTRIES = 20
 const SEARCH = `search, ${ENTRIES} entries`
+const USER_READ = 'read by a user with access to all'
 const patients = [...samplePatients({ count: 60, now: Date.UTC(2026, 0, 1) })].filter(
   it => it.resourceType === 'Patient',
 )
@@ -60,8 +61,8 @@ async function measure(): Promise<void> {
       ...(await startNginx(url)),
     ],
     {
-      requests: { read: 3_200, 'read, new response': 3_200, [SEARCH]: 1_600 },
-      ...{ connections: 16, warmRounds: 4, rounds: 7 },
+      requests: { read: 3_200, 'read, new response': 3_200, [SEARCH]: 1_600, [USER_READ]: 3_200 },
+      ...{ connections: 64, warmRounds: 4, rounds: 7 },
     },
   )
   await upstream.stop()
@@ -133,12 +134,16 @@ async function serveProxy(): Promise<Served> {
 
 async function serveGateway(isAudited: boolean): Promise<Served> {
   const issuer = new TestIssuer()
-  const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: issuer.fetch, clock: issuer.clock })
+  const { fetch, clock } = issuer
+  const contexts = ['patient', 'user'] as const
+  const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch, clock, contexts })
   const audit = isAudited ? await createAudit() : undefined
   const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
   const scope = 'patient/Patient.rs patient/Condition.rs'
   const tokens = patients.map(({ id }) => issuer.token({ aud: baseUrl, scope, patient: id }))
-  return listen(app, tokens)
+  const user = { aud: baseUrl, scope: 'user/*.rs', fhirUser: 'Practitioner/practitioner-1' }
+  const userTokens = patients.map(() => issuer.token(user))
+  return listen(app, tokens, userTokens)
 }
 
 async function createAudit() {
@@ -148,10 +153,13 @@ async function createAudit() {
   return fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl })
 }
 
-async function listen(app: FastifyInstance, tokens: readonly string[]): Promise<Served> {
+async function listen(app: FastifyInstance, tokens: readonly string[], userTokens = tokens): Promise<Served> {
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  return { port, makeRequests: async (kind, count) => makeRequests(kind, count, tokens) }
+  return {
+    port,
+    makeRequests: async (kind, count) => makeRequests(kind, count, kind === USER_READ ? userTokens : tokens),
+  }
 }
 
 function makeRequests(kind: string, count: number, tokens: readonly string[]): string[] {

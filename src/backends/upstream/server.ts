@@ -15,7 +15,7 @@ import { createBackend } from './backend.ts'
 import { createCapabilities, createStatement, type UpstreamCapabilities } from './capability-statement.ts'
 import type { GatewayContext } from './context.ts'
 import { createClient, type Upstream } from './http/client.ts'
-import type { RawResponse, TransportFailure } from './http/exchange.ts'
+import type { Answer } from './http/exchange.ts'
 import type { Fetch } from './http/send.ts'
 import { createCredentials, type UpstreamAuth } from './http/send.ts'
 import { createUrlRewriter } from './http/urls.ts'
@@ -172,7 +172,7 @@ function createUpstream(
   const { timeoutMs = TIMEOUT_MS, auth = { kind: 'none' }, logger } = options
   const durations = metrics.histogram({
     name: 'sallyport_upstream_request_duration_seconds',
-    help: 'Time of requests to the upstream FHIR server, until the headers of a streamed response. The outcome is the class of the status, or why there is no response.',
+    help: 'Time of requests to the upstream FHIR server, until the rest of a long response is streamed. The outcome is the class of the status, or why there is no response.',
     labels: ['method', 'outcome'],
   })
   return createClient({
@@ -198,7 +198,7 @@ function createUpstream(
   })
 }
 
-function describeOutcome(answer: RawResponse | TransportFailure): string {
+function describeOutcome(answer: Answer): string {
   return 'failure' in answer ? answer.failure : `${Math.floor(answer.status / 100)}xx`
 }
 

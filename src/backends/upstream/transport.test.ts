@@ -208,11 +208,15 @@ describe('a streamed response', () => {
       response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{"resourceType":"Bundle"')
       setTimeout(() => response.destroy(), 20)
     })
-    await withGateway({}, async fhir => {
+    const read = async (fhir: Fhir) => {
       const url = await fhir.app.listen({ port: 0, host: '127.0.0.1' })
-      const reading = fetch(`${url}/fhir/Condition`, { headers: { authorization: 'Bearer all' } })
-      await assert.rejects(reading.then(reply => reply.text()))
-    })
+      const reply = await fetch(`${url}/fhir/Condition`, { headers: { authorization: 'Bearer all' } })
+      await reply.text()
+      return reply.status
+    }
+    await withGateway({}, async fhir => assert.equal(await read(fhir), 503))
+    const streamed = { responseLimit: 20 }
+    await withGateway(streamed, fhir => assert.rejects(read(fhir)))
   })
 })
 

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
 import { scrub, startClientSpan } from '../../../web/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
 import {
+  type Answer,
   createDeadlines,
   isFailing,
   isLate,
@@ -14,7 +15,7 @@ import {
   type TransportFailure,
   type UpstreamRequest,
 } from './exchange.ts'
-import { passOnce, type SendOptions, type StreamingResponse, sendOnce } from './send.ts'
+import { type SendOptions, sendOnce } from './send.ts'
 import { type Caller, createSlots, type NoSlot } from './slots.ts'
 import type { UrlRewriter } from './urls.ts'
 
@@ -25,23 +26,24 @@ export interface UpstreamResponse {
   readonly text: string
 }
 
-export interface StreamedResponse {
+/** The same with a body that is a stream if it is too long for memory. */
+export interface PassedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  readonly body: Readable
+  readonly body: string | Readable
 }
 
 /** The HTTP client of the upstream FHIR server. */
 export interface Upstream {
   /** Sends a request and reads the whole response. Without a caller it is the gateway's own request. */
   ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Failure>
-  /** Sends a request and streams the response. */
-  pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedResponse | Failure>
+  /** The same, and streams a long response. */
+  pass(request: UpstreamRequest, caller?: Caller): Promise<PassedResponse | Failure>
   /**
    * Sends a request regardless of earlier failures, and waits for half of the time-out. A response closes the circuit; a
    * late one does not open it.
    */
-  probe(request: Probe): Promise<RawResponse | TransportFailure>
+  probe(request: Probe): Promise<Answer>
 }
 
 export type Probe = Pick<UpstreamRequest, 'path'> & { readonly method: 'GET' | 'HEAD' }
@@ -54,25 +56,27 @@ export interface UpstreamOptions extends SendOptions {
   readonly timeoutMs: number
   readonly clock: () => number
   /** Called with the outcome of every exchange except probes. */
-  readonly onExchange: (answer: RawResponse | TransportFailure, method: string, seconds: number) => void
+  readonly onExchange: (answer: Answer, method: string, seconds: number) => void
   readonly warn: (text: string) => void
 }
 
 const TRIES = 3
 
 export function createClient(options: UpstreamOptions): Upstream {
-  const { clock, timeoutMs } = options
+  const { clock, timeoutMs, responseLimit: limit } = options
   const circuit = createBreaker(clock)
-  const time = createDeadlines()
+  const deadlines = createDeadlines()
   const send = (request: UpstreamRequest, deadline: number) =>
-    trace(request, traced => sendOnce(traced, deadline, time, options))
+    trace(request, traced => sendOnce(traced, options, { deadline, deadlines, limit }))
+  const sendLong = (request: UpstreamRequest, deadline: number) =>
+    trace(request, traced => sendOnce(traced, options, { deadline, deadlines, limit, pauseMs: timeoutMs }))
   const { connections } = options
   // Some time has to be left for the response.
   const waitingMs = timeoutMs * WAITING_TIME
-  const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
+  const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), deadlines)
 
   /** Passes the trace of the caller on. */
-  function trace<A extends RawResponse | TransportFailure>(
+  function trace<A extends Answer>(
     request: UpstreamRequest,
     attempt: (request: UpstreamRequest) => Promise<A>,
   ): Promise<A> {
@@ -85,28 +89,25 @@ export function createClient(options: UpstreamOptions): Upstream {
   }
 
   /** `began` is evaluated before `answer` is awaited. */
-  function recordExchange<A extends RawResponse | TransportFailure>(
-    { method }: UpstreamRequest,
-    began: number,
-    answer: A,
-  ): A {
+  function recordExchange<A extends Answer>({ method }: UpstreamRequest, began: number, answer: A): A {
     observe(answer, circuit, options)
     options.onExchange(answer, method, (performance.now() - began) / 1000)
     return answer
   }
 
-  async function retry<A extends RawResponse | TransportFailure>(
+  async function retry<A extends Answer>(
     request: UpstreamRequest,
-    first: A | TransportFailure,
+    first: A,
     deadline: number,
-    attempt: (request: UpstreamRequest, deadline: number) => Promise<A | TransportFailure>,
-  ): Promise<A | TransportFailure> {
+    attempt: (request: UpstreamRequest, deadline: number) => Promise<A>,
+  ): Promise<A> {
     let answer = first
     let renewed = false
     for (let tries = 1; ; tries++) {
       // The gateway's credentials may have ended early: they are renewed once.
       if (isUnauthorized(answer) && !renewed) renewed = true
       else if (!isRetryable(request, answer) || tries >= TRIES || performance.now() >= deadline) return answer
+      if ('body' in answer && answer.body instanceof Readable) answer.body.destroy()
       answer = recordExchange(request, performance.now(), await attempt(request, deadline))
     }
   }
@@ -141,16 +142,11 @@ export function createClient(options: UpstreamOptions): Upstream {
       const deadline = performance.now() + timeoutMs
       const release = await slots.take(caller, waitingMs)
       if (typeof release === 'string') return NO_SLOT[release]
-      const attempt = (it: UpstreamRequest, until: number) =>
-        trace(it, traced => passOnce(traced, until, options))
-      const first = recordExchange(request, performance.now(), await attempt(request, deadline))
-      const answer = await retry(request, first, deadline, attempt)
-      if ('failure' in answer) {
-        release()
-        return explainFailure(answer, request)
-      }
-      answer.stream.once('close', release)
-      return decodeStreaming(answer, options)
+      const first = recordExchange(request, performance.now(), await sendLong(request, deadline))
+      const answer = await retry(request, first, deadline, sendLong)
+      if ('body' in answer && answer.body instanceof Readable) answer.body.once('close', release)
+      else release()
+      return 'failure' in answer ? explainFailure(answer, request) : readPassed(answer, options)
     },
     async probe(request) {
       const probe = { ...request, headers: { accept: 'application/fhir+json' } }
@@ -168,15 +164,23 @@ const NO_SLOT = {
   crowded: fail({ problem: 'too-many-waiting', limit: UPSTREAM_WAITING_PER_GRANT }),
 } satisfies Record<NoSlot, Failure>
 
-function decodeStreaming(
-  { status, headers, stream }: StreamingResponse,
+async function readPassed(
+  { status, headers, body }: RawResponse<Buffer | Readable>,
   options: UpstreamOptions,
-): StreamedResponse | Failure {
-  const body = decodeStream(stream, getEncoding(headers))
-  if (body) return { status, headers, body: pipe(body, options.urls.createPublicStream()) }
+): Promise<PassedResponse | Failure> {
+  const encoding = getEncoding(headers)
+  // An empty body may be declared as compressed all the same (HAPI, `Prefer: return=minimal`).
+  if (Buffer.isBuffer(body) && body.length === 0) return { status, headers, body: '' }
+  const whole = Buffer.isBuffer(body) ? await decode(body, encoding, options.responseLimit) : 'too-large'
+  if (Buffer.isBuffer(whole)) return { status, headers, body: options.urls.toPublic(whole.toString('utf8')) }
+  const stream = Buffer.isBuffer(body) ? Readable.from([body]) : body
+  const decoded = whole && decodeStream(stream, encoding)
+  if (decoded) return { status, headers, body: pipe(decoded, options.urls.createPublicStream()) }
   stream.destroy()
-  return failBroken('its body has an unknown or invalid content encoding', options)
+  return failBroken(BAD_ENCODING, options)
 }
+
+const BAD_ENCODING = 'its body has an unknown or invalid content encoding'
 
 function readResponse(
   answer: RawResponse,
@@ -197,20 +201,16 @@ function toUpstreamResponse(
   options: UpstreamOptions,
 ): UpstreamResponse | Failure {
   if (body === 'too-large') return failTooLarge(options)
-  if (!body) return failBroken('its body has an unknown or invalid content encoding', options)
+  if (!body) return failBroken(BAD_ENCODING, options)
   return { status, headers, text: options.urls.toPublic(body.toString('utf8')) }
 }
 
 /** Only requests that change nothing are sent again, and only where there was no response. */
-function isRetryable({ method }: UpstreamRequest, answer: RawResponse | TransportFailure): boolean {
+function isRetryable({ method }: UpstreamRequest, answer: Answer): boolean {
   return method === 'GET' && 'failure' in answer && answer.failure === 'unreachable'
 }
 
-function observe(
-  answer: RawResponse | TransportFailure,
-  circuit: Breaker,
-  { credentials }: UpstreamOptions,
-): void {
+function observe(answer: Answer, circuit: Breaker, { credentials }: UpstreamOptions): void {
   if (isFailing(answer)) circuit.failed()
   else circuit.succeeded()
   if (isUnauthorized(answer)) credentials.forget()

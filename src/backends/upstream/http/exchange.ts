@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
 
 /** A request to the upstream. */
@@ -11,10 +12,10 @@ export interface UpstreamRequest {
 }
 
 /** A response before decoding. */
-export interface RawResponse {
+export interface RawResponse<Body extends Buffer | Readable = Buffer> {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
+  readonly body: Body
 }
 
 /** Why there is no usable response. */
@@ -26,55 +27,64 @@ export type TransportFailure =
   | { readonly failure: 'unsigned'; readonly cause: string }
   | { readonly failure: 'too-large' }
 
-interface ExchangeOptions {
-  readonly path: string
+export interface ExchangeOptions {
   /** By `performance.now()`. */
   readonly deadline: number
   readonly deadlines: Deadlines
   /** The longest body that is kept in memory. */
   readonly limit: number
+  /** A longer body is streamed, and the deadline applies to the headers: this is the longest pause in the body. */
+  readonly pauseMs?: number
 }
 
+/** The type of a body that is received with these options. */
+type ReceivedBody<O extends ExchangeOptions> = O extends { readonly pauseMs: number }
+  ? Buffer | Readable
+  : Buffer
+
+/** How an exchange ends. */
+export type Exchanged<O extends ExchangeOptions> = RawResponse<ReceivedBody<O>> | TransportFailure
+
 /** Sends a request and collects the whole response, within a time and a size. Redirects are not followed. */
-export function exchange(
+export function exchange<O extends ExchangeOptions>(
   pool: Pool,
-  { method, headers, body }: UpstreamRequest,
-  options: ExchangeOptions,
-): Promise<RawResponse | TransportFailure> {
-  const { path } = options
+  request: UpstreamRequest,
+  path: string,
+  options: O,
+): Promise<Exchanged<O>> {
+  const { method, headers, body = null } = request
   return new Promise(resolve => {
-    const collecting = new ResponseCollector(resolve, options)
+    const collecting = new ResponseCollector(resolve as Resolve, options)
     try {
-      pool.dispatch({ method, path, headers, body: body ?? null }, collecting)
+      pool.dispatch({ method, path, headers, body, bodyTimeout: options.pauseMs ?? 0 }, collecting)
     } catch (error) {
       collecting.fail({ failure: 'unreachable', unsent: true, cause: describeError(error) })
     }
   })
 }
 
+type Resolve = (result: RawResponse<Buffer | Readable> | TransportFailure) => void
+
 /** A class, because there is one for every request. */
 class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   readonly deadline: number
   index = -1
-  readonly #resolve: (result: RawResponse | TransportFailure) => void
-  readonly #limit: number
-  readonly #deadlines: Deadlines
+  readonly #resolve: Resolve
+  readonly #options: ExchangeOptions
   readonly #chunks: Buffer[] = []
   #size = 0
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #control: Dispatcher.DispatchController | undefined
   #hasFailed = false
+  /** The body, once it is too long for memory. */
+  #stream: Readable | undefined
 
-  constructor(
-    resolve: (result: RawResponse | TransportFailure) => void,
-    { deadline, limit, deadlines }: ExchangeOptions,
-  ) {
+  constructor(resolve: Resolve, options: ExchangeOptions) {
     this.#resolve = resolve
-    this.#limit = limit
-    this.#deadlines = deadlines
-    this.deadline = deadline
-    deadlines.add(this)
+    this.#options = options
+    this.deadline = options.deadline
+    options.deadlines.add(this)
   }
 
   expire(): void {
@@ -84,42 +94,82 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#control = controller
     // A request that failed while it waited for a connection is never sent.
-    if (this.#hasFailed) controller.abort(new Error('the exchange has ended'))
+    if (this.#hasFailed) controller.abort(ENDED)
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    const { limit, pauseMs, deadlines } = this.#options
     this.#status = status
     this.#headers = headers
-    if (Number(headers['content-length'] ?? 0) > this.#limit) this.fail({ failure: 'too-large' })
+    if (pauseMs !== undefined) deadlines.delete(this)
+    if (Number(headers['content-length'] ?? 0) > limit) this.#exceed(controller)
   }
 
-  onResponseData(_controller: unknown, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#stream) {
+      if (!this.#stream.push(chunk)) controller.pause()
+      return
+    }
     this.#size += chunk.length
-    if (this.#size > this.#limit) this.fail({ failure: 'too-large' })
-    else this.#chunks.push(chunk)
+    this.#chunks.push(chunk)
+    if (this.#size > this.#options.limit) this.#exceed(controller)
   }
 
   onResponseEnd(): void {
-    this.#deadlines.delete(this)
-    const [first] = this.#chunks
-    const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
-    this.#resolve({ status: this.#status, headers: this.#headers, body })
+    this.#options.deadlines.delete(this)
+    if (this.#stream) this.#stream.push(null)
+    else {
+      const [first] = this.#chunks
+      this.#respond(first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks))
+    }
   }
 
   onResponseError(_controller: unknown, error: Error): void {
     const unsent = this.#control === undefined
-    this.fail(
-      isTimeout(error) ? { failure: 'late' } : { failure: 'unreachable', unsent, cause: error.message },
-    )
+    // Later, because the receiver of a new stream does not listen to it yet.
+    if (this.#stream) setImmediate(() => this.#stream?.destroy(error))
+    else
+      this.fail(
+        isTimeout(error) ? { failure: 'late' } : { failure: 'unreachable', unsent, cause: error.message },
+      )
   }
 
   /** Only the first failure counts. */
   fail(failure: TransportFailure): void {
     this.#hasFailed = true
-    this.#deadlines.delete(this)
+    this.#options.deadlines.delete(this)
     this.#resolve(failure)
-    this.#control?.abort(new Error('the exchange has ended'))
+    this.#control?.abort(ENDED)
   }
+
+  #exceed(controller: Dispatcher.DispatchController): void {
+    if (this.#options.pauseMs === undefined) this.fail({ failure: 'too-large' })
+    else {
+      this.#stream = createStream(controller)
+      for (const chunk of this.#chunks) this.#stream.push(chunk)
+      this.#respond(this.#stream)
+    }
+  }
+
+  #respond(body: Buffer | Readable): void {
+    this.#resolve({ status: this.#status, headers: this.#headers, body })
+  }
+}
+
+const ENDED = new Error('the exchange has ended')
+
+function createStream(controller: Dispatcher.DispatchController): Readable {
+  return new Readable({
+    read: () => controller.resume(),
+    destroy(error, done) {
+      controller.abort(error ?? ENDED)
+      done(error)
+    },
+  })
 }
 
 /** The message of an error with its causes: `fetch failed` alone explains nothing. */
@@ -128,20 +178,23 @@ export function describeError(error: unknown): string {
   return error.cause === undefined ? error.message : `${error.message}: ${describeError(error.cause)}`
 }
 
-export function isTimeout(error: Error): boolean {
+function isTimeout(error: Error): boolean {
   return /^UND_ERR_(?:HEADERS|BODY|CONNECT)_TIMEOUT$/.test(String((error as { code?: unknown }).code))
 }
 
+/** The outcome of an exchange. */
+export type Answer = Pick<RawResponse, 'status' | 'headers'> | TransportFailure
+
 /** Whether the upstream, or a proxy before it, failed. */
-export function isFailing(answer: RawResponse | TransportFailure): boolean {
+export function isFailing(answer: Answer): boolean {
   return 'failure' in answer ? answer.failure !== 'too-large' : answer.status >= 502
 }
 
-export function isUnauthorized(answer: RawResponse | TransportFailure): boolean {
+export function isUnauthorized(answer: Answer): boolean {
   return 'status' in answer && answer.status === 401
 }
 
-export function isLate(answer: RawResponse | TransportFailure): boolean {
+export function isLate(answer: Answer): boolean {
   return 'failure' in answer && answer.failure === 'late'
 }
 

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { Readable, type Transform } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
 import type { FhirResponse } from '../../../fhir-api/index.ts'
 import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import type { StreamedResponse } from './client.ts'
 import { pipe } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
 import { isJson, toFailure } from './response.ts'
@@ -19,7 +18,7 @@ export async function passThrough(
 ): Promise<FhirResponse | Failure> {
   const answer = await (request.isEntry
     ? passWhole(context, request, outgoing)
-    : passStream(context, request, outgoing))
+    : passLong(context, request, outgoing))
   if (!rewrite || isFailure(answer) || answer.body === undefined) return answer
   const { body } = answer
   return {
@@ -45,57 +44,18 @@ async function passWhole(
   return toFhirResponse(answer, answer.text === '' ? undefined : answer.text, urls)
 }
 
-const LONGEST_OUTCOME = 1024 * 1024
-
-async function passStream(
-  { upstream, urls, responseLimit, isRecorded }: GatewayContext,
-  request: FhirRequest,
-  outgoing: UpstreamRequest,
-) {
+/** The audit trail records whose data a response contains; one that is streamed is recorded without a patient. */
+async function passLong({ upstream, urls }: GatewayContext, request: FhirRequest, outgoing: UpstreamRequest) {
   const answer = await upstream.pass(outgoing)
   if (isFailure(answer)) return answer
   const { status, headers, body } = answer
-  if (status >= 300 && status !== 304)
-    return toFailure({ status, headers, text: await readText(body) }, request)
-  if (await isEmpty(answer)) return toFhirResponse(answer, undefined, urls)
-  const out = toFhirResponse(answer, body, urls)
-  if (isFailure(out)) body.destroy()
-  if (isFailure(out) || !isRecorded) return out
-  const held = await bufferBody(body, responseLimit)
-  return held === undefined ? AWAY : { ...out, body: held }
-}
-
-/** A response without Content-Type may be empty, and compressed all the same (HAPI, `Prefer: return=minimal`). */
-async function isEmpty({ status, headers, body }: StreamedResponse): Promise<boolean> {
-  const isBare = status === 204 || status === 304 || headers['content-length'] === '0'
-  if (isBare) body.resume()
-  return isBare || (headers['content-type'] === undefined && (await readText(body)) === '')
-}
-
-const AWAY: Failure = fail({ problem: 'upstream-unreachable' })
-
-/**
- * The audit trail records whose data a response contains, so the whole body is read before it is sent. A body that is too
- * long is streamed, and recorded without a patient. Undefined where the body is incomplete.
- */
-async function bufferBody(body: Readable, limit: number): Promise<string | Readable | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size > limit) return Readable.from(concatenate(chunks, body)).on('close', () => body.destroy())
-    }
-  } catch {
-    return undefined
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-async function* concatenate(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
-  yield* chunks
-  yield* body
+  const stream = typeof body === 'string' ? undefined : body
+  const isRefused = status >= 300 && status !== 304
+  const response = isRefused
+    ? toFailure({ status, headers, text: typeof body === 'string' ? body : '' }, request)
+    : toFhirResponse(answer, body === '' ? undefined : body, urls)
+  if (isFailure(response)) stream?.destroy()
+  return response
 }
 
 function toFhirResponse(
@@ -124,19 +84,4 @@ export function pickHeaders(
     ...(place !== undefined && { location: place }),
     ...(from !== undefined && { 'content-location': from }),
   }
-}
-
-async function readText(body: Readable): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of body) {
-      size += chunk.length
-      if (size > LONGEST_OUTCOME) break
-      chunks.push(chunk)
-    }
-  } catch {
-    // The status is enough.
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

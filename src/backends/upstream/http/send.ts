@@ -1,12 +1,11 @@
-import type { Dispatcher, Pool } from 'undici'
+import type { Pool } from 'undici'
 import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
 import {
-  type Deadlines,
   describeError,
+  type Exchanged,
+  type ExchangeOptions,
   exchange,
-  isTimeout,
-  type RawResponse,
   type TransportFailure,
   type UpstreamRequest,
 } from './exchange.ts'
@@ -19,56 +18,17 @@ export interface SendOptions {
   readonly responseLimit: number
 }
 
-/** A response whose body is a stream. */
-export interface StreamingResponse extends RawResponse {
-  readonly stream: Dispatcher.ResponseData['body']
-}
-
-/** Sends a request with the credentials of the gateway, once. The deadline is by `performance.now()`. */
-export function sendOnce(
+/** Sends a request with the credentials of the gateway, once. */
+export function sendOnce<O extends ExchangeOptions>(
   request: UpstreamRequest,
-  deadline: number,
-  time: Deadlines,
-  { pool, basePath, credentials, responseLimit: limit }: SendOptions,
-): Promise<RawResponse | TransportFailure> {
-  const path = joinPath(basePath, request.path)
-  const send = (signed: UpstreamRequest) => exchange(pool, signed, { path, deadline, limit, deadlines: time })
-  const signed = authorize(request, credentials)
-  return signed instanceof Promise ? signed.then(it => ('failure' in it ? it : send(it))) : send(signed)
-}
-
-/** The same, with the body as a stream. */
-export async function passOnce(
-  request: UpstreamRequest,
-  deadline: number,
   { pool, basePath, credentials }: SendOptions,
-): Promise<StreamingResponse | TransportFailure> {
-  const signed = await authorize(request, credentials)
-  if ('failure' in signed) return signed
-  const { method, headers, body = null } = signed
-  const timeoutMs = Math.max(deadline - performance.now(), 1)
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), timeoutMs)
-  try {
-    const path = joinPath(basePath, request.path)
-    const answer = await pool.request({
-      ...{ method, path, headers, body, signal: late.signal, bodyTimeout: timeoutMs },
-    })
-    // The request may be sent again, and then nobody reads this body.
-    if (answer.statusCode === 401) await answer.body.dump()
-    return { status: answer.statusCode, headers: answer.headers, body: NOTHING, stream: answer.body }
-  } catch (error) {
-    return toTransportFailure(error, late.signal.aborted)
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-const NOTHING = Buffer.alloc(0)
-
-function toTransportFailure(error: unknown, isLate: boolean): TransportFailure {
-  if (isLate || (error instanceof Error && isTimeout(error))) return { failure: 'late' }
-  return { failure: 'unreachable', unsent: false, cause: describeError(error) }
+  options: O,
+): Promise<Exchanged<O>> {
+  const path = joinPath(basePath, request.path)
+  const signed = authorize(request, credentials)
+  return signed instanceof Promise
+    ? signed.then(it => ('failure' in it ? it : exchange(pool, it, path, options)))
+    : exchange(pool, signed, path, options)
 }
 
 function authorize(

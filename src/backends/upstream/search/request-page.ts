@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Resource } from '../../../fhir/index.ts'
 import { type Failure, type FhirRequest, isFailure, seesAll } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
@@ -82,7 +82,8 @@ async function skipResource(
     link.push({ relation, url })
     return url
   })
-  const entries = await countEntries(pipe(response.body, links)).catch(() => 0)
+  const body = typeof response.body === 'string' ? Readable.from(response.body) : response.body
+  const entries = await countEntries(pipe(body, links)).catch(() => 0)
   return entries === 1
     ? { kind: 'unchecked', bundle: { resourceType: 'Bundle', link } }
     : explainPageFailure(tooLarge)
