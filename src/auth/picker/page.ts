@@ -1,7 +1,7 @@
 import {
+  findConfusable,
   type Html,
   html,
-  isAlike,
   type Person,
   renderAlikeWarning,
   renderIcon,
@@ -50,6 +50,7 @@ interface PatientsView {
 export function renderPatientPage(options: PickerOptions, view: PatientsView): Html {
   const { list, others, search, again } = view
   const people = listPeople(list)
+  const confusable = findConfusable([...people, ...others])
   const { client, pendingId } = options
   const all = buildPickUrl(pendingId)
   const hidden = html`<input type="hidden" name="interaction" value="${pendingId}">`
@@ -59,8 +60,8 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
     html`<div class="stack stack--tight">
 ${options.ownRecords === 0 && renderSearchForm(paths.pick, search, hidden)}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
-${hasAlike(people, [...people, ...others]) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
-${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view))}
+${people.some(person => confusable.has(person)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
+${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view, confusable))}
 </div>`,
   )
 }
@@ -118,28 +119,23 @@ ${choice}</form>`
 
 function renderRadios(
   { now, pendingId }: PickerOptions,
-  { list, others, search, isFirst }: PatientsView,
+  { list, search, isFirst }: PatientsView,
+  confusable: ReadonlySet<Person>,
 ): Html {
-  const people = [...listPeople(list), ...others]
   const build = (page?: string) => buildPickUrl(pendingId, { search, page })
   return html`<fieldset><legend class="sr">${describeList(list, search)}</legend>
 <div class="card plistbox plist--pick">
 <div class="plist__head" aria-hidden="true"><span></span><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
-${renderGroups(list, person => renderRadio(person, now, people))}
+${renderGroups(list, person => renderRadio(person, { now, alike: confusable.has(person) }))}
 <p class="plist__note">${describeList(list, search)} ${search !== undefined && html`<a href="${buildPickUrl(pendingId)}">Show all</a>`}</p>
 ${renderPager(list, { first: isFirst, build })}
 </div></fieldset>`
 }
 
-function renderRadio(person: Person, now: number, all: readonly Person[]): Html {
-  const alike = all.some(other => isAlike(person, other))
+function renderRadio(person: Person, facts: { readonly now: number; readonly alike: boolean }): Html {
   return html`<li><label class="prow" data-patient-id="${person.id}"><input type="radio" name="patientId" value="${person.id}">
-${renderFacts(person, { now, alike })}</label></li>
+${renderFacts(person, facts)}</label></li>
 `
-}
-
-function hasAlike(patients: readonly Person[], all: readonly Person[]): boolean {
-  return patients.some(person => all.some(other => isAlike(person, other)))
 }
 
 function renderWarning(what: string, then: string): Html {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseScopes } from '../../smart/index.ts'
 import { type Person, renderErrorPage } from '../../web/index.ts'
 import { findOwnRecords, type OwnRecord } from '../account/own-records.ts'
-import { proceed, refuseRequest } from '../authorize/proceed.ts'
+import { refuseRequest, takeNextStep } from '../authorize/proceed.ts'
 import { type PendingAuthorization, storePickedContext } from '../authorize/request.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
@@ -88,7 +88,7 @@ async function pick(
     await recordRecent(trx, login.clinician.id, { kind: 'patient', id: patientId, now: clock() })
     return storePickedContext(trx, pending, picked)
   })
-  return proceed(reply, context, stored)
+  return takeNextStep(reply, context, stored, { ...state, request: stored.request })
 }
 
 async function readRecords(context: AuthContext, { clinician }: Login): Promise<readonly OwnRecord[]> {

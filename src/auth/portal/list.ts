@@ -1,10 +1,10 @@
 import {
   chooseRecordNumber,
   computeAge,
+  findConfusable,
   formatSex,
   type Html,
   html,
-  isAlike,
   type Person,
   renderBadge,
   renderDate,
@@ -44,10 +44,10 @@ export function renderSearchForm(action: string, search: string | undefined, hid
 }
 
 function renderRows({ list, search, page, pickedId, client, now }: ListOptions): Html {
-  const people = listPeople(list)
+  const confusable = findConfusable(listPeople(list))
   const renderRow = (person: Person) =>
     html`<li><a class="prow" data-patient-id="${person.id}" href="${buildPortalUrl({ search, page, patient: person.id, client })}"${person.id === pickedId && html` aria-current="true"`}>
-${renderFacts(person, { now, alike: people.some(other => isAlike(person, other)) })}</a></li>
+${renderFacts(person, { now, alike: confusable.has(person) })}</a></li>
 `
   return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
 ${renderGroups(list, renderRow)}

@@ -67,10 +67,10 @@ async function send({ app, running }: OwnServer, url: URL, init: RequestInit): P
   running.add(response.collected)
   try {
     app.routing(request, response)
-    const { status, headers, body } = await response.collected
-    if (redirect === 'error' && headers.has('location') && status < 400)
+    const collected = await response.collected
+    if (redirect === 'error' && collected.fields.location !== undefined && collected.status < 400)
       throw new Error('unexpected redirect')
-    return new CollectedResponse(url.href, body, { status, headers })
+    return new CollectedResponse(url.href, collected)
   } catch (error) {
     throw signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause: error })
   } finally {
@@ -118,7 +118,7 @@ class OwnSocket extends Socket {
 
 interface Collected {
   readonly status: number
-  readonly headers: Headers
+  readonly fields: OutgoingHttpHeaders
   readonly body: string
 }
 
@@ -149,7 +149,7 @@ class OwnResponse extends ServerResponse {
   override end(chunk?: unknown): this {
     this.finished = true
     const body = this.#finishBody(chunk)
-    this.#collected.resolve({ status: this.statusCode, headers: toHeaders(this.getHeaders()), body })
+    this.#collected.resolve({ status: this.statusCode, fields: this.getHeaders(), body })
     process.nextTick(() => this.emit('finish') && this.emit('close'))
     return this
   }
@@ -169,39 +169,43 @@ class OwnResponse extends ServerResponse {
   }
 }
 
-function toHeaders(fields: OutgoingHttpHeaders): Headers {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(fields))
-    for (const one of [value ?? []].flat()) headers.append(name, String(one))
-  return headers
-}
-
-/** A response that is read as text or JSON, without the streams of `Response`, which cost more than its content. */
+/** A response without the streams of `Response`, which cost more than its content: it is read as text or JSON. */
 class CollectedResponse extends Response {
   readonly #url: string
-  readonly #text: string
-  readonly #init: ResponseInit
+  readonly #collected: Collected
+  #headers: Headers | undefined
 
-  constructor(url: string, text: string, init: ResponseInit) {
-    super(null, init)
+  constructor(url: string, collected: Collected) {
+    super(null, { status: collected.status })
     this.#url = url
-    this.#text = text
-    this.#init = init
+    this.#collected = collected
   }
 
   override get url(): string {
     return this.#url
   }
 
+  override get headers(): Headers {
+    this.#headers ??= toHeaders(this.#collected.fields)
+    return this.#headers
+  }
+
   override async text(): Promise<string> {
-    return this.#text
+    return this.#collected.body
   }
 
   override async json(): Promise<unknown> {
-    return JSON.parse(this.#text)
+    return JSON.parse(this.#collected.body)
   }
 
   override clone(): CollectedResponse {
-    return new CollectedResponse(this.#url, this.#text, this.#init)
+    return new CollectedResponse(this.#url, this.#collected)
   }
+}
+
+function toHeaders(fields: OutgoingHttpHeaders): Headers {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(fields))
+    for (const one of [value ?? []].flat()) headers.append(name, String(one))
+  return headers
 }

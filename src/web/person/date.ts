@@ -80,7 +80,15 @@ function formatZone(ms: number, zone: string): string {
   return parts.find(({ type }) => type === 'timeZoneName')?.value ?? zone
 }
 
+// Every row of a page computes an age at the same moment.
+let lastSplit: { readonly ms: number; readonly zone: string; readonly parts: DateParts } | undefined
+
 function splitMoment(ms: number, zone: string): DateParts {
+  if (lastSplit?.ms !== ms || lastSplit.zone !== zone) lastSplit = { ms, zone, parts: computeParts(ms, zone) }
+  return lastSplit.parts
+}
+
+function computeParts(ms: number, zone: string): DateParts {
   const parts = new Map(
     getFormatter(zone)
       .formatToParts(ms)

@@ -5,10 +5,10 @@ import {
   chooseRecordNumber,
   computeAge,
   findAlike,
+  findConfusable,
   formatDeath,
   formatName,
   formatSex,
-  isAlike,
   type Person,
   readPerson,
   renderAlikeWarning,
@@ -156,7 +156,7 @@ describe('birth and death', () => {
   })
 })
 
-describe('isAlike', () => {
+describe('findAlike', () => {
   const alike: readonly (readonly [Person, Person])[] = [
     [named('Juniper', 'Alba'), named('Juniper', 'Alban')],
     [named('Juniper', 'Alba'), named('Juniper', 'Alba', 'another')],
@@ -167,9 +167,9 @@ describe('isAlike', () => {
     [named('Slate', 'Alex Maria'), named('Slate', 'Alexander')],
   ]
   for (const [a, b] of alike) {
-    it(`is true for ${formatName(a.name)} and ${formatName(b.name)}`, () => {
-      assert.equal(isAlike(a, b), true)
-      assert.equal(isAlike(b, a), true)
+    it(`finds ${formatName(b.name)} for ${formatName(a.name)}`, () => {
+      assert.deepEqual(findAlike(a, [b]), [b])
+      assert.deepEqual(findAlike(b, [a]), [a])
     })
   }
 
@@ -186,8 +186,8 @@ describe('isAlike', () => {
     ],
   ]
   for (const [a, b] of different) {
-    it(`is false for ${formatName(a.name)} (${a.id}) and ${formatName(b.name)} (${b.id})`, () => {
-      assert.equal(isAlike(a, b), false)
+    it(`does not find ${formatName(b.name)} (${b.id}) for ${formatName(a.name)} (${a.id})`, () => {
+      assert.deepEqual(findAlike(a, [b]), [])
     })
   }
 
@@ -198,6 +198,7 @@ describe('isAlike', () => {
       named('Slate', 'Nadia'),
     ]
     assert.deepEqual(findAlike(alba, [alba, alban, other]), [alban])
+    assert.deepEqual(findConfusable([alba, other, alban]), new Set([alba, alban]))
   })
 })
 

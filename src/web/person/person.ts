@@ -170,12 +170,21 @@ function isNear(a: string, b: string): boolean {
 }
 
 /** Whether two patients are easily confused: the same family name and similar given names. */
-export function isAlike(a: Person, b: Person): boolean {
+function isAlike(a: Person, b: Person): boolean {
+  if (a.id === b.id) return false
   const family = normalize(a.name.family)
-  if (a.id === b.id || family === '' || family !== normalize(b.name.family)) return false
+  if (family === '' || family !== normalize(b.name.family)) return false
   return isNear(readFirstGiven(a), readFirstGiven(b))
 }
 
 export function findAlike(person: Person, others: readonly Person[]): readonly Person[] {
   return others.filter(other => isAlike(person, other))
+}
+
+/** The patients of a list who are easily confused with another one of it. */
+export function findConfusable(people: readonly Person[]): ReadonlySet<Person> {
+  const families = Map.groupBy(people, ({ name }) => normalize(name.family))
+  return new Set(
+    families.values().flatMap(family => family.filter(person => findAlike(person, family).length > 0)),
+  )
 }
