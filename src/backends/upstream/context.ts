@@ -5,7 +5,7 @@ import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
-import type { UpstreamPage } from './search/paging.ts'
+import type { KeptPage } from './search/paging.ts'
 
 /** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
 export interface CheckedCount {
@@ -34,8 +34,8 @@ export interface GatewayContext {
   readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
-  /** The same for pages of searches on which every entry is a match, by the text of the page. */
-  readonly checkedPages: AccessCache<UpstreamPage>
+  /** The same for pages of searches on which every entry is a match, by the text of the entries. */
+  readonly checkedPages: AccessCache<KeptPage>
   /** Numbers of matches that were counted before. */
   readonly counts: LruMap<CheckedCount>
   readonly versionAccess: VersionAccess

@@ -1,4 +1,4 @@
-import { fail, isRecord, type Resource } from '../../../fhir/index.ts'
+import { fail, findJsonExcess, isRecord, isResource, type Resource } from '../../../fhir/index.ts'
 import {
   type AccessCheck,
   createTurns,
@@ -12,7 +12,15 @@ import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import type { CheckedResource, Links, PageCursor, Relation, UpstreamPage } from './paging.ts'
+import type {
+  CheckedPage,
+  CheckedResource,
+  KeptPage,
+  Links,
+  PageCursor,
+  Relation,
+  UpstreamPage,
+} from './paging.ts'
 import { requestPage } from './request-page.ts'
 
 /** The page size where many matches may be left out. */
@@ -84,7 +92,7 @@ export interface PageCheck {
   ): readonly CheckedResource[]
 }
 
-/** Fetches a page and leaves out the entries that the caller must not see. A page that has not changed is not checked again. */
+/** Fetches a page and leaves out the entries that the caller must not see. Entries that have not changed are not checked again. */
 export async function fetchPage(
   context: GatewayContext,
   request: FhirRequest,
@@ -94,31 +102,81 @@ export async function fetchPage(
   const { checkedPages } = context
   const { access } = request
   const place = pageCheck.key === undefined ? undefined : `${pageCheck.key} ${outgoing.path}`
-  const recall = (text: string) => {
-    const page = place === undefined ? undefined : checkedPages.find(access, place, text)
-    return page && { kind: 'known' as const, page }
-  }
+  const recall = (text: string) =>
+    place === undefined ? undefined : recallPage(text, entries => checkedPages.find(access, place, entries))
   const response = await requestPage(context, request, outgoing, recall)
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
-  if (response.kind === 'known') return response.page
   const { bundle } = response
   const links = readLinks(context, bundle)
   if (isFailure(links)) return links
-  if (response.kind === 'unchecked') return { ...UNCHECKED, links, isWhole: isOnlyPage(bundle, [], links) }
+  const describe = (count: number) => ({
+    links,
+    isWhole: isOnlyPage(bundle, count, links),
+    hasTotal: typeof bundle.total === 'number',
+  })
+  if (response.kind === 'unchecked') return { ...UNCHECKED, ...describe(0) }
+  if (response.kind === 'known') return { ...response.page, ...describe(response.page.matches.length) }
   const { entries, text } = response
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const checked = await checkEntries(context, request, entries, pageCheck)
   if (isFailure(checked)) return checked
-  const isWhole = isOnlyPage(bundle, entries, links)
-  const page = { ...checked.page, links, isWhole, hasTotal: typeof bundle.total === 'number' }
+  const { page } = checked
   if (place !== undefined && checked.isCacheable && page.matches.length === entries.length)
-    checkedPages.add(access, place, text, keepPage(page))
-  return page
+    keepPage(text, bundle, page, (tail, kept) => checkedPages.add(access, place, tail, kept))
+  return { ...page, ...describe(entries.length) }
+}
+
+interface KnownPage {
+  readonly kind: 'known'
+  readonly bundle: Resource
+  readonly page: KeptPage
+}
+
+const ENTRY = '"entry"'
+
+/**
+ * Finds a page whose entries are known by their text. The members before them may differ: servers give each page of results
+ * a new id, time and links. The beginning of the text is parsed with an empty list of entries. If that is JSON, the
+ * text is the object with these members, followed by those that begin with the known text.
+ */
+export function recallPage(
+  text: string,
+  find: (entries: string) => KeptPage | undefined,
+): KnownPage | undefined {
+  const at = text.indexOf(ENTRY)
+  const page = at < 0 ? undefined : find(text.slice(at))
+  const head = page && parseHead(text.slice(0, at))
+  return head && { kind: 'known', bundle: { ...head, ...page.rest }, page }
+}
+
+function parseHead(text: string): Resource | undefined {
+  try {
+    const head: unknown = findJsonExcess(text) ? undefined : JSON.parse(`${text}${ENTRY}:[]}`)
+    return isResource(head) && head.resourceType === 'Bundle' ? head : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Keeps the text of the resources: parsed they would take several times the memory. */
+export function keepPage(
+  text: string,
+  bundle: Resource,
+  page: CheckedPage,
+  keep: (entries: string, page: KeptPage) => void,
+): void {
+  const at = text.indexOf(ENTRY)
+  const head = at < 0 ? undefined : parseHead(text.slice(0, at))
+  if (!head) return
+  const rest = Object.fromEntries(Object.entries(bundle).filter(([name]) => !(name in head)))
+  const matches = page.matches.map(it => new KeptResource(it))
+  const list = () => findNewest(matches.map(it => it.resource))
+  keep(text.slice(at), { ...page, matches, rest, findNewest: list })
 }
 
 interface CheckedEntries {
-  readonly page: Pick<UpstreamPage, 'matches' | 'includes' | 'strays' | 'omitted' | 'findNewest'>
+  readonly page: CheckedPage
   readonly isCacheable: boolean
 }
 
@@ -138,13 +196,7 @@ async function checkEntries(
   return { page, isCacheable: check.isCacheable }
 }
 
-/** A page without its parsed resources, which would take several times the memory of their text. */
-function keepPage(page: UpstreamPage): UpstreamPage {
-  const matches = page.matches.map(it => new KeptResource(it))
-  return { ...page, matches, findNewest: () => findNewest(matches.map(it => it.resource)) }
-}
-
-const UNCHECKED = { matches: [], includes: [], strays: 0, omitted: 1, hasTotal: false, findNewest: () => '' }
+const UNCHECKED = { matches: [], includes: [], strays: 0, omitted: 1, findNewest: () => '' }
 
 interface ParsedEntry {
   readonly checked: CheckedResource
@@ -206,10 +258,8 @@ export async function visitPages(
 }
 
 /** An upstream may count more matches than it shows, and not link to the others. */
-function isOnlyPage({ total }: Resource, entries: readonly BundleEntry[], links: Links): boolean {
-  return (
-    !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries.length)
-  )
+function isOnlyPage({ total }: Resource, entries: number, links: Links): boolean {
+  return !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries)
 }
 
 function pick(entries: readonly ParsedEntry[], pageCheck: PageCheck, check: AccessCheck) {

@@ -29,21 +29,31 @@ export interface CheckedResource extends SearchEntry {
   readonly resource: Resource
 }
 
-/** The part of an upstream's page that the caller may see. */
-export interface UpstreamPage {
+/** The entries of an upstream's page that the caller may see. */
+export interface CheckedPage {
   readonly matches: readonly CheckedResource[]
   readonly includes: readonly CheckedResource[]
-  readonly links: Links
   /** The number of matches that the caller may see and that do not match the query. */
   readonly strays: number
   /** The number of the upstream's matches that are left out: a short page would reveal it. */
   readonly omitted: number
+  /** The latest `meta.lastUpdated` of all entries, also of those that are left out; empty if one has none. */
+  findNewest(): string
+}
+
+/** A page on which all entries are matches. */
+export interface KeptPage extends CheckedPage {
+  /** The members of the Bundle after its entries. */
+  readonly rest: Readonly<Record<string, unknown>>
+}
+
+/** The part of an upstream's page that the caller may see. */
+export interface UpstreamPage extends CheckedPage {
+  readonly links: Links
   /** Whether the upstream has no other page. */
   readonly isWhole: boolean
   /** Whether the upstream states the number of matches. */
   readonly hasTotal: boolean
-  /** The latest `meta.lastUpdated` of all entries, also of those that are left out; empty if one has none. */
-  findNewest(): string
 }
 
 /** The parameter that carries a page; its name differs from that of an upstream that is a Sallyport itself. */

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { condition } from '../../sqlite/testing/fhir.ts'
+import { keepPage, ParsedResource, recallPage } from './pages.ts'
+import type { KeptPage } from './paging.ts'
+
+const resource = condition('c1', 'ann')
+const entry = [{ resource }]
+const page = {
+  matches: [new ParsedResource(resource, JSON.stringify(resource))],
+  ...{ includes: [], strays: 0, omitted: 0, findNewest: () => '' },
+}
+
+/** What is known of a page after the first text, for the second. */
+function recall(first: string, second: string) {
+  const kept = new Map<string, KeptPage>()
+  keepPage(first, JSON.parse(first), page, (entries, it) => kept.set(entries, it))
+  return recallPage(second, entries => kept.get(entries))
+}
+
+describe('a page of a search that comes again', () => {
+  const format = (head: object, tail: object = {}) =>
+    JSON.stringify({ resourceType: 'Bundle', type: 'searchset', ...head, entry, ...tail })
+
+  it('is known by its entries, with its own id, time, total and links', () => {
+    const first = format({ id: 'a', meta: { lastUpdated: '2026-01-01T00:00:00Z' }, total: 1 }, { link: [] })
+    for (const head of [{}, { id: 'b' }, { total: 2, meta: { tag: [{ code: 'x' }] } }]) {
+      const second = format(head, { link: [] })
+      const known = recall(first, second)
+      assert.deepEqual({ ...known?.bundle, entry }, JSON.parse(second))
+      assert.deepEqual(known?.page.matches[0]?.parse(), resource)
+    }
+  })
+
+  it('is not known if an entry or the text after the entries differs', () => {
+    const first = format({ id: 'a' }, { link: [] })
+    assert.ok(recall(first, format({ id: 'b' }, { link: [] })))
+    assert.equal(recall(first, format({ id: 'b' }, { link: [{ relation: 'next', url: 'x' }] })), undefined)
+    assert.equal(recall(first, first.replace('c1', 'c2')), undefined)
+    assert.equal(recall(first, format({ meta: { tag: [{ code: 'entry' }] } }, { link: [] })), undefined)
+  })
+
+  it('is not known if the text before the entries is not that of a Bundle', () => {
+    const first = format({})
+    const entries = first.slice(first.indexOf('"entry"'))
+    for (const head of [
+      '{"resourceType":"Bundle",',
+      '{"resourceType":"Patient",',
+      '{"resourceType":"Bundle","contained":[{',
+      '{"resourceType":"Bundle","id":"\\',
+      '{"resourceType":"Bundle"',
+      '[{"resourceType":"Bundle",',
+      '',
+    ])
+      assert.equal(recall(first, head + entries) !== undefined, head === '{"resourceType":"Bundle",', head)
+  })
+})
