@@ -125,11 +125,17 @@ export function runAndCommit<T>(connection: Connection, work: () => T): T {
 
 export type Row = Readonly<Record<string, unknown>>
 
+/** Rows usually have the same columns: the statement is built again only where they differ. */
 export function insertRows(connection: Connection, table: string, rows: readonly Row[]): void {
-  const columns = Object.keys(rows[0] ?? {})
-  const names = columns.map(name => `"${name}"`).join(', ')
-  const statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
-  for (const row of rows) connection.write(statement, ...columns.map(name => row[name]))
+  let [names, statement] = ['', '']
+  for (const row of rows) {
+    const columns = Object.keys(row)
+    const own = columns.join('", "')
+    if (own !== names)
+      statement = `insert into "${table}" ("${own}") values (${columns.map(() => '?').join(', ')})`
+    names = own
+    connection.write(statement, ...Object.values(row))
+  }
 }
 
 /** Retries while another process writes, without blocking this one. */

@@ -51,7 +51,7 @@ export function moveBatch(trail: Connection, path: string, most: number): Moved 
   const name = basename(path)
   const [stored] = trail.all('select position from audit_queue where name = ?', name)
   const { rows, position, isEnded } = readRecords(path, Number(stored?.position ?? 0), most)
-  for (const row of rows) insertRows(trail, 'audit_event', [row])
+  insertRows(trail, 'audit_event', rows)
   trail.write(
     'insert into audit_queue (name, position) values (?, ?) on conflict (name) do update set position = excluded.position',
     ...[name, position],
