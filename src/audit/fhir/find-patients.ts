@@ -25,23 +25,23 @@ interface PatientLookup {
 const LONGEST_READ = 64 * 1024 * 1024
 
 /** `OTHERS` if the patients cannot be determined. */
-function findPatientsInText(text: string, lookup: PatientLookup): readonly string[] {
+function findPatientsInText(place: string, text: string, lookup: PatientLookup): readonly string[] {
   if (text.length > LONGEST_READ) return [OTHERS]
   try {
-    return findPatientsIn(JSON.parse(text), lookup)
+    return findPatientsAgain(place, text, () => JSON.parse(text), lookup)
   } catch {
     return [OTHERS]
   }
 }
 
-/** A resource as it was sent last, with its patients. Apps read the same few resources over and over. */
-interface SentResource {
+/** A resource or body as it was sent last, with its patients. Apps read the same few resources over and over. */
+interface SentText {
   readonly text: string
   readonly patients: readonly string[]
 }
 
 const LONGEST_REMEMBERED = 4096
-const sent = new LruMap<SentResource>(2000)
+const sent = new LruMap<SentText>(2000)
 
 /** Does not parse a text that was sent last at this place. */
 function findPatientsAgain(
@@ -55,10 +55,14 @@ function findPatientsAgain(
   if (known?.text === text) return known.patients
   const value = parse()
   const patients = findPatientsIn(value, lookup)
-  // The patients of a subset depend on stored data.
-  if (text.length <= LONGEST_REMEMBERED && isRecord(value) && !isSubset(value as Resource))
+  if (key.length + text.length <= LONGEST_REMEMBERED && isLasting(value, lookup))
     sent.set(key, { text: copyText(text), patients })
   return patients
+}
+
+/** The patients of a subset, and of a deletion in a history, depend on stored data, where the server has them. */
+function isLasting(value: unknown, { findStored }: PatientLookup): boolean {
+  return !findStored || (isRecord(value) && value.resourceType !== 'Bundle' && !isSubset(value as Resource))
 }
 
 function findPatientsIn(value: unknown, lookup: PatientLookup): readonly string[] {
@@ -213,12 +217,12 @@ function findOnlyPatient({ patient, scopes }: Grant): string | undefined {
 }
 
 function findCarriedPatients(
-  { body, contents, resource }: AuditedRequest,
+  { address = '', body, contents, resource }: AuditedRequest,
   lookup: PatientLookup,
 ): readonly string[] {
   if (contents)
     return contents.flatMap(it => findPatientsAgain(`${it.type}/${it.id}`, it.text, () => it.parse(), lookup))
-  return body === undefined ? findPatientsIn(resource, lookup) : findPatientsInText(body, lookup)
+  return body === undefined ? findPatientsIn(resource, lookup) : findPatientsInText(address, body, lookup)
 }
 
 function findTouchedPatients(request: AuditedRequest, lookup: PatientLookup): readonly string[] {
