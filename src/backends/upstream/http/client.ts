@@ -171,7 +171,7 @@ async function readPassed(
   const encoding = getEncoding(headers)
   // An empty body may be declared as compressed all the same (HAPI, `Prefer: return=minimal`).
   if (Buffer.isBuffer(body) && body.length === 0) return { status, headers, body: '' }
-  const whole = await readWhole(body, encoding, options.responseLimit)
+  const whole = Buffer.isBuffer(body) ? await decode(body, encoding, options.responseLimit) : 'too-large'
   if (Buffer.isBuffer(whole)) return { status, headers, body: options.urls.toPublic(whole.toString('utf8')) }
   const stream = Buffer.isBuffer(body) ? Readable.from([body]) : body
   const decoded = whole && decodeStream(stream, encoding)
@@ -180,23 +180,13 @@ async function readPassed(
   return failBroken(BAD_ENCODING, options)
 }
 
-/** Without compression there is nothing to wait for. */
-function readWhole(
-  body: Buffer | Readable,
-  encoding: string,
-  limit: number,
-): Buffer | 'too-large' | undefined | Promise<Buffer | 'too-large' | undefined> {
-  if (body instanceof Readable) return 'too-large'
-  return encoding === '' ? body : decode(body, encoding, limit)
-}
-
 const BAD_ENCODING = 'its body has an unknown or invalid content encoding'
 
 function readResponse(
   answer: RawResponse,
   options: UpstreamOptions,
 ): UpstreamResponse | Failure | Promise<UpstreamResponse | Failure> {
-  const body = readWhole(answer.body, getEncoding(answer.headers), options.responseLimit)
+  const body = decode(answer.body, getEncoding(answer.headers), options.responseLimit)
   return body instanceof Promise
     ? body.then(it => toUpstreamResponse(answer, it, options))
     : toUpstreamResponse(answer, body, options)

@@ -1,51 +1,82 @@
-import type { Readable } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
 import {
   brotliDecompress,
+  brotliDecompressSync,
   createBrotliDecompress,
   createGunzip,
   createInflate,
   gunzip,
+  gunzipSync,
   inflate,
+  inflateSync,
 } from 'node:zlib'
 
+type Limit = { readonly maxOutputLength: number }
+
+/** The ways to decompress an encoding. */
+interface Decoder {
+  unpack(body: Buffer, limit: Limit, done: (error: Error | null, result: Buffer) => void): void
+  unpackSync(body: Buffer, limit: Limit): Buffer
+  createStream(): Transform
+}
+
+const GZIP: Decoder = { unpack: gunzip, unpackSync: gunzipSync, createStream: createGunzip }
+
+const DECODERS: ReadonlyMap<string, Decoder> = new Map([
+  ['gzip', GZIP],
+  ['x-gzip', GZIP],
+  ['deflate', { unpack: inflate, unpackSync: inflateSync, createStream: createInflate }],
+  [
+    'br',
+    {
+      unpack: brotliDecompress,
+      unpackSync: brotliDecompressSync,
+      createStream: createBrotliDecompress,
+    },
+  ],
+])
+
+const PLAIN: ReadonlySet<string> = new Set(['', 'identity'])
+
+type Decoded = Buffer | 'too-large' | undefined
+
+/** Up to this size, another thread costs more time than it saves. */
+const SHORT = 4 * 1024
+const SHORT_DECODED = 64 * 1024
+
 /** The decompressed body, up to a number of bytes; undefined if it cannot be decompressed. */
-export async function decode(
-  body: Buffer,
-  encoding: string,
-  limit: number,
-): Promise<Buffer | 'too-large' | undefined> {
-  switch (encoding) {
-    case '':
-    case 'identity':
-      return body.length <= limit ? body : 'too-large'
-    case 'gzip':
-    case 'x-gzip':
-      return decompress(gunzip, body, limit)
-    case 'deflate':
-      return decompress(inflate, body, limit)
-    case 'br':
-      return decompress(brotliDecompress, body, limit)
-    default:
-      return undefined
+export function decode(body: Buffer, encoding: string, limit: number): Decoded | Promise<Decoded> {
+  if (PLAIN.has(encoding)) return body.length <= limit ? body : 'too-large'
+  const decoder = DECODERS.get(encoding)
+  if (!decoder) return undefined
+  const short = body.length > SHORT ? 'too-large' : decodeShort(body, decoder, Math.min(limit, SHORT_DECODED))
+  return short === 'too-large' ? decodeLong(body, decoder, limit) : short
+}
+
+function decodeShort(body: Buffer, { unpackSync }: Decoder, limit: number): Decoded {
+  try {
+    return unpackSync(body, { maxOutputLength: limit })
+  } catch (error) {
+    return explain(error)
   }
+}
+
+function decodeLong(body: Buffer, { unpack }: Decoder, limit: number): Promise<Decoded> {
+  return new Promise(resolve => {
+    unpack(body, { maxOutputLength: limit }, (error, result) => resolve(error ? explain(error) : result))
+  })
+}
+
+function explain(error: unknown): 'too-large' | undefined {
+  const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+  return isTooLarge ? 'too-large' : undefined
 }
 
 /** The same for a stream. */
 export function decodeStream(body: Readable, encoding: string): Readable | undefined {
-  switch (encoding) {
-    case '':
-    case 'identity':
-      return body
-    case 'gzip':
-    case 'x-gzip':
-      return pipe(body, createGunzip())
-    case 'deflate':
-      return pipe(body, createInflate())
-    case 'br':
-      return pipe(body, createBrotliDecompress())
-    default:
-      return undefined
-  }
+  if (PLAIN.has(encoding)) return body
+  const decoder = DECODERS.get(encoding)
+  return decoder && pipe(body, decoder.createStream())
 }
 
 /** Connects two streams so that an error in one ends the other. */
@@ -57,19 +88,4 @@ export function pipe<T extends NodeJS.ReadWriteStream & { destroy(error?: Error)
   into.on('close', () => from.destroy())
   from.pipe(into)
   return into
-}
-
-type Unpack = (
-  body: Buffer,
-  options: { maxOutputLength: number },
-  done: (error: Error | null, result: Buffer) => void,
-) => void
-
-function decompress(unpack: Unpack, body: Buffer, limit: number): Promise<Buffer | 'too-large' | undefined> {
-  return new Promise(resolve => {
-    unpack(body, { maxOutputLength: limit }, (error, result) => {
-      const isTooLarge = error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
-      resolve(isTooLarge ? 'too-large' : error ? undefined : result)
-    })
-  })
 }
