@@ -20,7 +20,7 @@ export {
   sha256,
 } from './sealer.ts'
 export type { Store, StoreOptions } from './store.ts'
-export { type DatabaseTarget, makeFolder, parseDatabaseUrl, prepareQuery } from './store.ts'
+export { type DatabaseTarget, makeFolder, parseDatabaseUrl, prepareInsert, prepareQuery } from './store.ts'
 export {
   type JobOptions,
   REFRESH_RETRY_MS,

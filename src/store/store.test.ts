@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { openStore, parseDatabaseUrl, prepareQuery, type Store } from './index.ts'
+import { openStore, parseDatabaseUrl, prepareInsert, prepareQuery, type Store } from './index.ts'
 import { migrations } from './migrations/index.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -299,6 +299,26 @@ eachDatabase((_name, open) => {
       assert.equal(built, 1)
       assert.deepEqual((await find(store.db, { id: 'b' })).rows, [{ id: 'b', revoked_at: 7, expires_at: 2 }])
       assert.deepEqual((await find(store.db, { id: "' or 1=1" })).rows, [])
+    })
+  })
+
+  describe('prepareInsert', () => {
+    it('inserts rows with different columns', async () => {
+      const store = await open()
+      const insert = prepareInsert('client')
+      await insert(store.db, client)
+      await insert(store.db, { logo_url: 'https://a', ...client, client_id: 'other' })
+      await insert(store.db, { ...client, client_id: 'third', first_party: false })
+      const rows = await store.db
+        .selectFrom('client')
+        .select(['client_id', 'logo_url', 'first_party'])
+        .orderBy('client_id')
+        .execute()
+      assert.deepEqual(rows, [
+        { client_id: 'app', logo_url: null, first_party: true },
+        { client_id: 'other', logo_url: 'https://a', first_party: true },
+        { client_id: 'third', logo_url: null, first_party: false },
+      ])
     })
   })
 })

@@ -121,3 +121,24 @@ export function prepareQuery<Parameters extends object, Row>(
     return db.executeQuery({ ...query, parameters: bound })
   }
 }
+
+/** An insert of one row that is compiled once for its columns. */
+export function prepareInsert<Table extends keyof Schema>(
+  table: Table,
+): (db: Kysely<Schema>, row: Insertable<Schema[Table]>) => Promise<QueryResult<unknown>> {
+  const inserts = new Map<string, ReturnType<typeof prepareQuery<Insertable<Schema[Table]>, unknown>>>()
+
+  function getInsert(columns: readonly string[]) {
+    const key = columns.join()
+    const insert =
+      inserts.get(key) ?? prepareQuery((db, row) => db.insertInto(table).values(pick(row, columns)))
+    inserts.set(key, insert)
+    return insert
+  }
+
+  return (db, row) => getInsert(Object.keys(row))(db, row)
+}
+
+function pick<Row extends object>(row: Row, columns: readonly string[]): Row {
+  return Object.fromEntries(columns.map(column => [column, Reflect.get(row, column)])) as Row
+}

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { parseScope, parseScopes } from '../../smart/index.ts'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { type Choice, type ConsentItem, listConsentItems, splitScopes } from '../consent/items.ts'
 import type { AuthContext } from '../context.ts'
@@ -177,17 +177,16 @@ async function createCode(
   now: number,
 ): Promise<string> {
   const code = createRandomToken()
-  await trx
-    .insertInto('authorization_code')
-    .values({
-      code_hash: sha256(code),
-      grant_id: grantId,
-      redirect_uri: request.redirectUri,
-      code_challenge: request.codeChallenge ?? '',
-      nonce: request.nonce ?? null,
-      expires_at: now + LIFETIME.code,
-      used_at: null,
-    })
-    .execute()
+  await insertCode(trx, {
+    code_hash: sha256(code),
+    grant_id: grantId,
+    redirect_uri: request.redirectUri,
+    code_challenge: request.codeChallenge ?? '',
+    nonce: request.nonce ?? null,
+    expires_at: now + LIFETIME.code,
+    used_at: null,
+  })
   return code
 }
+
+const insertCode = prepareInsert('authorization_code')

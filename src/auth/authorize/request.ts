@@ -1,5 +1,12 @@
 import type { Kysely } from 'kysely'
-import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import {
+  createRandomToken,
+  prepareInsert,
+  prepareQuery,
+  type Schema,
+  type Store,
+  sha256,
+} from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
@@ -92,30 +99,40 @@ export async function storePendingAuthorization(
       `More than ${LIMITS.pendingPerNetwork} requests from one network, or ${LIMITS.pending} in all, are waiting for a login.`,
     )
   const id = createRandomToken()
-  await store.db
-    .insertInto('authorization_request')
-    .values({
-      id_hash: sha256(id),
-      request: JSON.stringify(request),
-      network_hash: network ?? null,
-      created_at: request.arrivedAt,
-      expires_at: request.arrivedAt + LIFETIME.interaction,
-    })
-    .execute()
+  await insertRequest(store.db, {
+    id_hash: sha256(id),
+    request: JSON.stringify(request),
+    network_hash: network ?? null,
+    created_at: request.arrivedAt,
+    expires_at: request.arrivedAt + LIFETIME.interaction,
+  })
   return { id, request }
 }
 
+const insertRequest = prepareInsert('authorization_request')
+
 async function isFull({ db }: Store, network: string, now: number): Promise<boolean> {
-  const waiting = db
+  const [own] = (await countOfNetwork(db, { network, now })).rows
+  if (Number(own?.count) >= LIMITS.pendingPerNetwork) return true
+  const [all] = (await countWaiting(db, { now })).rows
+  return Number(all?.count) >= LIMITS.pending
+}
+
+const countWaiting = prepareQuery((db, { now }: { now: number }) =>
+  db
     .selectFrom('authorization_request')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('network_hash', 'is not', null)
-    .where('expires_at', '>', now)
-  const own = await waiting.where('network_hash', '=', network).executeTakeFirstOrThrow()
-  if (Number(own.count) >= LIMITS.pendingPerNetwork) return true
-  const all = await waiting.executeTakeFirstOrThrow()
-  return Number(all.count) >= LIMITS.pending
-}
+    .where('expires_at', '>', now),
+)
+
+const countOfNetwork = prepareQuery((db, { network, now }: { network: string; now: number }) =>
+  db
+    .selectFrom('authorization_request')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('network_hash', '=', network)
+    .where('expires_at', '>', now),
+)
 
 /** Finds the stored request that a page or form names, unless it has ended or expired. */
 export async function findPendingAuthorization(
@@ -124,14 +141,17 @@ export async function findPendingAuthorization(
 ): Promise<PendingAuthorization | undefined> {
   const id = parameters.get('interaction')
   if (id === undefined) return undefined
-  const row = await store.db
-    .selectFrom('authorization_request')
-    .select('request')
-    .where('id_hash', '=', sha256(id))
-    .where('expires_at', '>', clock())
-    .executeTakeFirst()
+  const [row] = (await selectRequest(store.db, { idHash: sha256(id), now: clock() })).rows
   return row && { id, request: JSON.parse(row.request) }
 }
+
+const selectRequest = prepareQuery((db, { idHash, now }: { idHash: string; now: number }) =>
+  db
+    .selectFrom('authorization_request')
+    .select('request')
+    .where('id_hash', '=', idHash)
+    .where('expires_at', '>', now),
+)
 
 export async function storePickedContext(
   db: Kysely<Schema>,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
-import { prepareQuery, type Schema, sha256 } from '../../store/index.ts'
+import { prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { Clinician } from '../clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import { stylePath } from '../discovery.ts'
@@ -39,33 +39,32 @@ export type NewGrant = Omit<Grant, 'id' | 'clinician' | 'fhirUserId' | 'endsAt'>
 
 export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: number): Promise<string> {
   const id = grant.launchId ?? randomUUID()
-  await db
-    .insertInto('grant')
-    .values({
-      id,
-      client_id: grant.clientId,
-      clinician_id: grant.clinicianId,
-      login_id_hash: grant.loginIdHash,
-      scope: grant.scope,
-      patient_id: grant.patientId ?? null,
-      encounter_id: grant.encounterId ?? null,
-      need_patient_banner: grant.needPatientBanner ?? null,
-      context: JSON.stringify({
-        ...grant.extraContext,
-        fromEhr: grant.fromEhr,
-        fhirUserId: grant.fhirUserId,
-      }),
-      lab: grant.lab === undefined ? null : JSON.stringify(grant.lab),
-      auth_time: grant.authTime,
-      acr: grant.acr ?? null,
-      amr: grant.amr === undefined ? null : JSON.stringify(grant.amr),
-      created_at: now,
-      last_used_at: now,
-      revoked_at: null,
-    })
-    .execute()
+  await insertGrant(db, {
+    id,
+    client_id: grant.clientId,
+    clinician_id: grant.clinicianId,
+    login_id_hash: grant.loginIdHash,
+    scope: grant.scope,
+    patient_id: grant.patientId ?? null,
+    encounter_id: grant.encounterId ?? null,
+    need_patient_banner: grant.needPatientBanner ?? null,
+    context: JSON.stringify({
+      ...grant.extraContext,
+      fromEhr: grant.fromEhr,
+      fhirUserId: grant.fhirUserId,
+    }),
+    lab: grant.lab === undefined ? null : JSON.stringify(grant.lab),
+    auth_time: grant.authTime,
+    acr: grant.acr ?? null,
+    amr: grant.amr === undefined ? null : JSON.stringify(grant.amr),
+    created_at: now,
+    last_used_at: now,
+    revoked_at: null,
+  })
   return id
 }
+
+const insertGrant = prepareInsert('grant')
 
 /**
  * Finds an active grant: it is not revoked, its clinician is not disabled and, unless it has `offline_access`, its login

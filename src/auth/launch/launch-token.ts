@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { LabSettings } from '../lab/settings.ts'
 import { LIFETIME } from '../limits.ts'
 import { type Comparison, Refusal } from '../refusal.ts'
@@ -22,26 +22,25 @@ export interface Launch {
 /** Creates a launch token of 32 random bytes, valid for 5 minutes. Only its SHA-256 is stored. */
 export async function createLaunchToken(db: Kysely<Schema>, launch: Launch, now: number): Promise<string> {
   const token = createRandomToken()
-  await db
-    .insertInto('launch_token')
-    .values({
-      token_hash: sha256(token),
-      patient_id: launch.patientId,
-      encounter_id: launch.encounterId ?? null,
-      need_patient_banner: launch.needPatientBanner,
-      client_id: launch.clientId,
-      clinician_username: launch.clinicianUsername,
-      fhir_base_url: launch.fhirBaseUrl,
-      launch_id: launch.id,
-      lab: launch.lab === undefined ? null : JSON.stringify(launch.lab),
-      context: Object.keys(launch.extraContext).length === 0 ? null : JSON.stringify(launch.extraContext),
-      created_at: now,
-      expires_at: now + LIFETIME.launchToken,
-      used_at: null,
-    })
-    .execute()
+  await insertLaunchToken(db, {
+    token_hash: sha256(token),
+    patient_id: launch.patientId,
+    encounter_id: launch.encounterId ?? null,
+    need_patient_banner: launch.needPatientBanner,
+    client_id: launch.clientId,
+    clinician_username: launch.clinicianUsername,
+    fhir_base_url: launch.fhirBaseUrl,
+    launch_id: launch.id,
+    lab: launch.lab === undefined ? null : JSON.stringify(launch.lab),
+    context: Object.keys(launch.extraContext).length === 0 ? null : JSON.stringify(launch.extraContext),
+    created_at: now,
+    expires_at: now + LIFETIME.launchToken,
+    used_at: null,
+  })
   return token
 }
+
+const insertLaunchToken = prepareInsert('launch_token')
 
 export interface FoundLaunch extends Launch {
   readonly expiresAt: number
@@ -49,13 +48,13 @@ export interface FoundLaunch extends Launch {
 }
 
 export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise<FoundLaunch | undefined> {
-  const row = await db
-    .selectFrom('launch_token')
-    .selectAll()
-    .where('token_hash', '=', tokenHash)
-    .executeTakeFirst()
+  const [row] = (await selectLaunchToken(db, { tokenHash })).rows
   return row && toLaunch(row)
 }
+
+const selectLaunchToken = prepareQuery((db, { tokenHash }: { tokenHash: string }) =>
+  db.selectFrom('launch_token').selectAll().where('token_hash', '=', tokenHash),
+)
 
 /** Consumes the token by compare-and-set: only one of several attempts gets the launch. */
 export async function consumeLaunchToken(
@@ -63,15 +62,18 @@ export async function consumeLaunchToken(
   tokenHash: string,
   now: number,
 ): Promise<Launch | undefined> {
-  const row = await db
+  const [row] = (await setLaunchTokenUsed(db, { tokenHash, now })).rows
+  return row && toLaunch(row)
+}
+
+const setLaunchTokenUsed = prepareQuery((db, { tokenHash, now }: { tokenHash: string; now: number }) =>
+  db
     .updateTable('launch_token')
     .set({ used_at: now })
     .where('token_hash', '=', tokenHash)
     .where('used_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
-  return row && toLaunch(row)
-}
+    .returningAll(),
+)
 
 function toLaunch(row: Selectable<Schema['launch_token']>): FoundLaunch {
   return {

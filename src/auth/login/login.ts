@@ -1,6 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
+import {
+  createRandomToken,
+  prepareQuery,
+  type Schema,
+  type Sealer,
+  type Store,
+  sha256,
+} from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
 import { type Clinician, isPatientUser, toClinician } from '../clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
@@ -50,15 +57,7 @@ export async function findLoginByHash(
   idHash: string,
   now: number,
 ): Promise<Login | undefined> {
-  const row = await db
-    .selectFrom('login')
-    .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
-    .select(['id_hash', 'created_at', 'seen_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
-    .select(['auth_time', 'acr', 'amr', 'issuer', 'login.admin as login_admin', 'clinician.admin'])
-    .where('id_hash', '=', idHash)
-    .where('expires_at', '>', now)
-    .where('disabled', '=', false)
-    .executeTakeFirst()
+  const [row] = (await selectLogin(db, { idHash, now })).rows
   return (
     row && {
       idHash: row.id_hash,
@@ -74,6 +73,17 @@ export async function findLoginByHash(
     }
   )
 }
+
+const selectLogin = prepareQuery((db, { idHash, now }: { idHash: string; now: number }) =>
+  db
+    .selectFrom('login')
+    .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
+    .select(['id_hash', 'created_at', 'seen_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
+    .select(['auth_time', 'acr', 'amr', 'issuer', 'login.admin as login_admin', 'clinician.admin'])
+    .where('id_hash', '=', idHash)
+    .where('expires_at', '>', now)
+    .where('disabled', '=', false),
+)
 
 const NOTED_MS = 60_000
 

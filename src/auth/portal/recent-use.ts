@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import { prepareQuery, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../limits.ts'
 
 type Kind = Schema['recent_use']['kind']
@@ -15,17 +15,20 @@ export async function findRecent(
 
 /** Those that are listed, and one more if there are others. */
 async function readNewest(db: Kysely<Schema>, clinicianId: string, kind: Kind): Promise<readonly string[]> {
-  const rows = await db
+  const { rows } = await selectNewest(db, { clinicianId, kind })
+  return rows.map(row => row.item_id)
+}
+
+const selectNewest = prepareQuery((db, { clinicianId, kind }: { clinicianId: string; kind: Kind }) =>
+  db
     .selectFrom('recent_use')
     .select('item_id')
     .where('clinician_id', '=', clinicianId)
     .where('kind', '=', kind)
     .orderBy('used_at', 'desc')
     .orderBy('item_id')
-    .limit(LIMITS.recentListed + 1)
-    .execute()
-  return rows.map(row => row.item_id)
-}
+    .limit(LIMITS.recentListed + 1),
+)
 
 /** Records that a clinician opened a patient or an app. Older entries than those that are listed are deleted. */
 export async function recordRecent(
@@ -33,13 +36,7 @@ export async function recordRecent(
   clinicianId: string,
   { kind, id, now }: { readonly kind: Kind; readonly id: string; readonly now: number },
 ): Promise<void> {
-  await db
-    .insertInto('recent_use')
-    .values({ clinician_id: clinicianId, kind, item_id: id, used_at: now })
-    .onConflict(conflict =>
-      conflict.columns(['clinician_id', 'kind', 'item_id']).doUpdateSet({ used_at: now }),
-    )
-    .execute()
+  await upsertUse(db, { clinicianId, kind, id, now })
   const newest = await readNewest(db, clinicianId, kind)
   if (newest.length <= LIMITS.recentListed) return
   await db
@@ -49,3 +46,13 @@ export async function recordRecent(
     .where('item_id', 'not in', newest.slice(0, LIMITS.recentListed))
     .execute()
 }
+
+const upsertUse = prepareQuery(
+  (db, { clinicianId, kind, id, now }: { clinicianId: string; kind: Kind; id: string; now: number }) =>
+    db
+      .insertInto('recent_use')
+      .values({ clinician_id: clinicianId, kind, item_id: id, used_at: now })
+      .onConflict(conflict =>
+        conflict.columns(['clinician_id', 'kind', 'item_id']).doUpdateSet({ used_at: now }),
+      ),
+)

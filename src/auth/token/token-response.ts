@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { Claims } from '../../jwt/index.ts'
 import { parseScopes } from '../../smart/index.ts'
-import { createRandomToken, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { buildFhirUser } from '../clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
@@ -191,25 +191,14 @@ export async function createRefreshToken(
   if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined
   const token = createRandomToken()
   const expiresAt = grant.endsAt ?? now + LIFETIME.offlineRefresh
-  await insertRefreshToken(db, { tokenHash: sha256(token), grantId: grant.id, now, expiresAt })
+  await insertRefreshToken(db, {
+    ...{ token_hash: sha256(token), grant_id: grant.id, created_at: now, expires_at: expiresAt },
+    ...{ used_at: null, request_hash: null, successor_hash: null, successor_sealed: null },
+  })
   return token
 }
 
-const insertRefreshToken = prepareQuery(
-  (
-    db,
-    row: {
-      readonly tokenHash: string
-      readonly grantId: string
-      readonly now: number
-      readonly expiresAt: number
-    },
-  ) =>
-    db.insertInto('refresh_token').values({
-      ...{ token_hash: row.tokenHash, grant_id: row.grantId, created_at: row.now, expires_at: row.expiresAt },
-      ...{ used_at: null, request_hash: null, successor_hash: null, successor_sealed: null },
-    }),
-)
+const insertRefreshToken = prepareInsert('refresh_token')
 
 /** Records the last use of a grant, for `/manage` and for deleting old grants. */
 export async function touchGrant(db: Kysely<Schema>, id: string, now: number): Promise<void> {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatExact } from '../../fhir/index.ts'
+import { prepareQuery } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
 import { type Failure, type Result, succeed, toResponse } from '../failure.ts'
 import type { SessionRequest } from '../records/resources.ts'
@@ -76,15 +77,21 @@ const GRAIN_MS = 1000
 /** Restarts the idle time, for any `/api` request other than `/api/session` (SESSION-3). */
 async function useSession({ store, settings, clock }: AppContext, session: Session): Promise<Session> {
   const idleExpiresAt = clock() + settings.app.sessionIdleSeconds * 1000
-  const row = await store.db
-    .updateTable('app_session')
-    .set({ idle_expires_at: idleExpiresAt })
-    .where('id_hash', '=', session.idHash)
-    .where('idle_expires_at', '<=', idleExpiresAt - GRAIN_MS)
-    .returningAll()
-    .executeTakeFirst()
+  const { idHash } = session
+  const [row] = (await setIdleTime(store.db, { idHash, idleExpiresAt, before: idleExpiresAt - GRAIN_MS }))
+    .rows
   return row ? toSession(row) : session
 }
+
+const setIdleTime = prepareQuery(
+  (db, { idHash, idleExpiresAt, before }: { idHash: string; idleExpiresAt: number; before: number }) =>
+    db
+      .updateTable('app_session')
+      .set({ idle_expires_at: idleExpiresAt })
+      .where('id_hash', '=', idHash)
+      .where('idle_expires_at', '<=', before)
+      .returningAll(),
+)
 
 /** Finds the active session of a request, and restarts its idle time unless the request only polls. */
 export async function openSessionRequest(

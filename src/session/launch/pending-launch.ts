@@ -1,4 +1,4 @@
-import { createRandomToken, sha256 } from '../../store/index.ts'
+import { createRandomToken, prepareInsert, prepareQuery, sha256 } from '../../store/index.ts'
 import { type CookieDefinition, findNetwork } from '../../web/index.ts'
 import { type AppContext, defineAppCookie } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
@@ -85,37 +85,47 @@ export async function keepLaunch(
   if (await isFull(context, network, now)) return undefined
   const state = createRandomToken()
   const cookieValue = createRandomToken()
-  await context.store.db
-    .insertInto('app_launch')
-    .values({
-      state_hash: sha256(state),
-      browser_hash: sha256(cookieValue),
-      issuer: launch.issuer,
-      fhir_base_url: launch.fhirBaseUrl,
-      nonce: launch.nonce,
-      code_verifier_sealed: context.sealer.seal(launch.codeVerifier, toSealedCell(sha256(state))),
-      network_hash: network,
-      launch_sealed:
-        launch.framedLaunch === undefined
-          ? null
-          : context.sealer.seal(launch.framedLaunch, toLaunchCell(sha256(state))),
-      created_at: now,
-      expires_at: now + LIFETIME_MS,
-    })
-    .execute()
+  await insertLaunch(context.store.db, {
+    state_hash: sha256(state),
+    browser_hash: sha256(cookieValue),
+    issuer: launch.issuer,
+    fhir_base_url: launch.fhirBaseUrl,
+    nonce: launch.nonce,
+    code_verifier_sealed: context.sealer.seal(launch.codeVerifier, toSealedCell(sha256(state))),
+    network_hash: network,
+    launch_sealed:
+      launch.framedLaunch === undefined
+        ? null
+        : context.sealer.seal(launch.framedLaunch, toLaunchCell(sha256(state))),
+    created_at: now,
+    expires_at: now + LIFETIME_MS,
+  })
   return { state, cookie: planLaunchCookie(context, state), cookieValue }
 }
 
+const insertLaunch = prepareInsert('app_launch')
+
 async function isFull({ store }: AppContext, network: string, now: number): Promise<boolean> {
-  const pending = store.db
+  const [own] = (await countOfNetwork(store.db, { network, now })).rows
+  if (Number(own?.count) >= PENDING_LAUNCHES_PER_NETWORK) return true
+  const [all] = (await countPending(store.db, { now })).rows
+  return Number(all?.count) >= PENDING_LAUNCHES_IN_ALL
+}
+
+const countPending = prepareQuery((db, { now }: { now: number }) =>
+  db
+    .selectFrom('app_launch')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('expires_at', '>', now),
+)
+
+const countOfNetwork = prepareQuery((db, { network, now }: { network: string; now: number }) =>
+  db
     .selectFrom('app_launch')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('expires_at', '>', now)
-  const own = await pending.where('network_hash', '=', network).executeTakeFirstOrThrow()
-  if (Number(own.count) >= PENDING_LAUNCHES_PER_NETWORK) return true
-  const all = await pending.executeTakeFirstOrThrow()
-  return Number(all.count) >= PENDING_LAUNCHES_IN_ALL
-}
+    .where('network_hash', '=', network),
+)
 
 /**
  * Deletes the launch, so that a second request with the same state finds none. A request from another browser does
@@ -126,13 +136,8 @@ export async function takeLaunch(
   state: string,
   cookieValue: string,
 ): Promise<PendingLaunch | undefined> {
-  const row = await context.store.db
-    .deleteFrom('app_launch')
-    .where('state_hash', '=', sha256(state))
-    .where('browser_hash', '=', sha256(cookieValue))
-    .where('expires_at', '>', context.clock())
-    .returningAll()
-    .executeTakeFirst()
+  const [stateHash, browserHash] = [sha256(state), sha256(cookieValue)]
+  const [row] = (await deleteLaunch(context.store.db, { stateHash, browserHash, now: context.clock() })).rows
   // Undefined if it was sealed for another launch or with another secret.
   const codeVerifier = row && context.sealer.tryOpen(row.code_verifier_sealed, toSealedCell(row.state_hash))
   if (!row || codeVerifier === undefined) return undefined
@@ -141,6 +146,16 @@ export async function takeLaunch(
     sealed === null ? undefined : context.sealer.tryOpen(sealed, toLaunchCell(row.state_hash))
   return { issuer, fhirBaseUrl, nonce, codeVerifier, framedLaunch }
 }
+
+const deleteLaunch = prepareQuery(
+  (db, { stateHash, browserHash, now }: { stateHash: string; browserHash: string; now: number }) =>
+    db
+      .deleteFrom('app_launch')
+      .where('state_hash', '=', stateHash)
+      .where('browser_hash', '=', browserHash)
+      .where('expires_at', '>', now)
+      .returningAll(),
+)
 
 /** Whether a frame began this launch and waits for it. Its cookie is not sent to a window outside of the frame. */
 export async function isWaitingInFrame({ store, clock }: AppContext, state: string): Promise<boolean> {

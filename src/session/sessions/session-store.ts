@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import { parseReference } from '../../fhir/index.ts'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { CookieDefinition } from '../../web/index.ts'
 import { type AppContext, defineAppCookie } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
@@ -43,10 +43,12 @@ export async function openSession(
   const kept = open.slice(0, SESSIONS_PER_BROWSER - 1)
   const ended = open.slice(kept.length)
   for (const session of ended) await endSession(trx, session, context.clock())
-  await trx.insertInto('app_session').values(row).execute()
+  await insertSession(trx, row)
   const closed = opening.held.filter(({ idHash }) => !kept.some(session => session.idHash === idHash))
   return { cookie, opened: toSession(row), ended, closed }
 }
+
+const insertSession = prepareInsert('app_session')
 
 function toRow({ settings, sealer, clock }: AppContext, opening: NewSession, idHash: string) {
   const { grant, identity } = opening
@@ -199,14 +201,14 @@ async function findNamedSession(
   held: readonly SessionCookie[],
   named: string,
 ): Promise<Result<Session>> {
-  const row = await store.db
-    .selectFrom('app_session')
-    .selectAll()
-    .where('session_id', '=', named)
-    .executeTakeFirst()
+  const [row] = (await selectNamed(store.db, { named })).rows
   const session = row && toSession(row)
   const hasEnded = session ? session.endsAt <= clock() : held.some(({ sessionId }) => sessionId === named)
   if (hasEnded) return fail({ kind: 'session-ended' })
   if (session && opens(held, session)) return succeed(session)
   return fail({ kind: held.length === 0 ? 'no-session' : 'another-session' })
 }
+
+const selectNamed = prepareQuery((db, { named }: { named: string }) =>
+  db.selectFrom('app_session').selectAll().where('session_id', '=', named),
+)

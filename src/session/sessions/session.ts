@@ -17,13 +17,23 @@ export function sealTokens(sealer: Sealer, idHash: string, tokens: Tokens): stri
  * Undefined if they were sealed with another `SMART_SECRET` or for another session, or were changed: the session is
  * over.
  */
-export function openTokens(
-  sealer: Sealer,
-  { idHash, tokensSealed }: { readonly idHash: string; readonly tokensSealed: string },
-): Tokens | undefined {
-  const text = sealer.tryOpen(tokensSealed, toSealedCell(idHash))
-  return text === undefined ? undefined : (JSON.parse(text) as Tokens)
+export function openTokens(sealer: Sealer, session: SealedTokens): Tokens | undefined {
+  const known = openedTokens.get(session)
+  if (known) return known
+  const text = sealer.tryOpen(session.tokensSealed, toSealedCell(session.idHash))
+  if (text === undefined) return undefined
+  const tokens: Tokens = JSON.parse(text)
+  openedTokens.set(session, tokens)
+  return tokens
 }
+
+interface SealedTokens {
+  readonly idHash: string
+  readonly tokensSealed: string
+}
+
+/** A page makes several FHIR requests. A session is loaded for each page, so these tokens do not stay in memory. */
+const openedTokens = new WeakMap<SealedTokens, Tokens>()
 
 /** A server-side session of one launch (SESSION-1). Its tokens stay encrypted until they are used. */
 export interface Session {
