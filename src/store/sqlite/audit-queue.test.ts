@@ -201,6 +201,16 @@ describe('the queue of audit records', () => {
     assert.deepEqual(await listTimes(await open(2)), [0, 1, 2])
   })
 
+  it('moves each record once after the computer slept for longer than positions are kept', async () => {
+    const sleepers = [await open(1), await open(2)]
+    for (const [at, store] of sleepers.entries()) await store.appendRecords([row(at)])
+    const reader = await open(3)
+    assert.deepEqual(await listTimes(reader), [0, 1])
+    mock.timers.enable({ apis: ['Date'], now: Date.now() + 8 * 24 * HOUR })
+    for (const [at, store] of sleepers.entries()) await store.appendRecords([row(at + 2)])
+    assert.deepEqual(await listTimes(reader), [0, 1, 2, 3])
+  })
+
   it('accepts no record that the trail would refuse', async () => {
     const store = await open()
     const bad = { ...row(2), status: null as unknown as number }

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { DatabaseUnavailable } from '../availability.ts'
 import { type Connection, insertRows, type Row } from './database-file.ts'
 import { ABANDONED_MS, END } from './queue-file.ts'
@@ -56,8 +56,16 @@ export function moveBatch(trail: Connection, path: string, most: number): Moved 
     'insert into audit_queue (name, position) values (?, ?) on conflict (name) do update set position = excluded.position',
     ...[name, position],
   )
-  if (isEnded) trail.write('delete from audit_queue where name < ?', String(Date.now() - POSITION_MS))
+  if (isEnded) removePositions(trail, dirname(path))
   return { position, isEnded }
+}
+
+/** The position of a file that exists is always needed: a computer may sleep for longer than a week. */
+function removePositions(trail: Connection, folder: string): void {
+  trail.write(
+    'delete from audit_queue where name < ? and name not in (select value from json_each(?))',
+    ...[String(Date.now() - POSITION_MS), JSON.stringify(listNames(folder))],
+  )
 }
 
 /** True if the process that wrote the file has ended without its last line. */
