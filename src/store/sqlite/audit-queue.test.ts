@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   existsSync,
@@ -178,16 +179,72 @@ describe('the queue of audit records', () => {
     assert.equal(listFiles().length, 1)
   })
 
-  it('keeps the rest of a damaged file, and moves all other records', async () => {
+  for (const line of ['{"at":\0\0}', '{"at":1}', 'null'])
+    it(`keeps the rest of a file that is damaged, and moves all other records: ${JSON.stringify(line)}`, async () => {
+      const store = await open(1)
+      await addEach(store, 2)
+      const damaged = firstFile()
+      appendFileSync(damaged, `${line}\n`)
+      await store.appendRecords([row(2)])
+      await assert.rejects(listTimes(store), /is damaged at byte \d+\. It is kept/)
+      await store.appendRecords([row(3)])
+      assert.deepEqual(await listTimes(store), [0, 1, 3])
+      assert.match(readFileSync(`${damaged}.damaged`, 'utf8'), /"at":2/)
+    })
+
+  it('refuses a record whose file is removed during the write', async () => {
     const store = await open(1)
-    await addEach(store, 2)
-    const damaged = firstFile()
-    appendFileSync(damaged, '{"at":\0\0}\n')
-    await store.appendRecords([row(2)])
-    await assert.rejects(listTimes(store), /is damaged at byte \d+\. It is kept/)
+    await store.appendRecords([row(1)])
+    assert.deepEqual(await listTimes(store), [1])
+    const adding = store.appendRecords([row(2)])
+    for (let tasks = 0; tasks < 50; tasks++) await undefined
+    rmSync(firstFile())
+    await assert.rejects(adding, isDatabaseUnavailable)
     await store.appendRecords([row(3)])
-    assert.deepEqual(await listTimes(store), [0, 1, 3])
-    assert.match(readFileSync(`${damaged}.damaged`, 'utf8'), /"at":2/)
+    assert.deepEqual(await listTimes(store), [1, 3])
+  })
+
+  it('removes the records of a write that failed in the middle', async () => {
+    await (await openStore(`sqlite:${path}`)).close()
+    const program = `
+      const { createQueueWriter } = await import(${JSON.stringify(new URL('./queue-file.ts', import.meta.url))})
+      const writer = createQueueWriter(${JSON.stringify(nameQueueFolder(path))}, { onFull: async () => {} })
+      const row = at => ({ at, server: 'fhir', kind: 'fhir', allowed: true, status: 200 })
+      const add = at => writer.add(Array.from({ length: 30 }, () => row(at)))
+      await add(1)
+      await add(2).then(() => process.exit(1), () => {})
+      await add(3)`
+    const { status, stderr } = spawnSync(
+      'sh',
+      [
+        '-c',
+        'trap "" XFSZ; ulimit -f 6; exec "$0" "$@"',
+        process.execPath,
+        '--input-type=module',
+        '--eval',
+        program,
+      ],
+      { encoding: 'utf8' },
+    )
+    assert.equal(status, 0, stderr)
+    const times = await listTimes(await open(2))
+    assert.deepEqual(
+      Map.groupBy(times, at => at)
+        .keys()
+        .toArray(),
+      [1, 3],
+    )
+    assert.equal(times.length, 60)
+  })
+
+  it('moves no record to a database that was replaced', async () => {
+    const store = await openStore(`sqlite:${path}`, { worker: 1 })
+    await store.appendRecords([row(1)])
+    for (const end of ['', '-wal', '-shm']) renameSync(`${path}${end}`, `${path}-old${end}`)
+    const restarted = await open(2)
+    await assert.rejects(listTimes(store), /was replaced/)
+    await store.close()
+    assert.deepEqual(await listTimes(restarted), [1])
   })
 
   it('does not add records again that a restored backup has in both places', async () => {

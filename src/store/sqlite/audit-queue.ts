@@ -2,7 +2,14 @@ import { once } from 'node:events'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { commit, type DatabaseFile, type Row } from './database-file.ts'
-import { isAbandoned, listQueueFiles, measureFile, moveBatch, removeFile } from './move-records.ts'
+import {
+  findMissing,
+  isAbandoned,
+  listQueueFiles,
+  measureFile,
+  moveBatch,
+  removeFile,
+} from './move-records.ts'
 import { createQueueWriter, nameQueueFolder } from './queue-file.ts'
 import { SharedRuns } from './shared-runs.ts'
 
@@ -50,15 +57,18 @@ export function openAuditQueue(
   let mover: Mover | undefined
 
   async function drain(): Promise<void> {
+    // Records that are moved to a file that was deleted are lost.
+    trail.check()
     const files = listQueueFiles(folder)
-    const waiting = files.filter(countWaiting)
+    const waiting = files.filter(file => countWaiting(file) > 0)
     const bytes = waiting.reduce((sum, file) => sum + countWaiting(file), 0)
     const sizes = waiting.map(file => [file, measureFile(file)] as const)
     if (bytes > MOST_BYTES_HERE) await moveInThread(waiting)
     else for (const [file, size] of sizes) await moveHere(trail, file, size)
     for (const [file, size] of sizes) moved.set(file, size)
-    for (const file of files.filter(isAbandoned)) removeFile(file)
-    for (const file of moved.keys()) if (!files.includes(file)) moved.delete(file)
+    for (const file of files) if (isAbandoned(file) && countWaiting(file) <= 0) removeFile(file)
+    const present = new Set(files)
+    for (const file of moved.keys()) if (!present.has(file)) moved.delete(file)
   }
 
   function countWaiting(file: string): number {
@@ -99,14 +109,12 @@ export function openAuditQueue(
   }
 }
 
-const REQUIRED = ['at', 'server', 'kind', 'allowed', 'status'] as const
-
 /** The trail would refuse such a row after it was acknowledged. */
 function checkRows(rows: readonly Row[]): void {
-  for (const row of rows)
-    for (const column of REQUIRED)
-      if (row[column] === undefined || row[column] === null)
-        throw new TypeError(`Cannot store audit record: it has no ${column}`)
+  for (const row of rows) {
+    const missing = findMissing(row)
+    if (missing) throw new TypeError(`Cannot store audit record: it has no ${missing}`)
+  }
 }
 
 async function moveHere(trail: DatabaseFile, file: string, end: number): Promise<void> {

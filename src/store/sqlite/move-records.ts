@@ -96,13 +96,21 @@ function readRecords(path: string, start: number, most: number): Records {
   return { rows, position, isEnded: false }
 }
 
+const REQUIRED = ['at', 'server', 'kind', 'allowed', 'status'] as const
+
+/** The first column that the trail requires and the row does not have. */
+export function findMissing(row: Row): string | undefined {
+  return REQUIRED.find(column => row[column] === undefined || row[column] === null)
+}
+
 const DAMAGED = Symbol('damaged')
 
 /** Undefined: the line of a probe. */
 function parseLine(text: string): Row | undefined | typeof DAMAGED {
   if (text.trim() === '') return undefined
   try {
-    return JSON.parse(text)
+    const row = JSON.parse(text)
+    return findMissing(row) ? DAMAGED : row
   } catch {
     return DAMAGED
   }

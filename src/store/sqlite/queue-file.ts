@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fstatSync, fsyncSync, openSync, statSync, write } from 'node:fs'
+import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, statSync, write } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { DatabaseUnavailable } from '../availability.ts'
@@ -49,7 +49,8 @@ interface QueueWriterOptions {
 
 /**
  * Writes audit records to a file of its own, one JSON object a line. Records that are added during a write share the next
- * one. Only the end of a file can be incomplete: after a failed write or a crash, records go to a new file.
+ * one. Only the end of a file can be incomplete: after a failed write or a crash, records go to a new file. A computer may
+ * sleep during a write for so long that the file is removed: then the write has failed, too.
  */
 export function createQueueWriter(folder: string, { onFull }: QueueWriterOptions): QueueWriter {
   const writes = new SharedRuns(writeWaiting)
@@ -80,14 +81,23 @@ export function createQueueWriter(folder: string, { onFull }: QueueWriterOptions
     const bytes = Buffer.from(text)
     try {
       for (let at = 0; at < bytes.length; ) at += (await writeBytes(target.fd, bytes, at)).bytesWritten
+      if (!isInPlace(target)) throw new Error('its file was removed')
       target.size += bytes.length
     } catch (error) {
-      if (fstatSync(target.fd).size !== target.size) abandon(target)
+      if (fstatSync(target.fd).size !== target.size) removeRefused(target)
       throw error
     }
   }
 
-  /** Part of a record may be in it. */
+  /** Removes records whose requests are refused. The file gets no others, because some may have been moved. */
+  function removeRefused(target: OpenFile): void {
+    try {
+      ftruncateSync(target.fd, target.size)
+    } finally {
+      abandon(target)
+    }
+  }
+
   function abandon({ fd }: OpenFile): void {
     file = undefined
     closeSync(fd)
@@ -103,7 +113,7 @@ export function createQueueWriter(folder: string, { onFull }: QueueWriterOptions
 
   return {
     add(rows) {
-      for (const row of rows) waiting += `${JSON.stringify(row)}\n`
+      waiting += rows.map(row => `${JSON.stringify(row)}\n`).join('')
       return writes.run()
     },
     probe() {
@@ -122,11 +132,13 @@ export function createQueueWriter(folder: string, { onFull }: QueueWriterOptions
   }
 }
 
-function isUsable({ path, ino, openedAt, size }: OpenFile): boolean {
-  const age = Date.now() - openedAt
-  return (
-    size < LARGEST && age >= 0 && age < WRITTEN_MS && statSync(path, { throwIfNoEntry: false })?.ino === ino
-  )
+function isUsable(file: OpenFile): boolean {
+  const age = Date.now() - file.openedAt
+  return file.size < LARGEST && age >= 0 && age < WRITTEN_MS && isInPlace(file)
+}
+
+function isInPlace({ path, ino }: OpenFile): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.ino === ino
 }
 
 /** The name begins with the time. */
