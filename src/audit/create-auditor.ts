@@ -1,5 +1,5 @@
 import { type Insertable, sql, type Transaction } from 'kysely'
-import { isDatabaseUnavailable, type Schema, type Store } from '../store/index.ts'
+import { isDatabaseUnavailable, prepareInsert, type Schema, type Store } from '../store/index.ts'
 import { AuditUnavailable, type CountingAuditor, countAnonymous, type StoreAuditor } from './auditor.ts'
 import { doLater, groupCommit } from './group-commit.ts'
 import { type AuditRecord, type AuditRow, type Delivery, toRow } from './record.ts'
@@ -133,11 +133,10 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
 }
 
 async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
-  await trx
-    .insertInto('audit_event')
-    .values(records.map(record => toRow(record)))
-    .execute()
+  for (const record of records) await insertRow(trx, toRow(record))
 }
+
+const insertRow = prepareInsert('audit_event')
 
 /** A savepoint protects the transaction: PostgreSQL aborts all of it if one statement fails. */
 async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { compare, hash } from '@node-rs/bcrypt'
 import { type Selectable, sql } from 'kysely'
-import type { Schema, Store } from '../store/index.ts'
+import { prepareQuery, type Schema, type Store } from '../store/index.ts'
 
 export interface Clinician {
   readonly id: string
@@ -97,18 +97,22 @@ export async function disableSampleAdministrator({ db }: Store): Promise<void> {
     .execute()
 }
 
-/** The sample accounts whose password is still that of the test clinician. */
-export async function findSampleAccounts({ db }: Store) {
-  const rows = await db
+/** The password hash of the test clinician, and the sample accounts that still have the same password. */
+export async function findTestAccounts({ db }: Store) {
+  const { rows } = await selectTestAccounts(db, {})
+  const find = (name: string) => rows.find(({ username }) => username === name)?.password_hash
+  const hash = find(TEST_CLINICIAN.username)
+  const samples = SAMPLE_ACCOUNTS.filter(({ username }) => hash !== undefined && find(username) === hash)
+  return { hash, samples }
+}
+
+const selectTestAccounts = prepareQuery(db =>
+  db
     .selectFrom('clinician')
     .select(['username', 'password_hash'])
     .where('disabled', '=', false)
-    .where('username', 'in', [TEST_CLINICIAN.username, ...SAMPLE_ACCOUNTS.map(({ username }) => username)])
-    .execute()
-  const find = (name: string) => rows.find(({ username }) => username === name)?.password_hash
-  const hash = find(TEST_CLINICIAN.username)
-  return SAMPLE_ACCOUNTS.filter(({ username }) => hash !== undefined && find(username) === hash)
-}
+    .where('username', 'in', [TEST_CLINICIAN.username, ...SAMPLE_ACCOUNTS.map(({ username }) => username)]),
+)
 
 /**
  * Creates the test clinician if there is no clinician yet. Safe if several instances start at once, because the username

@@ -34,7 +34,7 @@ export {
   readAppKeys,
 } from './apps/validate.ts'
 export { ADMIN_SCOPE } from './client/client.ts'
-export { findSampleAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './clinician.ts'
+export { findTestAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './clinician.ts'
 export type { AuthSettings, Controls, Reloaded } from './context.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'

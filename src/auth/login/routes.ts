@@ -5,7 +5,7 @@ import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../authorize/request.ts'
 import { findClient } from '../client/client.ts'
-import { findSampleAccounts, isPasswordOf, TEST_CLINICIAN } from '../clinician.ts'
+import { findTestAccounts, isPasswordOf, TEST_CLINICIAN } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { paths } from '../paths.ts'
 import { type Parameters, readParameters } from '../request.ts'
@@ -27,17 +27,11 @@ function createTestLoginReader({ settings, store }: AuthContext): () => Promise<
   let known: { readonly hash: string; readonly right: boolean } | undefined
   return async () => {
     if (!shown) return undefined
-    const clinician = await store.db
-      .selectFrom('clinician')
-      .select(['password_hash', 'disabled'])
-      .where('username', '=', TEST_CLINICIAN.username)
-      .executeTakeFirst()
-    if (!clinician || clinician.disabled) return undefined
-    const hash = clinician.password_hash
+    const { hash, samples } = await findTestAccounts(store)
+    if (hash === undefined) return undefined
     if (known?.hash !== hash) known = { hash, right: await isPasswordOf(hash, SHOWN_PASSWORD) }
     if (!known.right) return undefined
-    const others = await findSampleAccounts(store)
-    return { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD, others }
+    return { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD, others: samples }
   }
 }
 

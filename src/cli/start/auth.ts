@@ -71,15 +71,9 @@ async function findTestLogin(
   password: string,
   seeded: boolean,
 ): Promise<TestLogin | undefined> {
-  const { findSampleAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
-  const { username } = TEST_CLINICIAN
-  const found = { username, password, seeded, samples: await findSampleAccounts(store) }
+  const { findTestAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
+  const { hash, samples } = await findTestAccounts(store)
+  const found = { username: TEST_CLINICIAN.username, password, seeded, samples }
   if (seeded) return found
-  const row = await store.db
-    .selectFrom('clinician')
-    .select('password_hash')
-    .where('username', '=', username)
-    .where('disabled', '=', false)
-    .executeTakeFirst()
-  return row && (await isPasswordOf(row.password_hash, password)) ? found : undefined
+  return hash !== undefined && (await isPasswordOf(hash, password)) ? found : undefined
 }
