@@ -45,7 +45,7 @@ export {
   type ReportSubject,
 } from './health.ts'
 export { Html, html, raw } from './html.ts'
-export { listen, replaceCertificate, startDraining } from './listen.ts'
+export { listen, replaceCertificate, STOP_MS, startDraining } from './listen.ts'
 export { createChildLogger, createLogger, type Logger, scrub, serializeError, setLogLevel } from './logger.ts'
 export {
   createMetricsServer,

@@ -87,7 +87,8 @@ interface Draining {
   since: number | undefined
 }
 
-const STOP_MS = 8_000
+/** How long a server that stops waits for its requests. */
+export const STOP_MS = 8_000
 const LONGEST_GRACE_MS = 1_000
 
 /**

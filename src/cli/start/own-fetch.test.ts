@@ -71,6 +71,21 @@ describe('OwnServers', () => {
     assert.equal(socket.destroyed, true)
   })
 
+  it('closes a response that nobody waits for but its handler', async () => {
+    const closed = once(app.server, 'response closed')
+    await ownFetch(`${base}/watched`, { redirect: 'manual' })
+    await closed
+  })
+
+  it('aborts a request that runs too long while a server closes', async () => {
+    const closing = await openServer(1)
+    await closing.app.ready()
+    const response = closing.ownFetch(`${closing.base}/hanging`, { redirect: 'manual' })
+    const aborted = assert.rejects(response, { message: 'fetch failed' })
+    await closing.app.close()
+    await aborted
+  })
+
   it('finishes running requests before a server closes, and passes no further ones', async () => {
     const closing = await openServer()
     await closing.app.ready()
@@ -92,12 +107,12 @@ function listUrls(issuerUrl: string) {
 }
 
 /** A server that does not listen yet. */
-async function openServer() {
+async function openServer(stopMs?: number) {
   const [port] = await findFreePorts(1)
   const base = `http://127.0.0.1:${port}`
   const app = createApp()
   const own = new OwnServers(listUrls(base))
-  own.add('auth', app)
+  own.add('auth', app, stopMs)
   return { app, base, ownFetch: own.fetch }
 }
 
@@ -115,6 +130,10 @@ function createApp(): FastifyInstance {
   app.get('/cut', (_request, reply) => reply.header('content-length', 9).send(Readable.from(beginText())))
   app.get('/failing', () => Promise.reject(new Error('failing')))
   app.get('/hanging', ({ raw }) => new Promise(() => app.server.emit('hanging', raw.socket)))
+  app.get('/watched', (_request, reply) => {
+    reply.raw.once('close', () => app.server.emit('response closed'))
+    return reply.send()
+  })
   app.get('/slow', async () => {
     app.server.emit('slow')
     await once(app.server, 'continue')

@@ -2,6 +2,7 @@ import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:
 import { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
+import { STOP_MS } from '../../web/index.ts'
 import type { ServerName } from './parts.ts'
 
 /**
@@ -17,15 +18,15 @@ export class OwnServers {
     this.#origins = findOrigins(settings)
   }
 
-  /** Adds a server that does not listen yet. When it closes, it finishes the requests of this process, too. */
-  add(name: ServerName, app: FastifyInstance): void {
+  /** Adds a server that does not listen yet. When it closes, it finishes the requests of this process, too, or aborts them. */
+  add(name: ServerName, app: FastifyInstance, stopMs = STOP_MS): void {
     const origin = this.#origins.get(name)
     if (origin === undefined) return
-    const server = { app, running: new Set<Promise<unknown>>() }
+    const server = { app, running: new Set<OwnResponse>() }
     this.#servers.set(origin, server)
     app.addHook('preClose', async () => {
       this.#servers.delete(origin)
-      await Promise.allSettled(server.running)
+      await finishAll(server.running, stopMs)
     })
   }
 
@@ -43,7 +44,16 @@ type ServerUrls = Pick<Settings, 'issuerUrl' | 'fhirBaseUrl' | 'appUrl'>
 
 interface OwnServer {
   readonly app: FastifyInstance
-  readonly running: Set<Promise<unknown>>
+  readonly running: Set<OwnResponse>
+}
+
+async function finishAll(running: ReadonlySet<OwnResponse>, stopMs: number): Promise<void> {
+  const abort = () => {
+    for (const response of running) response.destroy()
+  }
+  const timer = setTimeout(abort, stopMs)
+  await Promise.allSettled([...running].map(it => it.collected))
+  clearTimeout(timer)
 }
 
 /** The origins of servers, except of those that share one: a proxy knows which server has which path. */
@@ -64,7 +74,7 @@ async function send({ app, running }: OwnServer, url: URL, init: RequestInit): P
   const response = new OwnResponse(request)
   const abort = () => response.destroy(signal?.reason)
   signal?.addEventListener('abort', abort)
-  running.add(response.collected)
+  running.add(response)
   try {
     app.routing(request, response)
     const collected = await response.collected
@@ -74,7 +84,7 @@ async function send({ app, running }: OwnServer, url: URL, init: RequestInit): P
   } catch (error) {
     throw signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause: error })
   } finally {
-    running.delete(response.collected)
+    running.delete(response)
     signal?.removeEventListener('abort', abort)
   }
 }
@@ -150,7 +160,10 @@ class OwnResponse extends ServerResponse {
     this.finished = true
     const body = this.#finishBody(chunk)
     this.#collected.resolve({ status: this.statusCode, fields: this.getHeaders(), body })
-    process.nextTick(() => this.emit('finish') && this.emit('close'))
+    process.nextTick(() => {
+      this.emit('finish')
+      this.emit('close')
+    })
     return this
   }
 
