@@ -69,7 +69,7 @@ describe('the queue of audit records', () => {
     return found?.count
   }
 
-  it('has the records that are not yet in the trail', async () => {
+  it('holds records until a query uses the trail', async () => {
     const store = await open(1)
     await addEach(store, 3)
     assert.equal(countInTrail(), 0)
@@ -94,7 +94,7 @@ describe('the queue of audit records', () => {
     await assert.rejects(store.appendRecords([row(2)]), isDatabaseUnavailable)
   })
 
-  it('has many records moved by a thread', async () => {
+  it('is emptied by a thread if it holds many records', async () => {
     const store = await open(1)
     await store.appendRecords(listNumbers(1000).map(row))
     assert.deepEqual(await listTimes(store), listNumbers(1000))
@@ -136,7 +136,7 @@ describe('the queue of audit records', () => {
     assert.deepEqual(counts, [40, 40, 40, 40, 40])
   })
 
-  it('removes the file of a process that was killed two hours after its start, with an incomplete record', async () => {
+  it('removes the file of a killed process, with an incomplete record, two hours after its creation', async () => {
     const store = await open(1)
     await store.appendRecords([row(1)])
     const killed = firstFile()
@@ -149,7 +149,7 @@ describe('the queue of audit records', () => {
     assert.ok(!existsSync(killed))
   })
 
-  it('has a new file after an hour, and if its file or folder was deleted or replaced', async () => {
+  it('continues in a new file after an hour, and if its file or folder was deleted or replaced', async () => {
     const store = await open(1)
     const changes = [
       () => mock.timers.enable({ apis: ['Date'], now: Date.now() + HOUR }),
@@ -170,7 +170,7 @@ describe('the queue of audit records', () => {
     assert.deepEqual(await listTimes(store), listNumbers(8))
   })
 
-  it('has a new file after 16 MB, and the full one is removed', async () => {
+  it('continues in a new file after 16 MB, and removes the full one', async () => {
     const store = await open(1)
     const long = { ...row(1), request: 'x'.repeat(4_200_000) }
     for (let count = 0; count < 5; count++) await store.appendRecords([long])
@@ -180,7 +180,7 @@ describe('the queue of audit records', () => {
   })
 
   for (const line of ['{"at":\0\0}', '{"at":1}', 'null'])
-    it(`keeps the rest of a file that is damaged, and moves all other records: ${JSON.stringify(line)}`, async () => {
+    it(`keeps the rest of a damaged file, and moves all other records: ${JSON.stringify(line)}`, async () => {
       const store = await open(1)
       await addEach(store, 2)
       const damaged = firstFile()
@@ -247,7 +247,7 @@ describe('the queue of audit records', () => {
     assert.deepEqual(await listTimes(restarted), [1])
   })
 
-  it('does not add records again that a restored backup has in both places', async () => {
+  it('adds no record twice that a restored backup has in the queue and in the trail', async () => {
     const store = await openStore(`sqlite:${path}`)
     await addEach(store, 3)
     const file = firstFile()
@@ -296,7 +296,7 @@ describe('the queue of audit records', () => {
     assert.deepEqual(await listTimes(store), [1, 3])
   })
 
-  it('keeps its files from other users', async () => {
+  it('has files that other users cannot read', async () => {
     const store = await open(1)
     await store.appendRecords([row(1)])
     assert.equal(statSync(firstFile()).mode & 0o777, 0o600)

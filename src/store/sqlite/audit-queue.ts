@@ -14,9 +14,9 @@ import { createQueueWriter, nameQueueFolder } from './queue-file.ts'
 import { SharedRuns } from './shared-runs.ts'
 
 /**
- * Audit records that wait to be added to the trail. The trail has many indexes, so that adding a record changes many pages;
- * the queue is a folder of plain files. Its records are moved in batches, if there are many in a thread, so that a request
- * waits for one short write only (decision 0236).
+ * Audit records that wait to be added to the trail. The trail has many indexes, so adding a record changes many pages. The
+ * queue is a folder of plain files: a request waits only for one short write. Records are moved to the trail in batches, by
+ * a thread if there are many (decision 0236).
  */
 export interface AuditQueue {
   /** Resolves when the records are on disk. */
@@ -29,18 +29,18 @@ export interface AuditQueue {
 }
 
 export interface AuditQueueOptions {
-  /** Of the database with the trail. */
+  /** The file of the database with the trail. */
   readonly path: string
-  /** The supervisor of a worker moves its records. */
+  /** Set in a worker, whose supervisor moves the records. */
   readonly worker?: number | undefined
   readonly onError: (error: unknown) => void
 }
 
 const MOVE_EVERY_MS = 300
-/** About 100 records. More are moved in a thread. */
+/** About 100 records. A thread moves more. */
 const MOST_BYTES_HERE = 50_000
 const BATCH_HERE = 100
-/** With more in the queue, a process waits until it is moved. */
+/** If the queue holds more, a process waits until it is moved before it opens a new file. */
 const MOST_BYTES_WAITING = 64 * 1024 ** 2
 
 export function openAuditQueue(
@@ -50,14 +50,14 @@ export function openAuditQueue(
   const folder = nameQueueFolder(path)
   const writer = createQueueWriter(folder, { onFull: waitWhileFull })
   const drains = new SharedRuns(drain)
-  /** The sizes of files when their records were in the trail. */
+  /** The size of each file when all its records were in the trail. */
   const moved = new Map<string, number>()
   const timer =
     worker === undefined ? setInterval(() => drains.run().catch(onError), MOVE_EVERY_MS).unref() : undefined
   let mover: Mover | undefined
 
   async function drain(): Promise<void> {
-    // Records that are moved to a file that was deleted are lost.
+    // Records that are moved to a deleted database would be lost.
     trail.check()
     const files = listQueueFiles(folder)
     const waiting = files.filter(file => countWaiting(file) > 0)
@@ -109,7 +109,7 @@ export function openAuditQueue(
   }
 }
 
-/** The trail would refuse such a row after it was acknowledged. */
+/** The trail would refuse an incomplete row only after it was acknowledged. */
 function checkRows(rows: readonly Row[]): void {
   for (const row of rows) {
     const missing = findMissing(row)

@@ -90,7 +90,7 @@ export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<
 
 function checkFile(path: string, opened: number): void {
   const found = statSync(path, { throwIfNoEntry: false })
-  if (found === undefined) throw new DatabaseUnavailable(`Cannot use database ${path}: the file is gone`)
+  if (found === undefined) throw new DatabaseUnavailable(`Cannot use database ${path}: the file was deleted`)
   if (found.ino !== opened)
     throw new DatabaseUnavailable(`Cannot use database ${path}: the file was replaced; restart`)
 }
@@ -125,7 +125,7 @@ export function runAndCommit<T>(connection: Connection, work: () => T): T {
 
 export type Row = Readonly<Record<string, unknown>>
 
-/** Rows usually have the same columns: the statement is built again only where they differ. */
+/** Builds the statement again only where the columns differ: rows usually have the same ones. */
 export function insertRows(connection: Connection, table: string, rows: readonly Row[]): void {
   let [names, statement] = ['', '']
   for (const row of rows) {

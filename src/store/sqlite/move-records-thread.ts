@@ -1,11 +1,11 @@
-/** The thread of audit-queue.ts: each message names files. It moves their records to the trail, and responds. */
+/** The thread of audit-queue.ts. Each message names files: the thread moves their records to the trail and responds. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { Connection, runAndCommit } from './database-file.ts'
 import { measureFile, moveBatch, removeFile } from './move-records.ts'
 
 /** Other writers get the lock between two batches. */
 const PAUSE_MS = 2
-/** Writers wait for about ten milliseconds at most. */
+/** Records of a batch, for which other writers wait about ten milliseconds. */
 const BATCH = 300
 
 const trail = new Connection(String(workerData))

@@ -5,12 +5,12 @@ import { type Connection, insertRows, type Row } from './database-file.ts'
 import { ABANDONED_MS, END } from './queue-file.ts'
 
 const LINE_END = 10
-/** Read at once, unless a line is longer. */
+/** The bytes of one read, unless a line is longer. */
 const CHUNK = 256 * 1024
-/** Positions are kept so long, because a backup may have a file that was removed since. */
+/** How long positions are kept: a backup may contain a file that was removed since. */
 const POSITION_MS = 7 * 86_400_000
 
-/** The files of all processes, also of processes that have ended, the oldest first. */
+/** The files of all processes, including ended ones, the oldest first. */
 export function listQueueFiles(folder: string): readonly string[] {
   return listNames(folder)
     .filter(name => name.endsWith('.jsonl'))
@@ -37,15 +37,15 @@ export function measureFile(path: string): number {
 }
 
 interface Moved {
-  /** The bytes whose records are in the trail. */
+  /** The number of bytes whose records are in the trail. */
   readonly position: number
   /** True if the file gets no more records. */
   readonly isEnded: boolean
 }
 
 /**
- * Adds the next records of a file to the trail, in a transaction of the trail, which also stores the position: each record
- * is added once, whoever moves it and whenever a process ends.
+ * Adds the next records of a file to the trail, and stores the position. Call it in a transaction: each record is then
+ * added once, whichever process moves it and whenever a process ends.
  */
 export function moveBatch(trail: Connection, path: string, most: number): Moved {
   const name = basename(path)
@@ -68,7 +68,7 @@ function removePositions(trail: Connection, folder: string): void {
   )
 }
 
-/** True if the process that wrote the file has ended without its last line. */
+/** Whether the file is so old that its process must have ended. */
 export function isAbandoned(path: string): boolean {
   return Date.now() - Number.parseInt(basename(path), 10) > ABANDONED_MS
 }
@@ -105,7 +105,7 @@ export function findMissing(row: Row): string | undefined {
 
 const DAMAGED = Symbol('damaged')
 
-/** Undefined: the line of a probe. */
+/** Undefined for the line of a probe. */
 function parseLine(text: string): Row | undefined | typeof DAMAGED {
   if (text.trim() === '') return undefined
   try {
@@ -116,7 +116,7 @@ function parseLine(text: string): Row | undefined | typeof DAMAGED {
   }
 }
 
-/** The other files are moved, and a person can look at this one. */
+/** Keeps the file for an administrator. The other files are moved. */
 function setAside(path: string, position: number): Error {
   renameSync(path, `${path}.damaged`)
   return new Error(
@@ -137,7 +137,7 @@ function* readLines(path: string, start: number): Iterable<Line> {
     yield { text: bytes.toString('utf8', at, end), end: start + end + 1 }
 }
 
-/** Contains a complete line if there is one. */
+/** Reads at least one complete line if there is one. */
 function readLineBytes(path: string, start: number): Buffer {
   for (let length = CHUNK; ; length *= 2) {
     const bytes = readBytes(path, start, length)
@@ -145,7 +145,7 @@ function readLineBytes(path: string, start: number): Buffer {
   }
 }
 
-/** Nothing if another process has removed the file, which it does when all records are moved. */
+/** Empty if another process has removed the file because all its records are in the trail. */
 function readBytes(path: string, start: number, length: number): Buffer {
   try {
     const fd = openSync(path, 'r')

@@ -108,11 +108,11 @@ describe('openSqlite', () => {
     await store.close()
   })
 
-  it('rejects the ping with the path if the file is gone or replaced, and recovers when it is back', async () => {
+  it('rejects the ping with the path if the file was deleted or replaced, and recovers when it is restored', async () => {
     const path = join(folder, 'gone.db')
     const store = await openStore(`sqlite:${path}`)
     renameSync(path, `${path}.moved`)
-    await assert.rejects(store.ping(), new RegExp(`Cannot use database ${path}: the file is gone`))
+    await assert.rejects(store.ping(), new RegExp(`Cannot use database ${path}: the file was deleted`))
     writeFileSync(path, '')
     await assert.rejects(store.ping(), /the file was replaced; restart/)
     renameSync(`${path}.moved`, path)

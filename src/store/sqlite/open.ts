@@ -187,7 +187,7 @@ class SqliteSession implements DatabaseConnection {
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#giveBack) return this.#file.writes.run(query)
-    // A record that was acknowledged is part of the trail, whether or not it was moved there.
+    // Every acknowledged record belongs to the trail, even if it still waits in the queue.
     if (query.sql.includes('audit_event')) await this.#drainQueue()
     if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
     const result = await this.#write<Row>(query)

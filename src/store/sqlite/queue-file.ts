@@ -11,16 +11,16 @@ import { SharedRuns } from './shared-runs.ts'
 export const END = 'end'
 /** A process writes to a file for an hour at most. */
 const WRITTEN_MS = 3_600_000
-/** By then no process writes to a file of this age. */
+/** No process writes to a file of this age. */
 export const ABANDONED_MS = 2 * WRITTEN_MS
 const LARGEST = 16 * 1024 ** 2
-/** As large as a record, so that a full disk is found. Readers skip it. */
+/** As large as a record, so that it detects a full disk. Readers skip it. */
 const PROBE = ' '.repeat(4095)
 
 const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_WRONLY } = constants
 const writeBytes = promisify(write)
 
-/** `data/sallyport.db`: `data/sallyport-audit-queue`. */
+/** `data/sallyport-audit-queue` for `data/sallyport.db`. */
 export function nameQueueFolder(databasePath: string): string {
   return join(dirname(databasePath), `${basename(databasePath, '.db')}-audit-queue`)
 }
@@ -30,7 +30,7 @@ export interface QueueWriter {
   add(rows: readonly Row[]): Promise<void>
   /** Resolves if records can be written. */
   probe(): Promise<void>
-  /** No record may be added from now on. Returns false if there was none. */
+  /** Accepts no more records. Returns whether it had a file to end. */
   end(): Promise<boolean>
 }
 
@@ -43,14 +43,14 @@ interface OpenFile {
 }
 
 interface QueueWriterOptions {
-  /** Awaited before a file that is full is replaced by a new one. */
+  /** Awaited before a new file replaces a full one. */
   readonly onFull: () => Promise<void>
 }
 
 /**
- * Writes audit records to a file of its own, one JSON object a line. Records that are added during a write share the next
- * one. Only the end of a file can be incomplete: after a failed write or a crash, records go to a new file. A computer may
- * sleep during a write for so long that the file is removed: then the write has failed, too.
+ * Writes audit records to a file of this process, one JSON object per line. Records that are added during a write share the
+ * next write. Only the end of a file can be incomplete: after a failed write or a crash, records go to a new file. The
+ * computer may sleep during a write for so long that the file is removed: that write has failed, too.
  */
 export function createQueueWriter(folder: string, { onFull }: QueueWriterOptions): QueueWriter {
   const writes = new SharedRuns(writeWaiting)
@@ -89,26 +89,26 @@ export function createQueueWriter(folder: string, { onFull }: QueueWriterOptions
     }
   }
 
-  /** Removes records whose requests are refused. The file gets no others, because some may have been moved. */
+  /** Removes the records of refused requests. The file is not used again, because some of them may have been moved. */
   function removeRefused(target: OpenFile): void {
     try {
       ftruncateSync(target.fd, target.size)
     } finally {
-      abandon(target)
+      closeFile(target)
     }
   }
 
-  function abandon({ fd }: OpenFile): void {
+  function closeFile({ fd }: OpenFile): void {
     file = undefined
     closeSync(fd)
   }
 
-  /** Without its last line the file is removed later. */
+  /** A file whose last line cannot be written is removed when it is old enough. */
   async function endFile(): Promise<void> {
     if (!file) return
     const ended = file
     await append(ended, `${END}\n`).catch(() => {})
-    if (file === ended) abandon(ended)
+    if (file === ended) closeFile(ended)
   }
 
   return {
@@ -141,7 +141,7 @@ function isInPlace({ path, ino }: OpenFile): boolean {
   return statSync(path, { throwIfNoEntry: false })?.ino === ino
 }
 
-/** The name begins with the time. */
+/** The name begins with the time: files are listed and removed by it. */
 function openFile(folder: string): OpenFile {
   makeFolder(folder)
   const openedAt = Date.now()
@@ -151,7 +151,7 @@ function openFile(folder: string): OpenFile {
   return { fd, path, ino: fstatSync(fd).ino, openedAt, size: 0 }
 }
 
-/** After a power failure the new file is still in its folder. */
+/** Ensures that the new file is still in its folder after a power failure. */
 function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r')
   try {

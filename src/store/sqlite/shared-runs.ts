@@ -13,7 +13,7 @@ export class SharedRuns {
     return this.#next
   }
 
-  /** Resolves after the runs that were asked for. */
+  /** Resolves after the requested runs. */
   async finish(): Promise<void> {
     await this.#next?.catch(() => {})
     await this.#running.catch(() => {})
