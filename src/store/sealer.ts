@@ -1,18 +1,11 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  hkdfSync,
-  randomBytes,
-  timingSafeEqual,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Schema } from './schema.ts'
 import type { Store } from './store.ts'
 
 /** The only form in which our tokens, codes and secrets are stored. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+  return hash('sha256', text, 'base64url')
 }
 
 /** 32 random bytes as base64url, 43 characters (LAUNCH-5). */
@@ -22,7 +15,7 @@ export function createRandomToken(): string {
 
 /** Compares in constant time, which reveals neither the position of a difference nor a length. */
 export function isSameText(a: string, b: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const digest = (text: string) => hash('sha256', text, 'buffer')
   return timingSafeEqual(digest(a), digest(b))
 }
 

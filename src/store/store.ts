@@ -116,8 +116,9 @@ export function prepareQuery<Parameters extends object, Row>(
 
   return (db, parameters) => {
     const query = getCompiled(db)
-    const values = new Map<string | symbol, unknown>(Object.entries(parameters))
-    const bound = query.parameters.map(it => (it instanceof Placeholder ? values.get(it.name) : it))
+    const bound = query.parameters.map(it =>
+      it instanceof Placeholder ? Reflect.get(parameters, it.name) : it,
+    )
     return db.executeQuery({ ...query, parameters: bound })
   }
 }

@@ -97,11 +97,10 @@ function createRequest(url: URL, { method = 'GET', headers, body }: RequestInit)
   const form = body ? Buffer.from(String(body)) : null
   request.method = method
   request.url = url.pathname + url.search
-  request.headers = {
-    ...{ host: url.host, ...PLAIN, ...(form && describeForm(form)) },
-    ...Object.fromEntries(new Headers(headers)),
-  }
-  request.rawHeaders = Object.entries(request.headers).flatMap(([name, value]) => [name, String(value)])
+  const fields: Record<string, string> = { host: url.host, ...PLAIN, ...(form && describeForm(form)) }
+  for (const [name = '', value = ''] of listHeaders(headers)) fields[name.toLowerCase()] = value
+  request.headers = fields
+  request.rawHeaders = Object.entries(fields).flat()
   request.httpVersion = '1.1'
   request.httpVersionMajor = 1
   request.httpVersionMinor = 1
@@ -109,6 +108,10 @@ function createRequest(url: URL, { method = 'GET', headers, body }: RequestInit)
   if (form) request.push(form)
   request.push(null)
   return request
+}
+
+function listHeaders(headers: RequestInit['headers'] = {}): Iterable<readonly string[]> {
+  return Symbol.iterator in headers ? headers : Object.entries(headers)
 }
 
 function describeForm(form: Buffer) {
@@ -135,6 +138,7 @@ interface Collected {
 /** Collects a response that a connection would send. */
 class OwnResponse extends ServerResponse {
   override headersSent = false
+  #fields: OutgoingHttpHeaders = {}
   readonly #chunks: Buffer[] = []
   readonly #collected = Promise.withResolvers<Collected>()
 
@@ -142,10 +146,10 @@ class OwnResponse extends ServerResponse {
     return this.#collected.promise
   }
 
-  override writeHead(status: number, headers: unknown = {}): this {
+  /** Fastify passes the names of headers in lower case. */
+  override writeHead(status: number, fields: unknown = {}): this {
     this.statusCode = status
-    for (const [name, value] of Object.entries(headers as OutgoingHttpHeaders))
-      if (value !== undefined) this.setHeader(name, value)
+    this.#fields = fields as OutgoingHttpHeaders
     this.headersSent = true
     return this
   }
@@ -159,7 +163,11 @@ class OwnResponse extends ServerResponse {
   override end(chunk?: unknown): this {
     this.finished = true
     const body = this.#finishBody(chunk)
-    this.#collected.resolve({ status: this.statusCode, fields: this.getHeaders(), body })
+    this.#collected.resolve({
+      status: this.statusCode,
+      fields: { ...this.getHeaders(), ...this.#fields },
+      body,
+    })
     process.nextTick(() => {
       this.emit('finish')
       this.emit('close')

@@ -112,18 +112,21 @@ function padTwo(value: number): string {
 /** Formats a date: `14-Mar-1958`, `Mar 1958`, `1958`, or `Not recorded` if it is missing or invalid. */
 export function formatDate(when: When | undefined, zone = getLocalZone()): string {
   const date = parseDate(when, zone)
-  if (!date) return NOT_RECORDED
-  const year = String(date.year).padStart(4, '0')
-  if (date.month === undefined) return year
-  const month = MONTHS[date.month - 1]
-  return date.day === undefined ? `${month} ${year}` : `${padTwo(date.day)}-${month}-${year}`
+  return date ? formatPartialDate(date) : NOT_RECORDED
+}
+
+function formatPartialDate({ year, month, day }: PartialDate): string {
+  const fullYear = String(year).padStart(4, '0')
+  if (month === undefined) return fullYear
+  const name = MONTHS[month - 1]
+  return day === undefined ? `${name} ${fullYear}` : `${padTwo(day)}-${name}-${fullYear}`
 }
 
 /** Renders a date in `<time>`, which keeps it on one line. */
 export function renderDate(when: When | undefined, zone = getLocalZone()): Html {
   const date = parseDate(when, zone)
   if (!date) return html`<span class="unknown">${NOT_RECORDED}</span>`
-  return html`<time datetime="${formatMachine(date)}">${formatDate(when, zone)}</time>`
+  return html`<time datetime="${formatMachine(date)}">${formatPartialDate(date)}</time>`
 }
 
 function formatMachine({ year, month, day }: PartialDate): string {
