@@ -218,6 +218,22 @@ describe('a streamed response', () => {
     const streamed = { responseLimit: 20 }
     await withGateway(streamed, fhir => assert.rejects(read(fhir)))
   })
+
+  it('is no longer read from the upstream, and frees its connection, once the client has disconnected', async () => {
+    const closed = Promise.withResolvers<void>()
+    upstream.answer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('x'.repeat(1_000))
+      response.on('close', closed.resolve)
+    })
+    await withGateway({ responseLimit: 20, connections: 1 }, async fhir => {
+      const url = await fhir.app.listen({ port: 0, host: '127.0.0.1' })
+      const request = { headers: { authorization: 'Bearer all' }, signal: AbortSignal.timeout(50) }
+      await assert.rejects(fetch(`${url}/fhir/Condition`, request).then(reply => reply.text()))
+      await closed.promise
+      upstream.answerJson(patient('ann'))
+      assert.equal((await fhir.as('all')('GET Patient/ann')).status, 200)
+    })
+  })
 })
 
 describe('HEAD, OPTIONS, CORS and conditional reads', () => {
