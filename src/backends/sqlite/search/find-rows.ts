@@ -111,6 +111,23 @@ function* findLinked(
   return join(parts, ' UNION ALL ')
 }
 
+/** The rows whose resources are still found. One that was moved in the order during a pause may be in two rows. */
+export function confirmRows(
+  scope: SearchScope,
+  types: readonly Pick<TypeSearch, 'type' | 'clauses'>[],
+  rows: readonly Row[],
+): readonly Row[] {
+  const rids = selectNumbers(rows.map(([rid]) => Number(rid)))
+  const found = new Set<SqlValue>()
+  for (const { type, clauses } of types) {
+    const source = openStart(scope, { type, clauses, sort: [] }, { rids })
+    const { text, values } =
+      sql`SELECT r.rid FROM ${source.from} AND ${buildSourceCondition(scope, type, source)}`
+    for (const [rid = null] of scope.database.rows(text, values)) found.add(rid)
+  }
+  return rows.filter(([rid = null]) => found.delete(rid))
+}
+
 function* withoutProgress<T>(steps: Generator<number, T>): Steps<T> {
   for (;;) {
     const { done, value } = steps.next()

@@ -27,17 +27,21 @@ export function* findIncludes(
   for (let round = 0; active.length > 0 && from.length > 0 && round < limits.INCLUDE_ROUNDS; round++) {
     const fresh: Hit[] = []
     for (const rule of active)
-      for (const rid of rule.direction === 'forward'
-        ? findTargets(readable, rule, from)
-        : yield* findSources(scope, rule, from)) {
-        if (known.has(rid)) continue
-        known.add(rid)
-        const hit = loadHit(scope, rid)
-        charactersLeft -= hit.content.length
-        fresh.push(hit)
-        if (fresh.length % scope.step === 0) yield
-        if (charactersLeft < 0 || included.length + fresh.length > limits.INCLUDED_RESOURCES)
-          return TOO_MANY_INCLUDED
+      for (const part of listCandidates(scope, rule, from)) {
+        if (part === PAUSE) {
+          yield
+          continue
+        }
+        const within = rule.direction === 'forward' ? readable : scope
+        for (const rid of findAccessible(within, part.type, part.rids)) {
+          if (known.has(rid)) continue
+          known.add(rid)
+          const hit = loadHit(scope, rid)
+          charactersLeft -= hit.content.length
+          fresh.push(hit)
+          if (charactersLeft < 0 || included.length + fresh.length > limits.INCLUDED_RESOURCES)
+            return TOO_MANY_INCLUDED
+        }
       }
     for (const hit of fresh) included.push(hit)
     from = fresh
@@ -86,28 +90,53 @@ function withReadAccess(scope: SearchScope, access: Access): SearchScope {
   return { ...scope, filter: type => access.filterFor(type, 'r') }
 }
 
-function findTargets(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]): readonly number[] {
-  const sources = from.filter(hit => hit.type === rule.source).map(hit => hit.rid)
-  if (sources.length === 0) return []
-  return findReferences(scope, sources, sql`AND +e.nid IN (${listParameters(scope, rule)})`)
-    .filter(([type]) => rule.target === undefined || rule.target === type)
-    .flatMap(([type, ids]) => findAccessible(scope, type, selectByIds(scope, type, ids)))
+/** Resources that a rule may include. Their access is checked in the step that loads them: others may write in between. */
+interface Candidates {
+  readonly type: string
+  readonly rids: Sql
 }
 
-/** Stops when there are more than may be included. */
-function* findSources(scope: SearchScope, rule: IncludeRule, from: readonly Hit[]): Steps<readonly number[]> {
-  const rids: number[] = []
+const PAUSE = Symbol('pause')
+
+function listCandidates(
+  scope: SearchScope,
+  rule: IncludeRule,
+  from: readonly Hit[],
+): Generator<Candidates | typeof PAUSE> {
+  return rule.direction === 'forward' ? listTargets(scope, rule, from) : listSources(scope, rule, from)
+}
+
+function* listTargets(
+  scope: SearchScope,
+  rule: IncludeRule,
+  from: readonly Hit[],
+): Generator<Candidates | typeof PAUSE> {
+  const sources = from.filter(hit => hit.type === rule.source).map(hit => hit.rid)
+  if (sources.length === 0) return
+  const references = findReferences(scope, sources, sql`AND +e.nid IN (${listParameters(scope, rule)})`)
+  for (const [type, ids] of references) {
+    if (rule.target !== undefined && rule.target !== type) continue
+    for (let at = 0; at < ids.length; at += scope.step) {
+      if (at > 0) yield PAUSE
+      yield { type, rids: selectByIds(scope, type, ids.slice(at, at + scope.step)) }
+    }
+  }
+}
+
+function* listSources(
+  scope: SearchScope,
+  rule: IncludeRule,
+  from: readonly Hit[],
+): Generator<Candidates | typeof PAUSE> {
   let parts = 0
   for (const [type, targets] of Map.groupBy(from, hit => hit.type)) {
     if (rule.target !== undefined && rule.target !== type) continue
     const ids = targets.map(hit => hit.id)
-    for (const referring of listReferring(scope, rule, type, ids)) {
-      if (rids.length > limits.INCLUDED_RESOURCES) return rids
-      if (parts++ > 0) yield
-      for (const rid of findAccessible(scope, rule.source, referring)) rids.push(rid)
+    for (const rids of listReferring(scope, rule, type, ids)) {
+      if (parts++ > 0) yield PAUSE
+      yield { type: rule.source, rids }
     }
   }
-  return rids
 }
 
 /** The resources that refer to one of several, in parts for one step each. */

@@ -1,8 +1,8 @@
 import { limits, type Query } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { countRows, divideFound } from './count-rows.ts'
-import { findRows, type Row } from './find-rows.ts'
-import type { SearchScope, Steps } from './search-scope.ts'
+import { confirmRows, findRows, type Row } from './find-rows.ts'
+import { noticePauses, type SearchScope, type Steps } from './search-scope.ts'
 import { isBounded } from './select-current.ts'
 import { compareRows } from './sort-order.ts'
 
@@ -23,23 +23,39 @@ export interface FoundRows {
 /** A page of the resources that a query finds, in its order, within the caller's access. */
 export function* runQuery(
   scope: SearchScope,
-  { types, sort, count }: Query,
+  query: Query,
   after: readonly SqlValue[] | undefined,
   mostCharacters = limits.PAGE_CHARACTERS,
 ): Steps<FoundRows> {
+  const { types, count } = query
   if (count === 0) return { hits: [], next: undefined }
-  let found: readonly Row[] = []
-  for (const { type, clauses } of types) {
-    const rows = yield* findRows(scope, { type, clauses, sort, after, limit: count + 1 })
-    found = found.length === 0 ? rows : [...found, ...rows].toSorted(compareRows(sort)).slice(0, count + 1)
-  }
+  const { result: found, hasPaused } = yield* noticePauses(findFirst(scope, query, after))
+  const all = found.slice(0, count)
+  const rows = hasPaused ? confirmRows(scope, types, all) : all
   const hits = loadPage(
     scope,
-    found.slice(0, count).map(([rid]) => Number(rid)),
+    rows.map(([rid]) => Number(rid)),
     mostCharacters,
   )
-  const last = found[hits.length - 1]
-  return { hits, next: found.length > hits.length && last ? [...last.slice(1), last[0] ?? null] : undefined }
+  const isCut = hits.length < rows.length
+  const last = isCut ? rows[hits.length - 1] : all.at(-1)
+  const hasNext = isCut || found.length > count
+  return { hits, next: hasNext && last ? [...last.slice(1), last[0] ?? null] : undefined }
+}
+
+/** The rows of a page, and the one after it. */
+function* findFirst(
+  scope: SearchScope,
+  { types, sort, count }: Query,
+  after: readonly SqlValue[] | undefined,
+): Steps<readonly Row[]> {
+  const limit = count + 1
+  let found: readonly Row[] = []
+  for (const { type, clauses } of types) {
+    const rows = yield* findRows(scope, { type, clauses, sort, after, limit })
+    found = found.length === 0 ? rows : [...found, ...rows].toSorted(compareRows(sort)).slice(0, limit)
+  }
+  return found
 }
 
 /** As many of the resources as fit on a page, but at least one. */

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, beforeEach, describe, it } from 'node:test'
+import { parseQuery } from '../../../fhir/index.ts'
 import { isFailure } from '../../../fhir-api/index.ts'
-import { finishInTurns, type Steps } from './search-scope.ts'
+import { fullAccess } from '../../../smart/index.ts'
+import { openRepository } from '../repository/open-repository.ts'
+import type { Repository } from '../repository/repository.ts'
+import { BASE, condition, patient, patientAccess } from '../testing/fhir.ts'
+import { findIncludes } from './includes.ts'
+import { type Hit, runQuery } from './run-query.ts'
+import { createSearchScope, finish, finishInTurns, type Steps } from './search-scope.ts'
 
 function* takeSteps(count: number, take = () => {}): Steps<string> {
   for (let step = 1; step < count; step++) {
@@ -55,5 +65,81 @@ describe('a search in steps', () => {
     await Promise.all(searches)
     clearImmediate(turn)
     assert.deepEqual([taken, most], [12, 1])
+  })
+})
+
+describe('a write between two steps of a search', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'steps-'))
+  const access = patientAccess('ann')
+  const ids = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6']
+  let files = 0
+  let repository: Repository
+  beforeEach(() => {
+    repository?.close()
+    repository = openRepository({ file: join(folder, `${files++}.db`), baseUrl: BASE })
+    repository.load([patient('ann'), patient('bob'), ...ids.map(id => condition(id, 'ann'))])
+  })
+  after(() => {
+    repository.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const scope = (its = access) => ({
+    ...createSearchScope(repository, its, 's'),
+    ...{ isFew: () => false, step: 2 },
+  })
+
+  function parse(type: string, search: Readonly<Record<string, string>>) {
+    const query = parseQuery([type], Object.entries(search), BASE, false)
+    assert(!isFailure(query))
+    return query
+  }
+
+  function removeResource(type: string, id: string): void {
+    const stored = repository.find(type, id)
+    assert(stored)
+    repository.remove(stored)
+  }
+
+  /** Writes after the first step. */
+  function finishWithWrite<T>(steps: Steps<T>, write: () => void): T {
+    assert(!steps.next().done)
+    write()
+    return finish(steps)
+  }
+
+  const list = (hits: readonly Hit[]) => hits.map(({ id }) => id)
+
+  it('shows no resource that has left the access, was deleted or no longer matches', () => {
+    const query = parse('Condition', { 'recorded-date:missing': 'true' })
+    const { hits, next } = finishWithWrite(runQuery(scope(), query, undefined), () => {
+      repository.load([condition('c1', 'bob'), condition('c3', 'ann', { recordedDate: '2026-01-01' })])
+      removeResource('Condition', 'c2')
+    })
+    assert.deepEqual(list(hits), ['c4', 'c5', 'c6'])
+    assert.equal(next, undefined)
+  })
+
+  it('shows a resource once that is moved in the order, and the others on the next page', () => {
+    repository.load(ids.map((id, at) => condition(id, 'ann', { recordedDate: `2026-01-0${at + 1}` })))
+    const query = parse('Condition', { 'onset-date:missing': 'true', _sort: 'recorded-date', _count: '4' })
+    const first = finishWithWrite(runQuery(scope(fullAccess), query, undefined), () => {
+      repository.load([condition('c1', 'ann', { recordedDate: '2026-01-03T12:00:00Z' })])
+    })
+    const second = finish(runQuery(scope(fullAccess), query, first.next))
+    assert.deepEqual([...list(first.hits), ...list(second.hits)].toSorted(), ids)
+  })
+
+  it('includes no resource that has left the access or was deleted', () => {
+    const [rule] = parse('Patient', { _revinclude: 'Condition:patient' }).includes
+    const { hits } = finish(runQuery(scope(), parse('Patient', { _id: 'ann' }), undefined))
+    assert(rule)
+    const included = finishWithWrite(findIncludes(scope(), access, [rule], hits), () => {
+      repository.load([condition('c1', 'bob'), condition('c3', 'bob')])
+      removeResource('Condition', 'c4')
+    })
+    assert(!isFailure(included))
+    assert.deepEqual(list(included), ['c1', 'c2', 'c5', 'c6'])
+    assert.ok(included.every(({ content }) => JSON.parse(content).subject.reference === 'Patient/ann'))
   })
 })

@@ -79,6 +79,17 @@ export function finishWithin<T>(steps: Steps<T>, most: number): T | undefined {
   return undefined
 }
 
+/** Whether there was a pause, in which others may have written. */
+export function* noticePauses<T>(
+  steps: Steps<T>,
+): Steps<{ readonly result: T; readonly hasPaused: boolean }> {
+  for (let hasPaused = false; ; hasPaused = true) {
+    const { done, value } = steps.next()
+    if (done) return { result: value, hasPaused }
+    yield
+  }
+}
+
 type Connection = FhirRequest['connection']
 
 /**
