@@ -43,7 +43,7 @@ interface SentText {
 const LONGEST_REMEMBERED = 4096
 const sent = new LruMap<SentText>(2000)
 
-/** Does not parse a text that was sent last at this place. */
+/** Does not parse the text if it is the one that was sent last at this place. */
 function findPatientsAgain(
   place: string,
   text: string,
@@ -60,7 +60,7 @@ function findPatientsAgain(
   return patients
 }
 
-/** The patients of a subset, and of a deletion in a history, depend on stored data, where the server has them. */
+/** The patients of a subset, or of a deletion in a history, depend on stored data if the server has it. */
 function isLasting(value: unknown, { findStored }: PatientLookup): boolean {
   return !findStored || (isRecord(value) && value.resourceType !== 'Bundle' && !isSubset(value as Resource))
 }

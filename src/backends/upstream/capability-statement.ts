@@ -175,7 +175,7 @@ export interface UpstreamCapabilities {
 const HEADERS = { accept: 'application/fhir+json', 'accept-encoding': 'gzip, br' }
 /** Longer than the interval: the timer reads it again before a request has to. */
 const FRESH_MS = 2 * CAPABILITIES_EVERY_MS
-/** How long requests do without it after it could not be read. */
+/** How long requests do without it after a failed read. */
 const FAILED_MS = 1_000
 
 export function createCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {

@@ -27,7 +27,7 @@ export interface GatewayContext {
   readonly serialise: Serialise
   /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit: number
-  /** Whether the audit trail records requests: then responses are inspected for the patients they are about. */
+  /** Whether there is an audit trail, from which AuditEvents are served. */
   readonly isRecorded: boolean
   /** The operations that the gateway offers. */
   readonly operations: readonly OperationRule[]

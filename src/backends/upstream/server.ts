@@ -15,7 +15,7 @@ import { createBackend } from './backend.ts'
 import { createCapabilities, createStatement, type UpstreamCapabilities } from './capability-statement.ts'
 import type { GatewayContext } from './context.ts'
 import { createClient, type Upstream } from './http/client.ts'
-import type { Answer } from './http/exchange.ts'
+import type { ExchangeOutcome } from './http/exchange.ts'
 import type { Fetch } from './http/send.ts'
 import { createCredentials, type UpstreamAuth } from './http/send.ts'
 import { createUrlRewriter } from './http/urls.ts'
@@ -198,7 +198,7 @@ function createUpstream(
   })
 }
 
-function describeOutcome(answer: Answer): string {
+function describeOutcome(answer: ExchangeOutcome): string {
   return 'failure' in answer ? answer.failure : `${Math.floor(answer.status / 100)}xx`
 }
 

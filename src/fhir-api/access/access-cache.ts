@@ -4,11 +4,11 @@ import type { StatedVersion } from '../stored-version.ts'
 
 /**
  * Remembers which content was found to be within an access. That depends on the access and on the text alone, so that the
- * same text is not checked again under the same access: apps read the same few resources over and over. For a limited
- * number of places (permission and resource), by a mark of the text that was checked there last.
+ * same text is not checked again under the same access: apps read the same few resources over and over. It holds a limited
+ * number of places (permission and resource), each with a mark of the text that was checked there last.
  */
 export interface AccessCache<Facts = StatedVersion> {
-  /** The facts that were read from the text, where it is within the access; undefined where that is not known. */
+  /** The facts about the text if it is known to be within the access; otherwise undefined. */
   find(access: Access, place: string, text: string): Facts | undefined
   add(access: Access, place: string, text: string, facts: Facts): void
   count(): CacheCounts
@@ -33,7 +33,7 @@ export function createAccessCache<Facts = StatedVersion>({
   digestsAbove = 8_192,
 } = {}): AccessCache<Facts> {
   const accesses = new WeakMap<Access, string>()
-  // Two halves: when the newer is full, the older is dropped at once. What is used again moves to the newer.
+  // Two halves: when the newer is full, the older is dropped at once. An entry that is used again moves to the newer half.
   let newer = new Map<string, CheckedText<Facts>>()
   let older = new Map<string, CheckedText<Facts>>()
   let newerCharacters = 0

@@ -6,8 +6,8 @@ import { scrub, startClientSpan } from '../../../web/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
 import {
-  type Answer,
   createDeadlines,
+  type ExchangeOutcome,
   isFailing,
   isLate,
   isUnauthorized,
@@ -26,7 +26,7 @@ export interface UpstreamResponse {
   readonly text: string
 }
 
-/** The same with a body that is a stream if it is too long for memory. */
+/** The same, with a stream as its body if that is too long for memory. */
 export interface PassedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -37,13 +37,13 @@ export interface PassedResponse {
 export interface Upstream {
   /** Sends a request and reads the whole response. Without a caller it is the gateway's own request. */
   ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Failure>
-  /** The same, and streams a long response. */
+  /** The same, but streams a long response. */
   pass(request: UpstreamRequest, caller?: Caller): Promise<PassedResponse | Failure>
   /**
    * Sends a request regardless of earlier failures, and waits for half of the time-out. A response closes the circuit; a
    * late one does not open it.
    */
-  probe(request: Probe): Promise<Answer>
+  probe(request: Probe): Promise<ExchangeOutcome>
 }
 
 export type Probe = Pick<UpstreamRequest, 'path'> & { readonly method: 'GET' | 'HEAD' }
@@ -56,7 +56,7 @@ export interface UpstreamOptions extends SendOptions {
   readonly timeoutMs: number
   readonly clock: () => number
   /** Called with the outcome of every exchange except probes. */
-  readonly onExchange: (answer: Answer, method: string, seconds: number) => void
+  readonly onExchange: (answer: ExchangeOutcome, method: string, seconds: number) => void
   readonly warn: (text: string) => void
 }
 
@@ -68,7 +68,7 @@ export function createClient(options: UpstreamOptions): Upstream {
   const deadlines = createDeadlines()
   const send = (request: UpstreamRequest, deadline: number) =>
     trace(request, traced => sendOnce(traced, options, { deadline, deadlines, limit }))
-  const sendLong = (request: UpstreamRequest, deadline: number) =>
+  const sendOrStream = (request: UpstreamRequest, deadline: number) =>
     trace(request, traced => sendOnce(traced, options, { deadline, deadlines, limit, pauseMs: timeoutMs }))
   const { connections } = options
   // Some time has to be left for the response.
@@ -76,7 +76,7 @@ export function createClient(options: UpstreamOptions): Upstream {
   const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), deadlines)
 
   /** Passes the trace of the caller on. */
-  function trace<A extends Answer>(
+  function trace<A extends ExchangeOutcome>(
     request: UpstreamRequest,
     attempt: (request: UpstreamRequest) => Promise<A>,
   ): Promise<A> {
@@ -89,13 +89,17 @@ export function createClient(options: UpstreamOptions): Upstream {
   }
 
   /** `began` is evaluated before `answer` is awaited. */
-  function recordExchange<A extends Answer>({ method }: UpstreamRequest, began: number, answer: A): A {
+  function recordExchange<A extends ExchangeOutcome>(
+    { method }: UpstreamRequest,
+    began: number,
+    answer: A,
+  ): A {
     observe(answer, circuit, options)
     options.onExchange(answer, method, (performance.now() - began) / 1000)
     return answer
   }
 
-  async function retry<A extends Answer>(
+  async function retry<A extends ExchangeOutcome>(
     request: UpstreamRequest,
     first: A,
     deadline: number,
@@ -142,8 +146,8 @@ export function createClient(options: UpstreamOptions): Upstream {
       const deadline = performance.now() + timeoutMs
       const release = await slots.take(caller, waitingMs)
       if (typeof release === 'string') return NO_SLOT[release]
-      const first = recordExchange(request, performance.now(), await sendLong(request, deadline))
-      const answer = await retry(request, first, deadline, sendLong)
+      const first = recordExchange(request, performance.now(), await sendOrStream(request, deadline))
+      const answer = await retry(request, first, deadline, sendOrStream)
       if ('body' in answer && answer.body instanceof Readable) answer.body.once('close', release)
       else release()
       return 'failure' in answer ? explainFailure(answer, request) : readPassed(answer, options)
@@ -203,11 +207,11 @@ function toUpstreamResponse(
 }
 
 /** Only requests that change nothing are sent again, and only where there was no response. */
-function isRetryable({ method }: UpstreamRequest, answer: Answer): boolean {
+function isRetryable({ method }: UpstreamRequest, answer: ExchangeOutcome): boolean {
   return method === 'GET' && 'failure' in answer && answer.failure === 'unreachable'
 }
 
-function observe(answer: Answer, circuit: Breaker, { credentials }: UpstreamOptions): void {
+function observe(answer: ExchangeOutcome, circuit: Breaker, { credentials }: UpstreamOptions): void {
   if (isFailing(answer)) circuit.failed()
   else circuit.succeeded()
   if (isUnauthorized(answer)) credentials.forget()

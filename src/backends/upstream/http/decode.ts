@@ -13,7 +13,6 @@ import {
 
 type Limit = { readonly maxOutputLength: number }
 
-/** The ways to decompress an encoding. */
 interface Decoder {
   unpack(body: Buffer, limit: Limit, done: (error: Error | null, result: Buffer) => void): void
   unpackSync(body: Buffer, limit: Limit): Buffer

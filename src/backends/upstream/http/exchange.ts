@@ -33,7 +33,7 @@ export interface ExchangeOptions {
   readonly deadlines: Deadlines
   /** The longest body that is kept in memory. */
   readonly limit: number
-  /** A longer body is streamed, and the deadline applies to the headers: this is the longest pause in the body. */
+  /** If set, a longer body is streamed. The deadline then applies to the headers, and this to each pause in the body. */
   readonly pauseMs?: number
 }
 
@@ -45,7 +45,7 @@ type ReceivedBody<O extends ExchangeOptions> = O extends { readonly pauseMs: num
 /** How an exchange ends. */
 export type Exchanged<O extends ExchangeOptions> = RawResponse<ReceivedBody<O>> | TransportFailure
 
-/** Sends a request and collects the whole response, within a time and a size. Redirects are not followed. */
+/** Sends a request and collects the response within a deadline. Redirects are not followed. */
 export function exchange<O extends ExchangeOptions>(
   pool: Pool,
   request: UpstreamRequest,
@@ -183,18 +183,18 @@ function isTimeout(error: Error): boolean {
 }
 
 /** The outcome of an exchange. */
-export type Answer = Pick<RawResponse, 'status' | 'headers'> | TransportFailure
+export type ExchangeOutcome = Pick<RawResponse, 'status' | 'headers'> | TransportFailure
 
 /** Whether the upstream, or a proxy before it, failed. */
-export function isFailing(answer: Answer): boolean {
+export function isFailing(answer: ExchangeOutcome): boolean {
   return 'failure' in answer ? answer.failure !== 'too-large' : answer.status >= 502
 }
 
-export function isUnauthorized(answer: Answer): boolean {
+export function isUnauthorized(answer: ExchangeOutcome): boolean {
   return 'status' in answer && answer.status === 401
 }
 
-export function isLate(answer: Answer): boolean {
+export function isLate(answer: ExchangeOutcome): boolean {
   return 'failure' in answer && answer.failure === 'late'
 }
 
@@ -207,7 +207,7 @@ export interface Timed {
   expire(): void
 }
 
-/** One timer for all exchanges: one for each would be a good part of its cost. */
+/** One timer for all exchanges: a timer for each would be a large part of the cost of an exchange. */
 export interface Deadlines {
   add(timed: Timed): void
   delete(timed: Timed): void

@@ -18,7 +18,7 @@ export async function passThrough(
 ): Promise<FhirResponse | Failure> {
   const answer = await (request.isEntry
     ? passWhole(context, request, outgoing)
-    : passLong(context, request, outgoing))
+    : passOrStream(context, request, outgoing))
   if (!rewrite || isFailure(answer) || answer.body === undefined) return answer
   const { body } = answer
   return {
@@ -44,8 +44,12 @@ async function passWhole(
   return toFhirResponse(answer, answer.text === '' ? undefined : answer.text, urls)
 }
 
-/** The audit trail records whose data a response contains; one that is streamed is recorded without a patient. */
-async function passLong({ upstream, urls }: GatewayContext, request: FhirRequest, outgoing: UpstreamRequest) {
+/** Streams a response that is too long for memory. The audit trail records it with the patient `*`. */
+async function passOrStream(
+  { upstream, urls }: GatewayContext,
+  request: FhirRequest,
+  outgoing: UpstreamRequest,
+) {
   const answer = await upstream.pass(outgoing)
   if (isFailure(answer)) return answer
   const { status, headers, body } = answer

@@ -32,9 +32,9 @@ export function parseResource({ headers, text }: UpstreamResponse): Resource | F
 
 /** A Bundle of the upstream. The text of each resource is parsed only where it is needed. */
 export interface UpstreamBundle {
-  /** The other members; `entry` is not the upstream's. */
+  /** In `entry`, the index of its text replaces each resource. */
   readonly bundle: Resource
-  /** Undefined where the response is not a Bundle. */
+  /** Undefined if the response is not a Bundle. */
   readonly entries: readonly BundleEntry[] | undefined
 }
 
@@ -71,7 +71,7 @@ function listEntries(
   })
 }
 
-/** The resource of an entry; undefined where it has none. */
+/** The resource of an entry; undefined if it has none. */
 export function parseEntry({ text }: BundleEntry): Resource | undefined | Failure {
   if (text === undefined) return undefined
   try {

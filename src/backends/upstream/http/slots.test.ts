@@ -11,7 +11,7 @@ import { type Caller, createSlots, type Release } from './slots.ts'
 
 const callerOf = (holder: string, destroyed = false): Caller => ({ holder, connection: { destroyed } })
 
-describe('openSlots', () => {
+describe('createSlots', () => {
   it('limits a grant to its share of the connections', () => {
     const slots = createSlots(4, 2, createDeadlines())
     const taken = ['a', 'a', 'b', 'b'].map(it => slots.take(callerOf(it), 1_000))

@@ -2,12 +2,12 @@ import { setTimeout } from 'node:timers/promises'
 import { type Logger, NotReady, type ReadyCheck, scrub } from '../../../web/index.ts'
 import { PROBE_EVERY_MS } from '../limits.ts'
 import type { Probe, Upstream } from './client.ts'
-import { type Answer, isFailing, isLate, isUnauthorized, type TransportFailure } from './exchange.ts'
+import { type ExchangeOutcome, isFailing, isLate, isUnauthorized, type TransportFailure } from './exchange.ts'
 
 /** Knows whether the upstream is available, by the responses to requests and, while there are none, by probes. */
 export interface Watch {
   /** Takes the result of every exchange except probes. */
-  observe(answer: Answer): void
+  observe(answer: ExchangeOutcome): void
   readonly check: ReadyCheck
   /** Undefined until the first probe. */
   isAvailable(): boolean | undefined
@@ -74,7 +74,7 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
   }
 
   /** Sends the probe that worked the last time. Where the upstream does not offer it, the next one replaces it. */
-  async function sendProbe(upstream: Upstream, tries = PROBES.length): Promise<Answer> {
+  async function sendProbe(upstream: Upstream, tries = PROBES.length): Promise<ExchangeOutcome> {
     const answer = await upstream.probe(probe)
     const next = findNext(probe, answer)
     if (!next || tries === 1) return answer
@@ -137,18 +137,18 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
 const REFUSED: Outage = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
 
 /** If `metadata` is late, a count shows whether other requests are. */
-function findNext(probe: Probe, answer: Answer): Probe | undefined {
+function findNext(probe: Probe, answer: ExchangeOutcome): Probe | undefined {
   if (isLate(answer)) return probe === COUNT ? undefined : COUNT
   return isNotOffered(answer) ? PROBES[PROBES.indexOf(probe) + 1] : undefined
 }
 
-function isNotOffered(answer: Answer): boolean {
+function isNotOffered(answer: ExchangeOutcome): boolean {
   return (
     'status' in answer && answer.status >= 300 && ![401, 403].includes(answer.status) && !isFailing(answer)
   )
 }
 
-function readOutage(answer: Answer): Outage | undefined {
+function readOutage(answer: ExchangeOutcome): Outage | undefined {
   if ('failure' in answer) return explainOutage(answer)
   const { status } = answer
   if (status < 300) return undefined

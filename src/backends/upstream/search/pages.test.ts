@@ -11,18 +11,18 @@ const page = {
   ...{ includes: [], strays: 0, omitted: 0, findNewest: () => '' },
 }
 
-/** What is known of a page after the first text, for the second. */
+/** Keeps the page of the first text, and finds it for the second. */
 function recall(first: string, second: string) {
   const kept = new Map<string, KeptPage>()
   keepPage(first, JSON.parse(first), page, (entries, it) => kept.set(entries, it))
   return recallPage(second, entries => kept.get(entries))
 }
 
-describe('a page of a search that comes again', () => {
+describe('a repeated page of a search', () => {
   const format = (head: object, tail: object = {}) =>
     JSON.stringify({ resourceType: 'Bundle', type: 'searchset', ...head, entry, ...tail })
 
-  it('is known by its entries, with its own id, time, total and links', () => {
+  it('is recognised by its entries, and has its own id, time, total and links', () => {
     const first = format({ id: 'a', meta: { lastUpdated: '2026-01-01T00:00:00Z' }, total: 1 }, { link: [] })
     for (const head of [{}, { id: 'b' }, { total: 2, meta: { tag: [{ code: 'x' }] } }]) {
       const second = format(head, { link: [] })
@@ -32,7 +32,7 @@ describe('a page of a search that comes again', () => {
     }
   })
 
-  it('is not known if an entry or the text after the entries differs', () => {
+  it('is not recognised if an entry or the text after the entries differs', () => {
     const first = format({ id: 'a' }, { link: [] })
     assert.ok(recall(first, format({ id: 'b' }, { link: [] })))
     assert.equal(recall(first, format({ id: 'b' }, { link: [{ relation: 'next', url: 'x' }] })), undefined)
@@ -40,7 +40,7 @@ describe('a page of a search that comes again', () => {
     assert.equal(recall(first, format({ meta: { tag: [{ code: 'entry' }] } }, { link: [] })), undefined)
   })
 
-  it('is not known if the text before the entries is not that of a Bundle', () => {
+  it('is not recognised if the text before the entries is not that of a Bundle', () => {
     const first = format({})
     const entries = first.slice(first.indexOf('"entry"'))
     for (const head of [

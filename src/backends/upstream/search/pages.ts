@@ -52,7 +52,7 @@ export class ParsedResource implements CheckedResource {
   }
 }
 
-/** A resource of a page that is kept: only its text, which is parsed where its content is needed. */
+/** A resource of a cached page. Only its text is kept, and parsed where the content is needed. */
 class KeptResource implements CheckedResource {
   readonly type: string
   readonly id: string
@@ -79,7 +79,7 @@ class KeptResource implements CheckedResource {
 
 /** Decides which entries of an upstream's page the caller sees. */
 export interface PageCheck {
-  /** Checks with equal keys under the same access have the same result; undefined where it has to be checked each time. */
+  /** Checks with equal keys under the same access have the same result. Undefined if every response must be checked. */
   readonly key?: string | undefined
   /** Whether a match has the properties that were searched for: an upstream may ignore a parameter. */
   matchesQuery?(resource: Resource): boolean
@@ -92,7 +92,7 @@ export interface PageCheck {
   ): readonly CheckedResource[]
 }
 
-/** Fetches a page and leaves out the entries that the caller must not see. Entries that have not changed are not checked again. */
+/** Fetches a page and leaves out the entries that the caller must not see. Does not check unchanged entries again. */
 export async function fetchPage(
   context: GatewayContext,
   request: FhirRequest,
@@ -137,8 +137,8 @@ const ENTRY = '"entry"'
 
 /**
  * Finds a page whose entries are known by their text. The members before them may differ: servers give each page of results
- * a new id, time and links. The beginning of the text is parsed with an empty list of entries. If that is JSON, the
- * text is the object with these members, followed by those that begin with the known text.
+ * a new id, time and links. The text before the entries is parsed with an empty list of entries after it. If that is JSON,
+ * the whole text is an object with these members, followed by the members of the known text.
  */
 export function recallPage(
   text: string,
@@ -159,7 +159,7 @@ function parseHead(text: string): Resource | undefined {
   }
 }
 
-/** Keeps the text of the resources: parsed they would take several times the memory. */
+/** Keeps the text of the resources: parsed resources would take several times the memory. */
 export function keepPage(
   text: string,
   bundle: Resource,
@@ -171,8 +171,10 @@ export function keepPage(
   if (!head) return
   const rest = Object.fromEntries(Object.entries(bundle).filter(([name]) => !(name in head)))
   const matches = page.matches.map(it => new KeptResource(it))
-  const list = () => findNewest(matches.map(it => it.resource))
-  keep(text.slice(at), { ...page, matches, rest, findNewest: list })
+  keep(text.slice(at), {
+    ...{ ...page, matches, rest },
+    findNewest: () => findNewest(matches.map(it => it.resource)),
+  })
 }
 
 interface CheckedEntries {

@@ -41,7 +41,7 @@ export interface CheckedPage {
   findNewest(): string
 }
 
-/** A page on which all entries are matches. */
+/** A cached page, on which all entries are matches. */
 export interface KeptPage extends CheckedPage {
   /** The members of the Bundle after its entries. */
   readonly rest: Readonly<Record<string, unknown>>

@@ -130,7 +130,7 @@ export async function planSearch(
   }
 }
 
-/** Undefined where included resources have to be chosen by the content of the matches. */
+/** Undefined if the content of the matches decides which resources are included. */
 function findKey(
   { interaction, preferences, isStrict }: SearchRequest,
   { includes }: Query,
