@@ -87,13 +87,13 @@ export const subject: Subject = {
         'apps, for administrators': createPageRequest(administrator, '/admin/apps'),
         'audit trail, for administrators': createPageRequest(administrator, '/admin/audit'),
         // Read the names of all users or apps.
-        'users by a name that none has': linear(
+        'users by a name that none has': allowLinear(
           createPageRequest(administrator, '/admin/clinicians?search=nobody'),
         ),
-        'apps by a name that none has': linear(
+        'apps by a name that none has': allowLinear(
           createPageRequest(administrator, '/admin/apps?search=nothing'),
         ),
-        'accounts of patients, which are none': linear({
+        'accounts of patients, which are none': allowLinear({
           async send() {
             assert.deepEqual((await listAccounts()).items, [])
           },
@@ -107,7 +107,7 @@ export const subject: Subject = {
   },
 }
 
-function linear(request: Request): Request {
+function allowLinear(request: Request): Request {
   return { ...request, isLinear: true }
 }
 

@@ -163,7 +163,7 @@ function scanJson(text: string, mostValues: number, level: number, spans: number
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case QUOTE:
-        at = endOfString(text, at)
+        at = findStringEnd(text, at)
         break
       case OPEN_OBJECT:
       case OPEN_ARRAY:
@@ -230,7 +230,7 @@ function skipSpaceBefore(text: string, end: number): number {
 }
 
 /** The index of the quotation mark that ends the string, or the length of the text. */
-export function endOfString(text: string, start: number): number {
+export function findStringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++

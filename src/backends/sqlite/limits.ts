@@ -11,7 +11,7 @@ export const INCLUDES = 200
 /** Old versions and deletions that one page of a history may check and leave out, for a granular scope. */
 export const VERSIONS_CHECKED = 5_000
 
-/** Steps of up to 500 index rows that a search may take. Others are served between them. */
+/** Steps of up to 500 index rows that a search may take. Other requests are served between them. */
 export const SEARCH_STEPS = 20_000
 /** Steps that the search of a conditional write may take: the file is locked meanwhile. */
 export const CONDITION_STEPS = 100

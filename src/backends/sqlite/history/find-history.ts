@@ -68,7 +68,7 @@ interface VersionPage {
   readonly next: readonly SqlValue[] | undefined
 }
 
-/** Reads as many versions as a page has, and then more, until the page is full or no version is left. */
+/** Reads as many versions as a page holds, and then more, until the page is full or no version is left. */
 function* readPage(
   context: HistoryContext,
   scope: HistoryScope,
@@ -103,7 +103,7 @@ function createPage(count: number, most: number) {
   let [shown, leftOut, last, read] = [0, 0, 0, 0]
   return {
     versions,
-    /** Returns the page, or its failure, if the version begins the next page. */
+    /** Returns the page, or its failure, if this version belongs to the next page. */
     add({ version, seq, isVisible }: CheckedVersion): VersionPage | Failure | undefined {
       if (read++ === most) return versions.length < count ? TOO_MANY_LEFT_OUT : { versions, next: [last] }
       const size = version.content.length

@@ -75,7 +75,7 @@ export function* countVersions(
 
 const STEP = 500
 
-/** The versions before a position, in parts for one step each, the newest first. */
+/** The versions before a position, newest first, in one part for each step. */
 function divideSource(database: Database, { walk }: Source, before: Sql): Iterable<Sql> {
   if (!walk) return [before]
   return listSteps(
@@ -101,7 +101,7 @@ interface Source {
   readonly versions: Sql
   /** Whether an index finds them without reading others. */
   readonly isCheap: boolean
-  /** The versions that are read in steps, if any number of them may be left out. */
+  /** The versions that are read in steps, because any number of them may be left out. */
   readonly walk?: Pick<Path, 'index' | 'where'> | undefined
 }
 

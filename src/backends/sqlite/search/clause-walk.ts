@@ -7,12 +7,12 @@ import type { SearchScope, Steps } from './search-scope.ts'
 import { join, name, type Sql, sql } from './sql.ts'
 import { JOIN_RESOURCE, listSteps, type Walk, walkRids } from './walk.ts'
 
-/** Index rows that are passed at once, and at most, to find the shortest way. */
+/** The numbers of index rows that are counted at once, and at most, to find the shortest walk. */
 const PASSED = { atOnce: 5_000, most: 200_000 } as const
 
 /**
- * The shortest walks that pass all resources that a search may find: through the matches of one clause, or through all
- * resources of the type. Undefined if all have more than `most` rows.
+ * The shortest walks that cover all resources that a search may find: through the matches of one clause, or through all
+ * resources of the type. Undefined if all of them have more than `most` rows.
  */
 export function* findShortest(
   scope: SearchScope,
@@ -20,28 +20,28 @@ export function* findShortest(
   clauses: readonly SearchClause[],
   most: number,
 ): Steps<readonly Walk[] | undefined> {
-  const ways = [
+  const choices = [
     ...[...clauses, ...listGranted(scope, type)].flatMap(clause => {
       const walks = walkClause(scope.names, type, clause)
       return walks ? [walks] : []
     }),
     [{ ...walkRids(scope.names, type, [], undefined), isSorted: false }],
   ]
-  const candidates = ways.map(walks => ({ walks, passed: passRows(scope, walks) }))
+  const candidates = choices.map(walks => ({ walks, passed: passRows(scope, walks) }))
   for (let rows = 0; rows < Math.min(most, PASSED.most); rows += PASSED.atOnce) {
     const first = candidates.find(({ passed }) => passed.next().done)
     if (first) return first.walks
     yield
   }
-  // A way that begins with a clause is seldom longer than that through all resources, and never much longer.
-  return most > PASSED.most ? ways[0] : undefined
+  // The walk through the matches of a clause is seldom longer than that through all resources, and never much longer.
+  return most > PASSED.most ? choices[0] : undefined
 }
 
 function* passRows(scope: SearchScope, walks: readonly Walk[]): Generator<Sql, void> {
   for (const walk of walks) yield* listSteps({ ...scope, step: PASSED.atOnce }, walk)
 }
 
-/** The index rows among which are all that match a clause; undefined if these are all rows of its parameter. */
+/** A range of index rows that contains all matches of a clause; undefined if only all rows of its parameter do. */
 export function selectRange(names: Names, type: string, clause: SearchClause): Sql | undefined {
   const isRange = canSelect(clause) && !isOfColumn(clause) && listRanges(clause) !== undefined
   const walks = isRange ? walkClause(names, type, clause) : undefined
@@ -96,7 +96,7 @@ const WHOLE: Readonly<Record<EntryTable, Range>> = {
   uri: { index: 'uri_uri', position: ['w.uri', 'w.rid'] },
 }
 
-/** The rows that match the values of a clause; undefined if no index leads to them. */
+/** The ranges of the values of a clause; undefined if no index has the rows of a value side by side. */
 function listRanges(clause: EntryClause): readonly Range[] | undefined {
   switch (clause.kind) {
     case 'token':

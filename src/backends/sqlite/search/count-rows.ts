@@ -8,7 +8,7 @@ import { isDecidedByValues, type Start, selectCurrent } from './select-current.t
 import { name, type Sql, sql } from './sql.ts'
 import { listSteps, type Walk, walkRids } from './walk.ts'
 
-/** Rows without conditions that are counted in the time in which one with conditions is read. */
+/** So many rows without conditions are counted in the time in which one with conditions is read. */
 const ROWS_COUNTED_AT_ONCE = 4
 
 /** The number of resources that a search finds, in steps. */
@@ -29,7 +29,7 @@ export function* countRows(
   return count ?? 0
 }
 
-/** The resources that a search finds, as subqueries for one step each. None is in two of them. */
+/** The resources that a search finds, as one subquery for each step. No resource is in two of them. */
 export function* divideFound(
   scope: SearchScope,
   type: string,

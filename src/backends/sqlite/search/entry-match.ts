@@ -21,14 +21,14 @@ interface EntryMatch {
 /** The clauses that are evaluated on the index entries of a resource. */
 export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missing' }>
 
-/** Matches the entries of all resources, or the few of one resource or range, which SQLite reads in full. */
+/** Matches the entries of all resources, or `few`: those of one resource or range, which SQLite reads in full. */
 export function buildEntryMatch(
   clause: EntryClause,
   among: 'all' | 'few' = 'all',
   alias: 'e' | 'w' = 'e',
 ): EntryMatch {
   const { table, where } = matchEntries(clause, among)
-  // Texts of the request are values, and not in the text of the statement.
+  // Texts of the request are bound as values, and never part of the statement.
   return { table, where: { ...where, text: where.text.replaceAll(/\be\./g, `${alias}.`) } }
 }
 

@@ -21,11 +21,11 @@ export interface TypeSearch {
   readonly after: readonly SqlValue[] | undefined
 }
 
-/** The steps after which a search first considers to read an index in another order than its own. */
+/** The steps after which a search first considers reading another index, whose order is not its own. */
 const PATIENCE = 2
 /** How often it considers it again: after four times as many steps. A page that is a quarter full is full by then. */
 const GROWTH = 4
-/** Rows that are read in the order of their index while one row is found in another order. */
+/** So many rows are read in the order of the search in the time in which one is read in another order. */
 const ROWS_IN_ORDER = 12
 const MANY = 10_000
 
@@ -63,7 +63,7 @@ function* collectRows(
   return walks && (yield* withoutProgress(readWalks(scope, search, walks)))
 }
 
-/** The resources that a search starts with when it is worth reading many to find them. */
+/** The resources that a search starts with if these may be many. */
 export function* findLargeStart(
   scope: SearchScope,
   type: string,

@@ -139,7 +139,7 @@ function* listSources(
   }
 }
 
-/** The resources that refer to one of several, in parts for one step each. */
+/** The resources that refer to one of several, in one part for each step. */
 function* listReferring(
   scope: SearchScope,
   rule: IncludeRule,

@@ -47,7 +47,7 @@ function buildEntryCondition(names: Names, type: string, clause: EntryClause, ri
   const nid = names.parameterId(type, clause.parameter)
   // The plus keeps SQLite from reading the resource before.
   const not = name(clause.kind === 'token' && clause.negated ? 'NOT ' : '+')
-  // The entries of one code are few pages of the index, those of many resources are many pages of the table.
+  // The entries of one code are on few pages of the index; those of many resources are on many pages of the table.
   if (isOfOneCode(clause))
     return sql`${not}EXISTS (SELECT 1 FROM token e INDEXED BY token_code WHERE e.nid = ${nid} AND ${where} AND e.rid = ${name(rid)})`
   // The plus keeps SQLite from reading the values of all resources.
@@ -128,7 +128,7 @@ export interface Bounds {
   /** The lowest `low` and the highest `high`, if the resource has one range, no wider than a given width. */
   readonly first?: SqlValue | undefined
   readonly last?: SqlValue | undefined
-  /** One `low` at least is not after `to`, and one `high` is not before `from`. */
+  /** At least one `low` is not after `to`, and one `high` is not before `from`. */
   readonly to?: SqlValue | undefined
   readonly from?: SqlValue | undefined
 }

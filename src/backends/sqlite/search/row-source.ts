@@ -13,7 +13,7 @@ export interface Source {
   /** The clauses that do not hold for all rows. */
   readonly clauses: readonly SearchClause[]
   readonly condition?: Sql | undefined
-  /** Whether only current resources are in these rows. `r` may then have no other column than `rid`. */
+  /** Whether all these rows are of current resources. `r` then may have no column but `rid`. */
   readonly isCurrent: boolean
 }
 
@@ -52,7 +52,7 @@ export function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sq
   }
 }
 
-/** The conditions of the rows of a source. */
+/** All conditions that the rows of a source must still meet. */
 export function buildSourceCondition(scope: SearchScope, type: string, source: Source): Sql {
   const { clauses, rid, condition, isCurrent } = source
   const build = isCurrent ? buildConditions : buildCurrentCondition

@@ -53,7 +53,7 @@ export function createProbe(database: Database): SearchScope['isFew'] {
   }
 }
 
-/** The number of rows; a negative limit is none. */
+/** The number of rows, up to `most`; a negative `most` means no limit. */
 export function countUpTo(database: Database, rows: Sql, most = -1): number {
   const { text, values } = sql`SELECT count(*) FROM (SELECT 1 FROM (${rows}) LIMIT ${most})`
   return Number(database.rows(text, values)[0]?.[0])
@@ -70,7 +70,7 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** Does at most so many steps at once; undefined if these are not all. */
+/** Does up to `most` steps at once; undefined if more are needed. */
 export function finishWithin<T>(steps: Steps<T>, most: number): T | undefined {
   for (let step = 0; step < most; step++) {
     const { done, value } = steps.next()
@@ -93,7 +93,7 @@ export function* noticePauses<T>(
 type Connection = FhirRequest['connection']
 
 /**
- * Does the first step at once, and the others in later turns of the event loop: not more than so many, and none after the
+ * Does the first step at once, and the others in later turns of the event loop: up to `most` steps, and none after the
  * client has closed the connection.
  */
 export function finishInTurns<T>(
@@ -131,7 +131,7 @@ const CLIENT_GONE = fail({
 
 let lastTurn: Promise<unknown> = Promise.resolve()
 
-/** In a turn of the event loop one search takes a step, however many are waiting. */
+/** In each turn of the event loop, only one search takes a step, however many are waiting. */
 function waitForTurn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => setImmediate())
   return lastTurn

@@ -59,10 +59,10 @@ export function findStart(
   return clause && toStart(clause)
 }
 
-/** The resources at the other end of a chain with which a search may start. */
+/** The most resources at the other end of a chain with which a search starts. */
 export const FEW_LINKS = 500
 
-/** Whether few rows of the index, matches or not, are read to find all resources for which a clause holds. */
+/** Whether reading few index rows, matches or not, finds all resources for which a clause holds. */
 function leadsToFew(scope: SearchScope, type: string, clause: LeadingClause): boolean {
   const few: SearchScope = { ...scope, isFew: (rows, most = FEW_LINKS) => scope.isFew(rows, most) }
   switch (clause.kind) {

@@ -19,7 +19,7 @@ export interface Path {
   readonly end: Sql
 }
 
-/** A way through the resources of a type. */
+/** A path by which a search finds resources of a type. */
 export interface Walk extends Path {
   /** Joins the row `r` of the resource, if the index is of another table. */
   readonly join: Sql
@@ -43,7 +43,7 @@ interface Sorted {
 }
 
 /**
- * The walks that pass all resources that a search may find, in its order: along the values of the first sort key, then
+ * The walks that cover all resources that a search may find, in its order: along the values of the first sort key, then
  * through the resources without a value. One walk through all resources if no index is in that order.
  */
 export function listWalks(names: Names, type: string, search: Sorted): readonly Walk[] {
@@ -57,8 +57,8 @@ export function listWalks(names: Names, type: string, search: Sorted): readonly 
 }
 
 /**
- * The walk begins with the first value of a match that has one narrow range. Matches of the table `span` may come before
- * it.
+ * Walks between the bounds of the filter. A resource of the table `span` may match although it is sorted before these
+ * bounds: a walk through that table comes first.
  */
 function walkBetween(
   along: Along,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createProbe, type Finding, findIds, isOk, type Probe, parse, recordOf, type Send } from './probe.ts'
+import { createProbe, type Finding, findIds, isOk, type Probe, parse, type Send, toRecord } from './probe.ts'
 import { createOwn, WRITE_CHECKS } from './write-checks.ts'
 
 interface CheckOptions {
@@ -114,7 +114,7 @@ async function checkTwoDates(probe: Probe): Promise<Checked> {
 /** Software and its version, as the CapabilityStatement names them. */
 async function findSoftware(probe: Probe): Promise<string> {
   const { software } = parse(await probe.get('/metadata'))
-  const { name, version } = recordOf(software)
+  const { name, version } = toRecord(software)
   if (typeof name !== 'string') return 'unnamed software'
   return typeof version === 'string' ? `${name} ${version}` : name
 }

@@ -83,9 +83,9 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
     const entry = entries.map(it => ({ ...it, resource: JSON.parse(withTag(it.resource as Json)) }))
     const body = JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry })
     const response = await ask({ method: 'POST', path: '', body })
-    for (const { response: part } of listOf(parse(response).entry)) {
-      const [, path] = LOCATION.exec(String(recordOf(part).location)) ?? []
-      if (path !== undefined && String(recordOf(part).status).startsWith('201')) made.push(`/${path}`)
+    for (const { response: part } of toList(parse(response).entry)) {
+      const [, path] = LOCATION.exec(String(toRecord(part).location)) ?? []
+      if (path !== undefined && String(toRecord(part).status).startsWith('201')) made.push(`/${path}`)
     }
     return response
   }
@@ -125,7 +125,7 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
 
 export function parse({ text }: CheckResponse): Json {
   try {
-    return recordOf(JSON.parse(text))
+    return toRecord(JSON.parse(text))
   } catch {
     return {}
   }
@@ -141,20 +141,20 @@ export function findId(response: CheckResponse): string | undefined {
 
 export function findVersion(response: CheckResponse): string | undefined {
   const [, version] = /"(.*)"/.exec(response.headers.etag ?? '') ?? []
-  const { versionId } = recordOf(parse(response).meta)
+  const { versionId } = toRecord(parse(response).meta)
   return version ?? (typeof versionId === 'string' ? versionId : undefined)
 }
 
 /** The ids of the matches of a search. */
 export function findIds(response: CheckResponse): readonly string[] {
-  return listOf(parse(response).entry).map(it => String(recordOf(it.resource).id))
+  return toList(parse(response).entry).map(it => String(toRecord(it.resource).id))
 }
 
-export function listOf(value: unknown): readonly Json[] {
+export function toList(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.filter(isRecord) : []
 }
 
-export function recordOf(value: unknown): Json {
+export function toRecord(value: unknown): Json {
   return isRecord(value) ? value : {}
 }
 

@@ -7,11 +7,11 @@ import {
   isConflict,
   isOk,
   type Json,
-  listOf,
   type Probe,
   parse,
-  recordOf,
   TAG_SYSTEM,
+  toList,
+  toRecord,
 } from './probe.ts'
 
 type Checked = Omit<Finding, 'check'>
@@ -158,8 +158,8 @@ async function checkConditionalCreate(probe: Probe): Promise<Checked> {
   const resource = { ...PATIENT, identifier: [{ system: TAG_SYSTEM, value }] }
   const send = async () => {
     const entry = { resource, request: { method: 'POST', url: 'Patient', ifNoneExist } }
-    const [found] = listOf(parse(await probe.transaction([entry])).entry)
-    return String(recordOf(found?.response).status).slice(0, 3)
+    const [found] = toList(parse(await probe.transaction([entry])).entry)
+    return String(toRecord(found?.response).status).slice(0, 3)
   }
   const result = `${await send()}, then ${await send()}`
   return result === '201, then 200'
@@ -172,8 +172,8 @@ async function checkConditionalReference(probe: Probe): Promise<Checked> {
   await probe.create({ ...PATIENT, identifier: [{ system: TAG_SYSTEM, value }] })
   const resource = createObservation(`Patient?identifier=${TAG_SYSTEM}|${value}`)
   const response = await probe.transaction([{ resource, request: { method: 'POST', url: 'Observation' } }])
-  const [entry] = listOf(parse(response).entry)
-  const isMade = isOk(response) && String(recordOf(entry?.response).status).startsWith('201')
+  const [entry] = toList(parse(response).entry)
+  const isMade = isOk(response) && String(toRecord(entry?.response).status).startsWith('201')
   return isMade
     ? { level: 'ok', result: 'resolved' }
     : { level: 'handled', result: `not resolved (${response.status}); the gateway resolves them` }
@@ -215,7 +215,7 @@ async function checkHistory(probe: Probe, patient: Own): Promise<Checked> {
   const own = await createOwn(probe, createOwnObservation(patient))
   if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
   const history = async () =>
-    listOf(parse(await probe.get(`${own.path}/_history?_count=2`, NO_CACHE)).entry).length
+    toList(parse(await probe.get(`${own.path}/_history?_count=2`, NO_CACHE)).entry).length
   await history()
   await probe.remove(own.path)
   const [versions, { status }] = [await history(), await probe.get(own.path)]
