@@ -20,11 +20,8 @@ export function loadSettings(io: Io): Settings {
   return settings
 }
 
-export function openConfiguredStore(settings: Settings, worker?: number): Promise<Store> {
-  return openStore(settings.databaseUrl, {
-    ...getStoreOptions(settings),
-    ...(worker !== undefined && { worker }),
-  })
+export function openConfiguredStore(settings: Settings, more: StoreOptions = {}): Promise<Store> {
+  return openStore(settings.databaseUrl, { ...getStoreOptions(settings), ...more })
 }
 
 export function getStoreOptions({ database, audit }: Settings): StoreOptions {

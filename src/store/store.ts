@@ -48,6 +48,8 @@ export interface StoreOptions {
   readonly turnMs?: number
   /** SQLite: the number of this worker process. */
   readonly worker?: number
+  /** SQLite: receives the reason why audit records stay in the queue, unless the database is unavailable. */
+  readonly onStuckRecords?: (error: unknown) => void
   /** True if requests depend on the audit trail: the store is unavailable while the trail does not accept writes. */
   readonly auditRequired?: boolean
   readonly clock?: () => number

@@ -67,7 +67,10 @@ export interface Keeping {
 
 export async function openKeeping({ settings, logger, worker }: Parts, closing: Closing): Promise<Keeping> {
   const secret = ensureSecret(settings)
-  const store = await openConfiguredStore(settings, worker)
+  const store = await openConfiguredStore(settings, {
+    ...(worker !== undefined && { worker }),
+    onStuckRecords: error => logger.error({ err: error }, 'Cannot move audit records to the audit trail'),
+  })
   closing.add(() => store.close())
   reportPool(store)
   return {

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, afterEach, beforeEach, describe, it, mock } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { isDatabaseUnavailable } from '../availability.ts'
 import { openStore } from '../open-store.ts'
@@ -53,6 +54,12 @@ describe('the queue of audit records', () => {
     for (let at = 0; at < count; at++) await store.appendRecords([row(at)])
   }
 
+  async function refuseRecords({ db }: Store): Promise<void> {
+    await sql`create trigger refuse before insert on audit_event when new.kind <> 'probe' begin select raise(abort, 'refused'); end`.execute(
+      db,
+    )
+  }
+
   async function listTimes({ db }: Store): Promise<readonly number[]> {
     const rows = await db.selectFrom('audit_event').select('at').orderBy('at').execute()
     return rows.map(({ at }) => at)
@@ -81,7 +88,7 @@ describe('the queue of audit records', () => {
   it('is emptied into the trail without a query', async () => {
     const store = await open()
     await store.appendRecords([row(1)])
-    while (countInTrail() === 0) await new Promise(resolve => setTimeout(resolve, 20))
+    while (countInTrail() === 0) await pause(20)
     assert.equal(countInTrail(), 1)
   })
 
@@ -103,9 +110,7 @@ describe('the queue of audit records', () => {
   it('loses no record if the trail refuses it for a while, in the process or in a thread', async () => {
     const store = await open(1)
     for (const count of [1, 1000]) {
-      await sql`create trigger refuse before insert on audit_event when new.kind <> 'probe' begin select raise(abort, 'refused'); end`.execute(
-        store.db,
-      )
+      await refuseRecords(store)
       await store.appendRecords(listNumbers(count).map(row))
       await assert.rejects(listTimes(store), /refused/)
       assert.equal(countInTrail(), 0)
@@ -191,6 +196,17 @@ describe('the queue of audit records', () => {
       assert.deepEqual(await listTimes(store), [0, 1, 3])
       assert.match(readFileSync(`${damaged}.damaged`, 'utf8'), /"at":2/)
     })
+
+  it('reports once why records stay in it', async () => {
+    const reports: unknown[] = []
+    const store = await openStore(`sqlite:${path}`, { onStuckRecords: error => reports.push(String(error)) })
+    stores.push(store)
+    await refuseRecords(store)
+    await store.appendRecords([row(1)])
+    while (reports.length === 0) await pause(20)
+    await pause(400)
+    assert.deepEqual(reports, ['Error: refused'])
+  })
 
   it('refuses a record whose file is removed during the write', async () => {
     const store = await open(1)

@@ -33,6 +33,7 @@ export interface AuditQueueOptions {
   readonly path: string
   /** Set in a worker, whose supervisor moves the records. */
   readonly worker?: number | undefined
+  /** Receives the reason why records stay in the queue, once until another one. */
   readonly onError: (error: unknown) => void
 }
 
@@ -52,9 +53,20 @@ export function openAuditQueue(
   const drains = new SharedRuns(drain)
   /** The size of each file when all its records were in the trail. */
   const moved = new Map<string, number>()
-  const timer =
-    worker === undefined ? setInterval(() => drains.run().catch(onError), MOVE_EVERY_MS).unref() : undefined
+  const timer = worker === undefined ? setInterval(moveAll, MOVE_EVERY_MS).unref() : undefined
   let mover: Mover | undefined
+  let reported = ''
+
+  /** Records that cannot be moved now are moved later. */
+  async function moveAll(): Promise<void> {
+    try {
+      await drains.run()
+      reported = ''
+    } catch (error) {
+      if (reported !== String(error)) onError(error)
+      reported = String(error)
+    }
+  }
 
   async function drain(): Promise<void> {
     // Records that are moved to a deleted database would be lost.
@@ -101,8 +113,7 @@ export function openAuditQueue(
     drain: () => drains.run(),
     async close() {
       clearInterval(timer)
-      // Records that cannot be moved now are moved after the next start.
-      if (await writer.end()) await drains.run().catch(onError)
+      if (await writer.end()) await moveAll()
       await drains.finish()
       await mover?.end()
     },

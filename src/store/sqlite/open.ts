@@ -11,7 +11,12 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
+import {
+  type Availability,
+  isDatabaseUnavailable,
+  listProbeStatements,
+  watchAvailability,
+} from '../availability.ts'
 import type { Schema } from '../schema.ts'
 import { makeFolder, type OpenedDatabase, type StoreOptions } from '../store.ts'
 import { openAuditQueue } from './audit-queue.ts'
@@ -33,14 +38,20 @@ class SharedSqliteAdapter extends SqliteAdapter {
 /** Creates the file, readable by this user only, if it does not exist. */
 export async function openSqlite(
   path: string,
-  options: Pick<StoreOptions, 'turnMs' | 'clock' | 'auditRequired' | 'worker'> = {},
+  options: Pick<StoreOptions, 'turnMs' | 'clock' | 'auditRequired' | 'worker' | 'onStuckRecords'> = {},
 ): Promise<OpenedDatabase> {
-  const { turnMs, clock, auditRequired = true, worker } = options
+  const { turnMs, clock, auditRequired = true, worker, onStuckRecords } = options
   const absolute = resolve(path)
   makeFolder(dirname(absolute))
   closeSync(openSync(absolute, 'a', 0o600))
   const file = await openDatabaseFile(absolute, turnMs)
-  const queue = openAuditQueue(file, { path: absolute, worker, onError: error => availability.report(error) })
+  const queue = openAuditQueue(file, {
+    ...{ path: absolute, worker },
+    onError: error => {
+      availability.report(error)
+      if (!isDatabaseUnavailable(error)) onStuckRecords?.(error)
+    },
+  })
   const availability = watchAvailability({
     tryWrite: async () => {
       await commit(file, () => runAll(file.writes, listProbeStatements(auditRequired)))
