@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,6 +38,17 @@ describe('openSqlite', () => {
     await (await openStore(`sqlite:${path}`)).close()
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.equal(statSync(join(folder, 'new')).mode & 0o777, 0o700)
+  })
+
+  it('has the same records by the name of the file and by a link to it', async () => {
+    const [path, link] = [join(folder, 'linked.db'), join(folder, 'link.db')]
+    const first = await openStore(`sqlite:${path}`, { worker: 1 })
+    await first.appendRecords([{ at: 1, server: 'fhir', kind: 'fhir', allowed: true, status: 200 }])
+    symlinkSync(path, link)
+    const second = await openStore(`sqlite:${link}`)
+    const found = await second.db.selectFrom('audit_event').select('at').execute()
+    assert.deepEqual(found, [{ at: 1 }])
+    await Promise.all([first.close(), second.close()])
   })
 
   it('names the file that cannot be opened', async () => {

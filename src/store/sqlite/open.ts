@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import {
   CompiledQuery,
@@ -41,9 +41,10 @@ export async function openSqlite(
   options: Pick<StoreOptions, 'turnMs' | 'clock' | 'auditRequired' | 'worker' | 'onStuckRecords'> = {},
 ): Promise<OpenedDatabase> {
   const { turnMs, clock, auditRequired = true, worker, onStuckRecords } = options
-  const absolute = resolve(path)
-  makeFolder(dirname(absolute))
-  closeSync(openSync(absolute, 'a', 0o600))
+  makeFolder(dirname(resolve(path)))
+  closeSync(openSync(path, 'a', 0o600))
+  // SQLite keeps its log beside the file itself, not beside a link to it.
+  const absolute = realpathSync(path)
   const file = await openDatabaseFile(absolute, turnMs)
   const queue = openAuditQueue(file, {
     ...{ path: absolute, worker },
