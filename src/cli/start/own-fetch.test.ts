@@ -32,6 +32,8 @@ describe('OwnServers', () => {
     ['an unknown path', '/unknown', {}],
     ['a redirect', '/elsewhere', {}],
     ['a redirect that is an error', '/elsewhere', { redirect: 'error' }],
+    ['a redirect without a location that is an error', '/nowhere', { redirect: 'error' }],
+    ['a location without a redirect', '/created', { redirect: 'error' }],
     ['a redirect that is followed', '/elsewhere', { redirect: 'follow' }],
     ['a signal that was aborted before', '/echo', { signal: AbortSignal.abort() }],
   ]
@@ -125,6 +127,8 @@ function createApp(): FastifyInstance {
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
   app.get('/empty', (_request, reply) => reply.code(204).send())
   app.get('/elsewhere', (_request, reply) => reply.redirect('/echo'))
+  app.get('/nowhere', (_request, reply) => reply.code(302).send())
+  app.get('/created', (_request, reply) => reply.code(201).header('location', '/echo').send('created'))
   app.get('/bytes', (_request, reply) => reply.send(Buffer.from('é')))
   app.get('/stream', (_request, reply) => reply.send(Readable.from(['{"a":', '"é"}'])))
   app.get('/cut', (_request, reply) => reply.header('content-length', 9).send(Readable.from(beginText())))

@@ -78,8 +78,7 @@ async function send({ app, running }: OwnServer, url: URL, init: RequestInit): P
   try {
     app.routing(request, response)
     const collected = await response.collected
-    if (redirect === 'error' && collected.fields.location !== undefined && collected.status < 400)
-      throw new Error('unexpected redirect')
+    if (redirect === 'error' && REDIRECTS.has(collected.status)) throw new Error('unexpected redirect')
     return new CollectedResponse(url.href, collected)
   } catch (error) {
     throw signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause: error })
@@ -88,6 +87,9 @@ async function send({ app, running }: OwnServer, url: URL, init: RequestInit): P
     signal?.removeEventListener('abort', abort)
   }
 }
+
+/** The redirect statuses of the Fetch standard. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 // Compression costs more than it saves.
 const PLAIN = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'node' }
