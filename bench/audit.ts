@@ -15,10 +15,10 @@ import { createSealer, openStore } from '../src/store/index.ts'
 
 /**
  * The same read of the embedded FHIR server unguarded, guarded with audit off, and guarded with audit on, each with a
- * `patient/` and a `user/` token, and with audit on while a hash chain seals the records. The servers take turns in an order that changes with each round, so that other load on the
- * machine affects all of them alike. Prints the medians of each round's ratios to the unguarded server, and of
- * the sealed to the audited one. Expected: 0.9 or more
- * with audit off, 0.6 or more with audit on.
+ * `patient/` and a `user/` token, and with audit on while a hash chain seals the records. The servers take turns in an order
+ * that changes with each round, so that other load on the machine affects all of them alike. Prints the medians of each
+ * round's ratios to the unguarded server, and of the sealed to the audited one. Expected: 0.9 or more with audit off, 0.6 or
+ * more with audit on.
  *
  *   node bench/audit.ts [connections]
  */

@@ -1,8 +1,8 @@
 /**
  * `node bench/fhir-server.ts`: reads, searches and creates of the embedded FHIR server without access control, with access
  * control and audit, and of Medplum's router with its repository in memory, which checks and validates nothing. All have the
- * same sample patients. The goal is a part of the reads without access control: audit records are flushed and moved to the
- * trail in other threads, so a process with a second core responds to one request in the CPU time of its main thread.
+ * same sample patients. The goals compare the main thread's CPU time with that of reads without access control, because
+ * other threads flush audit records and move them to the trail.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'

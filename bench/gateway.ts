@@ -2,7 +2,7 @@
  * `node bench/gateway.ts`: requests through the gateway with full enforcement, without and with the audit trail, beside
  * `@fastify/http-proxy` and nginx (where it is installed), which check nothing. All are in front of the same upstream. Each of
  * many apps requests its own patient: the same response repeatedly, a response that is new each time, and a search. The
- * goals compare the CPU time of main threads: audit records are flushed and moved to the trail in other threads.
+ * goals compare the CPU time of main threads, because other threads flush audit records and move them to the trail.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ import {
 import { formatRequest } from './shared/load.ts'
 import { reportServers } from './shared/report.ts'
 
-/** Sallyport's requests per CPU second of the main thread, as a part of those of `@fastify/http-proxy`. */
+/** Sallyport's requests per CPU second of the main thread, relative to those of `@fastify/http-proxy`. */
 const GOALS: Readonly<Record<string, number>> = { read: 1, 'read, new response': 0.95 }
 const ENTRIES = 20
 const SEARCH = `search, ${ENTRIES} entries`

@@ -1,7 +1,7 @@
 /**
- * `node bench/growth.ts [subject …] [--size=1000000] [--folder=/tmp/growth]`: the processor time of one request on a
+ * `node bench/growth.ts [subject …] [--size=1000000] [--folder=/tmp/growth]`: the CPU time of one request on a
  * small data set and on one a hundred times as large. Exits 1 if a ratio is beyond its limit, or if a request keeps the
- * event loop busy for too long (`blocked`). The time of some may grow as the data do (`linear`). Each file of
+ * event loop busy for too long (`blocked`). The time of some requests may grow with the data (`linear`). Each file of
  * `bench/growth/` is a subject and runs in a process of its own. `--size` is the size of the large data set; `--folder`
  * keeps the data sets for the next run.
  */

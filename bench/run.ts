@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- name …] [--write-docs] [--quick]`: the measurements, one after the other, each in a process of its own.
- * Tables of the same name are printed as one. Without a name all run but those that take long or need more than Node.
+ * Tables of the same name are printed as one. Without a name, all run except those that take long or need more than Node.
  * `--write-docs` also writes the tables into docs/performance.md. `--quick` shows that the benches work: one round each.
  */
 import { fork } from 'node:child_process'

@@ -4,7 +4,7 @@
  * process of their own with default settings. Time is processor time in units of a fixed piece of work that the same
  * process does (test/support/cost-probe.ts), so that a slow or busy machine changes nothing.
  *
- * `TEST_THOROUGH=1 COST_REPORT=1 npm test -- --verbose test/cost.test.ts` prints what each case costs.
+ * `TEST_THOROUGH=1 COST_REPORT=1 npm test -- --verbose test/cost.test.ts` prints the cost of each case.
  */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'

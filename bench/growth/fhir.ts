@@ -21,8 +21,8 @@ export const subject: Subject = {
 }
 
 /**
- * The small data set has so few matches that a search starts with them, fewer patients than a step sorts, or fewer versions
- * than are counted.
+ * The ratios of these requests are higher, because the small data set has so few matches that a search starts with them,
+ * fewer patients than a step sorts, or fewer versions than are counted.
  */
 const FEWER = /family=smith|(date|value-quantity)=(ge|le)|_sort=family,given|_history/
 

@@ -11,7 +11,7 @@ export interface Subject {
 export interface DataSet {
   /** The same names for both sizes. */
   readonly requests: Readonly<Record<string, Request>>
-  /** Microseconds that a request uses. By default the processor time of this process. */
+  /** Microseconds that a request uses. By default the CPU time of this process. */
   readonly clock?: () => number
   close(): Promise<void>
 }
@@ -20,14 +20,14 @@ export interface Request {
   /** Throws if the response is not the expected one. */
   send(): Promise<void>
   readonly limit?: number
-  /** Whether the time may grow as the data do. The request must then let others run between its steps. */
+  /** Whether the time may grow with the data. The request must then let others run between its steps. */
   readonly isLinear?: boolean
   /** The number of bytes of headers and body of a response that must not grow either. */
   measureSize?(): Promise<number>
 }
 
 const FACTOR = 100
-/** The highest ratio of a request whose time may grow as the data do. */
+/** The highest ratio of a request whose time may grow with the data. */
 const LINEAR = 5 * FACTOR
 /** Does not count as growth: the small data set fits into the caches. */
 const TOLERATED_US = 50
@@ -48,7 +48,7 @@ export async function measureGrowth(
   size: number,
   folder: string,
 ): Promise<boolean> {
-  // The small one last: it is filled in seconds, in which a connection to the large one stays open.
+  // The small data set is opened last: filling it takes seconds, for which a connection to the large one stays open.
   const large = await open(size, folder)
   const small = await open(size / FACTOR, folder)
   report([name, `${size / FACTOR}`, `${size}`, 'ratio', 'limit', 'blocked', 'bytes'])
@@ -135,7 +135,7 @@ function createMeasure({ requests, clock = readProcessorTime }: DataSet, name: s
       for (let sent = 0; sent < WARM_UP && performance.now() < end; sent++) await send()
       times = Math.max(1, Math.round((ROUND_MS * 1000) / (await time(send, 1, clock))))
     },
-    /** A request that takes long is not measured in every round. */
+    /** A slow request is not measured in every round. */
     async add() {
       if (spent > ENOUGH_MS) return
       const begin = performance.now()
@@ -153,7 +153,7 @@ function fail(name: string): never {
   throw new Error(`The small data set has no request ${name}`)
 }
 
-/** Processor time, so that other processes do not count. */
+/** In CPU time, so that other processes do not count. */
 async function measureBlocked(send: () => Promise<void>): Promise<number> {
   let longest = 0
   let before = readProcessorTime()

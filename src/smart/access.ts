@@ -69,7 +69,7 @@ function explainFilter(
   }
 }
 
-/** A list that grew has room for 17 entries, and a server remembers these lists of thousands of tokens. */
+/** V8 reserves 17 entries for an array that grows, and a server remembers these arrays for each token. */
 function trim<T>(list: readonly T[]): readonly T[] {
   return list.length === 0 ? NONE : list.slice()
 }

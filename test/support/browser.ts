@@ -79,7 +79,7 @@ async function watch(context: BrowserContext): Promise<WatchedPage> {
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** A thorough run checks the page as it is shown now with axe, which takes a browser longer than all else on a page. */
+/** In a thorough run, checks the current page with axe, which takes longer than everything else on a page. */
 export async function expectAccessible(page: Page): Promise<void> {
   if (IS_THOROUGH) await expectNoViolation(page)
 }

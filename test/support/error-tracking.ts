@@ -1,6 +1,6 @@
 /**
  * Loaded into every test process before `node:test`, which remembers the test of every promise in order to name the test of an
- * uncaught error. That takes a twentieth of the processor time, so a group stops it when its tests begin. An uncaught error
+ * uncaught error. That takes a twentieth of the CPU time, so a group stops it when its tests begin. An uncaught error
  * then ends the process with an error, and each file of the group runs again alone, where it is attributed to its test.
  */
 import asyncHooks from 'node:async_hooks'

@@ -10,7 +10,7 @@ export const CALLBACK = 'https://victim.example/callback'
 const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url')
 export const CHALLENGE = challengeOf(VERIFIER)
 
-/** What came back: enough to tell whether anything was won. */
+/** The parts of a response that show whether an attack succeeded. */
 export interface Answer {
   readonly status: number
   readonly error: string | undefined

@@ -34,7 +34,7 @@ const QUERIES = [
   '_summary=count&patient=p7',
 ]
 
-/** The small data set has fewer records than a page or a count reads at most. */
+/** Higher limits: the small data set has fewer records than a page or a count may read. */
 const FEWER: Readonly<Record<string, number>> = {
   '_summary=count&agent:identifier=urn:sallyport:client-id|app3': 3,
   '_count=20&outcome=8&_page=MIDDLE': 12,

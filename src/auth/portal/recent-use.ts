@@ -13,7 +13,7 @@ export async function findRecent(
   return (await readNewest(db, clinicianId, kind)).slice(0, LIMITS.recentListed)
 }
 
-/** Those that are listed, and one more if there are others. */
+/** The items that are listed, and one more if there are others. */
 async function readNewest(db: Kysely<Schema>, clinicianId: string, kind: Kind): Promise<readonly string[]> {
   const { rows } = await selectNewest(db, { clinicianId, kind })
   return rows.map(row => row.item_id)

@@ -14,7 +14,7 @@ import {
   readLive,
   watchCertificates,
 } from '../start/live.ts'
-import { chooseServers, endAtUnexpected, type ServerName, type Tell } from '../start/parts.ts'
+import { chooseServers, endAtUnexpected, type PrintLine, type ServerName } from '../start/parts.ts'
 import { reportCertificate } from '../start/process-metrics.ts'
 import { openMetricsPort, type Running, startServers } from '../start/start-servers.ts'
 import { startWorkers } from '../start/supervisor.ts'
@@ -88,7 +88,7 @@ To see the settings in effect: npm run -s sallyport -- settings`,
     for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
     const forScripts = isSet(args, 'ready')
     const output = forScripts ? io.stderr : io.stdout
-    const tell = (line: string) => output.write(`${line}\n`)
+    const printLine = (line: string) => output.write(`${line}\n`)
     const logger = createLogger({ level: settings.logLevel, ...(forScripts && { destination: io.stderr }) })
     endAtUnexpected(logger)
     const live = new LiveState(initial)
@@ -100,26 +100,28 @@ To see the settings in effect: npm run -s sallyport -- settings`,
     if (!io.stdin.isTTY) process.on('SIGHUP', () => void controls.reload())
     const trustedIssuers = names.includes('fhir') ? readTrustedIssuers(settings) : []
     const parts = { names, settings, trustedIssuers, live, controls, logger, logsToStderr: forScripts }
-    const started = await (settings.workers === 1 ? startServers(parts, tell) : startWorkers(parts, tell))
+    const started = await (settings.workers === 1
+      ? startServers(parts, printLine)
+      : startWorkers(parts, printLine))
     const running = await openMetricsPort(settings, started)
     output.write(formatBanner(configuration, names, running.testLogin))
-    if (ephemeral) tell(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
+    if (ephemeral) printLine(`Other commands need SMART_CONFIG=${ephemeral.settingsFile}\n`)
     const missing = forScripts ? await waitUntilReady(running, stopped) : undefined
     if (missing === undefined) {
       if (forScripts) io.stdout.write(`${formatUrls(settings, names)}\n`)
       await stopped
-    } else tell(`Cannot start: not ready: ${missing}`)
-    await stop(running, settings, tell)
+    } else printLine(`Cannot start: not ready: ${missing}`)
+    await stop(running, settings, printLine)
     return missing === undefined ? 0 : 1
   },
 }
 
-async function stop(running: Running, { drainDelaySeconds }: Settings, tell: Tell): Promise<void> {
-  tell('Stopping: running requests finish first.')
+async function stop(running: Running, { drainDelaySeconds }: Settings, printLine: PrintLine): Promise<void> {
+  printLine('Stopping: running requests finish first.')
   running.drain()
   await setTimeout(Math.max(ARRIVING_MS, drainDelaySeconds * 1000))
   await running.close()
-  tell('Stopped.')
+  printLine('Stopped.')
 }
 
 function readValid(env: Io['env'], cwd: string): Configuration {

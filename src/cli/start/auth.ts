@@ -4,7 +4,7 @@ import type { Settings } from '../../config/index.ts'
 import type { EnforcementPolicy } from '../../smart/index.ts'
 import { findOfferedOperations } from './files.ts'
 import { createLiveFilter } from './live.ts'
-import type { Keeping, Parts } from './parts.ts'
+import type { Parts, Storage } from './parts.ts'
 
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
@@ -21,11 +21,11 @@ export interface PreparedAuth {
 }
 
 /** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
-export async function prepareAuth({ settings }: Parts, keeping: Keeping): Promise<PreparedAuth> {
+export async function prepareAuth({ settings }: Parts, storage: Storage): Promise<PreparedAuth> {
   const { initialize, seedSampleAccounts } = await import('../../auth/index.ts')
-  const { seeded } = await initialize({ settings, ...keeping })
-  if (seeded && hasSampleAccounts(settings)) await seedSampleAccounts(keeping.store)
-  return { testLogin: findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
+  const { seeded } = await initialize({ settings, ...storage })
+  if (seeded && hasSampleAccounts(settings)) await seedSampleAccounts(storage.store)
+  return { testLogin: findTestLogin(storage, settings.seedClinicianPassword, seeded) }
 }
 
 /** On loopback, with all patients of the catalogue. */
@@ -35,7 +35,7 @@ function hasSampleAccounts({ onLoopback, fhir }: Parts['settings']): boolean {
 
 export async function openAuth(
   { settings, logger, live, controls }: Parts,
-  keeping: Keeping,
+  storage: Storage,
   fetch: typeof globalThis.fetch,
 ): Promise<FastifyInstance> {
   const { createAuthServer } = await import('../../auth/index.ts')
@@ -43,7 +43,7 @@ export async function openAuth(
   const userFilter = createLiveFilter(live)
   return createAuthServer({
     settings,
-    ...keeping,
+    ...storage,
     logger,
     controls,
     onLoginChange: apply => live.onChange(({ login }) => apply(login)),
@@ -67,7 +67,7 @@ export async function createExplainRequest(
 }
 
 async function findTestLogin(
-  { store }: Keeping,
+  { store }: Storage,
   password: string,
   seeded: boolean,
 ): Promise<TestLogin | undefined> {

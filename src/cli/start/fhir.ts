@@ -9,7 +9,7 @@ import { findDataFile } from '../with-store.ts'
 import { findOfferedOperations } from './files.ts'
 import { openGateway } from './gateway.ts'
 import { createLiveFilter } from './live.ts'
-import type { Closing, Keeping, Parts, Tell } from './parts.ts'
+import type { Closing, Parts, PrintLine, Storage } from './parts.ts'
 import { type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
 
@@ -20,7 +20,7 @@ export interface OpenedFhir {
 }
 
 interface FhirInput {
-  readonly keeping: Promise<Keeping>
+  readonly storage: Promise<Storage>
   readonly prepared: Promise<void> | undefined
   readonly fetch: typeof globalThis.fetch
 }
@@ -31,7 +31,7 @@ interface FhirInput {
  */
 export async function openFhir(
   parts: Parts,
-  { keeping, prepared, fetch }: FhirInput,
+  { storage, prepared, fetch }: FhirInput,
   closing: Closing,
 ): Promise<OpenedFhir> {
   const { settings, trustedIssuers, live, logger } = parts
@@ -40,7 +40,7 @@ export async function openFhir(
     await Promise.all([
       import('../../interceptor/index.ts'),
       import('../../auth/index.ts'),
-      keeping,
+      storage,
       prepared,
     ])
   const interceptor = createInterceptor({
@@ -101,7 +101,11 @@ function findRelayedConfiguration({ settings, logger }: Parts): RelayedConfigura
 }
 
 /** Creates and updates the data of the embedded server. Call it in one process, before `openFhir`. */
-export async function prepareFhir({ settings }: Parts, tell: Tell, closing: Closing): Promise<void> {
+export async function prepareFhir(
+  { settings }: Parts,
+  printLine: PrintLine,
+  closing: Closing,
+): Promise<void> {
   if (settings.fhir.upstreamUrl !== undefined) return
   const dataFile = findDataFile(settings)
   const order = {
@@ -110,7 +114,7 @@ export async function prepareFhir({ settings }: Parts, tell: Tell, closing: Clos
     count: settings.fhir.samplePatients,
     now: Date.now(),
   }
-  await openDataFile(dataFile, () => loadSamplePatients(order, closing, tell))
+  await openDataFile(dataFile, () => loadSamplePatients(order, closing, printLine))
 }
 
 async function openEmbedded(

@@ -73,7 +73,7 @@ describe('OwnServers', () => {
     assert.equal(socket.destroyed, true)
   })
 
-  it('closes a response that nobody waits for but its handler', async () => {
+  it('closes a response that only its handler waits for', async () => {
     const closed = once(app.server, 'response closed')
     await ownFetch(`${base}/watched`, { redirect: 'manual' })
     await closed

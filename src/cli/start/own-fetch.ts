@@ -18,7 +18,7 @@ export class OwnServers {
     this.#origins = findOrigins(settings)
   }
 
-  /** Adds a server that does not listen yet. When it closes, it finishes the requests of this process, too, or aborts them. */
+  /** Adds a server that does not listen yet. When it closes, it also finishes the requests of this process, or aborts them. */
   add(name: ServerName, app: FastifyInstance, stopMs = STOP_MS): void {
     const origin = this.#origins.get(name)
     if (origin === undefined) return

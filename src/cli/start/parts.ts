@@ -57,15 +57,15 @@ export interface Parts {
 }
 
 /** Prints a line for the user. */
-export type Tell = (line: string) => void
+export type PrintLine = (line: string) => void
 
-export interface Keeping {
+export interface Storage {
   readonly store: Store
   readonly sealer: Sealer
   readonly audit: Auditor
 }
 
-export async function openKeeping({ settings, logger, worker }: Parts, closing: Closing): Promise<Keeping> {
+export async function openStorage({ settings, logger, worker }: Parts, closing: Closing): Promise<Storage> {
   const secret = ensureSecret(settings)
   const store = await openConfiguredStore(settings, {
     ...(worker !== undefined && { worker }),

@@ -12,12 +12,12 @@ import { type Store, startSweeping } from '../../store/index.ts'
 import { type PreparedAuth, prepareAuth } from './auth.ts'
 import { prepareFhir } from './fhir.ts'
 import { readFeedTls } from './files.ts'
-import { type Closing, type Keeping, openKeeping, type Parts, type Tell } from './parts.ts'
+import { type Closing, openStorage, type Parts, type PrintLine, type Storage } from './parts.ts'
 import { reportAuditLag } from './process-metrics.ts'
 
 /** Undefined: not needed, or another process has done it. */
 export interface Preparation {
-  readonly keeping: Promise<Keeping>
+  readonly storage: Promise<Storage>
   readonly auth: Promise<PreparedAuth> | undefined
   readonly fhir: Promise<void> | undefined
 }
@@ -26,28 +26,28 @@ export interface Preparation {
  * Does the work of a start that only one process does (START-8). In parallel: the first start creates an RSA key in one
  * thread and the sample patients in another.
  */
-export function prepare(parts: Parts, tell: Tell, closing: Closing): Preparation {
+export function prepare(parts: Parts, printLine: PrintLine, closing: Closing): Preparation {
   const { names } = parts
-  const keeping = openWithUpkeep(parts, closing)
+  const storage = openWithUpkeep(parts, closing)
   return {
-    keeping,
-    auth: names.includes('auth') ? keeping.then(kept => prepareAuth(parts, kept)) : undefined,
-    fhir: names.includes('fhir') ? prepareFhir(parts, tell, closing) : undefined,
+    storage,
+    auth: names.includes('auth') ? storage.then(kept => prepareAuth(parts, kept)) : undefined,
+    fhir: names.includes('fhir') ? prepareFhir(parts, printLine, closing) : undefined,
   }
 }
 
 /** Opens the database, and removes expired rows while the servers run (STORE-3). */
-async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Keeping> {
-  const keeping = await openKeeping(parts, closing)
-  if (parts.settings.audit.kept) reportAuditLag(keeping.store, listFeedNames(parts.settings))
-  for (const { stop } of startUpkeep(parts, keeping)) closing.add(stop)
-  for (const { stop } of await startAuditFeeds(parts, keeping.store)) closing.add(stop)
-  closing.add((await followOthers(parts, keeping)).stop)
-  return keeping
+async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Storage> {
+  const storage = await openStorage(parts, closing)
+  if (parts.settings.audit.kept) reportAuditLag(storage.store, listFeedNames(parts.settings))
+  for (const { stop } of startUpkeep(parts, storage)) closing.add(stop)
+  for (const { stop } of await startAuditFeeds(parts, storage.store)) closing.add(stop)
+  closing.add((await followOthers(parts, storage)).stop)
+  return storage
 }
 
 /** Reloads the settings, and changes the log level, when an administrator of another instance does. */
-async function followOthers({ controls, logger }: Parts, { store }: Keeping) {
+async function followOthers({ controls, logger }: Parts, { store }: Storage) {
   const { followAnnouncements } = await import('../../auth/index.ts')
   return followAnnouncements(store, controls, {
     onError: error => logger.warn({ err: error }, 'Cannot read the announcements of other instances'),
@@ -56,7 +56,7 @@ async function followOthers({ controls, logger }: Parts, { store }: Keeping) {
 
 function startUpkeep(
   { settings, logger }: Parts,
-  { store, sealer }: Keeping,
+  { store, sealer }: Storage,
 ): readonly { stop(): Promise<void> }[] {
   return [
     startSweeping(store, {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import type { Closing, Tell } from './parts.ts'
+import type { Closing, PrintLine } from './parts.ts'
 
 export interface SampleOrder {
   readonly dataFile: string
@@ -14,11 +14,15 @@ export interface SampleOrder {
  * Loads the sample patients on the first start of the embedded server (FHIR-12), in a separate thread while this one loads
  * the rest of the program. A start after an interrupted one generates the same patients again and loads the rest.
  */
-export async function loadSamplePatients(order: SampleOrder, closing: Closing, tell: Tell): Promise<void> {
+export async function loadSamplePatients(
+  order: SampleOrder,
+  closing: Closing,
+  printLine: PrintLine,
+): Promise<void> {
   if (order.count === 0) return
   const workerData = existsSync(order.dataFile) ? await findOpenOrder(order) : order
   if (!workerData) return
-  tell(`Making ${workerData.count} sample patient${workerData.count === 1 ? '' : 's'}…`)
+  printLine(`Making ${workerData.count} sample patient${workerData.count === 1 ? '' : 's'}…`)
   const worker = new Worker(new URL('./sample-patients-worker.ts', import.meta.url), { workerData })
   closing.add(() => worker.terminate())
   // Rejects if the thread fails: `once` listens for its errors.

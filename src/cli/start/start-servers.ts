@@ -15,7 +15,7 @@ import { CommandFailure } from '../command.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
 import { OwnServers } from './own-fetch.ts'
-import { Closing, type Keeping, type Parts, type ServerName, type Tell } from './parts.ts'
+import { Closing, type Parts, type PrintLine, type ServerName, type Storage } from './parts.ts'
 import { type Preparation, prepare } from './prepare.ts'
 import { createReportingFetch } from './relay-configuration.ts'
 
@@ -87,9 +87,9 @@ export interface Running {
 }
 
 /** Does the work of a start and runs the servers, in this process. */
-export async function startServers(parts: Parts, tell: Tell): Promise<Running> {
+export async function startServers(parts: Parts, printLine: PrintLine): Promise<Running> {
   const closing = new Closing()
-  const preparation = prepare(parts, tell, closing)
+  const preparation = prepare(parts, printLine, closing)
   const serving = await serve(parts, preparation, closing)
   return { ...serving, testLogin: await (await preparation.auth)?.testLogin }
 }
@@ -137,18 +137,18 @@ async function reportServer(server: ServerName, app: FastifyInstance): Promise<S
   return { server, metrics: [await metrics()], readiness: await readiness() }
 }
 
-async function openServers(parts: Parts, { keeping, ...prepared }: Preparation, closing: Closing) {
+async function openServers(parts: Parts, { storage, ...prepared }: Preparation, closing: Closing) {
   const { names, settings } = parts
   const own = new OwnServers(settings)
   const fetch = createReportingFetch(own.fetch, parts.logger)
   const [auth, fhir, app] = await Promise.all([
     names.includes('auth')
-      ? Promise.all([keeping, prepared.auth]).then(([kept]) => openAuth(parts, kept, fetch))
+      ? Promise.all([storage, prepared.auth]).then(([kept]) => openAuth(parts, kept, fetch))
       : undefined,
     names.includes('fhir')
-      ? openFhir(parts, { keeping, prepared: prepared.fhir, fetch }, closing)
+      ? openFhir(parts, { storage, prepared: prepared.fhir, fetch }, closing)
       : undefined,
-    names.includes('app') ? keeping.then(kept => openApp(parts, kept, fetch)) : undefined,
+    names.includes('app') ? storage.then(kept => openApp(parts, kept, fetch)) : undefined,
   ])
   const apps = new Map<ServerName, FastifyInstance>()
   if (auth) apps.set('auth', auth)
@@ -160,14 +160,14 @@ async function openServers(parts: Parts, { keeping, ...prepared }: Preparation, 
 
 async function openApp(
   { settings, logger, live }: Parts,
-  keeping: Keeping,
+  storage: Storage,
   fetch: typeof globalThis.fetch,
 ): Promise<FastifyInstance> {
   const { createAppServer } = await import('../../session/index.ts')
   const { tls } = live.current
   return createAppServer({
     ...settings,
-    ...keeping,
+    ...storage,
     logger,
     metricsAccess: settings.metrics.access,
     fetch,

@@ -14,17 +14,17 @@ import {
 } from '../../web/index.ts'
 import type { Report, ReportRequest } from './channel.ts'
 import type { LiveSettings } from './live.ts'
-import { Closing, type Parts, type ServerName, type Tell } from './parts.ts'
+import { Closing, type Parts, type PrintLine, type ServerName } from './parts.ts'
 import { prepare } from './prepare.ts'
 import type { Running } from './start-servers.ts'
 import { forkWorker, REPORT_MS, type WorkerProcess } from './worker-process.ts'
 
 /** Does the work of a start in this process, and runs the servers in several others, behind the same ports (START-8). */
-export async function startWorkers(parts: Parts, tell: Tell): Promise<Running> {
+export async function startWorkers(parts: Parts, printLine: PrintLine): Promise<Running> {
   const closing = new Closing()
   try {
-    const { keeping, auth, fhir } = prepare(parts, tell, closing)
-    const [, prepared] = await Promise.all([keeping, auth, fhir])
+    const { storage, auth, fhir } = prepare(parts, printLine, closing)
+    const [, prepared] = await Promise.all([storage, auth, fhir])
     const slots = openSlots(parts)
     closing.add(() => Promise.all(slots.map(slot => slot.stop())))
     const [testLogin] = await Promise.all([prepared?.testLogin, ...slots.map(slot => slot.start())])

@@ -10,7 +10,7 @@ import {
   type WorkerMethods,
 } from './channel.ts'
 import { followLogLevel, LiveState } from './live.ts'
-import { Closing, endAtUnexpected, openKeeping, type Parts, type ServerName } from './parts.ts'
+import { Closing, endAtUnexpected, openStorage, type Parts, type ServerName } from './parts.ts'
 import { type Serving, serve } from './start-servers.ts'
 
 /** Runs the servers in this process as the supervisor requests. */
@@ -45,8 +45,8 @@ async function startServing(
     worker: number,
   }
   const closing = new Closing()
-  const keeping = openKeeping(parts, closing)
-  const serving = await serve(parts, { keeping, auth: undefined, fhir: undefined }, closing)
+  const storage = openStorage(parts, closing)
+  const serving = await serve(parts, { storage, auth: undefined, fhir: undefined }, closing)
   for (const [name, app] of serving.apps) joinWorkers(app, createGatherer(channel, name))
   return { ...serving, live }
 }

@@ -181,7 +181,7 @@ export function findAlike(person: Person, others: readonly Person[]): readonly P
   return others.filter(other => isAlike(person, other))
 }
 
-/** The patients of a list who are easily confused with another one of it. */
+/** The patients of a list who are easily confused with another patient of the list. */
 export function findConfusable(people: readonly Person[]): ReadonlySet<Person> {
   const families = Map.groupBy(people, ({ name }) => normalize(name.family))
   return new Set(

@@ -111,7 +111,7 @@ function* findLinked(
   return join(parts, ' UNION ALL ')
 }
 
-/** The rows whose resources are still found. One that was moved in the order during a pause may be in two rows. */
+/** The rows whose resources are still found. A resource whose position changed during a pause may be in two rows. */
 export function confirmRows(
   scope: SearchScope,
   types: readonly Pick<TypeSearch, 'type' | 'clauses'>[],

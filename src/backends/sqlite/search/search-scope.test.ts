@@ -120,7 +120,7 @@ describe('a write between two steps of a search', () => {
     assert.equal(next, undefined)
   })
 
-  it('shows a resource once that is moved in the order, and the others on the next page', () => {
+  it('shows a resource whose position changes once, and the others on the next page', () => {
     repository.load(ids.map((id, at) => condition(id, 'ann', { recordedDate: `2026-01-0${at + 1}` })))
     const query = parse('Condition', { 'onset-date:missing': 'true', _sort: 'recorded-date', _count: '4' })
     const first = finishWithWrite(runQuery(scope(fullAccess), query, undefined), () => {
