@@ -5,7 +5,7 @@
  * The load generator runs on the same cores, and so do other programs. Therefore the time that the workers were ready to run
  * and had no core (`/proc/<pid>/task/<tid>/schedstat`) does not count: requests a second are those of workers with cores of their own.
  * Waiting for locks and for the disk counts (`TMPDIR=/dev/shm` measures without a disk), and no worker is faster than the
- * processor time on its core allows. If two workers take more CPU time for a request than one, they pay for each other. The
+ * CPU time on its core allows. If two workers take more CPU time for a request than one, they pay for each other. The
  * generator has a higher priority, so that workers do not wait for it. Exits 1 if the ratio of requests a second is below the
  * goal.
  */
@@ -77,7 +77,7 @@ async function startPinned(workers: number, upstreamUrl?: string): Promise<Stack
 }
 
 interface Usage {
-  /** Microseconds of processor time of all threads. */
+  /** Microseconds of CPU time of all threads. */
   readonly cpu: number
   /** Microseconds in which a main thread of a worker was ready to run and had no core, on average. */
   readonly waited: number

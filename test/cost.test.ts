@@ -1,7 +1,7 @@
 /**
  * No single request keeps the event loop busy for more than 200 ms, or takes more than 64 MB beyond its own body
  * (docs/limits.md). Each case grows one dimension of a request to its limit, or far beyond it. The servers run in a
- * process of their own with default settings. Time is processor time in units of a fixed piece of work that the same
+ * process of their own with default settings. Time is CPU time in units of a fixed piece of work that the same
  * process does (test/support/cost-probe.ts), so that a slow or busy machine changes nothing.
  *
  * `TEST_THOROUGH=1 COST_REPORT=1 npm test -- --verbose test/cost.test.ts` prints the cost of each case.
@@ -81,7 +81,7 @@ function describeCost(name: string, starting: Promise<MeasuredServers>, groups: 
           verify(measured)
           return { ...measured.cost, memory: measured.cost.memory - (sent.body?.length ?? 0) }
         })
-        const report = `${cost.units.toFixed(1)} units of processor time, ${(cost.memory / 2 ** 20).toFixed(0)} MB`
+        const report = `${cost.units.toFixed(1)} units of CPU time, ${(cost.memory / 2 ** 20).toFixed(0)} MB`
         if (IS_REPORT) console.log(`${dimension}: ${report}`)
         assert.ok(isWithin(cost, BUDGET), report)
       })

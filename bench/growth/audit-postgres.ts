@@ -1,4 +1,4 @@
-/** The audit trail in PostgreSQL: the processor time of this process and of the database's process (on Linux). */
+/** The audit trail in PostgreSQL: the CPU time of this process and of the database's process (on Linux). */
 import { readFileSync } from 'node:fs'
 import { sql } from 'kysely'
 import pg from 'pg'

@@ -57,11 +57,11 @@ export const TRANSACTION_ENTRIES = 1_000
 export const BUNDLE_PATCH_CHARACTERS = 1024 * 1024
 /** Bytes of the response to a batch or transaction. */
 export const BUNDLE_RESPONSE_BYTES = 4 * 1024 * 1024
-/** Milliseconds of processor time for the entries of a batch. */
+/** Milliseconds of CPU time for the entries of a batch. */
 export const BUNDLE_WORK_MS = 2_000
-/** Milliseconds of processor time for a batch before other requests are processed. */
+/** Milliseconds of CPU time for a batch before other requests are processed. */
 export const TURN_MS = 25
-/** Milliseconds of processor time for all searches and reads of a transaction, which cannot be interrupted. */
+/** Milliseconds of CPU time for all searches and reads of a transaction, which cannot be interrupted. */
 export const TRANSACTION_READ_MS = 50
 /** Search values that one write, or all writes of a transaction, add to the index. */
 export const INDEX_ROWS = 10_000

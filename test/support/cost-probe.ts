@@ -1,6 +1,6 @@
 /**
  * Loaded into a server's process (`--import`). Reports to the parent process the cost of a request since it was
- * asked to begin: the most processor time that the event loop spent without a pause, beside a fixed piece of work in the
+ * asked to begin: the most CPU time that the event loop spent without a pause, beside a fixed piece of work in the
  * same process (the ratio of the two is the same on a fast and on a slow machine), and the most memory.
  */
 import { getHeapStatistics } from 'node:v8'
@@ -33,7 +33,7 @@ const WORK = JSON.stringify(
 export type Measurement = 'roughly' | 'carefully' | 'collecting'
 
 export interface Cost {
-  /** The longest stretch of processor time, in units of the fixed piece of work. */
+  /** The longest stretch of CPU time, in units of the fixed piece of work. */
   readonly units: number
   /** Bytes. */
   readonly memory: number

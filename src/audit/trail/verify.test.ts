@@ -141,7 +141,7 @@ eachDatabase((_, openAny) => {
       assert.match(named ?? '', /^The seal that record \d+ names has changed$/)
       assert.equal(
         missing,
-        `The trail does not contain seal ${head}: its end was removed, or it was made anew`,
+        `The trail does not contain seal ${head}: its end was removed, or the trail was replaced`,
       )
       await run(store, 'delete from audit_event where id >= 10')
       assert.match(String((await verifyTrail(store, sealer)).problems.at(-1)), /^The feed has sent record 10/)

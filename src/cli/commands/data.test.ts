@@ -71,7 +71,7 @@ describe('sallyport data reset', () => {
   const listOwn = async (run: Awaited<ReturnType<typeof setUp>>['run']) =>
     `${(await run('client list')).stdout}${(await run('clinician list')).stdout}`
 
-  it('makes the sample patients afresh while a server runs, and keeps apps and clinicians', async () => {
+  it('creates the sample patients again while a server runs, and keeps apps and clinicians', async () => {
     const { run, open } = await setUp()
     await addOwn(run)
     const running = open()
@@ -85,7 +85,7 @@ describe('sallyport data reset', () => {
     assert.match((await run('audit')).stdout, / {2}sallyport data reset\n/)
   })
 
-  it('also removes apps and clinicians with --all, and makes the demo app and the test login afresh', async () => {
+  it('also removes apps and clinicians with --all, and creates the demo app and the test login again', async () => {
     const { run, open } = await setUp()
     await addOwn(run)
     assert.equal((await run('data reset --all --yes')).exitCode, 0)

@@ -106,12 +106,12 @@ export const dataReset: Command = {
   usage: `
 Usage: npm run -s sallyport -- data reset [--all] [--yes]
 
-Removes all FHIR resources of the embedded server, with their history, and makes the sample patients afresh. Works while the
+Removes all FHIR resources of the embedded server, with their history, and creates the sample patients again. Works while the
 servers run. Only for tests: on loopback, or with SMART_LAB=true.
 
 Options:
   --all  also remove all apps, clinicians, logins and sessions, and revoke all tokens; the demo app and the test login are
-         made afresh. Signing keys and the audit trail stay
+         created again. Signing keys and the audit trail stay
   --yes  do not ask`,
   options: { all: { type: 'boolean' }, yes: { type: 'boolean' } },
   positionals: { min: 0, max: 0 },

@@ -119,7 +119,7 @@ const commands = {
     load: async () => (await import('./data.ts')).dataExport,
   },
   'data reset': {
-    summary: 'Remove all FHIR resources and make the sample patients afresh',
+    summary: 'Remove all FHIR resources and create the sample patients again',
     load: async () => (await import('./data.ts')).dataReset,
   },
   check: {

@@ -105,13 +105,13 @@ const UNEXPECTED = {
   body: JSON.stringify(createOutcome('exception', 'Cannot process entry: an internal error occurred')),
 }
 
-/** Milliseconds of processor time that this thread has used. */
+/** Milliseconds of CPU time that this thread has used. */
 export function getProcessorMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
 }
 
-/** Limits the processor time of work that nothing interrupts. */
+/** Limits the CPU time of work that nothing interrupts. */
 export interface ReadBudget {
   /** Does the work, unless the budget is exhausted. */
   spend<T>(work: () => Promise<T>): Promise<T | Failure>

@@ -75,7 +75,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.equal((await one.openBrowser().login('ada', '')).statusCode, 401)
     })
 
-    it('takes the mapping of a provisioned account afresh at each sign-in', async () => {
+    it('applies the mapping to a provisioned account again at each sign-in', async () => {
       const store = await open()
       const auth = await openSignInServer(store, [makeProvider(hospital)])
       await signIn(auth.openBrowser(), hospital, 'user-1')
