@@ -27,7 +27,7 @@ import type { HistoryContext } from './history/versions.ts'
 import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
 import { collectMatches, findDocuments, findEverything, findMatch, findPage } from './search/search.ts'
-import { finishInTurns, type Steps } from './search/search-scope.ts'
+import { finishInTurns, type Steps, takeSnapshots } from './search/search-scope.ts'
 import { SqliteVersion } from './stored-version.ts'
 
 /** The parts that all sessions on one file share. */
@@ -87,7 +87,8 @@ export class SqliteSession implements BackendSession {
   }
 
   #finish<T>(steps: Steps<T>): Awaitable<T | Failure> {
-    return finishInTurns(steps, this.#request.connection)
+    const { database } = this.#context.repository
+    return finishInTurns(takeSnapshots(database, steps), this.#request.connection)
   }
 
   findDocuments(binaryId: string): readonly SearchEntry[] {

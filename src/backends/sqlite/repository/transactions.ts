@@ -27,6 +27,8 @@ export interface Transactions {
   pending(): Promise<void> | undefined
   /** Commits the open group, if any. */
   settle(): void
+  /** Runs work that reads one state of the file: other processes may write to it meanwhile. */
+  snapshot<T>(work: () => T): T
   /** The number of groups that have failed. */
   countFailures(): number
   /**
@@ -49,6 +51,7 @@ interface Group {
 
 export function openTransactions(sqlite: DatabaseSync): Transactions {
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
+  const beginRead = sqlite.prepare('BEGIN')
   const commit = sqlite.prepare('COMMIT')
   const rollback = sqlite.prepare('ROLLBACK')
   const savepoints: Savepoint[] = []
@@ -90,6 +93,16 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
         if (!isKept) undo.run()
         release.run()
       }
+    }
+  }
+
+  function snapshot<T>(work: () => T): T {
+    if (sqlite.isTransaction) return work()
+    beginRead.run()
+    try {
+      return work()
+    } finally {
+      if (sqlite.isTransaction) commit.run()
     }
   }
 
@@ -167,6 +180,7 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
   return {
     transaction,
     settle,
+    snapshot,
     countFailures: () => failures,
     flush(failuresBefore) {
       if (failures !== failuresBefore) throw lastFailure

@@ -6,12 +6,13 @@ import { after, beforeEach, describe, it } from 'node:test'
 import { parseQuery } from '../../../fhir/index.ts'
 import { isFailure } from '../../../fhir-api/index.ts'
 import { fullAccess } from '../../../smart/index.ts'
+import type { Database } from '../repository/database.ts'
 import { openRepository } from '../repository/open-repository.ts'
 import type { Repository } from '../repository/repository.ts'
 import { BASE, condition, patient, patientAccess } from '../testing/fhir.ts'
 import { findIncludes } from './includes.ts'
 import { type Hit, runQuery } from './run-query.ts'
-import { createSearchScope, finish, finishInTurns, type Steps } from './search-scope.ts'
+import { createSearchScope, finish, finishInTurns, type Steps, takeSnapshots } from './search-scope.ts'
 
 function* takeSteps(count: number, take = () => {}): Steps<string> {
   for (let step = 1; step < count; step++) {
@@ -141,5 +142,20 @@ describe('a write between two steps of a search', () => {
     assert(!isFailure(included))
     assert.deepEqual(list(included), ['c1', 'c2', 'c5', 'c6'])
     assert.ok(included.every(({ content }) => JSON.parse(content).subject.reference === 'Patient/ann'))
+  })
+
+  it('shows a resource as it was when another process writes between two statements', () => {
+    const { database } = repository
+    const other = openRepository({ file: database.file, baseUrl: BASE })
+    const rows: Database['rows'] = (...statement) => {
+      const found = database.rows(...statement)
+      other.load([condition('c1', 'bob')])
+      return found
+    }
+    const watched = { ...scope(), isFew: () => true, step: 9, database: { ...database, rows } }
+    const { hits } = finish(takeSnapshots(database, runQuery(watched, parse('Condition', {}), undefined)))
+    other.close()
+    assert.deepEqual(list(hits), ids)
+    assert.ok(hits.every(({ content }) => JSON.parse(content).subject.reference === 'Patient/ann'))
   })
 })

@@ -79,6 +79,15 @@ export function finishWithin<T>(steps: Steps<T>, most: number): T | undefined {
   return undefined
 }
 
+/** Reads one state of the file in each step: a resource is loaded as it was when it was found. */
+export function* takeSnapshots<T>(database: Database, steps: Steps<T>): Steps<T> {
+  for (;;) {
+    const { done, value } = database.snapshot(() => steps.next())
+    if (done) return value
+    yield
+  }
+}
+
 /** Whether there was a pause, in which others may have written. */
 export function* noticePauses<T>(
   steps: Steps<T>,

@@ -209,6 +209,7 @@ export function findDocuments(
   const query = parseQuery(['DocumentReference'], named, baseUrl, false)
   if (isFailure(query)) return []
   const scope = createSearchScope(repository, access, 'r')
-  const { hits } = finish(runQuery(scope, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined))
+  const search = runQuery(scope, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined)
+  const { hits } = database.snapshot(() => finish(search))
   return hits.map(hit => toEntry(database, hit))
 }
