@@ -149,9 +149,12 @@ interface Outcome {
   readonly errcode?: number
 }
 
-/** The thread takes tens of milliseconds to start, and about 10 MB. */
+/** The thread takes tens of milliseconds to start. A larger young generation would only take memory. */
 function startMover(path: string): Mover {
-  const thread = new Worker(new URL('./move-records-thread.ts', import.meta.url), { workerData: path })
+  const thread = new Worker(new URL('./move-records-thread.ts', import.meta.url), {
+    workerData: path,
+    resourceLimits: { maxYoungGenerationSizeMb: 2 },
+  })
   thread.unref()
   // Without a listener an error would end the process. `move` reports it.
   thread.on('error', () => {})
