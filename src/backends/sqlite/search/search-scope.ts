@@ -130,7 +130,7 @@ async function continueInTurns<T>(
 
 const TOO_MANY_STEPS = fail({
   problem: 'too-costly',
-  text: 'Cannot complete the search: it reads too many resources. Add a parameter that fewer resources match',
+  text: `Cannot complete the search: it reads more than ${(SEARCH_STEPS * STEP) / 1e6} million index rows. Add a parameter that fewer resources match`,
 })
 
 const CLIENT_GONE = fail({

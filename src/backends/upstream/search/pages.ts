@@ -21,7 +21,7 @@ import type {
   Relation,
   UpstreamPage,
 } from './paging.ts'
-import { requestPage } from './request-page.ts'
+import { type PageResponse, requestPage } from './request-page.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
@@ -99,32 +99,61 @@ export async function fetchPage(
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
 ): Promise<UpstreamPage | Failure> {
-  const { checkedPages } = context
-  const { access } = request
-  const place = pageCheck.key === undefined ? undefined : `${pageCheck.key} ${outgoing.path}`
-  const recall = (text: string) =>
-    place === undefined ? undefined : recallPage(text, entries => checkedPages.find(access, place, entries))
-  const response = await requestPage(context, request, outgoing, recall)
+  const memory = openMemory(context, request, outgoing, pageCheck)
+  const response = await requestPage(context, request, outgoing, memory?.recall)
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
   const { bundle } = response
   const links = readLinks(context, bundle)
   if (isFailure(links)) return links
-  const describe = (count: number) => ({
+  const checked = await checkResponse(context, request, response, pageCheck, memory)
+  if (isFailure(checked)) return checked
+  const { page, entries } = checked
+  return {
+    ...page,
     links,
-    isWhole: isOnlyPage(bundle, count, links),
+    isWhole: isOnlyPage(bundle, entries, links),
     hasTotal: typeof bundle.total === 'number',
-  })
-  if (response.kind === 'unchecked') return { ...UNCHECKED, ...describe(0) }
-  if (response.kind === 'known') return { ...response.page, ...describe(response.page.matches.length) }
-  const { entries, text } = response
+  }
+}
+
+/** The pages that were checked before with the same access, by the same check and at the same URL. */
+interface PageMemory {
+  recall(text: string): KnownPage | undefined
+  keep(text: string, bundle: Resource, page: CheckedPage): void
+}
+
+function openMemory(
+  { checkedPages }: GatewayContext,
+  { access }: FhirRequest,
+  { path }: UpstreamRequest,
+  { key }: PageCheck,
+): PageMemory | undefined {
+  if (key === undefined) return undefined
+  const place = `${key} ${path}`
+  return {
+    recall: text => recallPage(text, entries => checkedPages.find(access, place, entries)),
+    keep: (text, bundle, page) =>
+      keepPage(text, bundle, page, (entries, kept) => checkedPages.add(access, place, entries, kept)),
+  }
+}
+
+async function checkResponse(
+  context: GatewayContext,
+  request: FhirRequest,
+  response: Exclude<PageResponse, { kind: 'declined' }> | KnownPage,
+  pageCheck: PageCheck,
+  memory: PageMemory | undefined,
+): Promise<{ readonly page: CheckedPage; readonly entries: number } | Failure> {
+  if (response.kind === 'unchecked') return { page: UNCHECKED, entries: 0 }
+  if (response.kind === 'known') return { page: response.page, entries: response.page.matches.length }
+  const { entries, text, bundle } = response
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const checked = await checkEntries(context, request, entries, pageCheck)
   if (isFailure(checked)) return checked
-  const { page } = checked
-  if (place !== undefined && checked.isCacheable && page.matches.length === entries.length)
-    keepPage(text, bundle, page, (tail, kept) => checkedPages.add(access, place, tail, kept))
-  return { ...page, ...describe(entries.length) }
+  const { page, isCacheable } = checked
+  if (isCacheable && page.matches.length === entries.length) memory?.keep(text, bundle, page)
+  return { page, entries: entries.length }
 }
 
 interface KnownPage {
