@@ -5,6 +5,7 @@
  * goals compare the CPU time of main threads, because other threads flush audit records and move them to the trail.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -122,7 +123,16 @@ function makeBundle(patient: string): string {
       ...{ subject: { reference: `Patient/${patient}` }, code: { text: 'Hypertension' } },
     },
   }))
-  return JSON.stringify({ resourceType: 'Bundle', type: 'searchset', total: ENTRIES, entry })
+  // As HAPI, which gives each page an id and a time of its own.
+  const meta = { lastUpdated: new Date().toISOString() }
+  return JSON.stringify({
+    resourceType: 'Bundle',
+    id: randomUUID(),
+    meta,
+    type: 'searchset',
+    total: ENTRIES,
+    entry,
+  })
 }
 
 async function serveProxy(): Promise<Served> {

@@ -1,4 +1,4 @@
-import { fail, findJsonExcess, isRecord, isResource, type Resource } from '../../../fhir/index.ts'
+import { fail, isRecord, type Resource } from '../../../fhir/index.ts'
 import {
   type AccessCheck,
   createTurns,
@@ -12,14 +12,15 @@ import { buildGet } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import type {
-  CheckedPage,
-  CheckedResource,
-  KeptPage,
-  Links,
-  PageCursor,
-  Relation,
-  UpstreamPage,
+import { type KnownPage, openMemory, type PageMemory } from './known-pages.ts'
+import {
+  type CheckedPage,
+  type CheckedResource,
+  findNewest,
+  type Links,
+  type PageCursor,
+  type Relation,
+  type UpstreamPage,
 } from './paging.ts'
 import { type PageResponse, requestPage } from './request-page.ts'
 
@@ -41,31 +42,6 @@ export class ParsedResource implements CheckedResource {
 
   get id(): string {
     return this.resource.id ?? ''
-  }
-
-  get order(): number {
-    return Date.parse(this.resource.meta?.lastUpdated ?? '')
-  }
-
-  parse(): Resource {
-    return this.resource
-  }
-}
-
-/** A resource of a cached page. Only its text is kept, and parsed where the content is needed. */
-class KeptResource implements CheckedResource {
-  readonly type: string
-  readonly id: string
-  readonly text: string
-
-  constructor({ type, id, text }: CheckedResource) {
-    this.type = type
-    this.id = id
-    this.text = text
-  }
-
-  get resource(): Resource {
-    return JSON.parse(this.text)
   }
 
   get order(): number {
@@ -99,7 +75,7 @@ export async function fetchPage(
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
 ): Promise<UpstreamPage | Failure> {
-  const memory = openMemory(context, request, outgoing, pageCheck)
+  const memory = openMemory(context, request, outgoing, pageCheck.key)
   const response = await requestPage(context, request, outgoing, memory?.recall)
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
@@ -114,27 +90,6 @@ export async function fetchPage(
     links,
     isWhole: isOnlyPage(bundle, entries, links),
     hasTotal: typeof bundle.total === 'number',
-  }
-}
-
-/** The pages that were checked before with the same access, by the same check and at the same URL. */
-interface PageMemory {
-  recall(text: string): KnownPage | undefined
-  keep(text: string, bundle: Resource, page: CheckedPage): void
-}
-
-function openMemory(
-  { checkedPages }: GatewayContext,
-  { access }: FhirRequest,
-  { path }: UpstreamRequest,
-  { key }: PageCheck,
-): PageMemory | undefined {
-  if (key === undefined) return undefined
-  const place = `${key} ${path}`
-  return {
-    recall: text => recallPage(text, entries => checkedPages.find(access, place, entries)),
-    keep: (text, bundle, page) =>
-      keepPage(text, bundle, page, (entries, kept) => checkedPages.add(access, place, entries, kept)),
   }
 }
 
@@ -154,56 +109,6 @@ async function checkResponse(
   const { page, isCacheable } = checked
   if (isCacheable && page.matches.length === entries.length) memory?.keep(text, bundle, page)
   return { page, entries: entries.length }
-}
-
-interface KnownPage {
-  readonly kind: 'known'
-  readonly bundle: Resource
-  readonly page: KeptPage
-}
-
-const ENTRY = '"entry"'
-
-/**
- * Finds a page whose entries are known by their text. The members before them may differ: servers give each page of results
- * a new id, time and links. The text before the entries is parsed with an empty list of entries after it. If that is JSON,
- * the whole text is an object with these members, followed by the members of the known text.
- */
-export function recallPage(
-  text: string,
-  find: (entries: string) => KeptPage | undefined,
-): KnownPage | undefined {
-  const at = text.indexOf(ENTRY)
-  const page = at < 0 ? undefined : find(text.slice(at))
-  const head = page && parseHead(text.slice(0, at))
-  return head && { kind: 'known', bundle: { ...head, ...page.rest }, page }
-}
-
-function parseHead(text: string): Resource | undefined {
-  try {
-    const head: unknown = findJsonExcess(text) ? undefined : JSON.parse(`${text}${ENTRY}:[]}`)
-    return isResource(head) && head.resourceType === 'Bundle' ? head : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Keeps the text of the resources: parsed resources would take several times the memory. */
-export function keepPage(
-  text: string,
-  bundle: Resource,
-  page: CheckedPage,
-  keep: (entries: string, page: KeptPage) => void,
-): void {
-  const at = text.indexOf(ENTRY)
-  const head = at < 0 ? undefined : parseHead(text.slice(0, at))
-  if (!head) return
-  const rest = Object.fromEntries(Object.entries(bundle).filter(([name]) => !(name in head)))
-  const matches = page.matches.map(it => new KeptResource(it))
-  keep(text.slice(at), {
-    ...{ ...page, matches, rest },
-    findNewest: () => findNewest(matches.map(it => it.resource)),
-  })
 }
 
 interface CheckedEntries {
@@ -256,12 +161,6 @@ async function parseEntries(entries: readonly BundleEntry[]): Promise<readonly P
 
 function readMode(search: unknown): unknown {
   return isRecord(search) ? search.mode : undefined
-}
-
-function findNewest(resources: readonly Resource[]): string {
-  const times = resources.map(it => Date.parse(it.meta?.lastUpdated ?? ''))
-  const newest = times.length === 0 ? Number.NaN : Math.max(...times)
-  return Number.isNaN(newest) ? '' : new Date(newest).toISOString()
 }
 
 /** Visits all pages of a search and counts the matches that the caller may see, up to a number. */

@@ -56,6 +56,12 @@ export interface UpstreamPage extends CheckedPage {
   readonly hasTotal: boolean
 }
 
+export function findNewest(resources: readonly Resource[]): string {
+  const times = resources.map(it => Date.parse(it.meta?.lastUpdated ?? ''))
+  const newest = times.length === 0 ? Number.NaN : Math.max(...times)
+  return Number.isNaN(newest) ? '' : new Date(newest).toISOString()
+}
+
 /** The parameter that carries a page; its name differs from that of an upstream that is a Sallyport itself. */
 export const PAGE = '_gateway-page'
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { condition } from '../../sqlite/testing/fhir.ts'
-import { keepPage, ParsedResource, recallPage } from './pages.ts'
+import { keepPage, recallPage } from './known-pages.ts'
+import { ParsedResource } from './pages.ts'
 import type { KeptPage } from './paging.ts'
 
 const resource = condition('c1', 'ann')
