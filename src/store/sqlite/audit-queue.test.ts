@@ -103,13 +103,13 @@ describe('the queue of audit records', () => {
 
   it('is emptied by a thread if it holds many records', async () => {
     const store = await open(1)
-    await store.appendRecords(listNumbers(1000).map(row))
-    assert.deepEqual(await listTimes(store), listNumbers(1000))
+    await store.appendRecords(listNumbers(3000).map(row))
+    assert.deepEqual(await listTimes(store), listNumbers(3000))
   })
 
   it('loses no record if the trail refuses it for a while, in the process or in a thread', async () => {
     const store = await open(1)
-    for (const count of [1, 1000]) {
+    for (const count of [1, 3000]) {
       await refuseRecords(store)
       await store.appendRecords(listNumbers(count).map(row))
       await assert.rejects(listTimes(store), /refused/)

@@ -38,8 +38,8 @@ export interface AuditQueueOptions {
 }
 
 const MOVE_EVERY_MS = 300
-/** About 100 records. A thread moves more. */
-const MOST_BYTES_HERE = 50_000
+/** About 300 records. A thread moves more. */
+const MOST_BYTES_HERE = 150_000
 const BATCH_HERE = 100
 /** If the queue holds more, a process waits until it is moved before it opens a new file. */
 const MOST_BYTES_WAITING = 64 * 1024 ** 2
