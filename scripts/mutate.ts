@@ -28,7 +28,7 @@ const DECIDING = [
   'src/fhir-api/paging.ts',
   'src/backends/sqlite/search/access-condition.ts',
   'src/backends/upstream/{access,membership}.ts',
-  'src/backends/upstream/search/{narrow,paging}.ts',
+  'src/backends/upstream/search/{known-pages,narrow,paging}.ts',
 ]
 
 /** Tests of modules, which take less than two seconds each. */
@@ -36,7 +36,7 @@ const QUICK = [
   'src/{smart,fhir,jwt,interceptor}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
   'src/fhir-api/{access/*,paging}.test.ts',
-  'src/backends/upstream/search/{named-patients,narrow,paging}.test.ts',
+  'src/backends/upstream/search/{known-pages,named-patients,narrow,paging}.test.ts',
 ]
 
 /**

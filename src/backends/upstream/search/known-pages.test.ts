@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { condition } from '../../sqlite/testing/fhir.ts'
-import { keepPage, recallPage } from './known-pages.ts'
+import { createAccessCache } from '../../../fhir-api/index.ts'
+import { condition, patientAccess } from '../../sqlite/testing/fhir.ts'
+import { keepPage, openMemory, recallPage } from './known-pages.ts'
 import { ParsedResource } from './pages.ts'
 import type { KeptPage } from './paging.ts'
 
-const resource = condition('c1', 'ann')
+const resource = condition('c1', 'ann', { meta: { lastUpdated: '2026-01-02T00:00:00Z' } })
 const entry = [{ resource }]
 const page = {
   matches: [new ParsedResource(resource, JSON.stringify(resource))],
@@ -29,7 +30,8 @@ describe('a repeated page of a search', () => {
       const second = format(head, { link: [] })
       const known = recall(first, second)
       assert.deepEqual({ ...known?.bundle, entry }, JSON.parse(second))
-      assert.deepEqual(known?.page.matches[0]?.parse(), resource)
+      const [match] = known?.page.matches ?? []
+      assert.deepEqual([match?.parse(), match?.order], [resource, Date.UTC(2026, 0, 2)])
     }
   })
 
@@ -54,5 +56,25 @@ describe('a repeated page of a search', () => {
       '',
     ])
       assert.equal(recall(first, head + entries) !== undefined, head === '{"resourceType":"Bundle",', head)
+  })
+
+  it('is not recognised without entries', () => {
+    const text = '{"resourceType":"Bundle","total":0}'
+    assert.equal(recall(text, text), undefined)
+  })
+
+  it('is recognised with the same access, check and URL only, and never by a check without a key', () => {
+    const context = { checkedPages: createAccessCache<KeptPage>() }
+    const [text, access, path] = [format({}), patientAccess('ann'), '/Condition']
+    const memory = openMemory(context, { access }, { path }, 'key')
+    memory?.keep(text, JSON.parse(text), page)
+    assert.ok(memory?.recall(text))
+    for (const other of [
+      openMemory(context, { access: patientAccess('ann') }, { path }, 'key'),
+      openMemory(context, { access }, { path: '/Condition?_page=2' }, 'key'),
+      openMemory(context, { access }, { path }, 'other key'),
+    ])
+      assert.equal(other?.recall(text), undefined)
+    assert.equal(openMemory(context, { access }, { path }, undefined), undefined)
   })
 })

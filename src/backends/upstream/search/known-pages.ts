@@ -11,9 +11,9 @@ export interface PageMemory {
 }
 
 export function openMemory(
-  { checkedPages }: GatewayContext,
-  { access }: FhirRequest,
-  { path }: UpstreamRequest,
+  { checkedPages }: Pick<GatewayContext, 'checkedPages'>,
+  { access }: Pick<FhirRequest, 'access'>,
+  { path }: Pick<UpstreamRequest, 'path'>,
   key: string | undefined,
 ): PageMemory | undefined {
   if (key === undefined) return undefined
