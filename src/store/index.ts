@@ -9,6 +9,7 @@ export {
   watchAvailability,
 } from './availability.ts'
 export { inspectDatabase, openStore } from './open-store.ts'
+export { limitPendingRows } from './pending-rows.ts'
 export type { Instant, Schema } from './schema.ts'
 export {
   createRandomToken,

@@ -1,10 +1,10 @@
 import type { Kysely } from 'kysely'
 import {
   createRandomToken,
+  limitPendingRows,
   prepareInsert,
   prepareQuery,
   type Schema,
-  type Store,
   sha256,
 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
@@ -92,8 +92,8 @@ export async function storePendingAuthorization(
   request: AuthorizationRequest,
   ip: string | undefined,
 ): Promise<PendingAuthorization | Refusal> {
-  const network = ip === undefined ? undefined : sha256(findNetwork(ip))
-  if (network !== undefined && (await isFull(store, network, clock())))
+  const networkHash = ip === undefined ? undefined : sha256(findNetwork(ip))
+  if (networkHash !== undefined && (await isFull(store.db, { networkHash, now: clock() })))
     return new Refusal(
       'temporarily_unavailable',
       `More than ${LIMITS.pendingPerNetwork} requests from one network, or ${LIMITS.pending} in all, are waiting for a login.`,
@@ -102,7 +102,7 @@ export async function storePendingAuthorization(
   await insertRequest(store.db, {
     id_hash: sha256(id),
     request: JSON.stringify(request),
-    network_hash: network ?? null,
+    network_hash: networkHash ?? null,
     created_at: request.arrivedAt,
     expires_at: request.arrivedAt + LIFETIME.interaction,
   })
@@ -111,28 +111,10 @@ export async function storePendingAuthorization(
 
 const insertRequest = prepareInsert('authorization_request')
 
-async function isFull({ db }: Store, network: string, now: number): Promise<boolean> {
-  const [own] = (await countOfNetwork(db, { network, now })).rows
-  if (Number(own?.count) >= LIMITS.pendingPerNetwork) return true
-  const [all] = (await countWaiting(db, { now })).rows
-  return Number(all?.count) >= LIMITS.pending
-}
-
-const countWaiting = prepareQuery((db, { now }: { now: number }) =>
-  db
-    .selectFrom('authorization_request')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('network_hash', 'is not', null)
-    .where('expires_at', '>', now),
-)
-
-const countOfNetwork = prepareQuery((db, { network, now }: { network: string; now: number }) =>
-  db
-    .selectFrom('authorization_request')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('network_hash', '=', network)
-    .where('expires_at', '>', now),
-)
+const isFull = limitPendingRows('authorization_request', {
+  perNetwork: LIMITS.pendingPerNetwork,
+  inAll: LIMITS.pending,
+})
 
 /** Finds the stored request that a page or form names, unless it has ended or expired. */
 export async function findPendingAuthorization(

@@ -1,4 +1,10 @@
-import { createRandomToken, prepareInsert, prepareQuery, sha256 } from '../../store/index.ts'
+import {
+  createRandomToken,
+  limitPendingRows,
+  prepareInsert,
+  prepareQuery,
+  sha256,
+} from '../../store/index.ts'
 import { type CookieDefinition, findNetwork } from '../../web/index.ts'
 import { type AppContext, defineAppCookie } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
@@ -80,9 +86,9 @@ export async function keepLaunch(
   launch: PendingLaunch,
   address: string,
 ): Promise<LaunchTicket | undefined> {
-  const network = sha256(findNetwork(address))
+  const networkHash = sha256(findNetwork(address))
   const now = context.clock()
-  if (await isFull(context, network, now)) return undefined
+  if (await isFull(context.store.db, { networkHash, now })) return undefined
   const state = createRandomToken()
   const cookieValue = createRandomToken()
   await insertLaunch(context.store.db, {
@@ -92,7 +98,7 @@ export async function keepLaunch(
     fhir_base_url: launch.fhirBaseUrl,
     nonce: launch.nonce,
     code_verifier_sealed: context.sealer.seal(launch.codeVerifier, toSealedCell(sha256(state))),
-    network_hash: network,
+    network_hash: networkHash,
     launch_sealed:
       launch.framedLaunch === undefined
         ? null
@@ -105,27 +111,10 @@ export async function keepLaunch(
 
 const insertLaunch = prepareInsert('app_launch')
 
-async function isFull({ store }: AppContext, network: string, now: number): Promise<boolean> {
-  const [own] = (await countOfNetwork(store.db, { network, now })).rows
-  if (Number(own?.count) >= PENDING_LAUNCHES_PER_NETWORK) return true
-  const [all] = (await countPending(store.db, { now })).rows
-  return Number(all?.count) >= PENDING_LAUNCHES_IN_ALL
-}
-
-const countPending = prepareQuery((db, { now }: { now: number }) =>
-  db
-    .selectFrom('app_launch')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('expires_at', '>', now),
-)
-
-const countOfNetwork = prepareQuery((db, { network, now }: { network: string; now: number }) =>
-  db
-    .selectFrom('app_launch')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('expires_at', '>', now)
-    .where('network_hash', '=', network),
-)
+const isFull = limitPendingRows('app_launch', {
+  perNetwork: PENDING_LAUNCHES_PER_NETWORK,
+  inAll: PENDING_LAUNCHES_IN_ALL,
+})
 
 /**
  * Deletes the launch, so that a second request with the same state finds none. A request from another browser does

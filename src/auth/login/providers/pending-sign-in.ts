@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createRandomToken, sha256 } from '../../../store/index.ts'
+import { createRandomToken, limitPendingRows, sha256 } from '../../../store/index.ts'
 import { type CookieDefinition, defineCookie, findNetwork } from '../../../web/index.ts'
 import type { AuthContext } from '../../context.ts'
 import { LIFETIME, LIMITS } from '../../limits.ts'
@@ -36,8 +36,8 @@ export async function storePendingSignIn(
   pending: PendingSignIn,
 ): Promise<string | undefined> {
   const { store, sealer, clock } = context
-  const network = sha256(findNetwork(request.ip))
-  if (await isFull(context, network)) return undefined
+  const networkHash = sha256(findNetwork(request.ip))
+  if (await isFull(store.db, { networkHash, now: clock() })) return undefined
   const state = createRandomToken()
   const browser = createRandomToken()
   await store.db
@@ -46,7 +46,7 @@ export async function storePendingSignIn(
       state_hash: sha256(state),
       browser_hash: sha256(browser),
       request_sealed: sealer.seal(JSON.stringify(pending), toSealedCell(sha256(state))),
-      network_hash: network,
+      network_hash: networkHash,
       expires_at: clock() + LIFETIME.interaction,
     })
     .execute()
@@ -56,16 +56,10 @@ export async function storePendingSignIn(
   return state
 }
 
-async function isFull({ store, clock }: AuthContext, network: string): Promise<boolean> {
-  const waiting = store.db
-    .selectFrom('pending_sign_in')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('expires_at', '>', clock())
-  const own = await waiting.where('network_hash', '=', network).executeTakeFirstOrThrow()
-  if (Number(own.count) >= LIMITS.pendingPerNetwork) return true
-  const all = await waiting.executeTakeFirstOrThrow()
-  return Number(all.count) >= LIMITS.pending
-}
+const isFull = limitPendingRows('pending_sign_in', {
+  perNetwork: LIMITS.pendingPerNetwork,
+  inAll: LIMITS.pending,
+})
 
 /** Any site can start sign-ins in a browser, which discards other cookies if it has too many. */
 function clearOldCookies(context: AuthContext, { cookies }: FastifyRequest, reply: FastifyReply): void {
