@@ -30,6 +30,9 @@ export const LIMITS = {
   keySetFetchesOfStrangers: 16,
   /** Cached key sets. */
   keySetsKept: 1_000,
+  /** How long the list of recent revocations, and that of all, is sent again. */
+  recentRevocationsMs: 250,
+  revocationsMs: 5_000,
   /** Results of granting requested scopes. */
   grantedScopesKept: 200,
   /** Tokens of the portal that are reused; further clinicians get new ones. */

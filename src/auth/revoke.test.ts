@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { sql } from 'kysely'
 import { eachDatabaseIfThorough } from '../../test/support/databases.ts'
+import { LIMITS } from './limits.ts'
 import { computeRevocationKey, type RevocationList } from './revoke.ts'
 import { decodeClaims, TestAuthServer, unknownToken } from './testing/test-auth-server.ts'
 import { TestBrowser } from './testing/test-browser.ts'
@@ -18,8 +20,11 @@ eachDatabaseIfThorough((_name, open) => {
     }
     const revoke = (form: Record<string, string>, headers: Record<string, string> = {}) =>
       new TestBrowser(auth.app).post('/oauth2/revoke', { client_id: 'sallyport-app', ...form }, headers)
-    const feed = async (since = 0): Promise<RevocationList> =>
-      (await auth.openBrowser().get(`/oauth2/revocations?since=${since}`)).json()
+    const getFeed = (since: number) => auth.openBrowser().get(`/oauth2/revocations?since=${since}`)
+    const feed = async (since = 0): Promise<RevocationList> => {
+      auth.time.now += LIMITS.revocationsMs
+      return (await getFeed(since)).json()
+    }
     const isListed = async (token: string, since?: number) => {
       const jti = String(decodeClaims(token).jti)
       const { revoked } = await feed(since)
@@ -78,8 +83,10 @@ eachDatabaseIfThorough((_name, open) => {
       await browser.post('/logout', {})
       assert.ok(await isListed(token))
       assert.ok(await isListed(token, next), 'what comes late is still in the next answer')
-      assert.equal(await isListed(token, next + 60_000), false)
-      auth.time.now += 361_000
+      auth.time.now += 60_000
+      assert.equal(await isListed(token, auth.time.now), false)
+      assert.ok(await isListed(token))
+      auth.time.now += 300_000
       assert.deepEqual((await feed()).revoked, [])
     })
 
@@ -101,6 +108,36 @@ eachDatabaseIfThorough((_name, open) => {
       for (const mark of response.json().revoked) assert.match(mark, /^[\w-]{22}$/)
       for (const since of ['x', '-1', '1e999', '', '99999999999999999999', `${auth.time.now}.5`])
         assert.equal((await auth.openBrowser().get(`/oauth2/revocations?since=${since}`)).statusCode, 200)
+    })
+
+    it('makes each list once for all requests of a while, whatever their since', async () => {
+      const { access_token: token } = await requestTokens()
+      const all = await feed()
+      const { now } = auth.time
+      const recent = (await getFeed(now)).json()
+      await revoke({ token })
+      for (const since of [0, 1, now - 60_000]) assert.deepEqual((await getFeed(since)).json(), all)
+      for (const since of [now - 5_000, now, now + 60_000])
+        assert.deepEqual((await getFeed(since)).json(), recent)
+      auth.time.now += LIMITS.recentRevocationsMs
+      assert.deepEqual((await getFeed(0)).json(), all)
+      const key = computeRevocationKey(String(decodeClaims(token).jti))
+      assert.ok((await getFeed(all.next)).json().revoked.includes(key), 'the next list has it')
+      assert.ok(await isListed(token))
+    })
+
+    it('lists more revocations than a function may have arguments', async () => {
+      const [now, expiresAt] = [auth.time.now, auth.time.now + 900_000]
+      await sql`insert into revocation (id, revoked_at, expires_at)
+        with recursive number (value) as (select 1 union all select value + 1 from number where value < 150000)
+        select 'many-' || value, cast(${now} as bigint), cast(${expiresAt} as bigint) from number`.execute(
+        auth.store.db,
+      )
+      const { revoked, lifetime } = await feed()
+      assert.ok(revoked.length >= 150_000)
+      assert.equal(lifetime, 895)
+      auth.time.now = expiresAt
+      assert.deepEqual((await feed()).revoked, [])
     })
 
     it("may be called by pages of the client's own origin only", async () => {

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely, Transaction } from 'kysely'
 import type { AuditRecord } from '../audit/index.ts'
+import { createCachedFetch } from '../cache/index.ts'
 import { type Schema, type Store, sha256 } from '../store/index.ts'
 import { auditEvent, describeRefusal } from './audit.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from './client/authenticate.ts'
@@ -12,6 +14,7 @@ import { type AuditedGrant, findGrantForAudit, revokeGrant } from './grant/grant
 import { verifyOwnJwt } from './keys/key-ring.ts'
 import type { PublicJwk } from './keys/signing-key.ts'
 import { computeLongestToken } from './lab/settings.ts'
+import { LIMITS } from './limits.ts'
 import { paths } from './paths.ts'
 import { Refusal } from './refusal.ts'
 import { forbidCaching, readForm, readParameters, sendOAuthError } from './request.ts'
@@ -29,26 +32,67 @@ export interface RevocationList {
 // A revocation may be committed some time after its timestamp, and clocks of instances differ.
 const OVERLAP_MS = 30_000
 
+// FHIR servers ask every two seconds. One that has not asked for longer gets all revocations.
+const RECENT_MS = 10_000
+
 /**
- * The revocations since a time. The list is public, so it has hashes and no ids of grants or tokens.
+ * The lists as JSON: the recent revocations, or all. Each is made once for all requests of a while, because these need no
+ * login (REVOKE-4).
+ */
+function createRevocationLists(context: AuthContext): (since: number) => Buffer | Promise<Buffer> {
+  const { clock } = context
+  const makeList = (freshForMs: number, rangeMs?: number) =>
+    createCachedFetch<Buffer>({
+      clock,
+      fetch: async () => ({ value: await serializeRevocations(context, rangeMs), freshForMs }),
+    })
+  const recent = makeList(LIMITS.recentRevocationsMs, RECENT_MS + OVERLAP_MS)
+  const all = makeList(LIMITS.revocationsMs)
+  return since => (since < clock() - RECENT_MS ? all : recent).get('')
+}
+
+async function serializeRevocations(
+  { store, settings, clock }: AuthContext,
+  rangeMs?: number,
+): Promise<Buffer> {
+  const lifetimeMs = (computeLongestToken(settings) + 60) * 1000
+  const list = await listRevocations(store, { now: clock(), lifetimeMs, rangeMs })
+  return Buffer.from(JSON.stringify(list))
+}
+
+/**
+ * The revocations of the given time until now, or all. The list is public, so it has hashes and no ids of grants or
+ * tokens.
  */
 async function listRevocations(
   { db }: Pick<Store, 'db'>,
-  { now, lifetimeMs, since = 0 }: { now: number; lifetimeMs: number; since?: number },
+  { now, lifetimeMs, rangeMs }: { now: number; lifetimeMs: number; rangeMs: number | undefined },
 ): Promise<RevocationList> {
-  const from = Math.max(since - OVERLAP_MS, now - lifetimeMs)
   const [grants, others] = await Promise.all([
-    db.selectFrom('grant').select('id').where('revoked_at', '>', from).execute(),
+    db
+      .selectFrom('grant')
+      .select('id')
+      .where('revoked_at', '>', now - (rangeMs ?? lifetimeMs))
+      .execute(),
     db
       .selectFrom('revocation')
       .select(['id', 'expires_at'])
-      .where('revoked_at', '>', since - OVERLAP_MS)
+      .$if(rangeMs !== undefined, query => query.where('revoked_at', '>', now - (rangeMs ?? 0)))
       .where('expires_at', '>', now)
       .execute(),
   ])
-  const revoked = new Set([...grants, ...others].map(({ id }) => computeRevocationKey(id)))
-  const longestMs = Math.max(lifetimeMs, ...others.map(({ expires_at }) => expires_at - now))
-  return { revoked: [...revoked], lifetime: Math.ceil(longestMs / 1000), next: now }
+  const longestMs = others.reduce((most, { expires_at }) => Math.max(most, expires_at - now), lifetimeMs)
+  const ids = new Set([...grants, ...others].map(({ id }) => id))
+  return { revoked: await computeRevocationKeys(ids), lifetime: Math.ceil(longestMs / 1000), next: now }
+}
+
+const KEYS_AT_ONCE = 1_000
+
+/** Other requests are served between the hashes. */
+async function computeRevocationKeys(ids: ReadonlySet<string>): Promise<readonly string[]> {
+  const keys: string[] = []
+  for (const id of ids) if (keys.push(computeRevocationKey(id)) % KEYS_AT_ONCE === 0) await yieldTurn()
+  return keys
 }
 
 /** 132 bits of the SHA-256, enough against collisions. */
@@ -68,16 +112,12 @@ export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): voi
     return sendOAuthError(request, reply, refusal)
   })
 
+  const findRevocations = createRevocationLists(context)
   app.get(paths.revocations, async (request, reply) => {
     const since = readParameters(request.query).get('since') ?? ''
-    const lifetimeMs = (computeLongestToken(context.settings) + 60) * 1000
-    const feed = await listRevocations(context.store, {
-      now: context.clock(),
-      lifetimeMs,
-      // An invalid `since` gets the whole list.
-      ...(/^\d{1,15}$/.test(since) ? { since: Number(since) } : {}),
-    })
-    return reply.header('cache-control', 'no-store').send(feed)
+    // An invalid `since` gets the whole list.
+    const list = await findRevocations(/^\d{1,15}$/.test(since) ? Number(since) : 0)
+    return reply.header('cache-control', 'no-store').type('application/json; charset=utf-8').send(list)
   })
 }
 

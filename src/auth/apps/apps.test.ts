@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createAuditor, findRecords } from '../../audit/index.ts'
 import { sha256 } from '../../store/index.ts'
+import { LIMITS } from '../limits.ts'
 import { SigningClient } from '../testing/signing-client.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
+import { listApps } from './operations.ts'
 
 const GROWTH = {
   name: 'Growth <chart>',
@@ -203,6 +205,25 @@ describe('/apps', () => {
     assert.equal(second.match(/role="rowheader"/g)?.length, 1)
     assert.match((await browser.get('/apps?search=many%2050')).body, /Many 50/)
     assert.match((await browser.get('/apps?search=nothing&page=x')).body, /No app found/)
+  })
+
+  it('lists an app on a late page at the same cost, however long the key sets of the apps are', async () => {
+    const findCost = async (keySetCharacters: number) => {
+      const { db } = auth.store
+      await db.deleteFrom('client').where('client_id', 'like', 'keys-%').execute()
+      for (let at = 0; at < 500; at++)
+        await auth.addClient({ client_id: `keys-${at}`, jwks: 'x'.repeat(keySetCharacters) })
+      const times: number[] = []
+      for (let round = 0; round < 10; round++) {
+        const start = performance.now()
+        assert.equal((await listApps(auth.store, { text: 'keys-', page: 9 })).apps.length, 50)
+        times.push(performance.now() - start)
+      }
+      return Math.min(...times)
+    }
+    const short = await findCost(1)
+    const long = await findCost(LIMITS.registrationCharacters)
+    assert.ok(long < short * 8, `${short} ms, ${long} ms`)
   })
 
   it('records each change like a command, with the clinician, but no refused one', async () => {

@@ -122,15 +122,22 @@ export async function listApps(
   { db }: Pick<Store, 'db'>,
   { text, page = 0 }: { readonly text?: string | undefined; readonly page?: number },
 ): Promise<{ readonly apps: readonly Client[]; readonly hasMore: boolean }> {
-  const rows = await db
+  // Rows with long key sets are not sorted: only their ids are.
+  const ids = db
     .selectFrom('client')
-    .selectAll()
+    .select('client_id')
     .where('expires_at', 'is', null)
     .$if(text !== undefined, query => query.where(containsText(text ?? '')))
     .orderBy('name')
     .orderBy('client_id')
     .limit(LIMITS.appsPerPage + 1)
     .offset(page * LIMITS.appsPerPage)
+  const rows = await db
+    .selectFrom('client')
+    .selectAll()
+    .where('client_id', 'in', ids)
+    .orderBy('name')
+    .orderBy('client_id')
     .execute()
   return { apps: rows.slice(0, LIMITS.appsPerPage).map(toClient), hasMore: rows.length > LIMITS.appsPerPage }
 }
