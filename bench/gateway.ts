@@ -21,7 +21,7 @@ import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { openStore } from '../src/store/index.ts'
 import { freePorts } from '../test/support/free-ports.ts'
-import { compare } from './shared/compare.ts'
+import { compare, compareMain } from './shared/compare.ts'
 import {
   type Contender,
   getVersion,
@@ -63,7 +63,7 @@ async function measure(): Promise<void> {
     ],
     {
       requests: { read: 3_200, 'read, new response': 3_200, [SEARCH]: 1_600, [USER_READ]: 3_200 },
-      ...{ connections: 64, warmRounds: 4, rounds: 7 },
+      ...{ connections: 64, warmRounds: 8, rounds: 15 },
     },
   )
   await upstream.stop()
@@ -72,12 +72,9 @@ async function measure(): Promise<void> {
     'peers',
     measured.map(it => {
       const least = it.server.startsWith('Sallyport') ? GOALS[it.request] : undefined
-      const value = (findProxy(it.request)?.main ?? 0) / it.main
-      return {
-        ...it,
-        request: `gateway: ${it.request}`,
-        goal: least === undefined ? undefined : { value, least },
-      }
+      const peer = findProxy(it.request)
+      const goal = peer && least !== undefined ? { value: compareMain(it, peer), least } : undefined
+      return { ...it, request: `gateway: ${it.request}`, goal }
     }),
   )
 }

@@ -14,7 +14,10 @@ export interface Plan {
 export const isQuick = process.env.BENCH_QUICK !== undefined
 
 type Round = Usage & Pick<Measured, 'rate'>
-type Compared = Measured & Usage
+interface Compared extends Measured, Usage {
+  /** Of each round. */
+  readonly mains: readonly number[]
+}
 
 /** Measures all servers, which take turns, so that other load on the machine affects all of them alike, and stops them. */
 export async function compare(contenders: readonly Contender[], plan: Plan): Promise<readonly Compared[]> {
@@ -35,8 +38,17 @@ export async function compare(contenders: readonly Contender[], plan: Plan): Pro
     ...{ request, server: contender.name },
     cpu: takeMedian(measured.map(it => it.cpu)),
     main: takeMedian(measured.map(it => it.main)),
+    mains: measured.map(it => it.main),
     rate: takeMedian(measured.map(it => it.rate)),
   }))
+}
+
+/**
+ * The CPU time of the main thread of `other`, divided by that of `one`: the median of the rounds, because other load on the
+ * machine changes from round to round.
+ */
+export function compareMain(one: Compared, other: Compared): number {
+  return takeMedian(one.mains.map((main, at) => (other.mains[at] ?? 0) / main))
 }
 
 async function measureRound(contender: Contender, kind: string, plan: Plan): Promise<Round> {
