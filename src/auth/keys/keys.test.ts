@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
+import { eachDatabase } from '../../../test/support/databases.ts'
 import { createSealer, type Store } from '../../store/index.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { createKeyRing, type KeyRing, signOwnJwt, verifyOwnJwt } from './key-ring.ts'
-import { makeFirstSigningKey, makeNextSigningKey, withdrawSigningKey } from './signing-key.ts'
+import {
+  makeFirstSigningKey,
+  makeNextSigningKey,
+  withdrawEveryKey,
+  withdrawSigningKey,
+} from './signing-key.ts'
+
+const seal = createSealer('secret')
 
 describe('GET /oauth2/jwks', () => {
   const open = openTestStore()
@@ -26,7 +35,6 @@ describe('GET /oauth2/jwks', () => {
 
 describe('createKeyRing', () => {
   const open = openTestStore()
-  const seal = createSealer('secret')
 
   async function ringOn(store: Store, time: { now: number }): Promise<KeyRing> {
     await makeFirstSigningKey(store, seal, time.now)
@@ -171,5 +179,47 @@ describe('signOwnJwt and verifyOwnJwt', () => {
       assert.equal(verifyOwnJwt(forged, 'JWT', published), undefined, forged)
     assert.equal(verifyOwnJwt(token, 'at+jwt', published), undefined)
     assert.equal(verifyOwnJwt(token, 'JWT', []), undefined)
+  })
+})
+
+eachDatabase((_name, open) => {
+  describe('a withdrawal during a rotation', () => {
+    /** Rotates the keys of a new store, and calls `withdraw` before the rotation commits. */
+    async function rotateAnd(withdraw: (store: Store, kid: string) => Promise<unknown>) {
+      const store = await open()
+      await makeFirstSigningKey(store, seal, 1)
+      const { kid } = await store.db.selectFrom('signing_key').select('kid').executeTakeFirstOrThrow()
+      const [inserted, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const record = () => {
+        inserted.resolve()
+        return commit.promise
+      }
+      const rotation = makeNextSigningKey(store, seal, { now: 2, signsFrom: 3, record })
+      await inserted.promise
+      const withdrawal = withdraw(store, kid)
+      await pause(300)
+      commit.resolve()
+      await Promise.all([rotation, withdrawal])
+      return store.db.selectFrom('signing_key').selectAll().orderBy('generation').execute()
+    }
+
+    it('removes the key, and a new one signs at once', async () => {
+      const rows = await rotateAnd((store, kid) => withdrawSigningKey(store, seal, { kid, now: 3 }))
+      assert.deepEqual(
+        rows.map(row => [row.generation, row.signs_from, row.retired_at]),
+        [
+          [2, 3, 3],
+          [3, 3, null],
+        ],
+      )
+    })
+
+    it('removes all keys, the new one too', async () => {
+      const rows = await rotateAnd(store => withdrawEveryKey(store, seal, 3, async () => {}))
+      assert.deepEqual(
+        rows.map(row => [row.generation, row.signs_from]),
+        [[3, 3]],
+      )
+    })
   })
 })

@@ -87,15 +87,29 @@ export async function withdrawSigningKey(
   if (!known) return false
   const privateKey = await makePrivateKey()
   return store.db.transaction().execute(async trx => {
-    const generation = (await findNewestGeneration(trx)) + 1
+    const newest = await findNewestGeneration(trx)
     const { numDeletedRows } = await trx.deleteFrom('signing_key').where('kid', '=', kid).executeTakeFirst()
     if (numDeletedRows === 0n) return false
-    if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })))
-      throw new Error('Cannot withdraw key: another rotation happened at the same time')
+    const generation = await insertKeyAfter(newest, trx, sealer, privateKey, now)
     await retireOlderKeys(trx, generation, now)
     await record?.(trx)
     return true
   })
+}
+
+/**
+ * Inserts a key that signs from now on, and returns its generation. On PostgreSQL a rotation may commit the next generation
+ * first: then it takes the one after.
+ */
+async function insertKeyAfter(
+  newest: number,
+  trx: Kysely<Schema>,
+  sealer: Sealer,
+  privateKey: KeyObject,
+  now: number,
+): Promise<number> {
+  for (let generation = newest + 1; ; generation = (await findNewestGeneration(trx)) + 1)
+    if (await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })) return generation
 }
 
 async function findNewestGeneration(trx: Kysely<Schema>): Promise<number> {
@@ -190,11 +204,9 @@ export async function withdrawEveryKey(
 ): Promise<void> {
   const privateKey = await makePrivateKey()
   await store.db.transaction().execute(async trx => {
-    const generation = (await findNewestGeneration(trx)) + 1
-    await trx.deleteFrom('signing_key').execute()
+    const generation = await insertKeyAfter(await findNewestGeneration(trx), trx, sealer, privateKey, now)
+    await trx.deleteFrom('signing_key').where('generation', '<', generation).execute()
     await trx.deleteFrom('app_key').execute()
-    if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })))
-      throw new Error('Cannot withdraw keys: a rotation happened at the same time')
     await record(trx)
   })
 }
