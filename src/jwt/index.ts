@@ -47,6 +47,9 @@ const SMALLEST_RSA_KEY_BITS = 2_048
 /** A larger key takes too long to verify a signature. */
 export const LARGEST_RSA_KEY_BITS = 8_192
 
+/** The time for a verification grows with the bits of the exponent. OpenSSL has this limit for keys of more than 3,072 bits. */
+const LARGEST_RSA_EXPONENT = 2n ** 64n - 1n
+
 type Jwk = Readonly<Record<string, unknown>>
 
 /**
@@ -84,11 +87,17 @@ function importKey(jwk: Jwk): KeyObject | undefined {
   try {
     const key = Object.fromEntries(Object.entries(jwk).filter(isPublicMember))
     const publicKey = createPublicKey({ key, format: 'jwk' })
-    const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? SMALLEST_RSA_KEY_BITS
-    return bits >= SMALLEST_RSA_KEY_BITS && bits <= LARGEST_RSA_KEY_BITS ? publicKey : undefined
+    return hasUsableSize(publicKey) ? publicKey : undefined
   } catch {
     return undefined
   }
+}
+
+function hasUsableSize({ asymmetricKeyDetails = {} }: KeyObject): boolean {
+  const { modulusLength: bits = SMALLEST_RSA_KEY_BITS, publicExponent = 0n } = asymmetricKeyDetails
+  return (
+    bits >= SMALLEST_RSA_KEY_BITS && bits <= LARGEST_RSA_KEY_BITS && publicExponent <= LARGEST_RSA_EXPONENT
+  )
 }
 
 function isPublicMember(member: readonly [string, unknown]): member is [string, string] {

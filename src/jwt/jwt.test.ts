@@ -177,6 +177,12 @@ describe('readKeySet', () => {
     assert.deepEqual(readKids(modulus(0x01, 1025)), [])
   })
 
+  it('reads RSA keys with an exponent of up to 64 bits, because a longer one makes a verification slow', () => {
+    const exponent = (bytes: number) => ({ ...jwk, e: Buffer.alloc(bytes, 0xff).toString('base64url') })
+    assert.deepEqual(readKids(exponent(8)), [['k', 'RS256']])
+    for (const bytes of [9, 255]) assert.deepEqual(readKids(exponent(bytes)), [])
+  })
+
   it('ignores every other key', () => {
     const small = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
     const large = { ...jwk, n: Buffer.alloc(LARGEST_RSA_KEY_BITS / 8 + 1, 0xff).toString('base64url') }
