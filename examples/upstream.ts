@@ -49,6 +49,8 @@ if (import.meta.main) {
     console.error(`Cannot start: ${error.message}`)
     process.exit(1)
   })
-  console.log(`A FHIR server without a guard, with sample patients: ${upstream.url}. Stop it with Ctrl-C.`)
+  console.log(
+    `A FHIR server with sample patients and without access control: ${upstream.url}. Stop it with Ctrl-C.`,
+  )
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void upstream.close())
 }

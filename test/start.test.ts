@@ -222,7 +222,7 @@ describe('sallyport start', () => {
     await fails(
       here,
       new RegExp(
-        `^Cannot start the app server on port ${port} \\(SMART_APP_PORT\\) of .*: the port is in use\\n$`,
+        `^Cannot start the app server on port ${port} of .*: the port is in use\\. To change the port, set SMART_APP_URL, or SMART_APP_PORT behind a proxy; .* SMART_BIND\\n$`,
       ),
     )
     other.close()

@@ -3,6 +3,7 @@ import {
   type Arguments,
   CommandFailure,
   type ExitCode,
+  failMissing,
   failMisuse,
   formatColumns,
   type Io,
@@ -42,24 +43,25 @@ async function runCommand(command: NamedCommand, args: readonly string[], io: Io
   if (parsed.values.help === true) return print(io, formatCommandHelp(command))
   const { min, max } = command.positionals
   const count = parsed.positionals.length
-  if (count > max)
-    throw failMisuse(`Unexpected argument ${parsed.positionals[max]}: see ${HOW} ${command.name} --help`)
-  if (count < min) throw failMisuse(`Missing argument: see ${HOW} ${command.name} --help`)
+  if (count > max) throw failMisuse(`Unexpected argument ${parsed.positionals[max]}: see ${parsed.help}`)
+  if (count < min) failMissing(parsed, 'argument')
   return command.run(parsed, io)
 }
 
 function parseCommand(command: NamedCommand, args: readonly string[]): Arguments {
+  const help = `${HOW} ${command.name} --help`
   try {
-    return parseArgs({
+    const parsed = parseArgs({
       args: [...args],
       options: { ...command.options, help: { type: 'boolean', short: 'h' } },
       allowPositionals: true,
       strict: true,
     })
+    return { ...parsed, help }
   } catch (error) {
     // The first sentence names the option; the rest of Node's message explains `--`.
     const reason = error instanceof Error ? error.message.split('. ')[0] : String(error)
-    throw failMisuse(`${reason}: see ${HOW} ${command.name} --help`)
+    throw failMisuse(`${reason}: see ${help}`)
   }
 }
 

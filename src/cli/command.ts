@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { ParseArgsOptionsConfig } from 'node:util'
 
 /** Everything that a command uses outside its process state, so that tests can run it in process. */
@@ -21,6 +23,8 @@ export type ExitCode = 0 | 1 | 2 | 3
 export interface Arguments {
   readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
   readonly positionals: readonly string[]
+  /** The command that prints the help text. */
+  readonly help: string
 }
 
 export interface Command {
@@ -50,9 +54,11 @@ export function failMisuse(message: string): CommandFailure {
 }
 
 export function getRequired(args: Arguments, option: string): string {
-  const value = getOptional(args, option)
-  if (value === undefined) throw failMisuse(`Missing --${option}`)
-  return value
+  return getOptional(args, option) ?? failMissing(args, `--${option}`)
+}
+
+export function failMissing({ help }: Arguments, missing: string): never {
+  throw failMisuse(`Missing ${missing}: see ${help}`)
 }
 
 export function getOptional(args: Arguments, option: string): string | undefined {
@@ -77,6 +83,18 @@ export function getSubject(args: Arguments, option: string): string {
   if (getOptional(args, option) !== undefined)
     throw failMisuse(`Unexpected argument ${positional}: --${option} is already set`)
   return positional
+}
+
+/** Reads the JSON file that an option names. An error does not quote the file, which may contain secrets. */
+export function readJsonFile(args: Arguments, option: string, { cwd }: Io): unknown {
+  const path = resolve(cwd, getRequired(args, option))
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    const unreadable = existsSync(path) ? 'cannot be read' : 'does not exist'
+    const reason = error instanceof SyntaxError ? 'is not JSON' : unreadable
+    throw new CommandFailure(`Cannot use --${option}: ${path} ${reason}`)
+  }
 }
 
 export function formatColumns(rows: readonly (readonly string[])[]): string {

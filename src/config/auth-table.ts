@@ -2,11 +2,11 @@ import * as types from './setting-types.ts'
 import { defineFixed, defineOpen } from './settings.ts'
 
 export const authTable = {
-  smartClientLaunchUrl: defineFixed({
+  smartClientLaunchUrl: defineOpen({
     name: 'smart.server.smart-client-launch-url',
     env: 'SMART_CLIENT_LAUNCH_URL',
     type: types.launchAddress,
-    initial: 'http://localhost:8081/launch',
+    otherwise: '`<app URL>/launch`',
     about: 'Launch URL of the app that the portal launches by default.',
     of: settings => settings.smartClientLaunchUrl,
   }),

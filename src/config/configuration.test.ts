@@ -304,6 +304,11 @@ describe('readSettings', () => {
     }
   })
 
+  it('launches the demo app at the app URL by default', () => {
+    const { smartClientLaunchUrl } = read({ SMART_APP_URL: 'http://localhost:8182' })
+    assert.equal(smartClientLaunchUrl, 'http://localhost:8182/launch')
+  })
+
   it('keeps the query of a launch URL', () => {
     const launch = 'https://app.example/launch?tenant=7'
     assert.equal(read({ SMART_CLIENT_LAUNCH_URL: launch }).smartClientLaunchUrl, launch)

@@ -32,7 +32,7 @@ export function deriveSettings(
     issuerUrl,
     fhirBaseUrl,
     appUrl,
-    smartClientLaunchUrl: values.smartClientLaunchUrl,
+    smartClientLaunchUrl: values.smartClientLaunchUrl ?? `${appUrl}/launch`,
     defaultClientId: values.defaultClientId,
     defaultNeedPatientBanner: values.defaultNeedPatientBanner,
     accessTokenTtlSeconds: values.accessTokenTtlSeconds,

@@ -88,7 +88,6 @@ async function settingsFor(folder: string, env: Readonly<Record<string, string>>
       SMART_ISSUER_URL: `http://localhost:${auth}`,
       SMART_FHIR_BASE_URL: `http://localhost:${fhir}/fhir`,
       SMART_APP_URL: `http://localhost:${app}`,
-      SMART_CLIENT_LAUNCH_URL: `http://localhost:${app}/launch`,
       SMART_DATA_DIR: folder,
       SMART_SAMPLE_PATIENTS: '5',
       ...env,

@@ -37,7 +37,6 @@ export async function newPlace(env: Readonly<Record<string, string>> = {}): Prom
       SMART_ISSUER_URL: authUrl,
       SMART_FHIR_BASE_URL: fhirUrl,
       SMART_APP_URL: appUrl,
-      SMART_CLIENT_LAUNCH_URL: `${appUrl}/launch`,
       SMART_DATA_DIR: join(folder, 'data'),
       SMART_SAMPLE_PATIENTS: '2',
       ...env,

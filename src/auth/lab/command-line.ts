@@ -55,7 +55,8 @@ export async function issueLaunchByCommand(
   if (parties instanceof Refusal) return parties
   const { client, user, patientId } = parties
   const { launchUrl } = client
-  if (launchUrl === undefined) return refuse(`The app ${client.id} has no launch URL.`)
+  if (launchUrl === undefined)
+    return refuse(`The app ${client.id} has no launch URL: see client set --launch-url.`)
   if (patientId === undefined) return refuse('A launch needs a patient.')
   const launch: Launch = {
     ...{ patientId, encounterId: request.encounterId, extraContext: {}, id: randomUUID() },
@@ -71,7 +72,7 @@ export async function issueLaunchByCommand(
 
 async function findParties({ store }: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
   const client = await findClient(store, request.clientId)
-  if (!client) return refuse(`There is no app ${request.clientId}, or the app is disabled.`)
+  if (!client) return refuse(`There is no app ${request.clientId}, or the app is disabled: see client list.`)
   const user = await findClinician(store, request.username)
   if (!user) return refuse(`There is no user ${request.username}, or the user is disabled.`)
   const own = findOwnPatient(user)

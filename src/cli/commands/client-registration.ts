@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import {
   ADMIN_SCOPE,
   APP_DEFAULTS,
@@ -26,6 +24,7 @@ import {
   getSubject,
   type Io,
   isSet,
+  readJsonFile,
 } from '../command.ts'
 import { performCommand } from '../with-store.ts'
 
@@ -91,7 +90,7 @@ ${describingUsage}`,
     if (isAdmin && getOptional(args, 'scope') !== undefined)
       throw failMisuse('Unexpected --scope: --admin is already set')
     if (!isAdmin) getRequired(args, 'scope')
-    const { authMethod, scope = ADMIN_SCOPE, ...described } = readDescription(args, io.cwd)
+    const { authMethod, scope = ADMIN_SCOPE, ...described } = readDescription(args, io)
     if (authMethod === undefined)
       throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
     const app = { ...APP_DEFAULTS, ...described, authMethod, scope }
@@ -131,7 +130,7 @@ ${describingUsage}
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const described = readDescription(args, io.cwd)
+    const described = readDescription(args, io)
     const changes = { ...readCleared(getSeveral(args, 'clear')), ...described }
     if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
     const { secret } = await performCommand(io, 'Cannot change client', async admin => {
@@ -197,7 +196,7 @@ function describeFault({ property, value, text }: AppFault): CommandFailure {
   return failMisuse(`Cannot use --${OPTIONS[property]}${value === undefined ? '' : ` ${value}`}: ${text}`)
 }
 
-function readDescription(args: Arguments, cwd: string): AppChanges {
+function readDescription(args: Arguments, io: Io): AppChanges {
   const [redirectUris, postLogoutRedirectUris] = [
     readList(args, 'redirect-uri'),
     readList(args, 'post-logout-redirect-uri'),
@@ -214,7 +213,7 @@ function readDescription(args: Arguments, cwd: string): AppChanges {
     ...(isSet(args, 'first-party') && { firstParty: true, approved: true }),
     ...readPkce(args),
     ...(isSet(args, 'no-iss-parameter') && { issParameter: false }),
-    ...readProof(args, cwd),
+    ...readProof(args, io),
   }
 }
 
@@ -239,7 +238,7 @@ function readPkce(args: Arguments): AppChanges {
   return { pkceRequired: pkce === 'required' }
 }
 
-function readProof(args: Arguments, cwd: string): AppChanges {
+function readProof(args: Arguments, io: Io): AppChanges {
   const jwksUrl = getOptional(args, 'jwks-url')
   const file = getOptional(args, 'jwks-file')
   if ([isSet(args, 'public'), isSet(args, 'secret'), jwksUrl, file].filter(Boolean).length > 1)
@@ -248,21 +247,11 @@ function readProof(args: Arguments, cwd: string): AppChanges {
   if (isSet(args, 'secret')) return { authMethod: 'client_secret', newSecret: true }
   if (jwksUrl !== undefined) return { authMethod: 'private_key_jwt', jwksUrl }
   if (file === undefined) return {}
-  return { authMethod: 'private_key_jwt', jwks: readPublicKeys(resolve(cwd, file), file) }
+  return { authMethod: 'private_key_jwt', jwks: readPublicKeys(args, io) }
 }
 
-function readPublicKeys(path: string, shownAs: string): string {
-  const refuse = (reason: string) => new CommandFailure(`Cannot use --jwks-file ${shownAs}: ${reason}`)
-  const keys = readAppKeys(readJson(path, refuse))
-  if (keys instanceof AppFault) throw refuse(keys.text)
+function readPublicKeys(args: Arguments, io: Io): string {
+  const keys = readAppKeys(readJsonFile(args, 'jwks-file', io))
+  if (keys instanceof AppFault) throw new CommandFailure(`Cannot use --jwks-file: ${keys.text}`)
   return keys
-}
-
-function readJson(path: string, refuse: (reason: string) => CommandFailure): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    // A parser's message would quote the file.
-    throw refuse(error instanceof SyntaxError ? 'it is not JSON' : 'it cannot be read')
-  }
 }

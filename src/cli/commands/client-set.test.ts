@@ -43,7 +43,7 @@ eachDatabaseIfThorough((_, __, create) => {
       const launch_url = 'https://app.example/#/launch'
       assert.deepEqual(await row(), { ...before, pkce_required: false, iss_parameter: false, launch_url })
       const { stdout } = await run('client', 'show', 'growth')
-      assert.match(stdout, /^proof +public$/m)
+      assert.match(stdout, /^authentication +public$/m)
       assert.match(stdout, /^pkce +optional$/m)
       assert.match(stdout, /^iss-parameter +not sent$/m)
       await run(
@@ -120,7 +120,7 @@ eachDatabaseIfThorough((_, __, create) => {
       const { stdout } = await run('client', 'show', 'growth')
       assert.match(
         stdout,
-        /^id +growth\nname +Growth chart\nproof +secret, stored as a hash\nconsent +asked\nstate +approved\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
+        /^id +growth\nname +Growth chart\nauthentication +secret, stored as a hash\nconsent +asked\nstate +approved\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
       )
       for (const hidden of [secret, sha256(secret)]) assert.equal(stdout.includes(hidden), false)
       assert.match(

@@ -198,7 +198,7 @@ eachDatabaseIfThorough((_, __, create) => {
       const { stdout } = await run('client', 'list')
       assert.match(
         stdout,
-        /^ID +NAME +PROOF +CONSENT +STATE +LAUNCH URL\ngrowth +growth +public +asked +approved\n$/,
+        /^ID +NAME +AUTHENTICATION +CONSENT +STATE +LAUNCH URL\ngrowth +growth +public +asked +approved\n$/,
       )
       assert.deepEqual(await run('client', 'remove', '--id', 'growth'), {
         exitCode: 0,
@@ -229,8 +229,8 @@ describe('sallyport client add', () => {
   const refuses: readonly (readonly [args: readonly string[], line: RegExp, exitCode?: number])[] = [
     [APP, /^Expected one of --public, --secret, --jwks-url and --jwks-file$/],
     [[...APP, '--public', '--secret'], /^Expected one of/],
-    [['client', 'add', '--public'], /^Missing --id$/],
-    [['client', 'add', '--id', 'x', '--public'], /^Missing --scope$/],
+    [['client', 'add', '--public'], /^Missing --id: see npm run -s sallyport -- client add --help$/],
+    [['client', 'add', '--id', 'x', '--public'], /^Missing --scope: see /],
     [
       ['client', 'add', '--id', 'x', '--public', '--scope', 'openid'],
       /^Cannot use --redirect-uri: expected at least one/,
@@ -277,8 +277,12 @@ describe('sallyport client add', () => {
       /^Cannot use --scope patient\/Patients\.rs: FHIR R4 has no resource type Patients$/,
     ],
     [scope('patient/patient.rs'), /FHIR R4 has no resource type patient$/],
-    [[...APP, '--jwks-file', 'missing.json'], /^Cannot use --jwks-file missing\.json: it cannot be read$/, 1],
-    [[...APP, '--jwks-file', 'text.json'], /^Cannot use --jwks-file text\.json: it is not JSON$/, 1],
+    [
+      [...APP, '--jwks-file', 'missing.json'],
+      /^Cannot use --jwks-file: \/.*\/missing\.json does not exist$/,
+      1,
+    ],
+    [[...APP, '--jwks-file', 'text.json'], /^Cannot use --jwks-file: \/.*\/text\.json is not JSON$/, 1],
     [[...APP, '--jwks-file', 'empty.json'], /expected a JSON Web Key Set with a key for RS384/, 1],
     [
       [...APP, '--jwks-file', 'private.json'],

@@ -10,7 +10,7 @@ import {
 } from '../command.ts'
 import { performCommand, withStore } from '../with-store.ts'
 
-const PROOFS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
+const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
 export const clientList: Command = {
   usage: `
@@ -26,13 +26,13 @@ To see all properties of an app: client show --id <id>`,
     const lines = rows.map(row => [
       row.client_id,
       row.name,
-      PROOFS[row.auth_method],
+      AUTHENTICATIONS[row.auth_method],
       row.first_party ? 'not asked' : 'asked',
       describeState(row),
       row.launch_url ?? '',
     ])
     io.stdout.write(
-      `${formatColumns([['ID', 'NAME', 'PROOF', 'CONSENT', 'STATE', 'LAUNCH URL'], ...lines])}\n`,
+      `${formatColumns([['ID', 'NAME', 'AUTHENTICATION', 'CONSENT', 'STATE', 'LAUNCH URL'], ...lines])}\n`,
     )
     return 0
   },
@@ -89,11 +89,15 @@ function listProofRows({
 }: ClientRow): readonly (readonly string[])[] {
   switch (auth_method) {
     case 'none':
-      return [['proof', pkce_required ? 'public, with PKCE' : 'public']]
+      return [['authentication', pkce_required ? 'public, with PKCE' : 'public']]
     case 'client_secret':
-      return [['proof', 'secret, stored as a hash']]
+      return [['authentication', 'secret, stored as a hash']]
     case 'private_key_jwt':
-      return [['proof', 'keys'], ...listIfSet('jwks-url', jwks_url), ...listIfSet('key', formatKeyIds(jwks))]
+      return [
+        ['authentication', 'keys'],
+        ...listIfSet('jwks-url', jwks_url),
+        ...listIfSet('key', formatKeyIds(jwks)),
+      ]
   }
 }
 

@@ -285,7 +285,7 @@ describe('sallyport clinician', () => {
     exitCode: number,
     line: RegExp,
   ])[] = [
-    [ADA.slice(0, -2), 'pw', 2, /^Missing --fhir-user\n$/],
+    [ADA.slice(0, -2), 'pw', 2, /^Missing --fhir-user: see .*--help\n$/],
     [[...ADA.slice(0, -1), ''], 'pw', 2, /^Empty --fhir-user\n$/],
     [
       [...ADA.slice(0, -1), 'Patient/1'],
@@ -299,7 +299,7 @@ describe('sallyport clinician', () => {
     [ADA, 'é'.repeat(37), 1, /^Cannot use password: it is longer than 72 bytes/],
     [ADA, 'x'.repeat(100_000), 1, /^Cannot use password: it is longer than 72 bytes/],
     [ADA, 'a\0b', 1, /^Cannot use password: it contains a NUL character\n$/],
-    [['clinician', 'disable'], '', 2, /^Missing --username\n$/],
+    [['clinician', 'disable'], '', 2, /^Missing --username: see .*--help\n$/],
     [
       ['clinician', 'disable', 'ada', '--username', 'bea'],
       '',

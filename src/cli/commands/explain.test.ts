@@ -109,8 +109,8 @@ describe('sallyport explain', () => {
 
   it('explains missing and invalid options', async () => {
     for (const [argv, message] of [
-      [['--scope', 'openid'], 'Missing --url\n'],
-      [request, 'Missing --scope\n'],
+      [['--scope', 'openid'], 'Missing --url: see npm run -s sallyport -- explain --help\n'],
+      [request, 'Missing --scope: see npm run -s sallyport -- explain --help\n'],
       [
         [...request, '--scope', 'openid', '--search-letter', 'x'],
         'Cannot use --search-letter: expected r or s\n',

@@ -5,6 +5,7 @@ import type { ScopeContext } from '../../smart/index.ts'
 import {
   type Arguments,
   type Command,
+  failMissing,
   failMisuse,
   getOptional,
   getRequired,
@@ -66,7 +67,7 @@ function print({ text, status, allowed, hint }: Explanation, io: Io): void {
 function readOptions(args: Arguments, settings: Settings): Question {
   const url = args.values.url
   const scope = args.values.scope
-  if (typeof url !== 'string') throw failMisuse('Missing --url')
+  if (typeof url !== 'string') return failMissing(args, '--url')
   return {
     method: getOptional(args, 'method') ?? 'GET',
     url: removeBase(url, settings.fhirBaseUrl),

@@ -61,6 +61,7 @@ describe('sallyport keys', () => {
       assert.match(stderr, /^Cannot .*: the keys are encrypted with another SMART_SECRET\. .*\n$/)
     }
     assert.equal((await withOther('keys', 'withdraw', `--kid=${kid}`, '--all')).exitCode, 2)
+    assert.match((await withOther('keys', 'withdraw')).stderr, /^Missing --kid or --all: see .*--help\n$/)
     assert.equal((await run('keys', 'list')).stdout, before)
 
     const { stdout } = await withOther('keys', 'withdraw', '--all')

@@ -2,6 +2,7 @@ import {
   type Arguments,
   type Command,
   type ExitCode,
+  failMissing,
   failMisuse,
   formatColumns,
   getOptional,
@@ -47,6 +48,8 @@ Options:
   async run(args, io) {
     if (isSet(args, 'all')) return withdrawAll(args, io)
     const { withdrawKey } = await import('../../auth/index.ts')
+    if (args.positionals.length === 0 && getOptional(args, 'kid') === undefined)
+      failMissing(args, '--kid or --all')
     const kid = getSubject(args, 'kid')
     await performCommand(io, 'Cannot withdraw key', async (admin, openSealer) =>
       withdrawKey(admin, await openSealer(), kid),

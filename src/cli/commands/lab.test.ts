@@ -73,7 +73,7 @@ describe('sallyport token', () => {
   for (const [line, reason] of [
     [
       'token --client no-app --patient one',
-      'Cannot issue token: There is no app no-app, or the app is disabled.',
+      'Cannot issue token: There is no app no-app, or the app is disabled: see client list.',
     ],
     ['token --client my-app --patient three', 'Cannot find Patient/three'],
     ['token --client my-app --patient two --encounter visit', 'Cannot find Encounter/visit of this patient'],
@@ -129,6 +129,9 @@ describe('sallyport launch', () => {
   it('refuses an app without a launch URL', async () => {
     await run('client add --id no-launch --public --redirect-uri http://localhost:1/cb --scope openid')
     const { exitCode, stderr } = await run('launch --client no-launch --patient one')
-    assert.deepEqual([exitCode, stderr], [1, 'Cannot launch: The app no-launch has no launch URL.\n'])
+    assert.deepEqual(
+      [exitCode, stderr],
+      [1, 'Cannot launch: The app no-launch has no launch URL: see client set --launch-url.\n'],
+    )
   })
 })

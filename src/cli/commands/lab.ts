@@ -160,7 +160,9 @@ async function openInBrowser(link: string, { env, stderr }: Io): Promise<void> {
   await new Promise<void>(resolve => {
     browser.once('spawn', resolve)
     browser.once('error', error => {
-      stderr.write(`Cannot open the browser with ${program}: ${error.message}\n`)
+      stderr.write(
+        `Cannot open the browser (${error.message}): open the link yourself, or name a browser in BROWSER\n`,
+      )
       resolve()
     })
   })

@@ -108,5 +108,6 @@ describe('sallyport login explain', () => {
     )
     assert.match((await explain({}, '--provider', 'default')).stderr, /the claims have no sub/)
     assert.match((await explain([])).stderr, /expected a JSON object/)
+    assert.match((await explain({}, '--claims', '.')).stderr, /^Cannot use --claims: \/.* cannot be read\n$/)
   })
 })

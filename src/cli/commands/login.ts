@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { ensureSecret, getProviderIssuer, type LoginProvider } from '../../config/index.ts'
 import { isRecord } from '../../fhir/index.ts'
 import { openSealer } from '../../store/index.ts'
@@ -8,8 +6,8 @@ import {
   type Command,
   CommandFailure,
   getOptional,
-  getRequired,
   type Io,
+  readJsonFile,
 } from '../command.ts'
 import { loadSettings, openConfiguredStore } from '../with-store.ts'
 
@@ -47,19 +45,9 @@ Exit code: 0 if the user would be signed in, otherwise 1.`,
 }
 
 function readClaims(args: Arguments, io: Io): Readonly<Record<string, unknown>> {
-  const file = getRequired(args, 'claims')
-  const claims = parseFile(file, io)
-  if (!isRecord(claims)) throw new CommandFailure(`Cannot use ${file}: expected a JSON object`)
+  const claims = readJsonFile(args, 'claims', io)
+  if (!isRecord(claims)) throw new CommandFailure('Cannot use --claims: expected a JSON object')
   return claims
-}
-
-function parseFile(file: string, { cwd }: Io): unknown {
-  try {
-    return JSON.parse(readFileSync(resolve(cwd, file), 'utf8'))
-  } catch (error) {
-    const reason = error instanceof SyntaxError ? 'it is not JSON' : 'it cannot be read'
-    throw new CommandFailure(`Cannot use ${file}: ${reason}`)
-  }
 }
 
 function findProvider(

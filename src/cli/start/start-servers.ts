@@ -20,15 +20,15 @@ import { type Preparation, prepare } from './prepare.ts'
 import { createReportingFetch } from './relay-configuration.ts'
 
 const PORTS = {
-  auth: ['authPort', 'SMART_AUTH_PORT'],
-  fhir: ['fhirPort', 'SMART_FHIR_PORT'],
-  app: ['appPort', 'SMART_APP_PORT'],
+  auth: ['authPort', 'SMART_ISSUER_URL, or SMART_AUTH_PORT behind a proxy'],
+  fhir: ['fhirPort', 'SMART_FHIR_BASE_URL, or SMART_FHIR_PORT behind a proxy'],
+  app: ['appPort', 'SMART_APP_URL, or SMART_APP_PORT behind a proxy'],
 } as const
 
 function bindServer(name: ServerName, app: FastifyInstance, settings: Settings): Promise<void> {
-  const [key, variable] = PORTS[name]
+  const [key, variables] = PORTS[name]
   return bindPort(app, settings[key], settings.bind, {
-    ...{ name: `${name} server`, variable, bindVariable: 'SMART_BIND' },
+    ...{ name: `${name} server`, variables, bindVariable: 'SMART_BIND' },
   })
 }
 
@@ -36,13 +36,16 @@ async function bindPort(
   app: FastifyInstance,
   port: number,
   hosts: readonly string[],
-  about: { readonly name: string; readonly variable: string; readonly bindVariable: string },
+  about: { readonly name: string; readonly variables: string; readonly bindVariable: string },
 ): Promise<void> {
   try {
     await listen(app, port, hosts)
   } catch (error) {
-    const where = `port ${port} (${about.variable}) of ${hosts.join(', ')} (${about.bindVariable})`
-    throw new CommandFailure(`Cannot start the ${about.name} on ${where}: ${describeError(error)}`)
+    const where = `port ${port} of ${hosts.join(', ')}`
+    const settings = `To change the port, set ${about.variables}; to change the address, set ${about.bindVariable}`
+    throw new CommandFailure(
+      `Cannot start the ${about.name} on ${where}: ${describeError(error)}. ${settings}`,
+    )
   }
 }
 
@@ -54,7 +57,7 @@ export async function openMetricsPort(settings: Settings, running: Running): Pro
   const app = createMetricsServer(() => running.report(), acceptsHost)
   try {
     await bindPort(app, metrics.port, metrics.bind, {
-      ...{ name: 'metrics', variable: 'SMART_METRICS_PORT', bindVariable: 'SMART_METRICS_BIND' },
+      ...{ name: 'metrics', variables: 'SMART_METRICS_PORT', bindVariable: 'SMART_METRICS_BIND' },
     })
   } catch (error) {
     await running.close()
