@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { measureGrowth } from '../../test/support/growth.ts'
 import { formatExact, isSameJson, parseExact, splitBundle, toPlain } from './json.ts'
 
 const DECIMALS = [
@@ -61,6 +62,12 @@ describe('exact JSON', () => {
     ] as const)
       assert.ok(!same(a, b), `${a} ${b}`)
     assert.ok(same('{"a":[1.0,"x",null,true]}', '{"a":[1,"x",null,true]}'))
+  })
+
+  it('compares a decimal in a time that grows with its digits, not with their square', () => {
+    const compare = (zeros: number) => isSameJson(parseExact(`[1.${'0'.repeat(zeros)}1]`), [1])
+    const grown = measureGrowth(compare, 3_000)
+    assert.ok(grown < 8, `${grown} times as long`)
   })
 
   it('takes about as long as JSON.parse for any number of decimals', () => {

@@ -93,7 +93,8 @@ function normaliseDigits(source: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
   const digits = `${whole}${fraction}`.replace(/^0+/, '')
-  const shown = digits.replace(/0+$/, '')
+  // Without the lookbehind, zeros that another digit follows would be compared again from each of them.
+  const shown = digits.replace(/(?<!0)0+$/, '')
   if (shown === '') return '0'
   return `${sign}${shown}e${Number(exponent) - fraction.length + digits.length - shown.length}`
 }

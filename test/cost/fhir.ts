@@ -251,6 +251,13 @@ export const REFUSED: RefusedCases = {
     /test/,
     jsonPatch(large(LIMITS.PATCH_OPERATIONS, '{"op":"test","path":"/note","value":[]}')),
   ],
+  'digits of a decimal that a JSON Patch tests': [
+    /test/,
+    jsonPatch([
+      '{"op":"add","path":"/onsetAge","value":{"value":1}}',
+      `{"op":"test","path":"/onsetAge/value","value":1.${'0'.repeat(1_000_000)}1}`,
+    ]),
+  ],
   'copies that double': [
     /1048576 characters/,
     jsonPatch([

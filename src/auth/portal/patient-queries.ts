@@ -40,7 +40,7 @@ export function buildPartOfNumberQuery(part: string): string {
 
 /** Completes digits to a number of the same form as an example: `4127` to `SYN-004127`. */
 export function completeNumber(digits: string, example: string | undefined): string | undefined {
-  const [, prefix, number = ''] = /^(.*?)(\d+)$/.exec(example ?? '') ?? []
+  const [, prefix, number = ''] = /^(.*?)(?<!\d)(\d+)$/.exec(example ?? '') ?? []
   if (prefix === undefined || !/^\d+$/.test(digits) || digits.length > number.length) return undefined
   return prefix + digits.padStart(number.length, '0')
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { measureGrowth } from '../../../test/support/growth.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { patient } from '../testing/test-fhir-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
+import { completeNumber } from './patient-queries.ts'
 
 const RESOURCES = [
   patient('juniper', 'Juniper', 'Alba', {
@@ -108,6 +110,12 @@ describe('GET /portal with a search', () => {
     assert.deepEqual(idsIn((await browser.get('/portal?search=4127')).body), ['juniper'])
     assert.match((await browser.get('/portal?search=4128')).body, /No patient matches “4128”/)
     auth.fhir.refuse(undefined)
+  })
+
+  it('completes a number in a time that grows with the MRN of the example, not with its square', () => {
+    assert.equal(completeNumber('4127', 'A7-000001'), 'A7-004127')
+    const grown = measureGrowth(digits => completeNumber('1', `${'0'.repeat(digits)}x`), 3_000)
+    assert.ok(grown < 8, `${grown} times as long`)
   })
 
   it('finds patients by birth date in the usual notations, alone and with a name', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { measureGrowth } from '../../../test/support/growth.ts'
 import { formatDose, formatMedicine } from '../index.ts'
 import { describeEncounter, formatEncounterTime } from './clinical.ts'
 
@@ -83,5 +84,11 @@ describe('formatDose', () => {
   it('keeps words that only look like units', () => {
     assert.equal(formatDose('Use 2 tablets, up to 3 days'), 'Use 2 tablets, up to 3 days')
     assert.equal(formatDose('version 1.10 of 10'), 'version 1.1 of 10')
+    assert.equal(formatDose('version 1.2.30, 1.20.3'), 'version 1.2.3, 1.2.3')
+  })
+
+  it('takes a time that grows with the text, not with its square', () => {
+    const grown = measureGrowth(zeros => formatDose(`1.${'0'.repeat(zeros)}1 mg`), 3_000)
+    assert.ok(grown < 8, `${grown} times as long`)
   })
 })

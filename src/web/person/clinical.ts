@@ -101,9 +101,7 @@ const UNITS: readonly (readonly [pattern: RegExp, instead: string])[] = [
 function writeSafeNumbers(text: string): string {
   return text
     .replace(/(?<![\d.])\.(\d)/g, '0.$1')
-    .replace(/(\d)\.(\d*?)0+(?!\d)/g, (_, whole: string, rest: string) =>
-      rest === '' ? whole : `${whole}.${rest}`,
-    )
+    .replace(/(?<=\d)\.\d+/g, fraction => fraction.replace(/(?<!0)0+$/, '').replace(/^\.$/, ''))
 }
 
 /** Writes strengths and doses without the abbreviations and zeros that lead to tenfold errors. */
