@@ -39,6 +39,13 @@ describe('npm run build', () => {
     assert.equal(stdout.trim(), '401 login')
   })
 
+  it('documents the package with the page of the interceptor, without links to files that it does not contain', async () => {
+    const read = (name: string) => readFile(join(folder, 'node_modules/sallyport', name), 'utf8')
+    assert.match(await read('README.md'), /^# Protect your own Node FHIR server\n/)
+    for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md'])
+      assert.doesNotMatch(await read(name), /\]\((?!https?:|#)/, name)
+  })
+
   it('makes the package that the server of docs/interceptor.md runs with as it is printed there', async () => {
     const page = await readFile(join(ROOT, 'docs/interceptor.md'), 'utf8')
     const [, block = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []

@@ -18,8 +18,13 @@ if (status !== 0) process.exit(1)
 
 mkdirSync(join(folder, 'fhir/definitions'), { recursive: true })
 copyFileSync(join(ROOT, 'src/fhir/definitions/r4.json'), join(folder, 'fhir/definitions/r4.json'))
-for (const name of ['README.md', 'LICENSE', 'SECURITY.md', 'CHANGELOG.md'])
-  copyFileSync(join(ROOT, name), join(folder, name))
+copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
+for (const [from, to] of [
+  ['docs/interceptor.md', 'README.md'],
+  ['SECURITY.md', 'SECURITY.md'],
+  ['CHANGELOG.md', 'CHANGELOG.md'],
+] as const)
+  writeFileSync(join(folder, to), removeRelativeLinks(readFileSync(join(ROOT, from), 'utf8')))
 
 const { name, version, description, license } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const entry = { types: './interceptor/index.d.ts', default: './interceptor/index.js' }
@@ -35,3 +40,8 @@ const manifest = {
   peerDependenciesMeta: { fastify: { optional: true } },
 }
 writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
+
+/** The package does not contain the pages and sources that the documents link to. */
+function removeRelativeLinks(markdown: string): string {
+  return markdown.replace(/\[([^\]]+)\]\((?!https?:|#)[^)]*\)/g, '$1')
+}

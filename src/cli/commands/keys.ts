@@ -41,8 +41,8 @@ few seconds, until every server has fetched the new key. Apps then renew their t
 Options:
   --kid <kid>  the key to remove
   --all        remove all keys, including the app server's, whatever SMART_SECRET encrypted them. Use this if SMART_SECRET
-               leaked or was lost: stop the servers, set a new SMART_SECRET, run this command, start the servers. It
-               ends all sessions of the app server.`,
+               leaked or was lost: stop the servers, set a new SMART_SECRET, run this command and audit verify --adopt,
+               start the servers. It ends all sessions of the app server.`,
   options: { kid: { type: 'string' }, all: { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
