@@ -5,6 +5,7 @@ import { type AuditRecord, createAuditor, type KeptRecord } from '../../audit/in
 import { explain } from '../../interceptor/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { limitComparisons } from '../audit.ts'
+import { ISSUED_BY_COMMAND } from '../lab/command-line.ts'
 import { mayViewActivity } from '../login/login.ts'
 import { readRedirect, TestAuthServer, unknownToken, VERIFIER } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -174,6 +175,13 @@ describe('GET /activity after OAuth requests', () => {
     assert.match(group, /Claims of the ID token.*<dt>exp<\/dt><dd><code>\d+ \(2026-11-13T14:05:00Z\)/s)
     const secrets = [code, tokens.access_token, tokens.refresh_token, tokens.id_token, again.access_token]
     for (const secret of [...secrets, VERIFIER, 'nonce-1']) assert.equal(body.includes(secret), false)
+  })
+
+  it('names the command line as the origin of its tokens', async () => {
+    await createAuditor({ store: auth.store }).record(
+      record({ server: 'auth', kind: 'token', reason: ISSUED_BY_COMMAND, launch: 'of-command' }),
+    )
+    assert.match(await show(), /data-key="of-command".*?<p class="run__facts">[^\n]*Command line</s)
   })
 
   it('shows that the app got fewer scopes than it requested', async () => {

@@ -3,6 +3,7 @@ import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { readDetails } from '../audit.ts'
 import { isPatientUser } from '../clinician.ts'
+import { ISSUED_BY_COMMAND } from '../lab/command-line.ts'
 import { LIMITS } from '../limits.ts'
 import { KINDS } from './view.ts'
 
@@ -197,8 +198,11 @@ export function describeOrigin({ key, launch, first }: LaunchGroup): string | un
   if (key === 'portal') return 'The requests of the portal itself'
   if (launch === undefined) return undefined
   if (launch.startsWith('client-')) return 'Backend service'
-  if (first[0]?.kind !== 'launch') return first.length === 0 ? undefined : 'Standalone launch'
-  return first[0].reason?.startsWith('Launched by the lab') ? 'Lab launch' : 'EHR launch'
+  const [start] = first
+  if (start === undefined) return undefined
+  if (start.reason === ISSUED_BY_COMMAND) return 'Command line'
+  if (start.kind !== 'launch') return 'Standalone launch'
+  return start.reason?.startsWith('Launched by the lab') ? 'Lab launch' : 'EHR launch'
 }
 
 /** The scopes that the launch had at the time of a record. */

@@ -143,7 +143,8 @@ async function createLogin(
   return idHash
 }
 
-const ORIGIN = 'Issued on the command line'
+/** The reason in the audit records of these tokens and launches. */
+export const ISSUED_BY_COMMAND = 'Issued on the command line'
 
 function makeRecord(
   { clock }: CommandContext,
@@ -152,7 +153,7 @@ function makeRecord(
   details: Pick<AuditRecord, 'launch' | 'by'>,
 ): AuditRecord {
   return {
-    ...{ at: clock(), server: 'auth', kind, allowed: true, status: 200, reason: ORIGIN },
+    ...{ at: clock(), server: 'auth', kind, allowed: true, status: 200, reason: ISSUED_BY_COMMAND },
     ...{ client: client.id, patient: patientId, subject: user.id, fhirUser: formatFhirUser(user.fhirUserId) },
     ...details,
   }
