@@ -18,11 +18,13 @@ const QUICK_ONLY = process.argv.includes('--quick')
 
 /**
  * The modules that decide and the parts of the FHIR API that call them; the parsers of requests, references and
- * compartments; the translation of access filters to SQL and to searches of an upstream server.
+ * compartments; the search parameters of granular scopes; the translation of access filters to SQL and to searches of an
+ * upstream server.
  */
 const DECIDING = [
   'src/{smart,jwt,interceptor}/**/*.ts',
   'src/fhir/{compartment,interaction,operations,parse-*,reference,request}.ts',
+  'src/fhir/search/matches.ts',
   'src/fhir-api/http/{authenticate,respond,fhir-api,record}.ts',
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',

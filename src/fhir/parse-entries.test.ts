@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail } from './failure.ts'
-import { BATCH_ENTRIES, TRANSACTION_ENTRIES } from './limits.ts'
+import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
 import { parseEntries, parseEntry } from './parse-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
@@ -42,7 +42,24 @@ describe('parseEntries', () => {
     }
   })
 
-  it('reads a JSON Patch only from a Binary', () => {
+  it('limits the characters of all JSON Patches', () => {
+    const patchOf = (length: number) => ({
+      request: { method: 'PATCH', url: 'Condition/1' },
+      resource: {
+        ...{ resourceType: 'Binary', contentType: 'application/json-patch+json', data: 'A'.repeat(length) },
+      },
+    })
+    const entries = [get, patchOf(1), patchOf(BUNDLE_PATCH_CHARACTERS - 1)]
+    const findProblem = (...entry: unknown[]) => {
+      const parsed = parseEntries(bundle(...entry), base)
+      return 'problem' in parsed ? parsed.problem : undefined
+    }
+    assert.equal(findProblem(...entries), undefined)
+    assert.equal(findProblem(...entries, null), 'bad-bundle')
+    assert.equal(findProblem(...entries, patchOf(1)), 'too-costly')
+  })
+
+  it('reads a JSON Patch only from a Binary, and a FHIRPath Patch from Parameters', () => {
     const steps = [{ op: 'remove', path: '/code' }]
     const data = Buffer.from(JSON.stringify(steps)).toString('base64')
     const patch = { resourceType: 'Binary', contentType: 'application/json-patch+json', data }
@@ -53,6 +70,8 @@ describe('parseEntries', () => {
     }
     assert.deepEqual(parseBody(patch), steps)
     assert.deepEqual(parseBody(patch, 'Condition?code=1'), steps)
+    const fhirPath = { resourceType: 'Parameters', parameter: [] }
+    assert.equal(parseBody(fhirPath), fhirPath)
     for (const resource of [
       undefined,
       null,

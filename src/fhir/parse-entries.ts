@@ -143,5 +143,5 @@ export function parseEntry(request: EntryRequest, baseUrl: string): EntryInterac
 function stripBase(url: string, baseUrl: string): string {
   if (url.startsWith(`${baseUrl}/`) || url.startsWith(`${baseUrl}?`)) return url.slice(baseUrl.length)
   // An absolute URL of another server has an empty segment, which no path here has.
-  return url.startsWith('/') || url.startsWith('?') || url === '' ? url : `/${url}`
+  return url.startsWith('/') ? url : `/${url}`
 }

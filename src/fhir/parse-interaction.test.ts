@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { countRuns } from '../../test/support/thorough.ts'
 import { type Interaction, isPublic, isWriting } from './interaction.ts'
-import { parseInteraction } from './parse-interaction.ts'
+import { SEARCH_CHARACTERS } from './limits.ts'
+import { findMethods, parseInteraction } from './parse-interaction.ts'
 
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
@@ -157,6 +158,17 @@ describe('parseInteraction', () => {
       assert.equal('status' in answer && answer.status, status)
     })
   }
+
+  const tooLong = `code=${'x'.repeat(SEARCH_CHARACTERS)}`
+  for (const [part, answer] of [
+    ['query', parse(`GET /Condition?${tooLong}`)],
+    ['form', parse('POST /Condition/_search', form, tooLong)],
+    ['If-None-Exist', parse('POST /Condition', { 'If-None-Exist': tooLong })],
+  ] as const)
+    it(`names the ${part} that is too long`, () => {
+      const text = `Cannot read ${part}: it has more than ${SEARCH_CHARACTERS} characters`
+      assert.deepEqual(answer, { kind: 'misunderstood', status: 400, text, isExcess: true })
+    })
 
   it('reads a search by POST from the URL and the form', () => {
     const search = {
@@ -346,5 +358,24 @@ describe('parseInteraction', () => {
       }),
       { numRuns: countRuns(3000) },
     )
+  })
+})
+
+describe('findMethods', () => {
+  for (const [path, methods] of [
+    ['', 'GET HEAD POST'],
+    ['/metadata', 'GET HEAD'],
+    ['/Patient', 'GET HEAD POST PUT PATCH DELETE'],
+    ['/Patient/1', 'GET HEAD PUT PATCH DELETE'],
+    ['/Patient/_search', 'POST'],
+    ['/Patients', ''],
+  ] as const)
+    it(`finds ${methods || 'no methods'} at ${path || 'the base'}`, () => {
+      assert.equal(findMethods({ path, query: '', headers: {} }).join(' '), methods)
+    })
+
+  it('completes the refusal of a method, and no other', () => {
+    assert.partialDeepStrictEqual(parse('PUT /metadata'), { status: 405, allow: ['GET', 'HEAD'] })
+    for (const line of ['GET /Patients', 'GET /Patient/1']) assert.ok(!('allow' in parse(line)), line)
   })
 })

@@ -167,7 +167,6 @@ export function findSearchExcess(text: string): string | undefined {
 
 /** The parameters of a query or a form (`application/x-www-form-urlencoded`); undefined if it is malformed or too long. */
 export function parseParams(text: string): Params | undefined {
-  if (text === '') return []
   if (findSearchExcess(text)) return undefined
   const params: [string, string][] = []
   for (const part of text.split('&')) {

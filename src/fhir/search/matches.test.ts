@@ -6,7 +6,7 @@ import type { Resource } from '../resource.ts'
 import type { IndexEntry } from './clause.ts'
 import { couldMatch } from './could-match.ts'
 import { indexResource } from './index-entries.ts'
-import { matches } from './matches.ts'
+import { createMatcher, matches } from './matches.ts'
 import { parseSearch } from './parse-search.ts'
 import { escapeSearchValue as escaped } from './values.ts'
 
@@ -20,7 +20,7 @@ const patient: Resource = {
   name: [{ family: 'Núñez', given: ['Ana', 'María'] }],
   gender: 'female',
   birthDate: '1970-05-04',
-  identifier: [{ system: 'urn:mrn', value: 'A,7' }, { value: 'bare' }],
+  identifier: [{ system: 'urn:mrn', value: 'A,7' }, { value: 'bare' }, { system: 'urn:only' }],
   generalPractitioner: [{ reference: 'Practitioner/d1' }, { identifier: { system: 'urn:npi', value: '9' } }],
 }
 
@@ -38,7 +38,7 @@ const observation: Resource = {
   },
   subject: { reference: 'Patient/p1' },
   effectivePeriod: { start: '2020-03', end: '2020-05' },
-  valueQuantity: { value: 6.3, unit: '%', system: 'http://unitsofmeasure.org', code: '%' },
+  valueQuantity: { value: 6.3, unit: 'percent', system: 'http://unitsofmeasure.org', code: '%' },
 }
 
 const valueSet: Resource = { resourceType: 'ValueSet', url: 'http://x.example/fhir/ValueSet/a' }
@@ -48,6 +48,7 @@ function table(resource: Resource, rows: readonly (readonly [string, string, boo
   for (const [name, value, expected] of rows) {
     it(`${expected ? 'finds' : 'does not find'} ${resource.resourceType}?${name}=${value}`, () => {
       assert.equal(matches(resource, name, value, base), expected)
+      assert.equal(createMatcher(resource, base)([name, value]), expected)
     })
   }
 }
@@ -73,9 +74,12 @@ describe('matches by token', () => {
     ['identifier', 'A,7', false],
     ['identifier', 'urn:mrn|A\\,7', true],
     ['identifier', 'urn:mrn|', true],
+    ['identifier', 'urn:only|', true],
     ['identifier', 'urn:other|', false],
     ['identifier', '|bare', true],
     ['identifier', '|A\\,7', false],
+    ['identifier:contains', 'zzz,BAR', true],
+    ['identifier:contains', 'mrn', false],
     ['_tag', 'urn:tags|test', true],
     ['language:missing', 'true', true],
     ['language:missing', 'false', false],
@@ -90,6 +94,7 @@ describe('matches by token', () => {
     ['code:text', 'hemo', true],
     ['code:text', 'hba1c', true],
     ['code:text', 'globin', false],
+    ['code:text', 'x,hemo', true],
     ['code', 'HbA1c', false],
   ])
 })
@@ -115,14 +120,18 @@ describe('matches by reference', () => {
   table(patient, [
     ['general-practitioner', 'd1', true],
     ['general-practitioner', 'Practitioner/d1', true],
+    ['general-practitioner', 'd2,d1', true],
     ['general-practitioner', `${base}/Practitioner/d1`, true],
     ['general-practitioner', 'Organization/d1', false],
     ['general-practitioner', 'http://other.example/Practitioner/d1', false],
     ['general-practitioner:Practitioner', 'd1', true],
     ['general-practitioner:Organization', 'd1', false],
     ['general-practitioner:identifier', 'urn:npi|9', true],
+    ['general-practitioner:identifier', 'urn:npi|', true],
+    ['general-practitioner:identifier', 'urn:npi|8', false],
     ['general-practitioner:identifier', '|9', false],
     ['general-practitioner:identifier', '9', true],
+    ['general-practitioner:identifier', '8,9', true],
   ])
   table(observation, [
     ['patient', 'p1', true],
@@ -137,6 +146,7 @@ describe('matches by date', () => {
     ['birthdate', '1970', true],
     ['birthdate', '1970-05-04', true],
     ['birthdate', '1970-05-05', false],
+    ['birthdate', '1969,1970', true],
     ['birthdate', 'ne1970', false],
     ['birthdate', 'ge1970-05-04', true],
     ['birthdate', 'gt1970-05-04', false],
@@ -147,6 +157,8 @@ describe('matches by date', () => {
     ['_lastUpdated', 'gt2024-05-06T07:08:09.009Z', true],
     ['_lastUpdated', 'gt2024-05-06T07:08:09.010Z', false],
     ['_lastUpdated', '2024-05-06T09:08:09.010+02:00', true],
+    ['_lastUpdated', 'sa2024-05-06T07:08:09.010Z', false],
+    ['_lastUpdated', 'eb2024-05-06T07:08:09.010Z', false],
   ])
   table(observation, [
     ['date', '2020', true],
@@ -161,9 +173,21 @@ describe('matches by date', () => {
     ['date', 'ge2020-05', false],
     ['date', 'ge2020-03', true],
     ['date', 'le2020-05', true],
+    ['date', 'le2020-03', false],
     ['date', 'ap2020-08', false],
     ['date', 'ap2020-06', true],
   ])
+})
+
+it('finds both ends of an approximate date, and nothing beyond', () => {
+  const clause = parseSearch('Patient', '_lastUpdated', 'ap2024-05-06', base)
+  assert(clause.kind === 'date')
+  const [{ low, high } = { low: 0, high: 0 }] = clause.values
+  const finds = (time: number) => {
+    const changed = { ...patient, meta: { lastUpdated: new Date(time).toISOString() } }
+    return matches(changed, '_lastUpdated', 'ap2024-05-06', base)
+  }
+  assert.deepEqual([low - 1, low, high, high + 1].map(finds), [false, true, true, false])
 })
 
 describe('matches by quantity and number', () => {
@@ -180,8 +204,14 @@ describe('matches by quantity and number', () => {
     ['value-quantity', '6.3|http://unitsofmeasure.org|', true],
     ['value-quantity', '6.3|urn:other|%', false],
     ['value-quantity', '6.3||%', true],
+    ['value-quantity', '6.3||percent', true],
     ['value-quantity', '6.3||mg', false],
     ['value-quantity', '5,6.3', true],
+  ])
+  table({ resourceType: 'RiskAssessment', prediction: [{ probabilityDecimal: 0.8 }] }, [
+    ['probability', '0.8', true],
+    ['probability', '0.7,0.8', true],
+    ['probability', 'gt0.8', false],
   ])
 })
 
@@ -190,6 +220,7 @@ describe('matches by uri', () => {
     ['url', 'http://x.example/fhir/ValueSet/a', true],
     ['url', 'http://x.example/fhir/ValueSet/A', false],
     ['url', 'http://x.example/fhir', false],
+    ['url', 'http://x.example/fhir,http://x.example/fhir/ValueSet/a', true],
     ['url:below', 'http://x.example/fhir', true],
     ['url:below', 'http://x.example/fhir/', true],
     ['url:below', 'http://x.example/fhi', false],
@@ -214,8 +245,10 @@ describe('matches', () => {
     ['code-value-quantity', 'x$1'],
   ]
   for (const [name, value] of untold) {
-    it(`is undefined for ${name}=${value}`, () =>
-      assert.equal(matches(observation, name, value, base), undefined))
+    it(`is undefined for ${name}=${value}`, () => {
+      assert.equal(matches(observation, name, value, base), undefined)
+      assert.equal(createMatcher(observation, base)([name, value]), undefined)
+    })
   }
 
   it('is undefined for an unknown type', () => {

@@ -43,7 +43,7 @@ export function createMatcher(
   const found = new Map<SearchParameter, readonly IndexEntry[]>()
   return pair => {
     const clause = readClause(resource.resourceType, pair, baseUrl)
-    if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return undefined
+    if (clause.kind === 'error') return undefined
     const parameter = findSearchParameter(resource.resourceType, clause.parameter)
     if (parameter === undefined) return undefined
     const entries = found.get(parameter) ?? indexParameter(resource, parameter, baseUrl)
@@ -70,7 +70,6 @@ export function matchesClause(
   clause: SearchClause,
   baseUrl: string,
 ): boolean | undefined {
-  if (clause.kind === 'chain' || clause.kind === 'has') return undefined
   const parameter = findSearchParameter(resource.resourceType, clause.parameter)
   return parameter === undefined ? undefined : holds(clause, indexParameter(resource, parameter, baseUrl))
 }
