@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { measureGrowth } from '../../../test/support/growth.ts'
 import type { Resource } from '../../fhir/index.ts'
 import {
   chooseRecordNumber,
@@ -199,6 +200,15 @@ describe('findAlike', () => {
     ]
     assert.deepEqual(findAlike(alba, [alba, alban, other]), [alban])
     assert.deepEqual(findConfusable([alba, other, alban]), new Set([alba, alban]))
+  })
+
+  it('compares the first 100 characters, so that long names take no longer', () => {
+    const makePair = (letters: number) => [
+      named('Juniper', 'a'.repeat(letters), '1'),
+      named('Juniper', 'b'.repeat(letters), '2'),
+    ]
+    const grown = measureGrowth(letters => findConfusable(makePair(letters)), 500)
+    assert.ok(grown < 8, `${grown} times as long`)
   })
 })
 

@@ -1,4 +1,5 @@
 import type { Resource } from '../../fhir/index.ts'
+import { COMPARED_CHARACTERS } from '../limits.ts'
 
 /** The facts that identify a person on a page, read from a FHIR Patient (or Practitioner, for the name). */
 export interface Person {
@@ -129,6 +130,7 @@ export function readPerson(patient: Resource): Person {
 /** Keeps only letters, without case and accents: `Núñez-Ó` and `nunezo` look like the same name. */
 function normalize(text: string | undefined): string {
   return (text ?? '')
+    .slice(0, COMPARED_CHARACTERS)
     .normalize('NFD')
     .replace(/\p{Mark}/gu, '')
     .toLowerCase()
