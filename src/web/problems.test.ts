@@ -91,8 +91,10 @@ describe('error responses', () => {
           {
             severity: 'error',
             code: 'not-found',
-            details: { text: 'The URL may contain a typing error, or the page may have moved.' },
-            diagnostics: 'The URL may contain a typing error, or the page may have moved.',
+            details: {
+              text: 'The server has no page or endpoint at this URL. Check the URL for typing errors.',
+            },
+            diagnostics: 'The server has no page or endpoint at this URL. Check the URL for typing errors.',
           },
         ],
       })

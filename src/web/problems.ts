@@ -61,7 +61,7 @@ const DESCRIPTIONS = {
   'not-found': {
     status: 404,
     title: 'Page not found',
-    text: 'The URL may contain a typing error, or the page may have moved.',
+    text: 'The server has no page or endpoint at this URL. Check the URL for typing errors.',
     issue: 'not-found',
     oauth: 'invalid_request',
   },

@@ -157,7 +157,7 @@ function findConflict(
 }
 
 /** Whether no user authorizes the app: only `system/` scopes and the launch API. */
-function isForSystemsOnly(scope: string): boolean {
+export function isForSystemsOnly(scope: string): boolean {
   return scope.split(' ').every(part => part.startsWith('system/') || part === '__launch-contexts.c')
 }
 

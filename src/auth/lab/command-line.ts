@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { isForSystemsOnly } from '../apps/validate.ts'
 import { makeScopeTerms } from '../authorize/launch-context.ts'
 import { type Client, findClient } from '../client/client.ts'
 import { type Clinician, findClinician, findOwnPatient, formatFhirUser, isPatientUser } from '../clinician.ts'
@@ -89,6 +90,8 @@ function chooseScope(
   { client, patientId }: Parties,
   request: { readonly scope: string | undefined; readonly encounterId: string | undefined },
 ): string | Refusal {
+  if (isForSystemsOnly(client.scope))
+    return refuse(`The app ${client.id} is a backend service: it gets tokens by client credentials.`)
   const requested = request.scope ?? client.scope
   const tooLarge = checkRequestedScope(requested)
   if (tooLarge) return tooLarge

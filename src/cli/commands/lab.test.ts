@@ -91,6 +91,16 @@ describe('sallyport token', () => {
     })
   }
 
+  it('refuses a backend service', async () => {
+    await run('client add --id service --secret --scope system/Patient.rs')
+    assert.deepEqual(await run('token --client service'), {
+      exitCode: 1,
+      stdout: '',
+      stderr:
+        'Cannot issue token: The app service is a backend service: it gets tokens by client credentials.\n',
+    })
+  })
+
   it('works off loopback only with SMART_LAB=true, and on loopback not with SMART_LAB=false', async () => {
     const line = 'token --client my-app --patient one'
     const isAllowed = async (more: Readonly<Record<string, string>>) => (await run(line, more)).exitCode === 0

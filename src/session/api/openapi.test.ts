@@ -34,6 +34,8 @@ describe('GET /api/openapi.json', () => {
     const { paths } = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
     const { body } = await api.app.inject({ method: 'GET', url: '/docs' })
     for (const path of Object.keys(paths)) assert.ok(body.includes(`GET ${path}`), path)
+    assert.ok(body.includes('<code>/s/&lt;sessionId&gt;</code>'))
+    assert.equal(body.includes('`'), false)
     assert.ok(body.includes('one of active, recurrence, relapse, inactive, remission, resolved'))
   })
 

@@ -133,7 +133,7 @@ function renderOverview(rows: readonly ApiRow[]): Html {
 
 function renderEndpoint({ path, description, scopes, query, body }: ApiRow): Html {
   return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET ${path}</h2></div>
-<div class="card__body"><p>${description}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
+<div class="card__body"><p>${renderText(description)}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
 ${renderFields('Parameters', query, 'Default')}
 ${renderFields('Response fields', body, 'Required')}
 </section>`
@@ -146,7 +146,7 @@ function renderFields(title: string, schema: TSchema, last: 'Default' | 'Require
   return html`<table class="table table--stack" role="table"><caption class="sr">${title}</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">${title}</th><th role="columnheader" scope="col">Type</th><th role="columnheader" scope="col">${last}</th></tr></thead><tbody role="rowgroup">${fields.map(
     ([name, field]) =>
       html`<tr role="row"><th role="rowheader" scope="row"><code>${name}</code>${
-        field.description !== undefined && html`<span class="sub">${field.description}</span>`
+        field.description !== undefined && html`<span class="sub">${renderText(field.description)}</span>`
       }</th><td role="cell" data-label="Type">${formatType(field)}</td><td role="cell" data-label="${last}">${
         last === 'Default' ? (field.default ?? 'None') : required.has(name) ? 'Yes' : 'No'
       }</td></tr>`,
@@ -159,8 +159,13 @@ function renderErrors(): Html {
     ERRORS,
   ).map(
     ([status, text]) =>
-      html`<tr role="row"><th role="rowheader" scope="row">${status}</th><td role="cell" data-label="Means">${text.replaceAll('`', '')}</td></tr>`,
+      html`<tr role="row"><th role="rowheader" scope="row">${status}</th><td role="cell" data-label="Means">${renderText(text)}</td></tr>`,
   )}</tbody></table></section>`
+}
+
+/** Descriptions are Markdown in the OpenAPI document. They use only code spans. */
+function renderText(markdown: string): Html {
+  return html`${markdown.split('`').map((part, at) => (at % 2 === 0 ? part : html`<code>${part}</code>`))}`
 }
 
 function renderScopes(scopes: readonly string[]): Html {
