@@ -92,7 +92,7 @@ describe('sallyport token', () => {
   }
 
   it('refuses a backend service', async () => {
-    await run('client add --id service --secret --scope system/Patient.rs')
+    await run('client add --id service --jwks-url https://service.example/jwks --scope system/Patient.rs')
     assert.deepEqual(await run('token --client service'), {
       exitCode: 1,
       stdout: '',
