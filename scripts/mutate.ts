@@ -24,7 +24,7 @@ const QUICK_ONLY = process.argv.includes('--quick')
 const DECIDING = [
   'src/{smart,jwt,interceptor}/**/*.ts',
   'src/fhir/{compartment,interaction,operations,parse-*,reference,request}.ts',
-  'src/fhir/search/matches.ts',
+  'src/fhir/search/{matches,parse-clause,parse-search}.ts',
   'src/fhir-api/http/{authenticate,respond,fhir-api,record}.ts',
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',

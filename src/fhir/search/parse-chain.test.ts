@@ -117,6 +117,7 @@ describe('parseSearch of a chain', () => {
     const clause = parse('Observation', 'patient.organization.name', 'x')
     assert.ok(clause.kind === 'chain' && clause.targets[0]?.clause.kind === 'chain')
     assert.equal(clause.targets[0].clause.targets[0]?.type, 'Organization')
+    assert.equal(reason('Patient', 'link.link.link.name', 'x'), 'accepted')
   })
 
   it('refuses links that cannot be followed', () => {
@@ -126,6 +127,14 @@ describe('parseSearch of a chain', () => {
     assert.equal(reason('Observation', 'subject.nonsense', 'x'), 'unknown-parameter')
     assert.equal(reason('Observation', 'patient.nonsense', 'x'), 'unknown-parameter')
     assert.equal(reason('Observation', 'patient.birthdate', 'x'), 'invalid-value')
+    assert.equal(reason('Observation', 'subject.birthdate', 'x'), 'invalid-value')
+    for (const [name, unknown] of [
+      ['patient.nonsense', 'nonsense of Patient'],
+      ['subject.nonsense', 'subject.nonsense of Observation'],
+    ] as const)
+      assert.partialDeepStrictEqual(parse('Observation', name, 'x'), {
+        ...{ kind: 'error', text: `Unknown search parameter ${unknown}` },
+      })
     assert.equal(reason('Patient', 'link.link.link.link.name', 'x'), 'unsupported-modifier')
   })
 

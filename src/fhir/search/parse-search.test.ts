@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
 import type { SearchError } from './clause.ts'
 import { parseSearch } from './parse-search.ts'
 
@@ -237,5 +238,42 @@ describe('parseSearch of a uri', () => {
         values: ['http://x.example/a'],
       })
     }
+  })
+})
+
+describe('parseSearch', () => {
+  it('refuses an empty value of every type', () => {
+    for (const [type, name] of [
+      ['ValueSet', 'url'],
+      ['Patient', 'name:exact'],
+      ['Patient', 'identifier:contains'],
+    ] as const)
+      for (const value of ['', 'a,']) assert.equal(reason(type, name, value), 'invalid-value', name)
+    assert.equal(reason('Patient', 'identifier:contains', ' '), 'invalid-value')
+    assert.equal(reason('Patient', 'general-practitioner', 'a'.repeat(65)), 'invalid-value')
+  })
+
+  it('limits the characters of values that are searched by prefix, substring or hierarchy', () => {
+    for (const [type, name, most] of [
+      ['Observation', 'code:text', SEARCHED_CHARACTERS],
+      ['Patient', 'name', SEARCHED_CHARACTERS],
+      ['Patient', 'identifier:contains', SEARCHED_CHARACTERS],
+      ['ValueSet', 'url:below', HIERARCHY_CHARACTERS],
+    ] as const) {
+      assert.equal(reason(type, name, `b,${'a'.repeat(most)}`), 'accepted', name)
+      assert.equal(reason(type, name, `b,${'a'.repeat(most + 1)}`), 'too-costly', name)
+    }
+  })
+
+  it('takes a step for each value and each type of a chain', () => {
+    const steps = (name: string, value: string, left: number) => {
+      const clause = parseSearch('Observation', name, value, base, { left })
+      return clause.kind === 'error' ? clause.reason : 'accepted'
+    }
+    assert.deepEqual([steps('code', 'a,b,c', 3), steps('code', 'a,b,c', 2)], ['accepted', 'too-costly'])
+    assert.deepEqual([steps('none', 'a', 1), steps('none', 'a', 0)], ['unknown-parameter', 'too-costly'])
+    const chain = [steps('performer:Patient.name', 'a', 2), steps('performer:Patient.name', 'a', 1)]
+    assert.deepEqual(chain, ['accepted', 'too-costly'])
+    assert.equal(steps('performer.name', 'a', 3), 'too-costly')
   })
 })
