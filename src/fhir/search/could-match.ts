@@ -123,7 +123,15 @@ const BARE: Comparisons = {
 const DAY = 86_400_000
 
 function fold(text: string): string {
-  return text.normalize('NFKC').toLowerCase().trim()
+  return normalize(text, 'NFKC').toLowerCase().trim()
+}
+
+/**
+ * A text with more than 30 combining marks in a row, which no language has (Unicode, UAX #15, section 13), is left as it
+ * is: the time to put the marks in order grows with the square of their number.
+ */
+function normalize(text: string, form: 'NFC' | 'NFKC'): string {
+  return /\p{M}{31}/u.test(text) ? text : text.normalize(form)
 }
 
 function couldBeToken(value: TokenValue, entry: TokenEntry): boolean {
@@ -133,7 +141,7 @@ function couldBeToken(value: TokenValue, entry: TokenEntry): boolean {
 }
 
 function couldBeExact(_match: StringClause['match'], value: string, entry: StringEntry): boolean {
-  return value.normalize('NFC').trim() === entry.exact.normalize('NFC').trim()
+  return normalize(value, 'NFC').trim() === normalize(entry.exact, 'NFC').trim()
 }
 
 function couldBeReference(value: ReferenceValue, entry: ReferenceEntry): boolean {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { measureGrowth } from '../../../test/support/growth.ts'
 import { escapeSearchValue, normalise, split, unescapeValue } from './values.ts'
 
 describe('split', () => {
@@ -35,6 +36,11 @@ describe('unescapeValue', () => {
 })
 
 describe('normalise', () => {
+  it('takes a time that grows with the combining marks of a text, not with their square', () => {
+    const grown = measureGrowth(marks => normalise(`a${'\u0301\u0323'.repeat(marks / 2)}`), 240)
+    assert.ok(grown < 8, `${grown} times as long`)
+  })
+
   const cases: readonly (readonly [string, string])[] = [
     ['Núñez', 'nunez'],
     ['NÚÑEZ', 'nunez'],

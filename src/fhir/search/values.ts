@@ -133,8 +133,10 @@ export function lowerAscii(text: string): string {
 /** Most texts; ten times as fast. */
 const plain = /^[ -~]*$/
 
+// Marks are also removed before: the time to put a run of them in order grows with the square of its length.
 function stripAccents(text: string): string {
   return text
+    .replace(/\p{M}+/gu, '')
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
     .toLowerCase()
