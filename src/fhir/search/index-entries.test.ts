@@ -187,3 +187,10 @@ describe('indexResource', () => {
     assert.deepEqual(new Set(found), new Set(['name', 'phonetic', 'given', 'deceased']))
   })
 })
+
+describe('a malformed reference of an upstream', () => {
+  for (const subject of ['x', { reference: '' }, { identifier: null }, { identifier: { value: 5 } }])
+    it(`has no index entries: ${JSON.stringify(subject)}`, () => {
+      assert.deepEqual(indexResource({ resourceType: 'Observation', subject }, base), [])
+    })
+})

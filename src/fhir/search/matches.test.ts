@@ -198,6 +198,7 @@ describe('matches by quantity and number', () => {
     ['value-quantity', '6.30', true],
     ['value-quantity', '6.4', false],
     ['value-quantity', 'ne6.3', false],
+    ['value-quantity', 'ne6', false],
     ['value-quantity', 'gt6.3', false],
     ['value-quantity', 'ge6.3', true],
     ['value-quantity', 'ap6', true],
