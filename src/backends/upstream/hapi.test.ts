@@ -492,6 +492,16 @@ describe('a gateway in front of a server that interprets searches differently', 
     }
   })
 
+  it('every page is found, although the server leaves out the link to the next one', async () => {
+    for (const caller of ['all', 'ann', 'several'])
+      for (const total of ['', '&_total=none', '&_total=accurate']) {
+        const first = await fhir.as(caller)(`GET Observation?_sort=date&_count=1${total}`)
+        const next = first.body.link?.find(({ relation }) => relation === 'next')?.url ?? ''
+        const second = await fhir.as(caller)(`GET ${next.slice(next.indexOf('Observation?'))}`)
+        assert.deepEqual([...readIds(first), ...readIds(second)], ['old', 'new'], `${caller} ${total}`)
+      }
+  })
+
   it('the patient of the token is sent once', async () => {
     await ann('GET Observation?patient=ann')
     const names = upstream.seen.at(-1)?.params.map(([name]) => name)

@@ -8,17 +8,20 @@ import {
   getPath,
   type History,
   type InteractionOf,
+  isFailure,
   type Search,
   seesAll,
 } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from './http/build-request.ts'
+import type { UpstreamRequest } from './http/exchange.ts'
 import { type BodyRewrite, passThrough } from './http/pass-through.ts'
 import { dropFormat } from './search/find-page.ts'
 import { buildMembershipParams } from './search/narrow.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './search/paging.ts'
 import { chooseCacheControl } from './search/plan.ts'
+import { isFullPage, requestTotal } from './search/request-page.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
@@ -106,7 +109,19 @@ async function passSearch(
       ? buildSearch(request, `/${member.type}`, [...sentParams, ...member.params], isPosted, context.urls)
       : buildSearch(request, path, sentParams, isPosted, context.urls)
   const fresh = setCacheControl(sent, chooseCacheControl(context, request))
-  return passThrough(context, request, fresh, sealForRequest(context, request, path, params))
+  const rewrite = sealForRequest(context, request, path, params)
+  const response = await passThrough(context, request, fresh, rewrite)
+  if (cursor || !mayLackNext(response, fresh) || (await context.profile()).linksEveryPage) return response
+  const counted = await passThrough(context, request, requestTotal(fresh), rewrite)
+  return isFailure(counted) ? response : counted
+}
+
+/** HAPI leaves out the link to the next page of some results, and their total (`fetchPage`). */
+function mayLackNext(response: FhirResponse | Failure, sent: UpstreamRequest): boolean {
+  if (isFailure(response) || typeof response.body !== 'string') return false
+  const { body } = response
+  const hasEnd = /"relation"\s*:\s*"next"|"total"\s*:\s*\d/.test(body)
+  return !hasEnd && isFullPage(sent, body.split('"fullUrl"').length - 1)
 }
 
 /** A compartment search as a search parameter, for an upstream without compartment searches. */

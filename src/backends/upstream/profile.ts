@@ -22,6 +22,8 @@ export interface UpstreamProfile {
   readonly exactSearches: boolean
   /** Whether searches are answered from earlier results. The gateway sends `Cache-Control: no-cache` in any case. */
   readonly cachedSearches: boolean
+  /** Whether only the last page of a search has no link to a next page. If not, the gateway requests a total as well. */
+  readonly linksEveryPage: boolean
   /** Whether a reference with the server's own base URL is local. The gateway sends `Type/id` in any case. */
   readonly ownUrls: boolean
   /** Whether a history is complete right after a delete. The gateway reads the version before the deletion first. */
@@ -39,6 +41,7 @@ const STRICT: UpstreamProfile = {
   boundDelete: 'if-match',
   exactSearches: true,
   cachedSearches: false,
+  linksEveryPage: true,
   ownUrls: true,
   currentHistory: true,
   numericIds: true,
@@ -52,6 +55,7 @@ const HAPI: UpstreamProfile = {
   boundDelete: 'last-updated',
   exactSearches: false,
   cachedSearches: true,
+  linksEveryPage: false,
   ownUrls: false,
   currentHistory: false,
   numericIds: false,

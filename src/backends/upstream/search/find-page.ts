@@ -53,11 +53,8 @@ export async function findPage(
   }
   // Pages that the gateway began to compose are continued by the gateway.
   const isTheirs = plan.isExact && cursor?.link !== '' && cursor?.skip === undefined
-  const theirs = isTheirs
-    ? cursor
-      ? await fetchPage(context, request, buildGet(request, cursor.link), plan.check)
-      : await fetchFirst(context, request, plan.request, plan)
-    : undefined
+  const outgoing = cursor ? buildGet(request, cursor.link) : plan.request
+  const theirs = isTheirs ? await fetchPage(context, request, outgoing, plan.check) : undefined
   if (theirs && isFailure(theirs)) return theirs
   // A short page before another page would reveal how many matches are left out.
   const page =
@@ -86,23 +83,7 @@ const NONE: UpstreamPage = {
   strays: 0,
   omitted: 0,
   isWhole: true,
-  hasTotal: true,
   findNewest: () => '',
-}
-
-/**
- * Fetches the first page. HAPI may leave out the link to the next page of a new result that is sorted by several keys, and
- * does not state a total then. A second request that accepts the result of the first has the link.
- */
-async function fetchFirst(
-  context: GatewayContext,
-  request: FhirRequest,
-  first: UpstreamRequest,
-  { check, query: { sort } }: SearchPlan,
-): Promise<UpstreamPage | Failure> {
-  const page = await fetchPage(context, request, first, check)
-  const isUncertain = !isFailure(page) && !page.hasTotal && page.links.size === 0 && sort.length > 1
-  return isUncertain ? fetchPage(context, request, setCacheControl(first, undefined), check) : page
 }
 
 /**
@@ -195,9 +176,8 @@ async function scan(
   const candidates: CheckedResource[] = []
   let isComplete = true
   const fetch = async (link: string) => {
-    const part = await (link === ''
-      ? fetchFirst(context, request, first, plan)
-      : fetchPage(context, request, buildGet(request, link), check))
+    const outgoing = link === '' ? first : buildGet(request, link)
+    const part = await fetchPage(context, request, outgoing, check)
     if (isFailure(part)) return part
     for (const it of part.includes) candidates.push(it)
     // The upstream counts more than it shows, and links to no other page.
@@ -215,7 +195,6 @@ async function scan(
     includes: check.includes(matches, candidates),
     links,
     isWhole: isWhole && isComplete,
-    hasTotal: false,
     findNewest: () => '',
   }
 }

@@ -22,7 +22,7 @@ import {
   type Relation,
   type UpstreamPage,
 } from './paging.ts'
-import { type PageResponse, requestPage } from './request-page.ts'
+import { isFullPage, type PageResponse, requestPage, requestTotal } from './request-page.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
@@ -68,13 +68,29 @@ export interface PageCheck {
   ): readonly CheckedResource[]
 }
 
-/** Fetches a page and leaves out the entries that the caller must not see. Does not check unchanged entries again. */
+/**
+ * Fetches a page and leaves out the entries that the caller must not see. Does not check unchanged entries again.
+ *
+ * HAPI leaves out the link to the next page of some results, and their total. A second request, for the total, has both.
+ */
 export async function fetchPage(
   context: GatewayContext,
   request: FhirRequest,
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
 ): Promise<UpstreamPage | Failure> {
+  const page = await fetchOnce(context, request, outgoing, pageCheck)
+  if (isFailure(page) || !page.mayLackNext || (await context.profile()).linksEveryPage) return page
+  const counted = await fetchOnce(context, request, requestTotal(outgoing), pageCheck)
+  return isFailure(counted) ? page : counted
+}
+
+async function fetchOnce(
+  context: GatewayContext,
+  request: FhirRequest,
+  outgoing: UpstreamRequest,
+  pageCheck: PageCheck,
+): Promise<(UpstreamPage & { readonly mayLackNext: boolean }) | Failure> {
   const memory = openMemory(context, request, outgoing, pageCheck.key)
   const response = await requestPage(context, request, outgoing, memory?.recall)
   if (isFailure(response)) return response
@@ -89,7 +105,7 @@ export async function fetchPage(
     ...page,
     links,
     isWhole: isOnlyPage(bundle, entries, links),
-    hasTotal: typeof bundle.total === 'number',
+    mayLackNext: links.size === 0 && bundle.total === undefined && isFullPage(outgoing, entries),
   }
 }
 

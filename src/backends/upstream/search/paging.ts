@@ -52,8 +52,6 @@ export interface UpstreamPage extends CheckedPage {
   readonly links: Links
   /** Whether the upstream has no other page. */
   readonly isWhole: boolean
-  /** Whether the upstream states the number of matches. */
-  readonly hasTotal: boolean
 }
 
 export function findNewest(resources: readonly Resource[]): string {

@@ -41,7 +41,7 @@ export async function requestPage<Known = never>(
     const count = findCount(outgoing) ?? USUAL_COUNT
     if (count <= 1)
       return isLimited(request) ? skipResource(context, outgoing, page) : explainPageFailure(page)
-    outgoing = setCount(outgoing, Math.max(1, Math.floor(count / 4)))
+    outgoing = setParam(outgoing, COUNT, String(Math.max(1, Math.floor(count / 4))))
   }
 }
 
@@ -103,17 +103,32 @@ async function countEntries(body: Readable): Promise<number> {
   return count
 }
 
-const COUNT = /(?<=^|[?&])_count=(\d{1,9})(?=&|$)/
+const COUNT = '_count'
 
 function findCount({ path, body }: UpstreamRequest): number | undefined {
-  const count = (COUNT.exec(path) ?? COUNT.exec(body ?? ''))?.[1]
+  const count = (buildPattern(COUNT).exec(path) ?? buildPattern(COUNT).exec(body ?? ''))?.[1]
   return count === undefined ? undefined : Number(count)
 }
 
-function setCount(outgoing: UpstreamRequest, count: number): UpstreamRequest {
+/** Whether a page has all entries that were requested, so that there may be more. */
+export function isFullPage(outgoing: UpstreamRequest, entries: number): boolean {
+  return entries >= (findCount(outgoing) ?? 1)
+}
+
+/** The same search, with the number of all matches. */
+export function requestTotal(outgoing: UpstreamRequest): UpstreamRequest {
+  return setParam(outgoing, '_total', 'accurate')
+}
+
+function setParam(outgoing: UpstreamRequest, name: string, value: string): UpstreamRequest {
   const { path, body } = outgoing
-  const param = `_count=${count}`
-  if (COUNT.test(path)) return { ...outgoing, path: path.replace(COUNT, param) }
+  const [pattern, param] = [buildPattern(name), `${name}=${value}`]
+  if (pattern.test(path)) return { ...outgoing, path: path.replace(pattern, param) }
   if (body === undefined) return { ...outgoing, path: `${path}${path.includes('?') ? '&' : '?'}${param}` }
-  return { ...outgoing, body: COUNT.test(body) ? body.replace(COUNT, param) : `${body}&${param}` }
+  return { ...outgoing, body: pattern.test(body) ? body.replace(pattern, param) : `${body}&${param}` }
+}
+
+/** Finds a parameter and its value. */
+function buildPattern(name: string): RegExp {
+  return new RegExp(`(?<=^|[?&])${name}=([^&]*)`)
 }

@@ -202,33 +202,32 @@ export const parametersRefused: Behaviour = stored => async (request, next) => {
   return response.status === 400 ? refuse(400, '0524', 'Unknown search parameter') : response
 }
 
-/** Pages are below the base without a type; a fresh first page that is sorted by two keys has no `next`. */
+/**
+ * Pages are below the base without a type. The first page of a search that finds some resources by two of their values, or
+ * sorts them by two, has neither `next` nor a total, unless the total is requested.
+ */
 export const pagesWithoutType: Behaviour = stored => {
   const pages = new Map<string, string>()
-  const seen = new Set<string>()
   return async (request, next) => {
     const page = pages.get(request.params.find(([name]) => name === '_getpages')?.[1] ?? '')
     if (page !== undefined) return withPages(await next(toRequest(page, request)))
     if (request.path === '' && request.params.some(([name]) => name === '_getpages'))
       return refuse(410, '0417', 'Search ID does not exist and may have expired')
     const response = await next(request)
-    const key = toKey(request)
-    const isFresh = !seen.has(key)
-    seen.add(key)
-    const isByTwo = request.params.some(([name, value]) => name === '_sort' && value.includes(','))
-    return isSearch(request) || request.path.endsWith('_history')
-      ? withPages(response, isByTwo && isFresh)
-      : response
+    if (!isSearch(request) && !request.path.endsWith('_history')) return response
+    return withPages(response, mayFindTwice(request))
   }
 
   function withPages(response: HapiResponse, isEndHidden = false): HapiResponse {
     const bundle = response.status === 200 ? parseBody(response.body) : {}
     if (!Array.isArray(bundle.link)) return response
+    const hasNext = bundle.link.some(({ relation }: { relation: string }) => relation === 'next')
     const link = bundle.link.flatMap(({ relation, url }: { relation: string; url: string }) => {
       if (relation !== 'next') return [{ relation, url }]
       return isEndHidden ? [] : [{ relation, url: toPage(url) }]
     })
-    return { ...response, body: response.body.replace(JSON.stringify(bundle.link), JSON.stringify(link)) }
+    const body = response.body.replace(JSON.stringify(bundle.link), JSON.stringify(link))
+    return { ...response, body: isEndHidden && hasNext ? body.replace(/"total":\d+,/, '') : body }
   }
 
   function toPage(url: string): string {
@@ -242,6 +241,11 @@ export const pagesWithoutType: Behaviour = stored => {
     const path = pathname.slice(new URL(stored.baseUrl).pathname.length + 1)
     return { method: 'GET', path, params: [...searchParams], headers, body: '' }
   }
+}
+
+function mayFindTwice({ params }: HapiRequest): boolean {
+  const isCounted = params.some(([name, value]) => name === '_total' && value === 'accurate')
+  return !isCounted && params.some(([name]) => name === '_sort' || name.endsWith(':contains'))
 }
 
 /** A SearchParameter takes effect for all callers: the resources stored before are not found by it. */
