@@ -89,7 +89,7 @@ describe('npm start', () => {
     const here = await place()
     const started = start(here, [], 'npm')
     await started.printed(RUNNING)
-    assert.match(started.stdout(), /Making 2 sample patients…\n.*is running/s)
+    assert.match(started.stdout(), /Creating 2 sample patients…\n.*is running/s)
     for (const text of [here.authUrl, here.fhirUrl, here.appUrl, 'clinician / sallyport', 'Ctrl-C']) {
       assert.ok(started.stdout().includes(text), text)
     }

@@ -99,7 +99,7 @@ describe('SMART_WORKERS=2', () => {
     fetch(`${place.fhirUrl}/${path}`, { headers: { ...CLOSE, authorization: `Bearer ${token}` } })
 
   it('does the work of a start once, and names the worker in log lines', () => {
-    assert.equal(started.stdout().match(/Making 2 sample patients/g)?.length, 1)
+    assert.equal(started.stdout().match(/Creating 2 sample patients/g)?.length, 1)
     assert.equal(started.stdout().match(/is running/g)?.length, 1)
     assert.match(started.stdout(), /Workers +2\n/)
     assert.deepEqual(listWorkersOf('auth'), [1, 2])

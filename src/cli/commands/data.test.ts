@@ -76,7 +76,7 @@ describe('sallyport data reset', () => {
     await addOwn(run)
     const running = open()
     const { exitCode, stderr } = await run('data reset --yes', { env: { SMART_SAMPLE_PATIENTS: '1' } })
-    assert.deepEqual([exitCode, stderr], [0, 'Making 1 sample patient…\n'])
+    assert.deepEqual([exitCode, stderr], [0, 'Creating 1 sample patient…\n'])
     assert.equal(running.find('Patient', 'own'), undefined)
     assert.equal(running.find('Patient', 'patient-2'), undefined)
     assert.equal(running.find('Patient', 'patient-1')?.version, 1)

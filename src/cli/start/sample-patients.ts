@@ -22,7 +22,7 @@ export async function loadSamplePatients(
   if (order.count === 0) return
   const workerData = existsSync(order.dataFile) ? await findOpenOrder(order) : order
   if (!workerData) return
-  printLine(`Making ${workerData.count} sample patient${workerData.count === 1 ? '' : 's'}…`)
+  printLine(`Creating ${workerData.count} sample patient${workerData.count === 1 ? '' : 's'}…`)
   const worker = new Worker(new URL('./sample-patients-worker.ts', import.meta.url), { workerData })
   closing.add(() => worker.terminate())
   // Rejects if the thread fails: `once` listens for its errors.
