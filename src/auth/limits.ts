@@ -16,7 +16,8 @@ export const LIMITS = {
   /** Encounters of a patient that the portal lists at once, and in all. */
   encountersListed: 20,
   encountersRead: 500,
-  /** Patients of apps with access whose names are read. */
+  /** Patients that `/manage` lists for an app, and patients of all apps whose names are read. */
+  patientsListed: 50,
   patientsNamed: 100,
   /** Characters of the position of a later page of patients. */
   positionCharacters: 8_000,

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
+import { LIMITS } from '../limits.ts'
 import { readForm } from '../testing/read-form.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -71,6 +73,25 @@ eachDatabaseIfThorough((_name, open) => {
       await browser.post('/logout', {})
       const colleague = await auth.logIn('colleague')
       assert.match((await colleague.get('/manage')).body, /No app has access/)
+    })
+
+    it('lists the patients of an app that were used last, and the number of the others', async () => {
+      const { db } = auth.store
+      await tokens(browser, HELIO, SCOPES)
+      const query = db.selectFrom('grant').selectAll().where('client_id', '=', 'helio')
+      const grant = await query.executeTakeFirstOrThrow()
+      const patients = Array.from({ length: LIMITS.patientsListed + 1 }, (_, at) => at)
+      const copy = (at: number) => ({
+        ...{ ...grant, id: randomUUID(), patient_id: `patient-${at}` },
+        last_used_at: grant.last_used_at - 1 - at,
+      })
+      await db.insertInto('grant').values(patients.map(copy)).execute()
+      const { body } = await browser.get('/manage')
+      assert.match(
+        body,
+        /52 patients[\s\S]*Juniper[\s\S]*patient-0[\s\S]*patient-48<\/li><li>2 others, used earlier/,
+      )
+      await db.deleteFrom('grant').where('patient_id', 'like', 'patient-%').execute()
     })
 
     it('asks for confirmation on a page that changes nothing', async () => {

@@ -18,7 +18,7 @@ import { type Client, findClient } from '../client/client.ts'
 import { isPatientUser } from '../clinician.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import { hasScope } from '../grant/grant.ts'
-import { LIFETIME } from '../limits.ts'
+import { LIFETIME, LIMITS } from '../limits.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
@@ -29,7 +29,7 @@ export interface AppAccess {
   readonly client: Client
   /** The scopes of all grants. */
   readonly scope: string
-  /** The ids of the patients; `every` with `user/` scopes. */
+  /** The ids of the patients, last used first; `every` with `user/` scopes. */
   readonly patients: readonly string[] | 'every'
   readonly lastUsedAt: number
   /** Undefined: until the clinician removes it. */
@@ -93,6 +93,7 @@ function findGrants({ db }: Store, clinicianId: string, now: number): Promise<re
     .where(({ eb, or }) =>
       or([eb('login.expires_at', '>', now), eb('last_used_at', '>', now - LIFETIME.offlineRefresh)]),
     )
+    .orderBy('last_used_at', 'desc')
     .execute()
 }
 
@@ -116,8 +117,8 @@ function summarizeAccess(
     patients: coversEveryPatient(scope)
       ? 'every'
       : [...new Set(grants.flatMap(grant => grant.patient_id ?? []))],
-    lastUsedAt: Math.max(...grants.map(grant => grant.last_used_at)),
-    endsAt: ends.length < grants.length ? undefined : Math.max(...ends),
+    lastUsedAt: grants[0]?.last_used_at ?? 0,
+    endsAt: ends.length < grants.length ? undefined : ends.reduce((last, end) => Math.max(last, end), 0),
   }
 }
 
@@ -212,9 +213,11 @@ function renderPatients(client: Client, patients: AppAccess['patients'], names: 
   if (patients === 'every') return html`All you may see`
   if (patients.length === 0) return html`None`
   const count = patients.length === 1 ? '1 patient' : `${patients.length} patients`
-  return html`<details class="more"><summary>${count}<span class="sr"> of ${client.name}</span></summary><ul>${patients.map(
+  const listed = patients.slice(0, LIMITS.patientsListed)
+  const others = patients.length - listed.length
+  return html`<details class="more"><summary>${count}<span class="sr"> of ${client.name}</span></summary><ul>${listed.map(
     id => html`<li>${renderPatient(id, names.get(id))}</li>`,
-  )}</ul></details>`
+  )}${others > 0 && html`<li>${others === 1 ? '1 other' : `${others} others`}, used earlier</li>`}</ul></details>`
 }
 
 function renderPatient(id: string, person: Person | undefined): Html {

@@ -72,7 +72,13 @@ async function findPeople(
   { clinician }: Login,
   access: readonly AppAccess[],
 ): Promise<ReadonlyMap<string, Person>> {
-  const ids = [...new Set(access.flatMap(({ patients }) => (patients === 'every' ? [] : patients)))]
+  const ids = [
+    ...new Set(
+      access.flatMap(({ patients }) =>
+        patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
+      ),
+    ),
+  ]
   const people = await findByIds(
     await createFhirReader(context, clinician),
     ids.slice(0, LIMITS.patientsNamed),
