@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { findJsonExcess, type Interaction, type Misunderstood } from '../../fhir/index.ts'
+import { findJsonExcess, type Interaction, isRecord, type Misunderstood } from '../../fhir/index.ts'
 import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
 import { checkRequest, type Entry, readEntries } from '../decision/check-request.ts'
 import type { Decision } from '../decision/decision.ts'
@@ -50,7 +50,7 @@ export async function checkExchange(
   if ('kind' in entries) return entries
   authorizations.set(exchange.request, { grant, interaction, decision })
   if (options.appliesAccess) return undefined
-  if ('posted' in interaction && exchange.body === undefined && hasBody(exchange.request))
+  if ('posted' in interaction && isUnread(exchange.body) && hasBody(exchange.request))
     return refuseUnenforceable('the body was not read')
   // The host searches all of its data for them.
   if (!findConditionalTypes(body).every(type => isEverything(decision.access.filterFor(type, 's'))))
@@ -124,6 +124,11 @@ async function checkPart(
 }
 
 const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'The stored resource is not within the grant' }
+
+/** Express 4 sets an empty object if no parser reads the content type; a parser of the route may read it later. */
+function isUnread(body: unknown): boolean {
+  return body === undefined || body === null || (isRecord(body) && Object.keys(body).length === 0)
+}
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

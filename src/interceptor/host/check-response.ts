@@ -203,6 +203,19 @@ export function holdResponse(response: ServerResponse, check: (held: HostRespons
   })
 }
 
+/**
+ * Of the host's response to a preflight, which has no token, sends only the headers for CORS: a handler for all methods would
+ * send a resource, and its status would reveal whether the resource exists.
+ */
+export function holdPreflight(response: ServerResponse): void {
+  holdResponse(response, () => {
+    dropHeaders(response)
+    response.statusCode = 204
+    response.statusMessage = ''
+    return 'empty'
+  })
+}
+
 function checkSafely(check: (held: HostResponse) => ResponseVerdict, held: HostResponse): ResponseVerdict {
   try {
     return check(held)
@@ -232,9 +245,13 @@ function runCallback(...candidates: readonly unknown[]): void {
 const KEPT_HEADERS =
   /^(?:access-control-.*|vary|x-request-id|strict-transport-security|x-content-type-options)$/
 
+function dropHeaders(response: ServerResponse): void {
+  for (const name of response.getHeaderNames()) if (!KEPT_HEADERS.test(name)) response.removeHeader(name)
+}
+
 /** Sends a refusal instead of the response that the host has prepared. */
 export function sendRefusal(response: ServerResponse, refused: Refused): ServerResponse {
-  for (const name of response.getHeaderNames()) if (!KEPT_HEADERS.test(name)) response.removeHeader(name)
+  dropHeaders(response)
   const body = Buffer.from(JSON.stringify(refused.outcome))
   response.statusCode = refused.status
   response.statusMessage = ''

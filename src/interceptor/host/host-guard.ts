@@ -12,6 +12,7 @@ import { createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { removeTrailingSlash } from '../token/check-claims.ts'
 import { checkExchange, type Exchange, readForm } from './check-exchange.ts'
+import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
 
 export interface HostGuard {
@@ -58,8 +59,9 @@ export function createHostGuard(options: HostOptions): HostGuard {
 
   async function authorize(exchange: Exchange): Promise<Refused | undefined> {
     const { request, url } = exchange
+    if (isPreflight(request)) return void holdPreflight(exchange.response)
     const interaction = parseRequest(request, url, readForm(exchange.body), base)
-    if (isPreflight(request) || isPublic(interaction)) return undefined
+    if (isPublic(interaction)) return undefined
     const caller = await findCaller(request)
     if (!caller.allowed) return caller
     if (interaction.kind === 'misunderstood') return refuse(interaction)

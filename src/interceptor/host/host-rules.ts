@@ -98,30 +98,68 @@ function checkSearch(
 ): Refusal | undefined {
   const filter = access.filterFor(type, 's')
   if (
-    filter === 'everything' ||
-    filter.some(constraint => isNarrowedTo(type, params, constraint, baseUrl, inCompartment))
+    filter !== 'everything' &&
+    !filter.some(constraint => isNarrowedTo(type, params, constraint, baseUrl, inCompartment))
   )
-    return checkChains(type, params, access, baseUrl)
-  return refuseUnenforceable('the search must name the patient of the token and every filter of the scope')
+    return refuseUnenforceable(
+      'the search must name the patient of the token and every filter of the scope, and no other value of these parameters',
+    )
+  return (
+    checkReverseIncludes(params, access, isEverything(filter)) ?? checkChains(type, params, access, baseUrl)
+  )
 }
 
 /** Whether the search itself is limited to what the constraint allows. */
 function isNarrowedTo(
   type: string,
   params: Params,
-  constraint: Constraint,
+  { id, panel, patient, query = [] }: Constraint,
   baseUrl: string,
   inCompartment: boolean,
 ): boolean {
-  const hasParameter = (name: string, value: string) => params.some(([n, v]) => n === name && v === value)
-  const filters = (constraint.query ?? []).every(([name, value]) => hasParameter(name, value))
-  if (!filters || constraint.id !== undefined || constraint.panel !== undefined) return false
-  const { patient } = constraint
-  if (patient === undefined || inCompartment) return true
-  if (type === 'Patient') return hasParameter('_id', patient)
-  return params.some(
-    ([name, value]) => isCompartmentParameter(type, name) && isPatient(name, value, patient, baseUrl),
+  if (id !== undefined || panel !== undefined) return false
+  const isFilter = ([name, value]: Params[number]) => query.some(([n, v]) => n === name && v === value)
+  if (!query.every(([name]) => hasOnly(params, name, isFilter))) return false
+  if (patient === undefined) return true
+  if (type === 'Patient')
+    return inCompartment || hasOnly(params, '_id', ([name, value]) => name === '_id' && value === patient)
+  const naming = params.filter(([name]) => isCompartmentParameter(type, removeBrackets(name)))
+  const isOwn = ([name, value]: Params[number]) => isPatient(name, value, patient, baseUrl)
+  return (
+    (inCompartment || naming.some(isOwn)) &&
+    naming.every(pair => isOwn(pair) || namesNoPatient(pair[1], baseUrl))
   )
+}
+
+/** Whether the search has a parameter, with accepted values only: of several values, a host may use any. */
+function hasOnly(params: Params, name: string, isAccepted: (pair: Params[number]) => boolean): boolean {
+  const same = params.filter(([other]) => removeBrackets(other) === name)
+  return same.length > 0 && same.every(isAccepted)
+}
+
+/** Many hosts read `patient[]=1` and `patient[0]=1` as `patient`. */
+function removeBrackets(name: string): string {
+  return name.replace(/\[.*$/, '')
+}
+
+/** A bare id may be that of a patient. */
+function namesNoPatient(value: string, baseUrl: string): boolean {
+  return value.split(',').every(one => (parseReference(one, baseUrl)?.type ?? 'Patient') !== 'Patient')
+}
+
+/**
+ * The host adds resources of every patient that refer to a shared resource. A refusal of the response would reveal them, so
+ * the grant must cover their type completely.
+ */
+function checkReverseIncludes(params: Params, access: Access, isShared: boolean): Refusal | undefined {
+  const sources = params
+    .filter(([name]) => name.startsWith('_revinclude') && (isShared || name !== '_revinclude'))
+    .map(([, value]) => value.split(':')[0] ?? '')
+  return sources.every(it =>
+    (it === '*' ? resourceTypes : [it]).every(type => isEverything(access.filterFor(type, 's'))),
+  )
+    ? undefined
+    : refuseUnenforceable('a reverse include may add resources outside the grant')
 }
 
 function isCompartmentParameter(type: string, name: string): boolean {

@@ -55,10 +55,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       host.respondWith({ resourceType: 'CapabilityStatement' })
       assert.equal((await fetch(`${host.running.url}/fhir/metadata`)).status, 200)
       const headers = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
-      assert.equal(
-        (await fetch(`${host.running.url}/fhir/Patient`, { method: 'OPTIONS', headers })).status,
-        200,
-      )
+      assert.equal(await fetchStatus(host.running.url, 'OPTIONS', headers), 204)
       assert.equal((await fetch(`${host.running.url}/fhir/Patient`, { method: 'OPTIONS' })).status, 401)
       // An incomplete preflight is a request without a token.
       const { origin, ...method } = headers
@@ -69,6 +66,22 @@ for (const [name, start] of Object.entries(leakyHosts))
         ['GET', method],
       ] as const)
         assert.equal(await fetchStatus(host.running.url, verb, part), 401)
+    })
+
+    it('sends only the CORS headers of the host to a preflight, which has no token', async () => {
+      const method = 'OPTIONS'
+      const headers = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
+      for (const status of [200, 404]) {
+        host.respondWith(makeCondition('2'), status, {
+          'access-control-allow-origin': '*',
+          'last-modified': 'Mon, 16 Nov 2026 00:00:00 GMT',
+        })
+        const response = await fetch(`${host.running.url}/fhir/Condition/1`, { method, headers })
+        assert.deepEqual([response.status, await response.text()], [204, ''])
+        assert.equal(response.headers.get('access-control-allow-origin'), '*')
+        for (const name of ['etag', 'last-modified', 'content-type'])
+          assert.equal(response.headers.get(name), null)
+      }
     })
 
     it('refuses paths that it cannot read', async () => {

@@ -56,6 +56,48 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(host.requests, 0)
     })
 
+    it('refuses a search with another value beside the patient or the filter, because a host may use either', async () => {
+      host.respondWith({ resourceType: 'Bundle', type: 'searchset', total: 7 })
+      for (const line of [
+        'GET /Condition?patient=1&patient=2',
+        'GET /Condition?patient=1&patient[]=2',
+        'GET /Condition?patient=1&patient[0]=2',
+        'GET /Condition?patient=1&subject=Patient/2',
+        'GET /Condition?patient=1&asserter=Practitioner/5,Patient/2',
+        'GET /Condition?patient=1&asserter=2',
+        'GET /Patient/1/Condition?patient=2',
+        'GET /Patient?_id=1&_id=2',
+        'GET /Patient?_id=1&_id[]=2',
+      ])
+        assert.equal((await host.send(line)).why, NOT_WITHIN, line)
+      const scope = 'patient/Observation.rs?category=lab'
+      for (const more of ['category=vital', 'category[]=vital'])
+        assert.equal(
+          (await host.send(`GET /Observation?patient=1&category=lab&${more}`, scope)).why,
+          NOT_WITHIN,
+        )
+      assert.equal(host.requests, 0)
+      for (const query of ['patient=1&subject=Patient/1', 'patient=1&asserter=Practitioner/5'])
+        assert.equal((await host.send(`GET /Condition?${query}`)).status, 200, query)
+      assert.equal((await host.send('GET /Patient/1/Condition?patient=1')).status, 200)
+    })
+
+    it('refuses a reverse include that may reveal data of other patients', async () => {
+      host.respondWith(makeBundle())
+      for (const line of [
+        'GET /Practitioner?_revinclude=Condition:asserter',
+        'GET /Practitioner?_revinclude=*',
+        'GET /Condition?patient=1&_revinclude:iterate=Condition:asserter',
+      ])
+        assert.equal((await host.send(line)).why, NOT_WITHIN, line)
+      assert.equal(host.requests, 0)
+      for (const line of [
+        'GET /Practitioner?_revinclude=PractitionerRole:practitioner',
+        'GET /Patient?_id=1&_revinclude=Condition:patient',
+      ])
+        assert.equal((await host.send(line)).status, 200, line)
+    })
+
     it('requires the filters of a granular scope in the search and in the response', async () => {
       const scope = 'patient/Observation.rs?category=lab'
       const observation = (code: string) => ({
