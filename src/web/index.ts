@@ -105,7 +105,7 @@ export {
 } from './registry.ts'
 export type { ErrorStyle } from './reply.ts'
 export { stripQuery } from './reply.ts'
-export { createRequestId, findNetwork, readRequestId } from './request.ts'
+export { createRequestId, findNetwork, isOpenedByOtherSite, readRequestId } from './request.ts'
 export { listRoutes } from './routes.ts'
 export { createServer, type ServerOptions } from './server.ts'
 export type { Bar, BarLink } from './top-bar.ts'

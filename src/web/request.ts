@@ -101,6 +101,17 @@ export function isCrossSite(request: FastifyRequest, ownOrigins: readonly string
   return origin !== undefined && !isOwn(origin, request, ownOrigins)
 }
 
+/**
+ * Whether a page of another site may have opened this URL in a browser. Over plain http, browsers send no `Sec-Fetch-Site`,
+ * except to loopback: then only the referrer shows that it was a page of ours. A program asks for no HTML.
+ */
+export function isOpenedByOtherSite(request: FastifyRequest, ownUrl: string): boolean {
+  const { 'sec-fetch-site': site, accept = '', referer = '' } = request.headers
+  if (site !== undefined) return site === 'cross-site'
+  const origin = URL.parse(referer)?.origin ?? ''
+  return accept.includes('text/html') && !isOwn(origin, request, [new URL(ownUrl).origin])
+}
+
 /** The configured origin (behind a proxy), or that of the request (`127.0.0.1` for `localhost`). */
 function isOwn(origin: string, request: FastifyRequest, ownOrigins: readonly string[]): boolean {
   return ownOrigins.includes(origin) || origin === `${request.protocol}://${request.host}`

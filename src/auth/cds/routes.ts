@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isId, isRecord } from '../../fhir/index.ts'
-import { readPerson } from '../../web/index.ts'
+import { isOpenedByOtherSite, readPerson } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { issueLaunch, prepareLaunch } from '../launch/prepare.ts'
@@ -78,7 +78,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
     handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
   ) {
     return requireClinician(context, async (request, reply, login) =>
-      request.headers['sec-fetch-site'] === 'cross-site'
+      isOpenedByOtherSite(request, settings.issuerUrl)
         ? reply.sendProblem({ kind: 'cross-site' })
         : handle(request, reply, login),
     )

@@ -191,6 +191,17 @@ describe('GET /lab/launch', () => {
       )
   })
 
+  it('refuses a link if the browser does not say which site opened it, unless a page of ours did', async () => {
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
+    const open = async (headers: Record<string, string>) =>
+      (await get({ client: 'helio', patient: 'juniper' }, { accept, ...headers })).statusCode
+    for (const referer of ['', 'https://evil.example/', 'http://localhost:9000.evil.example/lab', 'x'])
+      assert.equal(await open({ referer }), 403, referer)
+    assert.equal(await open({}), 403)
+    assert.equal(await open({ referer: 'http://localhost:9000/lab?client=helio' }), 302)
+    assert.equal(await open({ referer: 'https://evil.example/', accept: '*/*' }), 302, 'a program')
+  })
+
   it('simulates each OAuth error at the authorization endpoint, and uses up the launch', async () => {
     const names = SIMULATIONS.filter(name => name.startsWith('authorize:'))
     assert.equal(names.length, 10)

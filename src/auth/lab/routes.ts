@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sha256 } from '../../store/index.ts'
-import { renderErrorPage } from '../../web/index.ts'
+import { isOpenedByOtherSite, renderErrorPage } from '../../web/index.ts'
 import { linkReference } from '../activity/view.ts'
 import { auditEvent } from '../audit.ts'
 import { type Clinician, findClinician, TEST_CLINICIAN } from '../clinician.ts'
@@ -41,7 +41,8 @@ export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
   )
 
   app.get(paths.labLaunch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
-    const link = isCrossSite(request) ? CROSS_SITE : readLink(request.query)
+    const isOthers = isOpenedByOtherSite(request, context.settings.issuerUrl)
+    const link = isOthers ? CROSS_SITE : readLink(request.query)
     if (typeof link === 'string') return sendProblem(request, reply, context, toProblem(link))
     if ('status' in link) return sendProblem(request, reply, context, link)
     const launched = await launch(context, request, link)
@@ -63,15 +64,11 @@ async function findSuggestions({ store: { db } }: AuthContext) {
 
 const LISTED = 100
 
+/** A page of another site must not launch itself with access to records. */
 const CROSS_SITE: Problem = {
   status: 403,
   error: 'access_denied',
-  text: 'A page of another site opened this link. Open it from the address bar.',
-}
-
-/** A page of another site must not launch itself with access to records. */
-function isCrossSite({ headers }: FastifyRequest): boolean {
-  return headers['sec-fetch-site'] === 'cross-site'
+  text: 'A page of another site may have opened this link. Open it on the page of the lab.',
 }
 
 function toProblem(text: string): Problem {
