@@ -4,11 +4,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
+import { query } from '../../test/support/postgres.ts'
 import type { Store } from './index.ts'
 import { clientApproval } from './migrations/0002-client-approval.ts'
 import { clientOrigins } from './migrations/0004-client-origins.ts'
 import { migrations } from './migrations/index.ts'
-import { migrate } from './open-store.ts'
+import { inspectDatabase, migrate } from './open-store.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
@@ -55,7 +56,31 @@ function computeHash(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-eachDatabase((_, open) => {
+eachDatabase((name, open, create) => {
+  describe('inspectDatabase', () => {
+    it('reports an empty database as new, and leaves it empty', async () => {
+      const url = await create('empty')
+      for (const _ of [1, 2]) {
+        const { store, isNew } = await inspectDatabase(url)
+        assert(isNew)
+        assert.deepEqual((await store?.db.introspection.getTables()) ?? [], [])
+        await store?.close()
+      }
+    })
+
+    if (name === 'PostgreSQL')
+      it('rejects a user who may not create tables', async () => {
+        const url = await create('empty')
+        await query(url, 'create role inspector login')
+        try {
+          const asInspector = url.replace('postgres@', 'inspector@')
+          await assert.rejects(inspectDatabase(asInspector), /Cannot open database/)
+        } finally {
+          await query(url, 'drop role inspector')
+        }
+      })
+  })
+
   describe('migrate', () => {
     it('rolls back a migration that fails halfway', async () => {
       const store = await open()

@@ -76,9 +76,11 @@ async function withTarget<T>(databaseUrl: string, open: (target: Target) => Prom
   }
 }
 
-/** Undefined: there is no database yet. */
 interface Inspected {
+  /** Undefined: there is no database yet. */
   readonly store: Store | undefined
+  /** True if the next start creates all tables. */
+  readonly isNew: boolean
   /** The migrations that the next start applies. */
   readonly pending: readonly string[]
 }
@@ -86,21 +88,33 @@ interface Inspected {
 /** Opens a database without changing its schema. Rejects as `openStore` does, also if its schema is unknown. */
 export async function inspectDatabase(databaseUrl: string, options: StoreOptions = {}): Promise<Inspected> {
   const target = parseDatabaseUrl(databaseUrl)
-  if (target?.dialect === 'sqlite' && !existsSync(target.path)) return { store: undefined, pending: [] }
+  if (target?.dialect === 'sqlite' && !existsSync(target.path))
+    return { store: undefined, isNew: true, pending: [] }
   return withTarget(databaseUrl, async opened => {
     const store = await openTarget(opened, options)
     try {
       const pending = await listPending(store)
-      if (pending.length === 0) {
+      if (pending.length > 0) await checkCreateTable(store)
+      else {
         await checkSchema(store)
         store.begin()
       }
-      return { store, pending }
+      return { store, isNew: pending.length === migrations.length, pending }
     } catch (error) {
       await store.close()
       throw error
     }
   })
+}
+
+/** Rejects if this user may not create tables, as migrations do. Leaves no table behind. */
+async function checkCreateTable({ db }: Store): Promise<void> {
+  const transaction = await db.startTransaction().execute()
+  try {
+    await transaction.schema.createTable('sallyport_check').addColumn('id', 'integer').execute()
+  } finally {
+    await transaction.rollback().execute()
+  }
 }
 
 async function listPending({ db }: Store): Promise<readonly string[]> {

@@ -157,9 +157,10 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
   const subject = 'database'
   const { inspectDatabase } = await import('../../store/index.ts')
   try {
-    const { store, pending } = await inspectDatabase(settings.databaseUrl, getStoreOptions(settings))
+    const { store, isNew, pending } = await inspectDatabase(settings.databaseUrl, getStoreOptions(settings))
     if (!store) return [checkNewDatabase(settings)]
     try {
+      if (isNew) return [makeFinding('ok', subject)('The first start creates the tables.')]
       if (pending.length > 0)
         return [
           makeFinding('ok', subject)(`The next start applies ${pending.length} migrations; back up first.`),
