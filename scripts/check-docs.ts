@@ -1,8 +1,9 @@
 /**
  * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, and every error is
- * described. Every rule of docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test, every
+ * described. A shell and systemd read every setting alike. Every rule of docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test, every
  * cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the endpoints with the servers.
  */
+import { findAssignmentFaults } from './checks/assignments.ts'
 import { findErrorFaults } from './checks/errors.ts'
 import { generatePages } from './checks/generated.ts'
 import { findIndexFaults, findLinkFaults } from './checks/links.ts'
@@ -31,6 +32,7 @@ conclude('docs', [
   ...findLinkFaults(pages, new Set(files)),
   ...findIndexFaults(pages),
   ...findPathFaults(pages, files),
+  ...findAssignmentFaults(pages),
   ...[...generated].flatMap(([page, expected]) =>
     checkPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),

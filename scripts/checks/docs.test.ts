@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { findAssignmentFaults } from './assignments.ts'
 import { endpointFaults, findSection, listDocumentedRoutes } from './endpoints.ts'
 import { findErrorFaults, findNames } from './errors.ts'
 import { findIndexFaults, findLinkFaults } from './links.ts'
@@ -41,6 +42,27 @@ describe('findPathFaults', () => {
 
   for (const path of ['src/gone/server.ts', 'src/gone/', 'auth/gone.ts', 'gone.ts', 'examples/gone.mjs'])
     it(`refuses ${path}`, () => assert.equal(faults(`see \`${path}\``).length, 1))
+})
+
+describe('findAssignmentFaults', () => {
+  const faults = (text: string) => findAssignmentFaults(new Map([['README.md', text]]))
+  const block = (line: string) => faults(`\`\`\`sh\n${line}\n\`\`\``)
+
+  for (const line of [
+    'SMART_SECRET=a+b/c=',
+    "SMART_DATABASE_URL='postgres://a?b&c'",
+    'SMART_LOGIN_NAME="Hospital account"',
+    'SMART_WORKERS=2 npm start   # a comment',
+    'TOKEN=$(curl -s "$AUTH/token" | jq -r .access_token)',
+  ])
+    it(`accepts ${line}`, () => assert.deepEqual(block(line), []))
+
+  for (const line of ['SMART_DATABASE_URL=postgres://a?b&c', 'SMART_WORKERS=2   # a comment'])
+    it(`refuses ${line}`, () => assert.equal(block(line).length, 1))
+
+  it('refuses characters without quotes in a code span', () => {
+    assert.equal(faults('set `SMART_DATABASE_URL=postgres://a?b&c`').length, 1)
+  })
 })
 
 describe('findLinkFaults', () => {
