@@ -6,7 +6,7 @@ import { parseScopes } from '../../smart/index.ts'
 import { applyApproval } from '../authorize/issue-code.ts'
 import { ScopeIndex } from '../grant/narrow.ts'
 import { describePermissions, describeScope, summarizeScopes } from './describe-scopes.ts'
-import { type Choice, listConsentItems } from './items.ts'
+import { type Choice, listConsentItems, renderReadRow } from './items.ts'
 
 const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
 const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`
@@ -170,6 +170,16 @@ describe('descriptions of scopes', () => {
       'Measurements and results: only where status is final',
     )
     assert.equal(title('patient/ClinicalImpression.rs'), 'Clinical impression')
+  })
+
+  it('name the content of a whole kind, but not beside one of its parts', () => {
+    const render = (scope: string) =>
+      listConsentItems(scope)
+        .map(item => renderReadRow(item, () => true).markup)
+        .join('')
+    assert.match(render('patient/Observation.rs'), /Vital signs, laboratory results/)
+    assert.match(render(LAB), /Laboratory results[\s\S]*Only these entries\./)
+    assert.doesNotMatch(render(LAB), /Vital signs/)
   })
 
   it('say that r includes search if it does', () => {

@@ -90,7 +90,7 @@ export function renderReadRow({ scope, parts }: ConsentItem, isChecked: IsChecke
     {
       value: scope.text,
       title: html`${describeScope(scope)}${renderScopeBadge(scope.context)}`,
-      text: describeKind(scope.type).text,
+      text: scope.query.length === 0 ? describeKind(scope.type).text : 'Only these entries.',
       more: renderParts(scope.type, parts, isChecked),
     },
     isChecked,

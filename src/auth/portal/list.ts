@@ -114,19 +114,24 @@ export function renderNoPatients(search: string | undefined, all: string): Html 
 
 /** A list that the server did not sort, or that has no next page, is not all there is. */
 export function describeList(list: PatientList, search: string | undefined): string {
-  const { total, hasMore, isSorted, next, previous } = list
-  const shown = listPeople(list).length
-  const isPart = (hasMore || previous !== undefined) && total !== undefined && total > shown
-  const people = isPart ? `${shown} of ${total} patients` : countPatients(shown)
-  const matching = search === undefined ? '' : ` ${people === '1 patient' ? 'matches' : 'match'} “${search}”`
+  const { hasMore, isSorted, next } = list
+  const people = countPatients(list)
+  const matching =
+    search === undefined ? '' : ` ${people.startsWith('1 patient') ? 'matches' : 'match'} “${search}”`
   const order = isSorted && search === undefined ? ', by family name' : ''
   if (!hasMore || next !== undefined) return `${people}${matching}${order}.`
   const others = search === undefined ? 'Search' : 'Type more of the name'
   return `${people}${matching}. ${others} to find the others.`
 }
 
-function countPatients(count: number): string {
-  return count === 1 ? '1 patient' : `${count} patients`
+/** `20 of 60 patients`, or `20 patients on this page` if the server does not count them. */
+function countPatients(list: PatientList): string {
+  const { total, hasMore, next, previous } = list
+  const shown = listPeople(list).length
+  if ((hasMore || previous !== undefined) && total !== undefined && total > shown)
+    return `${shown} of ${total} patients`
+  const page = next === undefined && previous === undefined ? '' : ' on this page'
+  return `${shown === 1 ? '1 patient' : `${shown} patients`}${page}`
 }
 
 export function buildPortalUrl(parts: {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { measureGrowth } from '../../../test/support/growth.ts'
+import { readPerson } from '../../web/index.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { patient } from '../testing/test-fhir-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
+import { describeList } from './list.ts'
 import { completeNumber } from './patient-queries.ts'
 
 const RESOURCES = [
@@ -148,5 +150,35 @@ describe('GET /portal with a search', () => {
     const found = await browser.get('/portal?search=seven7')
     auth.fhir.refuse(undefined)
     assert.deepEqual(idsIn(found.body), ['seven'])
+  })
+})
+
+describe('describeList', () => {
+  const person = readPerson(patient('juniper', 'Juniper', 'Alba'))
+  const list = { kind: 'list', recent: [], patients: [person, person], isSorted: true } as const
+  const counted = { ...list, total: 9, hasMore: true, next: 'Patient?page=2' }
+  const uncounted = { ...counted, total: undefined }
+
+  it('gives the number of all patients, or of those on this page if the server does not count them', () => {
+    assert.equal(describeList(counted, undefined), '2 of 9 patients, by family name.')
+    assert.equal(describeList(uncounted, undefined), '2 patients on this page, by family name.')
+    assert.equal(describeList(uncounted, 'jun'), '2 patients on this page match “jun”.')
+  })
+
+  it('describes the last page too', () => {
+    const last = { ...list, total: undefined, hasMore: false, previous: 'Patient?page=1' }
+    assert.equal(describeList(last, 'jun'), '2 patients on this page match “jun”.')
+    assert.equal(
+      describeList({ ...last, patients: [person] }, 'jun'),
+      '1 patient on this page matches “jun”.',
+    )
+  })
+
+  it('says that there are others if the server has no links to pages', () => {
+    const { next: _, ...unlinked } = uncounted
+    assert.equal(
+      describeList(unlinked, 'jun'),
+      '2 patients match “jun”. Type more of the name to find the others.',
+    )
   })
 })

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { formatDigits } from '../../fhir/index.ts'
 import {
   formatDose,
   formatMedicine,
@@ -22,7 +21,14 @@ import {
   type SessionRequest,
 } from '../records/resources.ts'
 import { searchFhir } from '../records/search-fhir.ts'
-import { findReadings, formatCode, type Reading, renderPressureChart, selectRecentReadings } from './chart.ts'
+import {
+  findReadings,
+  formatCode,
+  formatPressure,
+  type Reading,
+  renderPressureChart,
+  selectRecentReadings,
+} from './chart.ts'
 
 export function renderCard(
   options: { readonly id: string; readonly title: string; readonly note?: string; readonly clip?: boolean },
@@ -162,11 +168,18 @@ function findMedicineName({
 }
 
 function renderDosage({ dosageInstruction = [] }: MedicationRequest): Html {
-  const texts = dosageInstruction
-    .map(({ text }) => text?.trim())
-    .filter(text => text !== undefined && text !== '')
-  if (texts.length === 0) return html`<span class="muted">${NOT_RECORDED}</span>`
-  return html`${texts.map((text, at) => html`${at > 0 && html`<br>`}${formatDose(text ?? '')}`)}`
+  const dosages = dosageInstruction.flatMap(dosage => describeDosage(dosage) ?? [])
+  if (dosages.length === 0) return html`<span class="muted">${NOT_RECORDED}</span>`
+  return html`${dosages.map((dosage, at) => html`${at > 0 && html`<br>`}${dosage}`)}`
+}
+
+type Dosage = NonNullable<MedicationRequest['dosageInstruction']>[number]
+
+/** A dosage that is recorded only as codes and quantities is not shown in part: a part could be misread as the whole. */
+function describeDosage({ text = '', ...others }: Dosage): string | undefined {
+  if (text.trim() !== '') return formatDose(text.trim())
+  const isRecorded = Object.keys(others).some(name => name !== 'id' && name !== 'sequence')
+  return isRecorded ? 'Recorded without text. Check the full record.' : undefined
 }
 
 const PRESSURE_CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
@@ -180,7 +193,7 @@ export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>
   return renderCard(
     { ...PRESSURE_CARD, note },
     html`<div class="card__body card__body--tight">
-<p class="stat"><b>${formatDigits(latest.systolic)}/${formatDigits(latest.diastolic)}</b> <span>mmHg</span> <span class="push">${renderDateTime(latest.date)}</span></p>
+<p class="stat"><b>${formatPressure(latest.systolic)}/${formatPressure(latest.diastolic)}</b> <span>mmHg</span> <span class="push">${renderDateTime(latest.date)}</span></p>
 ${readings.length > 1 && renderPressureChart(readings.toReversed())}
 ${readings.length > 1 && renderReadings(readings)}
 </div>`,
@@ -193,7 +206,7 @@ function renderReadings(readings: readonly Reading[]): Html {
 <thead><tr><th scope="col">Date</th><th scope="col" class="num">Systolic</th><th scope="col" class="num">Diastolic</th></tr></thead>
 <tbody>${readings.map(
     ({ date, systolic, diastolic }) =>
-      html`<tr><td>${renderDate(date)}</td><td class="num">${formatDigits(systolic)}</td><td class="num">${formatDigits(diastolic)}</td></tr>`,
+      html`<tr><td>${renderDate(date)}</td><td class="num">${formatPressure(systolic)}</td><td class="num">${formatPressure(diastolic)}</td></tr>`,
   )}</tbody></table></details>`
 }
 

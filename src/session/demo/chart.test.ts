@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Observation } from '../records/resources.ts'
-import { findReadings, type Reading, renderPressureChart, selectRecentReadings } from './chart.ts'
+import {
+  findReadings,
+  formatPressure,
+  type Reading,
+  renderPressureChart,
+  selectRecentReadings,
+} from './chart.ts'
 
 function observation(systolic: number, diastolic: number, more: Partial<Observation> = {}): Observation {
   const part = (code: string, value: number) => ({
@@ -39,6 +45,24 @@ describe('findReadings', () => {
     assert.deepEqual(findReadings([{ ...whole, component: (whole.component ?? []).slice(0, 1) }]), [])
     assert.deepEqual(findReadings([{ ...whole, component: inKilopascal }]), [])
     assert.deepEqual(findReadings([undated]), [])
+  })
+})
+
+describe('formatPressure', () => {
+  it('keeps the recorded digits, but rounds a calculated value', () => {
+    for (const [pressure, text] of [
+      [142, '142'],
+      [104.34503964708077, '104.3'],
+      [71.96, '71.96'],
+      [71.9601, '72'],
+      [1e2, '100'],
+    ] as const)
+      assert.equal(formatPressure(pressure), text)
+    assert.match(
+      renderPressureChart([reading('2026-01-01', 104.34503, 71.43144), reading('2026-02-01', 99.9601, 60)])
+        .markup,
+      /First 104\.3 over 71\.4, last 100 over 60/,
+    )
   })
 })
 

@@ -213,7 +213,13 @@ function describeReadings(readings: readonly Reading[]): string {
 function formatPoint(reading: Reading | undefined): string {
   return reading === undefined
     ? ''
-    : `${formatDigits(reading.systolic)} over ${formatDigits(reading.diastolic)}`
+    : `${formatPressure(reading.systolic)} over ${formatPressure(reading.diastolic)}`
+}
+
+/** The digits as recorded. A calculated value, which may have fifteen decimal places, is rounded to one. */
+export function formatPressure(pressure: Decimal): string {
+  const digits = formatDigits(pressure)
+  return /^\d+(?:\.\d{1,2})?$/.test(digits) ? digits : String(round(Number(digits)))
 }
 
 function toNumber(decimal: Decimal): number {

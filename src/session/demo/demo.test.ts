@@ -72,7 +72,7 @@ describe('the demo app page', () => {
 
   const page = async () => (await browser.get(browser.page)).body
 
-  it('shows blood pressure with every digit that is recorded', async () => {
+  it('shows blood pressure with the digits that are recorded', async () => {
     const text = JSON.stringify(bundle([pressure(new Date(setup.clock()).toISOString(), 142, 84)]))
     setup.ehr.script.fhir = (url, reply) =>
       url.pathname.endsWith('/Observation')
@@ -136,6 +136,25 @@ describe('the demo app page', () => {
     assert.match(body, /Hypothyroidism[\s\S]*?Provisional[\s\S]*?Not recorded/)
     assert.match(body, /Levothyroxine 75 microgram tablet[\s\S]*?Not recorded/)
     assert.match(body, /Allergies<\/dt><dd><span class="unknown">Not shared with this app/)
+  })
+
+  it('never shows a dosage without text as missing, nor a part of it', async () => {
+    const dose = {
+      sequence: 1,
+      asNeededBoolean: true,
+      doseAndRate: [{ doseQuantity: { value: 7, unit: 'mg' } }],
+    }
+    const add = (name: string, dosageInstruction: readonly object[]) =>
+      setup.ehr.records.push({ ...medication(name), dosageInstruction })
+    add('Coded', [dose])
+    add('Both', [{ text: '1 tablet daily' }, dose])
+    add('Empty', [{ sequence: 1 }])
+    const body = await page()
+    const find = (name: string) =>
+      new RegExp(`>${name}<[\\s\\S]*?data-label="How to take it">(.*?)</td>`).exec(body)?.[1]
+    assert.equal(find('Coded'), 'Recorded without text. Check the full record.')
+    assert.equal(find('Both'), '1 tablet daily<br>Recorded without text. Check the full record.')
+    assert.match(find('Empty') ?? '', /Not recorded/)
   })
 
   describe('with the scope of allergies', () => {
