@@ -64,6 +64,13 @@ const RECORD: readonly Resource[] = [
   observation('b-here', 'bob', 'hr', '2020-05-01', { encounter: to('Encounter/e-ann') }),
   { resourceType: 'Condition', id: 'c-2019', subject: to('Patient/ann'), recordedDate: '2019-06-01' },
   { resourceType: 'Condition', id: 'c-undated', subject: to('Patient/ann') },
+  { resourceType: 'Practitioner', id: 'prescriber' },
+  { resourceType: 'Medication', id: 'm1', code: { text: 'x' } },
+  {
+    ...{ resourceType: 'MedicationRequest', id: 'mr', status: 'active', intent: 'order' },
+    ...{ subject: to('Patient/ann'), encounter: to('Encounter/e-ann') },
+    ...{ requester: to('Practitioner/prescriber'), medicationReference: to('Medication/m1') },
+  },
 ]
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
@@ -94,6 +101,27 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('GET /QuestionnaireResponse/qb')).why, NOT_WITHIN)
         const line = 'GET /Questionnaire?_revinclude=QuestionnaireResponse:questionnaire'
         assert.doesNotMatch((await ask(line)).text, /"qb"/)
+      })
+    })
+
+    describe('$everything for a caller who may see a part of the record', () => {
+      it('shows resources of no patient only if a visible resource refers to them', async () => {
+        const shared = async (line: string, scope: string) =>
+          shownIn(await ask(line, ann(scope))).filter(it => /^(?:Pract|Medication\/)/.test(it))
+        const scope = 'patient/Patient.rs patient/Practitioner.rs patient/Medication.rs'
+        for (const path of ['Patient/ann', 'Encounter/e-ann']) {
+          const line = `GET /${path}/$everything`
+          assert.deepEqual(await shared(line, `${scope} patient/Encounter.rs`), ['Practitioner/dr'], path)
+          assert.deepEqual(
+            await shared(`${line}?_type=Practitioner,Medication`, `${scope} patient/Encounter.rs`),
+            ['Practitioner/dr'],
+          )
+        }
+        const more = `${scope} patient/Encounter.rs patient/MedicationRequest.rs`
+        assert.deepEqual(await shared('GET /Patient/ann/$everything', more), [
+          ...['Medication/m1', 'Practitioner/dr', 'Practitioner/prescriber'],
+        ])
+        assert.deepEqual(await shared('GET /Patient/ann/$everything', scope), [])
       })
     })
 
@@ -152,7 +180,13 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       it('returns the encounter, its references and the resources that refer to it, within the grant', async () => {
         const reply = await ask('GET /Encounter/e-ann/$everything')
         assert.deepEqual(shownIn(reply), [
-          ...['Encounter/e-ann', 'Observation/a-2020', 'Patient/ann', 'Practitioner/dr'],
+          ...[
+            'Encounter/e-ann',
+            'MedicationRequest/mr',
+            'Observation/a-2020',
+            'Patient/ann',
+            'Practitioner/dr',
+          ],
         ])
         assert.doesNotMatch(reply.text, /b-here|Patient\/bob/)
         const narrow = await ask('GET /Encounter/e-ann/$everything', ann('patient/Encounter.rs'))

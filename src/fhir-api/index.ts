@@ -6,7 +6,12 @@
 export { type AccessCache, createAccessCache } from './access/access-cache.ts'
 export { type AccessCheck, createAccessCheck, findWrittenPatients, seesAll } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
-export { dependsOnTypeAlone, parseConditionalReference } from './access/check-references.ts'
+export {
+  dependsOnTypeAlone,
+  listReferences,
+  listReferenceTexts,
+  parseConditionalReference,
+} from './access/check-references.ts'
 export { findResource, type LookupContext } from './access/find-resource.ts'
 export type {
   Announcement,

@@ -106,6 +106,27 @@ describe('a document of the upstream', () => {
     assert.doesNotMatch(reply.text, /Secret/)
   })
 
+  it('has resources of no patient only if a resource within the grant refers to them', async () => {
+    const document = summary()
+    document.entry.push(
+      entry({ ...condition('ce', 'ann'), recorder: to('urn:uuid:p1'), asserter: to('Practitioner/p2') }),
+      entry({
+        ...{ resourceType: 'MedicationRequest', id: 'mr', subject: to('Patient/ann') },
+        ...{ medicationReference: to('Medication/m'), requester: to('Practitioner/p3') },
+      }),
+      entry({ resourceType: 'Medication', id: 'm' }),
+      ...['p1', 'p2', 'p3'].map(id => entry({ resourceType: 'Practitioner', id }, `urn:uuid:${id}`)),
+    )
+    serve([patient('ann')], document)
+    const shared = async (scope: string) =>
+      typesIn(await ask('GET /Patient/ann/$summary', ann(scope)))?.filter(it =>
+        /^Pract|^Medication\//.test(it),
+      )
+    const scope = 'patient/Patient.rs patient/Condition.rs patient/Practitioner.rs patient/Medication.rs'
+    assert.deepEqual(await shared(scope), ['Practitioner/p1', 'Practitioner/p2'])
+    assert.equal((await shared('patient/*.rs'))?.length, 4)
+  })
+
   it('is generated only from a Composition that the caller may read', async () => {
     serve([composition('ann')], summary())
     const reply = await ask('GET /Composition/c/$document', ann('patient/Composition.rs'))

@@ -21,10 +21,13 @@ import {
   findResource,
   getPath,
   isFailure,
+  listReferences,
+  listReferenceTexts,
   type Operation,
   respondWithPage,
   resumePage,
 } from '../../fhir-api/index.ts'
+import { hasCompartment } from '../../smart/index.ts'
 import { checkContent, createLookup } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
@@ -161,17 +164,40 @@ async function fetchDocument(
   if (broken) return broken
   const check = await checkContent(context, request, resources.filter(isResource))
   if (isFailure(check)) return check
-  const showsComposition = request.interaction.name !== '$summary' || readsWholeRecord(request)
-  const shown = entries.flatMap(({ fullUrl, text }, at) => {
+  const isWhole = readsWholeRecord(request)
+  const showsComposition = request.interaction.name !== '$summary' || isWhole
+  const visible = entries.flatMap(({ fullUrl, text }, at) => {
     const resource = resources[at]
     if (!isResource(resource) || !VISIBLE.isMatch(resource, check)) return []
     const { resourceType: type } = resource
     if (type === 'Composition' && !showsComposition) return []
-    return [{ type, fullUrl: buildFullUrl(context, fullUrl, resource), text }]
+    return [{ type, fullUrl: buildFullUrl(context, fullUrl, resource), text, resource }]
   })
+  const shown = isWhole ? visible : dropUnreferred(context, visible)
   const isDocument = shown[0]?.type === 'Composition'
   const documentEntries = shown.map(({ fullUrl, text }) => entryJson({ fullUrl, resource: text }))
   return { status: 200, body: bundleJson({ ...buildParts(bundle, isDocument), entries: documentEntries }) }
+}
+
+interface DocumentEntry {
+  readonly type: string
+  readonly fullUrl: string
+  readonly resource: Resource
+}
+
+/** Leaves out resources of no patient to which only hidden resources refer: they would reveal these. */
+function dropUnreferred<Entry extends DocumentEntry>(
+  { baseUrl }: GatewayContext,
+  entries: readonly Entry[],
+): readonly Entry[] {
+  const own = entries.filter(({ type }) => hasCompartment(type))
+  const named = new Set(
+    own.flatMap(({ resource }) => [...listReferenceTexts(resource), ...listReferences(resource, baseUrl)]),
+  )
+  return entries.filter(
+    ({ type, fullUrl, resource: { id } }) =>
+      hasCompartment(type) || named.has(fullUrl) || named.has(`${type}/${id}`),
+  )
 }
 
 /** A document has an identifier and a time (R4 bundle.html, bdl-9 and bdl-10), and begins with its Composition (bdl-11). */

@@ -104,14 +104,21 @@ function isSharedDevice(resource: Resource, baseUrl: string): boolean {
   return resource.resourceType === 'Device' && findReferredPatients(resource, baseUrl).size === 0
 }
 
-function listReferences(content: unknown, baseUrl: string): readonly string[] {
-  if (Array.isArray(content)) return content.flatMap(it => listReferences(it, baseUrl))
-  if (!isRecord(content)) return []
-  return Object.entries(content).flatMap(([name, value]) => {
-    if (name !== 'reference' || typeof value !== 'string') return listReferences(value, baseUrl)
-    const reference = parseReference(value, baseUrl)
+/** The resources of this server that content refers to, as `Type/id`. */
+export function listReferences(content: unknown, baseUrl: string): readonly string[] {
+  return listReferenceTexts(content).flatMap(text => {
+    const reference = parseReference(text, baseUrl)
     return reference ? [`${reference.type}/${reference.id}`] : []
   })
+}
+
+/** All references in content, in any form. */
+export function listReferenceTexts(content: unknown): readonly string[] {
+  if (Array.isArray(content)) return content.flatMap(listReferenceTexts)
+  if (!isRecord(content)) return []
+  return Object.entries(content).flatMap(([name, value]) =>
+    name === 'reference' && typeof value === 'string' ? [value] : listReferenceTexts(value),
+  )
 }
 
 function getType(reference: string): string {

@@ -5,6 +5,7 @@ import {
   isInCompartment,
   type Params,
   parseHistory,
+  type Resource,
   readCareRange,
   resourceTypes,
   type Shape,
@@ -15,18 +16,19 @@ import {
   type FhirRequest,
   getPath,
   isFailure,
+  listReferences,
   type Operation,
   type SearchPage,
 } from '../../../fhir-api/index.ts'
 import { hasCompartment } from '../../../smart/index.ts'
 import { EXCLUDED_TYPES, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet, buildQuery } from '../http/build-request.ts'
+import { buildGet, buildQuery, buildSearch } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { isUnlimited } from './narrow.ts'
 import { fetchPage, PAGE_SIZE, type PageCheck } from './pages.ts'
-import type { CheckedResource, PageCursor } from './paging.ts'
+import type { CheckedResource, PageCursor, UpstreamPage } from './paging.ts'
 import { gather, type UpstreamItems } from './paging.ts'
 import { setPageSize } from './plan.ts'
 
@@ -68,7 +70,8 @@ export async function fetchRecord(
   const path = getPath(request.interaction)
   const first = `${path}?${buildQuery(record.sent, context.urls)}`
   const includes = trackIncludes(cursor?.shown ?? [])
-  const fetch = (link: string) => fetchEntries(context, request, link === '' ? first : link, record)
+  const fetchItems = seesRecord(request) ? fetchEntries : fetchReferringEntries
+  const fetch = (link: string) => fetchItems(context, request, link === '' ? first : link, record)
   const getSize = ({ checked }: Item) => checked.text.length
   const page = await gather(cursor, record.count, fetch, includes, getSize)
   if (isFailure(page)) return page
@@ -92,29 +95,103 @@ export const VISIBLE: PageCheck = {
   includes: (_matches, candidates) => candidates,
 }
 
-async function fetchEntries(
+type FetchItems = (
   context: GatewayContext,
   request: FhirRequest,
   link: string,
-  { care, types, patient }: RecordRequest,
-): Promise<UpstreamItems<Item> | Failure> {
-  const { baseUrl } = context
+  record: RecordRequest,
+) => Promise<UpstreamItems<Item> | Failure>
+
+const fetchEntries: FetchItems = async (context, request, link, record) => {
   const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
   if (isFailure(page)) return page
-  const isOutside = ({ resource }: CheckedResource) =>
-    patient !== undefined && !isInCompartment(resource, patient, baseUrl)
-  const toItem =
-    (mode: Item['mode']) =>
-    (checked: CheckedResource): Item => ({ mode: isOutside(checked) ? 'include' : mode, checked })
-  const isWanted = ({ resource }: CheckedResource) =>
-    (!care || isInCareRange(resource, care, baseUrl)) && (!types || types.has(resource.resourceType))
-  return {
-    items: [
-      ...page.matches.filter(isWanted).map(toItem('match')),
-      ...page.includes.filter(isWanted).map(toItem('include')),
-    ],
-    next: page.links.get('next'),
+  const items = listItems(page, createOutsideTest(context, record))
+  return { items: selectWanted(context, record, items), next: page.links.get('next') }
+}
+
+/**
+ * The same for a caller who may see a part of the record only. The upstream also returns resources that only hidden ones
+ * refer to, which would reveal these: a Medication, for example, shows that there is a MedicationRequest. So resources of no
+ * patient are fetched by the references of the visible ones.
+ */
+const fetchReferringEntries: FetchItems = async (context, request, link, record) => {
+  const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
+  if (isFailure(page)) return page
+  const isOutside = createOutsideTest(context, record)
+  const ofPatients = listItems(page, isOutside).filter(({ checked }) => hasCompartment(checked.type))
+  const named = new Set(
+    ofPatients
+      .filter(({ checked }) => !isOutside(checked))
+      .flatMap(({ checked }) => listReferences(checked.resource, context.baseUrl)),
+  )
+  const shared = await fetchShared(context, request, named)
+  if (isFailure(shared)) return shared
+  const isShown = ({ checked }: Item) => !isOutside(checked) || named.has(`${checked.type}/${checked.id}`)
+  const items = [...ofPatients.filter(isShown), ...shared.map(it => toItem('include', it))]
+  return { items: selectWanted(context, record, items), next: page.links.get('next') }
+}
+
+/** So many ids fit into the URL of one search. */
+const IDS_AT_ONCE = 50
+
+/** The resources among these (`Type/id`) that are of no patient, as far as the caller may see them. */
+async function fetchShared(
+  context: GatewayContext,
+  request: FhirRequest,
+  references: ReadonlySet<string>,
+): Promise<readonly CheckedResource[] | Failure> {
+  const found: CheckedResource[] = []
+  const ids = Map.groupBy(
+    [...references].map(it => it.split('/')),
+    ([type = '']) => type,
+  )
+  for (const [type, pairs] of ids) {
+    if (hasCompartment(type) || !hasAccess(request.access, type, 'r')) continue
+    for (let at = 0; at < pairs.length; at += IDS_AT_ONCE) {
+      const some = pairs.slice(at, at + IDS_AT_ONCE).map(([, id = '']) => id)
+      const params = [
+        ['_id', some.join(',')],
+        ['_count', String(some.length)],
+      ] as const
+      const outgoing = buildSearch(request, `/${type}`, params, false, context.urls)
+      const matchesQuery = ({ id = '' }: Resource) => some.includes(id)
+      const page = await fetchPage(context, request, outgoing, { ...VISIBLE, matchesQuery })
+      if (isFailure(page)) return page
+      found.push(...page.matches)
+    }
   }
+  return found
+}
+
+/** Whether a resource is outside the record of the patient, if it is about one. */
+function createOutsideTest({ baseUrl }: GatewayContext, { patient }: RecordRequest) {
+  return ({ resource }: CheckedResource) =>
+    patient !== undefined && !isInCompartment(resource, patient, baseUrl)
+}
+
+function listItems(
+  { matches, includes }: UpstreamPage,
+  isOutside: (checked: CheckedResource) => boolean,
+): readonly Item[] {
+  return [
+    ...matches.map(it => toItem(isOutside(it) ? 'include' : 'match', it)),
+    ...includes.map(it => toItem('include', it)),
+  ]
+}
+
+function toItem(mode: Item['mode'], checked: CheckedResource): Item {
+  return { mode, checked }
+}
+
+function selectWanted(
+  { baseUrl }: GatewayContext,
+  { care, types }: RecordRequest,
+  items: readonly Item[],
+): readonly Item[] {
+  return items.filter(
+    ({ checked: { resource, type } }) =>
+      (!care || isInCareRange(resource, care, baseUrl)) && (!types || types.has(type)),
+  )
 }
 
 /** Upstreams may repeat included resources on every page: each is shown once, as far as a link can record them. */
@@ -140,10 +217,12 @@ interface Item {
 /** The types of a patient's record. */
 const RECORD_TYPES = resourceTypes.filter(type => hasCompartment(type) && !EXCLUDED_TYPES.has(type))
 
-/** Whether the caller may see all of a record, so that few resources are left out. */
-function seesRecord({ access, interaction: { type, id } }: FhirRequest<Operation>): boolean {
-  const patient = type === 'Patient' ? id : undefined
-  return RECORD_TYPES.every(it => isUnlimited(access.filterFor(it, 's'), patient))
+/** Whether the caller may see all of the record that the operation is about, so that few resources are left out. */
+function seesRecord({ access, interaction: { type = '', id } }: FhirRequest<Operation>): boolean {
+  const filter = access.filterFor(type, 'r')
+  const patients =
+    type === 'Patient' ? [id] : filter === 'everything' ? [undefined] : filter.map(it => it.patient)
+  return RECORD_TYPES.every(it => patients.every(patient => isUnlimited(access.filterFor(it, 's'), patient)))
 }
 
 function planEverything(
