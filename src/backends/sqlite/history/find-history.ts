@@ -1,4 +1,4 @@
-import { fail, type HistoryQuery, limits } from '../../../fhir/index.ts'
+import { fail, type HistoryQuery, limits, resourceTypes } from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -7,6 +7,7 @@ import {
   type HistoryPage,
   isFailure,
 } from '../../../fhir-api/index.ts'
+import type { AccessFilter } from '../../../smart/index.ts'
 import { VERSIONS_CHECKED } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findStoredTypes } from '../search/parse-criteria.ts'
@@ -18,7 +19,7 @@ import {
   findVersions,
   type HistoryContext,
   type HistoryScope,
-  isDecidedByIndex,
+  hasQuery,
   readVersions,
   type Version,
 } from './versions.ts'
@@ -51,15 +52,21 @@ function createScope(
     case 'history-instance': {
       const { type, id } = interaction
       const current = repository.find(type, id)
-      return current && { parts: [{ type, filter: access.filterFor(type, 'r') }], rid: current.rid }
+      return current && { ...createPart(type, access.filterFor(type, 'r')), rid: current.rid }
     }
     case 'history-type':
-      return { parts: [{ type: interaction.type, filter: access.filterFor(interaction.type, 's') }] }
+      return createPart(interaction.type, access.filterFor(interaction.type, 's'))
     case 'history-system':
       return {
         parts: findStoredTypes(repository).map(type => ({ type, filter: access.filterFor(type, 's') })),
+        // By all types: the response must not reveal of which types there are resources outside the access.
+        isDecidedByIndex: !resourceTypes.some(type => hasQuery(access.filterFor(type, 's'))),
       }
   }
+}
+
+function createPart(type: string, filter: AccessFilter): HistoryScope {
+  return { parts: [{ type, filter }], isDecidedByIndex: !hasQuery(filter) }
 }
 
 interface VersionPage {
@@ -76,7 +83,7 @@ function* readPage(
   after: readonly SqlValue[] | undefined,
 ): Steps<VersionPage | Failure> {
   if (scope.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
-  const most = isDecidedByIndex(scope) ? query.count : query.count + VERSIONS_CHECKED
+  const most = scope.isDecidedByIndex ? query.count : query.count + VERSIONS_CHECKED
   const page = createPage(query.count, most)
   let [start, size, listed] = [after, query.count + 1, 0]
   while (listed <= most) {

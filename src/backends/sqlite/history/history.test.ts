@@ -134,4 +134,19 @@ describe('a history within a granular scope', () => {
     assert.match(readIssue(first), /Cannot check more than 5000 versions, or 2097152 characters/)
     await own.close()
   })
+
+  it('of the system has no total before the last page, whether or not there are resources outside the scope', async () => {
+    const query = [['category', 'lab'] as const]
+    const limited = {
+      filterFor: (type: string) => [{ patient: 'p', ...(type === 'Observation' && { query }) }],
+    }
+    const own = await startFhir({ guard: createAuthenticator({ all: fullAccess, limited }) })
+    const [all, app] = [own.as('all'), own.as('limited')]
+    const findTotal = async () => (await app('GET _history?_count=1')).body.total
+    for (const gender of ['male', 'other']) await all('PUT Patient/p', patient('p', { gender }))
+    assert.equal(await findTotal(), undefined)
+    await all('PUT Observation/other', observation('other', 'q'))
+    assert.equal(await findTotal(), undefined)
+    await own.close()
+  })
 })

@@ -25,6 +25,11 @@ export interface HistoryContext {
 export interface HistoryScope {
   readonly parts: readonly { readonly type: string; readonly filter: AccessFilter }[]
   readonly rid?: number | undefined
+  /**
+   * Whether the index decides which versions are within the access. Search values exist only for current versions: a
+   * granular scope has to be checked on the content of old and deleted ones.
+   */
+  readonly isDecidedByIndex: boolean
 }
 
 const COUNTED = 10_000
@@ -62,7 +67,7 @@ export function* countVersions(
 ): Steps<number | undefined> {
   const { database } = context.repository
   const sources = listSources(context, scope, query)
-  if (!isDecidedByIndex(scope) || sources.some(({ isCheap }) => !isCheap)) return undefined
+  if (!scope.isDecidedByIndex || sources.some(({ isCheap }) => !isCheap)) return undefined
   let count = 0
   for (const source of sources)
     for (const part of divideSource(database, source, name('1'))) {
@@ -84,15 +89,8 @@ function divideSource(database: Database, { walk }: Source, before: Sql): Iterab
   )
 }
 
-/**
- * Whether the index decides which versions are within the access. Search values exist only for current versions: a
- * granular scope has to be checked on the content of old and deleted ones.
- */
-export function isDecidedByIndex({ parts }: HistoryScope): boolean {
-  return !parts.some(({ filter }) => hasQuery(filter))
-}
-
-function hasQuery(filter: AccessFilter): boolean {
+/** Whether the filter is that of a granular scope. */
+export function hasQuery(filter: AccessFilter): boolean {
   return filter !== 'everything' && filter.some(({ query }) => query !== undefined)
 }
 
