@@ -46,7 +46,15 @@ export {
 } from './health.ts'
 export { Html, html, raw } from './html.ts'
 export { listen, replaceCertificate, STOP_MS, startDraining } from './listen.ts'
-export { createChildLogger, createLogger, type Logger, scrub, serializeError, setLogLevel } from './logger.ts'
+export {
+  createChildLogger,
+  createLogger,
+  type Logger,
+  logOutages,
+  scrub,
+  serializeError,
+  setLogLevel,
+} from './logger.ts'
 export {
   createMetricsServer,
   readProcessMetrics,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLogger, scrub, serializeError } from './index.ts'
+import { createLogger, logOutages, scrub, serializeError } from './index.ts'
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl'
 const TOKEN = 'q3vN0mY8yYxv1d5l2iZ0m3nq0m1c9a8b7c6d5e4f3g2'
@@ -96,5 +96,25 @@ describe('createLogger', () => {
     }
     createLogger({ level: 'warn', destination }).info('chatter')
     assert.equal(log, '')
+  })
+})
+
+describe('logOutages', () => {
+  it('logs each cause of an outage once, then the number of failures once a minute', () => {
+    const logged: unknown[] = []
+    let now = 0
+    const report = logOutages(
+      ({ err, failed }) => logged.push(failed ?? String(err)),
+      () => now,
+    )
+    const fail = (at: number, cause: string) => {
+      now = at
+      report(new Error(cause))
+    }
+    for (let at = 0; at <= 60_000; at += 2_000) fail(at, 'refused')
+    fail(61_000, 'a seal was changed')
+    fail(62_000, 'refused')
+    fail(200_000, 'refused')
+    assert.deepEqual(logged, ['Error: refused', 30, 'Error: a seal was changed', 'Error: refused'])
   })
 })

@@ -157,23 +157,35 @@ export function createRequestLogger(
 
 /** Interval between log lines during an outage. */
 const LOG_EVERY_MS = 60_000
-/** An outage ends when no request has failed for this time. */
+/** An outage ends when nothing has failed for this time. */
 const ENDS_AFTER_MS = 60_000
 
-/** Logs the first failure of an outage with its cause, then only the number of failed requests. */
-export function logOutages(log: FastifyBaseLogger, clock: () => number): (error: unknown) => void {
-  let outage: { failed: number; loggedAt: number; lastAt: number } | undefined
+interface Outage {
+  readonly causes: Set<string>
+  failed: number
+  loggedAt: number
+  lastAt: number
+}
+
+/** Logs each cause of an outage once, then once a minute only the number of further failures. */
+export function logOutages(
+  log: (details: { readonly err?: unknown; readonly failed?: number }) => void,
+  clock: () => number = Date.now,
+): (error: unknown) => void {
+  let outage: Outage | undefined
   return error => {
     const now = clock()
-    if (!outage || now - outage.lastAt > ENDS_AFTER_MS) {
-      outage = { failed: 0, loggedAt: now, lastAt: now }
-      log.error({ err: error }, 'Database unavailable: requests get 503')
-      return
+    if (!outage || now - outage.lastAt > ENDS_AFTER_MS)
+      outage = { causes: new Set(), failed: 0, loggedAt: now, lastAt: now }
+    outage.lastAt = now
+    const cause = String(error)
+    if (!outage.causes.has(cause)) {
+      outage.causes.add(cause)
+      return log({ err: error })
     }
     outage.failed++
-    outage.lastAt = now
     if (now - outage.loggedAt < LOG_EVERY_MS) return
     outage.loggedAt = now
-    log.error({ failed: outage.failed }, 'Database still unavailable')
+    log({ failed: outage.failed })
   }
 }

@@ -165,7 +165,7 @@ describe('createServer: a body that is too large', () => {
       logged.map(({ msg, failed, err }) => [msg, failed, err !== undefined]),
       [
         ['Database unavailable: requests get 503', undefined, true],
-        ['Database still unavailable', 3, false],
+        ['Database unavailable: requests get 503', 3, false],
         ['Database unavailable: requests get 503', undefined, true],
       ],
     )

@@ -80,7 +80,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
   boundJson(app)
-  const logOutage = logOutages(app.log, options.clock ?? Date.now)
+  const logOutage = logOutages(
+    details => app.log.error(details, 'Database unavailable: requests get 503'),
+    options.clock,
+  )
   app.setErrorHandler(async (error, request, reply) => {
     const problem = toProblem(error, chooseBodyLimit(request, options))
     // fastify would close the connection after a body that it did not read; `drainUnread` reads the rest instead.

@@ -9,6 +9,7 @@ import {
 } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Store, startSweeping } from '../../store/index.ts'
+import { logOutages } from '../../web/index.ts'
 import { type PreparedAuth, prepareAuth } from './auth.ts'
 import { prepareFhir } from './fhir.ts'
 import { readFeedTls } from './files.ts'
@@ -50,7 +51,7 @@ async function openWithUpkeep(parts: Parts, closing: Closing): Promise<Storage> 
 async function followOthers({ controls, logger }: Parts, { store }: Storage) {
   const { followAnnouncements } = await import('../../auth/index.ts')
   return followAnnouncements(store, controls, {
-    onError: error => logger.warn({ err: error }, 'Cannot read the announcements of other instances'),
+    onError: logOutages(details => logger.warn(details, 'Cannot read the announcements of other instances')),
   })
 }
 
@@ -60,21 +61,21 @@ function startUpkeep(
 ): readonly { stop(): Promise<void> }[] {
   return [
     startSweeping(store, {
-      onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),
+      onError: logOutages(details => logger.warn(details, 'Cannot remove expired rows')),
     }),
     startSweepingAudit(
       store,
       sealer,
       { days: settings.audit.days, feeds: listFeedNames(settings) },
       {
-        onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
+        onError: logOutages(details => logger.warn(details, 'Cannot remove old audit records')),
       },
     ),
     startSealing(store, sealer, {
-      onError: error => logger.error({ err: error }, 'Cannot seal the audit trail'),
+      onError: logOutages(details => logger.error(details, 'Cannot seal the audit trail')),
     }),
     startReportingUnknown(store, {
-      onError: error => logger.warn({ err: error }, 'Cannot report changes whose outcome is unknown'),
+      onError: logOutages(details => logger.warn(details, 'Cannot report changes whose outcome is unknown')),
     }),
   ]
 }
