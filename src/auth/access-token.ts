@@ -3,7 +3,7 @@ import { findClient } from './client/client.ts'
 import type { AuthContext } from './context.ts'
 import { findLiveGrant, type Grant } from './grant/grant.ts'
 import { verifyOwnJwt } from './keys/key-ring.ts'
-import { isRevoked } from './revoke.ts'
+import { isClientTokenPrefix, isRevoked, makeClientTokenPrefix } from './revoke.ts'
 
 /** A valid access token of this server. */
 export interface AccessToken {
@@ -37,9 +37,15 @@ export async function checkAccessToken(
   if (typeof exp !== 'number' || exp * 1000 <= clock()) return 'exp, it has expired'
   if (await isRevoked(store, jti)) return 'it was revoked'
   const found = { claims, id: jti, clientId, scope, expiresAt: exp }
-  if (claims.sub === clientId)
-    return (await findClient(store, clientId)) ? { ...found, grant: undefined } : 'its client was removed'
-  const grant = await findLiveGrant(store.db, jti.split('.')[0] ?? '', clock())
+  // Not by `sub`: the id of a client may be that of a clinician.
+  const [issuedFor = ''] = jti.split('.')
+  if (isClientTokenPrefix(issuedFor)) {
+    const client = await findClient(store, clientId)
+    return client && issuedFor === makeClientTokenPrefix(client)
+      ? { ...found, grant: undefined }
+      : 'its client was removed'
+  }
+  const grant = await findLiveGrant(store.db, issuedFor, clock())
   return grant?.clientId === clientId ? { ...found, grant } : 'its grant has ended'
 }
 

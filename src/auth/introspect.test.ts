@@ -36,17 +36,17 @@ describe('POST /oauth2/introspect', () => {
     const form = { grant_type: 'client_credentials', scope, ...backEnd.makeProof() }
     return String((await auth.requestToken(form)).json().access_token)
   }
-  async function requestTokens(encounterId?: string) {
-    const redirect_uri = 'https://app.example/callback'
+  async function requestTokens(encounterId?: string, client_id = 'app') {
+    const redirect_uri = `https://${client_id}.example/callback`
     const browser = await auth.logIn()
-    const form = { clientId: 'app', ...(encounterId ? { encounterId } : {}) }
+    const form = { clientId: client_id, ...(encounterId ? { encounterId } : {}) }
     const launch = await auth.launch(browser, form)
     const code = new URL(
-      (await auth.authorize(browser, { launch, client_id: 'app', redirect_uri, scope: SCOPE })).headers
-        .location ?? '',
+      (await auth.authorize(browser, { launch, client_id, redirect_uri, scope: SCOPE })).headers.location ??
+        '',
     ).searchParams.get('code')
     const response = await auth.exchange(String(code), {
-      client_id: 'app',
+      client_id,
       redirect_uri,
       client_secret: 's',
     })
@@ -126,6 +126,16 @@ describe('POST /oauth2/introspect', () => {
       assert.equal((await ask(token, basic(client))).body, '{"active":false}')
     auth.time.now += 300_000
     assert.equal((await ask(tokens.access_token, basic('app'))).body, '{"active":false}')
+  })
+
+  it('is inactive for a token whose grant was revoked, even if the client has the id of the clinician', async () => {
+    const { id } = await auth.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+    await auth.addClient({ client_id: id, auth_method: 'client_secret', secret_hash: sha256('s') })
+    const { access_token: token, refresh_token } = await requestTokens(undefined, id)
+    assert.equal(decodeClaims(token).sub, id)
+    assert.equal((await ask(token, basic(id))).json().active, true)
+    await new TestBrowser(auth.app).post('/oauth2/revoke', { token: refresh_token }, basic(id))
+    assert.deepEqual((await ask(token, basic(id))).json(), { active: false })
   })
 
   it('describes any access token, but no refresh token, to a bearer token with a system/ read scope', async () => {

@@ -208,7 +208,14 @@ export function makeClientTokenPrefix({
   readonly createdAt: number
   readonly enabledAt?: number | undefined
 }): string {
-  return `client-${sha256([id, createdAt, ...(enabledAt === undefined ? [] : [enabledAt])].join(' '))}`
+  return `${CLIENT_PREFIX}${sha256([id, createdAt, ...(enabledAt === undefined ? [] : [enabledAt])].join(' '))}`
+}
+
+const CLIENT_PREFIX = 'client-'
+
+/** False for the id of a grant, which is a UUID. */
+export function isClientTokenPrefix(prefix: string): boolean {
+  return prefix.startsWith(CLIENT_PREFIX)
 }
 
 /**
