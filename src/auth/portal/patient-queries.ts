@@ -54,9 +54,9 @@ function splitWords(search: string): readonly string[] {
   return search.split(/[\s,]+/).filter(word => word !== '')
 }
 
-// FHIR R4, 3.1.1.3.2: separators are escaped.
-function encodeValue(text: string): string {
-  return encodeURIComponent(text.replace(/[\\,|$]/g, '\\$&'))
+// FHIR R4, 3.1.1.3.2: separators are escaped. A name of the FHIR server may have half of a surrogate pair.
+export function encodeValue(text: string): string {
+  return encodeURIComponent(text.toWellFormed().replace(/[\\,|$]/g, '\\$&'))
 }
 
 const MONTHS: readonly string[] = [

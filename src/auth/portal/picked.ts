@@ -8,6 +8,7 @@ import {
 } from '../../web/index.ts'
 import { LIMITS } from '../limits.ts'
 import type { FhirReader } from './fhir-reader.ts'
+import { encodeValue } from './patient-queries.ts'
 import { listResources, type Unavailable } from './patients.ts'
 
 /** The selected patient, with the data of the launch form. */
@@ -81,12 +82,29 @@ export async function readEncounters(
 
 /** Finds the patients whose names are similar: the same family name, and a similar given name. */
 export async function findNamesakes(read: FhirReader, person: Person): Promise<readonly Person[]> {
-  const { family } = person.name
+  const { family, given = '' } = person.name
   if (family === undefined) return []
-  const value = encodeURIComponent(family.replace(/[\\,|$]/g, '\\$&'))
-  const response = await read(`Patient?family=${value}&_count=${NAMESAKES_READ}`)
-  const others = response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
-  return findAlike(person, others)
+  const query = `family=${encodeValue(family)}`
+  const first = await findNamed(read, query)
+  const others =
+    first.length < NAMESAKES_READ
+      ? []
+      : await Promise.all(
+          listBeginnings(given).map(it => findNamed(read, `${query}&given=${encodeValue(it)}`)),
+        )
+  const found = new Map([...first, ...others.flat()].map(one => [one.id, one]))
+  return findAlike(person, [...found.values()])
+}
+
+async function findNamed(read: FhirReader, query: string): Promise<readonly Person[]> {
+  const response = await read(`Patient?${query}&_count=${NAMESAKES_READ}`)
+  return response.kind === 'found' ? listResources(response.resource, 'Patient').map(readPerson) : []
+}
+
+/** The first given name and its first letters, by which a server finds the most similar names of a large family. */
+function listBeginnings(given: string): readonly string[] {
+  const [first = ''] = given.split(' ')
+  return [...new Set([first, [...first].slice(0, 2).join('')])].filter(it => it !== '')
 }
 
 /** Whether another patient has a name similar to this one's. */

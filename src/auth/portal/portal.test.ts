@@ -243,6 +243,14 @@ describe('GET /portal', () => {
       assert.match(body, /Similar name: <span class="family">Zircon<\/span>, Anne/)
     })
 
+    it('warns of a similar name among more patients of a family than it reads', async () => {
+      const family = Array.from({ length: 60 }, (_, at) => patient(`s${at}`, 'Smith', `Bob${'x'.repeat(at)}`))
+      const resources = [...family, patient('z1', 'Smith', 'Xavier'), patient('z2', 'Smith', 'Xavior')]
+      const other = await TestAuthServer.open(await open(), { resources })
+      const { body } = await (await other.logIn()).get('/portal?patient=z1')
+      assert.match(body, /Similar name: <span class="family">Smith<\/span>, Xavior/)
+    })
+
     it('selects no encounter if several are in progress', async () => {
       const resources = [
         patient('x', 'X', 'Y'),

@@ -12,7 +12,7 @@ export interface TestFhirServer {
   refuseLinks(): void
 }
 
-/** Creates a FHIR server with the interactions that the portal uses: reads, and searches by name, family, identifier and patient. */
+/** Creates a FHIR server with the interactions that the portal uses: reads, and searches by name, family, given, identifier and patient. */
 export function createTestFhirServer(baseUrl: string, resources: readonly Resource[]): TestFhirServer {
   const requests: { url: URL; authorization: string | null }[] = []
   let failing: number | 'no-response' | 'not-json' | undefined
@@ -83,7 +83,7 @@ function readKey({ name, period }: Resource): string {
 
 function matches(resource: Resource, query: URLSearchParams): boolean {
   const text = JSON.stringify(resource.name ?? '').toLowerCase()
-  const names = [...query.getAll('name'), ...query.getAll('family')]
+  const names = ['name', 'family', 'given'].flatMap(parameter => query.getAll(parameter))
   const makePatient = query.get('patient')
   // A search by `system|value` is compared by its value.
   const identifier = query.get('identifier')?.replace(/^.*[^\\]\|/, '') ?? null
