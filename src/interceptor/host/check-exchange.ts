@@ -5,7 +5,7 @@ import { checkRequest, type Entry, readEntries } from '../decision/check-request
 import type { Decision } from '../decision/decision.ts'
 import type { HostOptions } from '../interceptor.ts'
 import type { Refusal } from '../refuse.ts'
-import { createResponseCheck, holdResponse } from './check-response.ts'
+import { createResponseCheck, holdResponse, readsWholeType } from './check-response.ts'
 import { checkHostRules, findConditionalTypes, isEverything, refuseUnenforceable } from './host-rules.ts'
 
 /** A request to a host and its response. */
@@ -60,10 +60,14 @@ export async function checkExchange(
     if (refusal) return refusal
   }
   const interactions = entries.map(entry => entry.interaction)
-  return holdIfNeeded(
-    exchange,
-    createResponseCheck(interaction, interactions, decision.access, policy.fhirBaseUrl),
-  )
+  const check = createResponseCheck(interaction, interactions, decision.access, policy.fhirBaseUrl)
+  if (!check) return undefined
+  if (exchange.request.method === 'HEAD')
+    return readsWholeType(interaction, decision.access)
+      ? undefined
+      : refuseUnenforceable('a response without a body cannot be checked')
+  holdResponse(exchange.response, check)
+  return undefined
 }
 
 type ReadableEntry = Entry & { readonly interaction: Interaction }
@@ -78,16 +82,6 @@ function requireReadable(
     readable.push({ interaction, body })
   }
   return readable
-}
-
-function holdIfNeeded(
-  { request, response }: Exchange,
-  check: ReturnType<typeof createResponseCheck>,
-): Refusal | undefined {
-  if (!check) return undefined
-  if (request.method === 'HEAD') return refuseUnenforceable('a response without a body cannot be checked')
-  holdResponse(response, check)
-  return undefined
 }
 
 /** Checks what the host itself cannot enforce, by the stored content if the host provides it. */

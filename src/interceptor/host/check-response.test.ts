@@ -27,8 +27,15 @@ function verdict(interaction: Interaction, status: number, body: unknown, entrie
 const OUTSIDE = [false, 403, 'forbidden']
 
 describe('createResponseCheck', () => {
-  it('is not needed if the grant covers everything that the response can contain', () => {
+  it('is not needed if the grant covers everything', () => {
     assert.equal(createResponseCheck(search, [], fullAccess, fhirBaseUrl), undefined)
+    for (const permission of ['r', 's']) {
+      const half: Access = { filterFor: (_, requested) => (requested === permission ? 'everything' : OWN) }
+      assert(createResponseCheck(search, [], half, fhirBaseUrl), permission)
+    }
+  })
+
+  it('releases the response to a read of a type that the grant covers, unless it is a resource of another type', () => {
     const reads: Access = {
       filterFor: (type, permission) => (type === 'Condition' && permission === 'r' ? 'everything' : OWN),
     }
@@ -37,11 +44,16 @@ describe('createResponseCheck', () => {
       { kind: 'vread', type: 'Condition', id: '1', version: '1', params: [] },
       { kind: 'history-instance', type: 'Condition', id: '1', params: [] },
     ] as const)
-      assert.equal(createResponseCheck(interaction, [], reads, fhirBaseUrl), undefined, interaction.kind)
-    for (const permission of ['r', 's']) {
-      const half: Access = { filterFor: (_, requested) => (requested === permission ? 'everything' : OWN) }
-      assert(createResponseCheck(search, [], half, fhirBaseUrl), permission)
-    }
+      for (const [body, isReleased] of [
+        [JSON.stringify(makeCondition('2')), true],
+        ['<Condition/>', true],
+        ['', true],
+        [JSON.stringify({ resourceType: 'Patient', id: '2' }), false],
+      ] as const) {
+        const check = createResponseCheck(interaction, [], reads, fhirBaseUrl)
+        const verdict = check?.({ status: 200, body: Buffer.from(body) })
+        assert.equal(verdict === 'release', isReleased, `${interaction.kind} ${body}`)
+      }
   })
 
   it('releases what the grant covers, and refuses everything else', () => {

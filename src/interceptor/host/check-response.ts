@@ -34,7 +34,9 @@ export function createResponseCheck(
   access: Access,
   baseUrl: string,
 ): ((response: HostResponse) => ResponseVerdict) | undefined {
-  if (isUnrestricted(interaction, access)) return undefined
+  if (isUnrestricted(access)) return undefined
+  if (readsWholeType(interaction, access))
+    return response => checkFound(response, interaction, access, baseUrl)
   return response => {
     if (response.status >= 300) return checkFailure(response)
     if (interaction.kind === 'bundle') return checkEntries(parseJson(response.body), entries, access, baseUrl)
@@ -45,17 +47,35 @@ export function createResponseCheck(
   }
 }
 
-function isUnrestricted(interaction: Interaction, access: Access): boolean {
-  switch (interaction.kind) {
-    case 'read':
-    case 'vread':
-    case 'history-instance':
-      return access.filterFor(interaction.type, 'r') === 'everything'
-    default:
-      return resourceTypes.every(
-        type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
-      )
-  }
+function isUnrestricted(access: Access): boolean {
+  return resourceTypes.every(
+    type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
+  )
+}
+
+/** Whether it is a read of a type that the grant covers completely. */
+export function readsWholeType(interaction: Interaction, access: Access): boolean {
+  const { kind } = interaction
+  return (
+    (kind === 'read' || kind === 'vread' || kind === 'history-instance') &&
+    access.filterFor(interaction.type, 'r') === 'everything'
+  )
+}
+
+/**
+ * A host may look a resource up by its id alone, and find one of another type than that of the URL. Only JSON can be checked;
+ * the content of a Binary may be JSON of any kind.
+ */
+function checkFound(
+  { status, body }: HostResponse,
+  interaction: Interaction,
+  access: Access,
+  baseUrl: string,
+): ResponseVerdict {
+  const isContent = 'type' in interaction && interaction.type === 'Binary'
+  if (status >= 300 || isContent || !/^\s*\{/.test(body.toString('utf8'))) return 'release'
+  const isWithin = mayRelease(parseJson(body), chooseResponseRule(interaction, access), baseUrl)
+  return isWithin ? 'release' : refuseOutsideGrant()
 }
 
 /** R4 http.html#transaction-response: the response has one entry per request, in the same order. */

@@ -50,6 +50,19 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.match([...seen].join(), /^\[403,.*Not within the granted patient, user or filter\./)
     })
 
+    it('checks the response to a read of a shared type, because a host may look it up by its id alone', async () => {
+      for (const path of ['/Practitioner/2', '/Practitioner/2/_history/1'])
+        for (const body of [makeCondition('2'), { resourceType: 'Patient', id: '2' }]) {
+          host.respondWith(body)
+          assert.equal((await host.send(`GET ${path}`)).why, NOT_WITHIN, path)
+        }
+      const practitioner = { resourceType: 'Practitioner', id: '2' }
+      host.respondWith(practitioner)
+      assert.equal((await host.send('GET /Practitioner/2')).text, JSON.stringify(practitioner))
+      host.respondWith('', 404)
+      assert.equal((await host.send('GET /Practitioner/3')).status, 404)
+    })
+
     it('reports a failure, but not the host’s text', async () => {
       host.respondWith('Error: no row for Lindqvist at query.js:12', 500)
       const { status, text } = await host.send('GET /Condition/1')
