@@ -1,5 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { findJsonExcess, type Interaction, isRecord, type Misunderstood } from '../../fhir/index.ts'
+import {
+  findJsonExcess,
+  type Interaction,
+  isRecord,
+  type Misunderstood,
+  type Resource,
+} from '../../fhir/index.ts'
 import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
 import { checkRequest, type Entry, readEntries } from '../decision/check-request.ts'
 import type { Decision } from '../decision/decision.ts'
@@ -101,7 +107,9 @@ async function checkPart(
     if (isEverything(filter)) return undefined
     if (!stored) return refuseUnenforceable('it does not provide the stored content')
     const current = await stored(interaction.type, interaction.id)
-    return current && satisfies(current, filter, fhirBaseUrl) ? undefined : STORED_OUTSIDE
+    return current && isNamed(current, interaction) && satisfies(current, filter, fhirBaseUrl)
+      ? undefined
+      : STORED_OUTSIDE
   }
   if (kind !== 'create' && kind !== 'update' && kind !== 'delete') return undefined
   const filter = access.filterFor(
@@ -113,8 +121,18 @@ async function checkPart(
   if (kind === 'create') return undefined
   if (!stored) return refuseUnenforceable('it does not provide the stored content')
   const current = await stored(interaction.type, interaction.id)
-  const within = current ? satisfies(current, filter, fhirBaseUrl) : kind === 'update'
+  const within = current
+    ? isNamed(current, interaction) && satisfies(current, filter, fhirBaseUrl)
+    : kind === 'update'
   return within ? undefined : STORED_OUTSIDE
+}
+
+/** A host that looks resources up by their id alone may find one of another type, and would change that one. */
+function isNamed(
+  { resourceType, id }: Resource,
+  named: { readonly type: string; readonly id: string },
+): boolean {
+  return resourceType === named.type && (id ?? named.id) === named.id
 }
 
 const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'The stored resource is not within the grant' }

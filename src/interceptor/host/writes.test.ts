@@ -61,6 +61,20 @@ for (const [name, start] of Object.entries(leakyHosts))
       )
     })
 
+    it('refuses to change a resource if the host finds another one by its id alone', async () => {
+      const own = { resourceType: 'Observation', id: 'shared', subject: { reference: 'Patient/1' } }
+      host.store.set('Condition/shared', own)
+      host.store.set('Observation/shared', own)
+      const scope = 'patient/Condition.cruds'
+      const put = makeCondition('1', { id: 'shared' })
+      assert.equal((await host.send('PUT /Condition/shared', scope, put)).why, NOT_WITHIN)
+      for (const line of ['DELETE /Condition/shared', 'GET /Condition/shared/_history'])
+        assert.equal((await host.send(line, scope)).why, NOT_WITHIN, line)
+      assert.equal(host.requests, 0)
+      host.respondWith('', 204)
+      assert.equal((await host.send('DELETE /Observation/shared')).status, 204)
+    })
+
     it('checks the current version before an old one, unless the setting says otherwise', async () => {
       host.store.set('Condition/own', { ...makeCondition('1'), id: 'own' })
       host.store.set('Condition/moved', { ...makeCondition('2'), id: 'moved' })
