@@ -157,11 +157,25 @@ describe('a search to which the upstream returns more than requested', () => {
   })
 })
 
+describe('the targets of a chain', () => {
+  it('are requested as one page', async () => {
+    upstream.answerJson(searchset([]))
+    for (const [query, target] of [
+      ['Condition?encounter.class=AMB', 'Encounter?class=AMB'],
+      ['Patient?_has:Condition:patient:code=x', 'Condition?code=x'],
+    ] as const) {
+      await ann(`GET ${query}`)
+      assert.match(getLastRequest(), /_count=201/, query)
+      assert.ok(getLastRequest().includes(target), query)
+    }
+  })
+})
+
 describe('a chain in a search of all types', () => {
   it('is resolved within the grant if one type is named', async () => {
     upstream.answerJson(searchset([]))
     await ann('GET ?_type=Patient&link:Patient.name=bob')
-    assert.equal(getLastRequest(), 'GET /up/Patient?name=bob&_id=ann')
+    assert.equal(getLastRequest(), 'GET /up/Patient?name=bob&_count=201&_id=ann')
   })
 
   it('is refused if there are several types, and not sent', async () => {

@@ -61,6 +61,9 @@ const OF_SEVERAL_TYPES = fail({
   text: 'Cannot follow a chain in a search of several types: name one type',
 })
 
+/** HAPI takes half a second for the second page of a search, however small. */
+const ONE_PAGE: Param = ['_count', String(CHAIN_MATCHES + 1)]
+
 /** Visits all pages of a search within the caller's access, and counts the matches, up to a number. */
 export async function visitMatches(
   context: GatewayContext,
@@ -144,7 +147,7 @@ async function resolveChain(
       if (isTarget) found.push(`Patient/${only}`)
       continue
     }
-    const search = buildStrictSearch(request, type, [[rest, value]])
+    const search = buildStrictSearch(request, type, [[rest, value], ONE_PAGE])
     const visited = await visitMatches(context, search, CHAIN_MATCHES, ({ matches }) => {
       for (const { resource } of matches) found.push(`${type}/${resource.id}`)
     })
@@ -185,7 +188,7 @@ async function resolveHas(
   value: string,
 ): Promise<Resolved> {
   if (!hasAccess(request.access, source, 's')) return 'nothing'
-  const inner: Params = [[name.split(':').slice(3).join(':'), value]]
+  const inner: Params = [[name.split(':').slice(3).join(':'), value], ONE_PAGE]
   const ids = new Set<string>()
   const search = buildStrictSearch(request, source, inner)
   const visited = await visitMatches(context, search, CHAIN_MATCHES, ({ matches }) => {
