@@ -37,11 +37,11 @@ async function logOut(
   reply: FastifyReply,
   session: Session,
 ): Promise<void> {
-  await context.store.db.transaction().execute(async trx => {
-    await endSession(trx, session, context.clock())
+  const ended = await context.store.db.transaction().execute(async trx => {
     await auditSession(context, session, { kind: 'session-end', status: 303, requestId: request.id }, trx)
+    return endSession(trx, session, context.clock())
   })
-  await revokeSession(context, session)
+  await revokeSession(context, ended)
   clearSessionCookie(context, reply, session.sessionId)
 }
 

@@ -41,8 +41,8 @@ export async function openSession(
   const row = toRow(context, opening, sha256(cookie))
   const open = await listOpenSessions(context, trx, opening.held)
   const kept = open.slice(0, SESSIONS_PER_BROWSER - 1)
-  const ended = open.slice(kept.length)
-  for (const session of ended) await endSession(trx, session, context.clock())
+  const ended: Session[] = []
+  for (const oldest of open.slice(kept.length)) ended.push(await endSession(trx, oldest, context.clock()))
   await insertSession(trx, row)
   const closed = opening.held.filter(({ idHash }) => !kept.some(session => session.idHash === idHash))
   return { cookie, opened: toSession(row), ended, closed }
@@ -91,12 +91,23 @@ export async function loadSession(context: AppContext, idHash: string): Promise<
   return session && session.endsAt > context.clock() ? session : undefined
 }
 
-export async function endSession(db: Kysely<Schema>, session: Session, now: number): Promise<void> {
+/**
+ * Ends a session and deletes its tokens. Returns it with the tokens that it had until then, to be revoked: a renewal may have
+ * replaced them since the session was loaded.
+ */
+export async function endSession(db: Kysely<Schema>, session: Session, now: number): Promise<Session> {
+  const ended = await db
+    .updateTable('app_session')
+    .set({ ended_at: now })
+    .where('id_hash', '=', session.idHash)
+    .returningAll()
+    .executeTakeFirst()
   await db
     .updateTable('app_session')
-    .set({ ended_at: now, tokens_sealed: '' })
+    .set({ tokens_sealed: '' })
     .where('id_hash', '=', session.idHash)
     .execute()
+  return ended ? toSession(ended) : session
 }
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &

@@ -6,6 +6,8 @@ import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/
 import { createAuditor } from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { createSealer, openStore, sweep } from '../../store/index.ts'
+import { toSession } from './session.ts'
+import { endSession } from './session-store.ts'
 
 eachDatabase((name, _open, create) => {
   let databaseUrl = ''
@@ -260,6 +262,16 @@ eachDatabase((name, _open, create) => {
       const replayed = await setup.app.inject({ method: 'GET', url: '/api/session', cookies })
       assert.equal(replayed.statusCode, 401)
       assert.match((await browser.get('/logout')).body, /Your session has ended/)
+    })
+
+    it('revokes the tokens that a renewal has stored in the meantime', async () => {
+      const { db } = setup.store
+      const find = () => db.selectFrom('app_session').selectAll().orderBy('created_at', 'desc')
+      const loaded = toSession(await find().executeTakeFirstOrThrow())
+      await db.updateTable('app_session').set({ tokens_sealed: 'renewed' }).execute()
+      assert.equal((await endSession(db, loaded, setup.clock())).tokensSealed, 'renewed')
+      const { tokens_sealed, ended_at } = await find().executeTakeFirstOrThrow()
+      assert.deepEqual([tokens_sealed, ended_at], ['', setup.clock()])
     })
 
     it('ends the session even if the auth server ignores the revocation', async () => {
