@@ -1,12 +1,14 @@
 /**
  * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, and every error is
- * described. A shell and systemd read every setting alike. Every rule of docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test, every
- * cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the endpoints with the servers.
+ * described. A shell and systemd read every setting alike, and the sources have every quoted message. Every rule of
+ * docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test, every cited rule exists, and no
+ * document outside the repository is cited. test/docs.test.ts compares the endpoints with the servers.
  */
 import { findAssignmentFaults } from './checks/assignments.ts'
 import { findErrorFaults } from './checks/errors.ts'
 import { generatePages } from './checks/generated.ts'
 import { findIndexFaults, findLinkFaults } from './checks/links.ts'
+import { findMessageFaults } from './checks/messages.ts'
 import { findPathFaults } from './checks/paths.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
 import {
@@ -33,6 +35,7 @@ conclude('docs', [
   ...findIndexFaults(pages),
   ...findPathFaults(pages, files),
   ...findAssignmentFaults(pages),
+  ...findMessageFaults(pages, sources),
   ...[...generated].flatMap(([page, expected]) =>
     checkPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),

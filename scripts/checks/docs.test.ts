@@ -4,6 +4,7 @@ import { findAssignmentFaults } from './assignments.ts'
 import { endpointFaults, findSection, listDocumentedRoutes } from './endpoints.ts'
 import { findErrorFaults, findNames } from './errors.ts'
 import { findIndexFaults, findLinkFaults } from './links.ts'
+import { findMessageFaults } from './messages.ts'
 import { findPathFaults } from './paths.ts'
 import { findCitationFaults, findOutsideFaults, findRowFaults, findRuleFaults } from './specification.ts'
 
@@ -62,6 +63,20 @@ describe('findAssignmentFaults', () => {
 
   it('refuses characters without quotes in a code span', () => {
     assert.equal(faults('set `SMART_DATABASE_URL=postgres://a?b&c`').length, 1)
+  })
+})
+
+describe('findMessageFaults', () => {
+  const sources = new Map([['src/store/sealer.ts', "throw new Error('Cannot decrypt ' + cell)"]])
+  const faults = (text: string, page = 'README.md') => findMessageFaults(new Map([[page, text]]), sources)
+
+  it('accepts the beginning of a message, settings and commands', () => {
+    assert.deepEqual(faults('`Cannot decrypt signing_key.private_jwk_sealed` `SMART_SECRET` `npm start`'), [])
+  })
+
+  it('refuses a message that no source file has, except in the history', () => {
+    assert.equal(faults('`Cannot open sealed …`').length, 1)
+    assert.deepEqual(faults('`Cannot open sealed …`', 'docs/decisions/0001-a.md'), [])
   })
 })
 

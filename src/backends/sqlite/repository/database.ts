@@ -62,7 +62,8 @@ function openFile(file: string): DatabaseSync {
 function migrate(sqlite: DatabaseSync): void {
   sqlite.exec('BEGIN IMMEDIATE')
   const edition = Number(sqlite.prepare('PRAGMA user_version').get()?.user_version)
-  if (edition > MIGRATIONS.length) throw new Error(`it was made by a newer Sallyport (edition ${edition})`)
+  if (edition > MIGRATIONS.length)
+    throw new Error(`a newer version of Sallyport created it (edition ${edition})`)
   for (const step of MIGRATIONS.slice(edition)) sqlite.exec(step)
   sqlite.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
   checkTables(sqlite)

@@ -127,7 +127,7 @@ describe('openRepository', () => {
     database.close()
     assert.throws(
       () => open('later.db'),
-      /^Error: Cannot open FHIR data in .*later\.db: it was made by a newer Sallyport \(edition 99\)$/,
+      /^Error: Cannot open FHIR data in .*later\.db: a newer version of Sallyport created it \(edition 99\)$/,
     )
   })
 })
