@@ -116,15 +116,19 @@ function mergeLists(one: PatientList, other: PatientList): PatientList {
   return { ...EMPTY, patients: patients.slice(0, PATIENTS_LISTED), hasMore }
 }
 
-/** Sorted by family name, if the server supports it (FHIR R4, 3.1.1.5.1). */
+/** From the best order to none: a server need not support it (FHIR R4, 3.1.1.5.1). */
+const ORDERS = ['&_sort=family,given', '&_sort=family', '']
+
 async function findSorted(
   read: FhirReader,
   query: string,
   count = PATIENTS_LISTED,
+  [order = '', ...others]: readonly string[] = ORDERS,
 ): Promise<PatientList | Unavailable> {
-  const path = `Patient?${query}${query === '' ? '' : '&'}_count=${count}`
-  const sorted = await read(`${path}&_sort=family`)
-  return isBadRequest(sorted) ? toPatientList(await read(path), false) : toPatientList(sorted, true)
+  const found = await read(`Patient?${query}${query === '' ? '' : '&'}_count=${count}${order}`)
+  return isBadRequest(found) && others.length > 0
+    ? findSorted(read, query, count, others)
+    : toPatientList(found, order !== '')
 }
 
 function isBadRequest(response: FhirReadResult): boolean {

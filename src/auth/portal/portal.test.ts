@@ -58,7 +58,7 @@ describe('GET /portal', () => {
     auth.fhir.requests.length = 0
     await browser.get('/portal')
     const [asked] = auth.fhir.requests
-    assert.equal(asked?.url.href, 'http://localhost:8080/fhir/Patient?_count=20&_sort=family')
+    assert.equal(asked?.url.href, 'http://localhost:8080/fhir/Patient?_count=20&_sort=family,given')
     const keys = createLocalJWKSet((await browser.get('/oauth2/jwks')).json())
     const { payload } = await jwtVerify(asked?.authorization?.slice('Bearer '.length) ?? '', keys, {
       issuer: 'http://localhost:9000',
@@ -116,6 +116,19 @@ describe('GET /portal', () => {
     assert.match(row, /page=Patient%3F/)
   })
 
+  it('lists one family by given name, over several pages', async () => {
+    const given = Array.from({ length: 25 }, (_, at) => `Given${String.fromCharCode(97 + ((at * 7) % 25))}`)
+    const resources = given.map((name, at) => patient(`s${at}`, 'Smith', name))
+    const browser = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    const first = await browser.get('/portal')
+    const second = await browser.get(findLink(first.body, 'next'))
+    const sorted = resources.toSorted((a, b) => JSON.stringify(a.name).localeCompare(JSON.stringify(b.name)))
+    assert.deepEqual(
+      [...idsIn(first.body), ...idsIn(second.body)],
+      sorted.map(({ id }) => id),
+    )
+  })
+
   it('reads no other URL than a page of patients', async () => {
     for (const page of [
       'Encounter?_count=1',
@@ -129,7 +142,7 @@ describe('GET /portal', () => {
       assert.equal(idsIn(body).length, 5, page)
       assert.deepEqual(
         auth.fhir.requests.map(({ url }) => url.search),
-        ['?_count=20&_sort=family'],
+        ['?_count=20&_sort=family,given'],
         page,
       )
     }

@@ -69,13 +69,16 @@ describe('GET /portal with a search', () => {
   it('requests matches by family name, and accepts any order from a server that cannot sort', async () => {
     auth.fhir.requests.length = 0
     await browser.get('/portal?search=Limestone')
-    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family'])
+    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family,given'])
     auth.fhir.refuse('_sort')
     auth.fhir.requests.length = 0
     const found = await browser.get('/portal?search=Limestone')
     auth.fhir.refuse(undefined)
     assert.deepEqual(idsIn(found.body), ['limestone'])
-    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family', '?name=Limestone&_count=20'])
+    assert.deepEqual(
+      queries(),
+      ['&_sort=family,given', '&_sort=family', ''].map(order => `?name=Limestone&_count=20${order}`),
+    )
 
     function queries() {
       return auth.fhir.requests.map(({ url }) => url.search)

@@ -50,7 +50,7 @@ function respond(url: URL, baseUrl: string, resources: readonly Resource[], hasL
     return one ? Response.json(one) : Response.json({ resourceType: 'OperationOutcome' }, { status: 404 })
   }
   const matching = all.filter(one => matches(one, url.searchParams))
-  const found = url.searchParams.has('_sort') ? matching.toSorted(compareKeys) : matching
+  const found = sort(matching, url.searchParams.get('_sort'))
   const count = Number(url.searchParams.get('_count') ?? 10)
   const start = Number(url.searchParams.get('_offset') ?? 0)
   const entry = found.slice(start, start + count).map(resource => ({ resource }))
@@ -69,14 +69,22 @@ function toLink(url: URL, relation: string, offset: number) {
   return { relation, url: other.href }
 }
 
-/** By family name, or the end of the period, as some servers do: without one it is the latest. */
-function compareKeys(a: Resource, b: Resource): number {
-  return readKey(a).localeCompare(readKey(b))
+/** By family name and, if requested, given name; or by the end of the period, as some servers do: without one it is the latest. */
+function sort(resources: readonly Resource[], keys: string | null): readonly Resource[] {
+  const names = keys?.includes('given') ? ['family', 'given'] : ['family']
+  const readKey = (resource: Resource) =>
+    readEnd(resource) ?? names.map(name => readName(resource, name)).join(' ')
+  return keys === null ? resources : resources.toSorted((a, b) => readKey(a).localeCompare(readKey(b)))
 }
 
-function readKey({ name, period }: Resource): string {
-  const [, family = '\u{10ffff}'] = /"family":"([^"]*)"/.exec(JSON.stringify(name ?? '')) ?? []
-  if (period === undefined) return family.toLowerCase()
+function readName({ name }: Resource, part: string): string {
+  return (
+    new RegExp(`"${part}":\\[?"([^"]*)"`).exec(JSON.stringify(name ?? ''))?.[1]?.toLowerCase() ?? '\u{10ffff}'
+  )
+}
+
+function readEnd({ period }: Resource): string | undefined {
+  if (period === undefined) return undefined
   const [, end = '9999'] = /"end":"([^"]*)"/.exec(JSON.stringify(period)) ?? []
   return String(9_999_999_999_999 - Date.parse(end))
 }
