@@ -6,7 +6,7 @@ import type { Resource } from '../src/fhir/index.ts'
 import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import { freePorts } from './support/free-ports.ts'
 import { ADMIN, type GuardedFhir, startGuardedFhir, type TestCaller } from './support/guarded-fhir.ts'
-import type { OpenGuarded } from './support/guarded-servers.ts'
+import { GUARDED_SERVERS, type OpenGuarded } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
 const listData = (id: string, organization: string): readonly Resource[] => [
@@ -209,3 +209,73 @@ describe("other patients' data", () => {
       }
   })
 })
+
+/** Resources of Ann that an app for a part of her record does not see. They refer to resources that everybody may see. */
+const HIDDEN: readonly Resource[] = [
+  {
+    ...{ resourceType: 'MedicationRequest', id: 'mr', status: 'active', intent: 'order' },
+    ...{ subject: to('Patient/ann'), encounter: to('Encounter/e-ann') },
+    ...{ requester: to('Practitioner/prescriber'), medicationReference: to('Medication/m1') },
+  },
+  {
+    ...{ resourceType: 'Observation', id: 'hidden', status: 'final', code: { text: 'x' } },
+    ...{ subject: to('Patient/ann'), encounter: to('Encounter/e-ann') },
+    ...{ category: [{ coding: [{ code: 'other' }] }], performer: [to('Organization/south')] },
+  },
+]
+const PARTIAL: TestCaller = {
+  scope: `patient/Observation.rs?category=lab ${[
+    'Patient',
+    'Encounter',
+    'Condition',
+    'Practitioner',
+    'Medication',
+    'Organization',
+  ]
+    .map(type => `patient/${type}.rs`)
+    .join(' ')}`,
+  patient: 'ann',
+}
+const OF_ANN = [
+  ...['', '?_count=1', '?_type=Practitioner,Medication', '?start=2000-01-01'].flatMap(tail => [
+    `GET /Patient/ann/$everything${tail}`,
+    `GET /_history${tail.replace('start', '_since').replace('01-01', '01-01T00:00:00Z')}`,
+  ]),
+  'GET /Encounter/e-ann/$everything',
+  'GET /Patient/ann/*',
+  'GET /Patient/ann/*?_count=1',
+  'GET /Observation?_count=1',
+  'GET /Observation/_history?_count=1',
+  'GET /Encounter?_revinclude=*&_include=*',
+  'GET /Practitioner?_revinclude=MedicationRequest:requester',
+  'GET /Medication?_has:MedicationRequest:medication:_id=mr',
+  'GET /Organization?_revinclude=Observation:performer',
+  'GET /Patient?_has:Observation:patient:_id=hidden',
+  'GET /MedicationRequest/mr',
+  'GET /Observation/hidden',
+]
+
+for (const [name, open] of Object.entries(GUARDED_SERVERS))
+  describe(`data of a patient outside the scopes, on ${name}`, () => {
+    it('change no response', async () => {
+      const shared = [
+        { resourceType: 'Practitioner', id: 'prescriber' },
+        { resourceType: 'Medication', id: 'm1' },
+      ]
+      const visible = [...OWN, ...shared].filter(
+        ({ resourceType, id }) =>
+          PARTIAL.scope.includes(`/${resourceType}.`) && !/^(?:vital|other)-/.test(`${id}`),
+      )
+      const [without, withThem] = [
+        await startGuardedFhir(visible, {}, open),
+        await startGuardedFhir([...visible, ...HIDDEN], {}, open),
+      ]
+      after(() => Promise.all([without.close(), withThem.close()]))
+      const read = async (fhir: GuardedFhir, line: string) => {
+        const { status, text } = await fhir.ask(line, PARTIAL)
+        const known = text.replace(/page=[\w.-]+/g, 'page').replace(/"last(?:Updated|Modified)":"[^"]+"/g, '')
+        return `${status} ${known}`
+      }
+      for (const line of OF_ANN) assert.equal(await read(withThem, line), await read(without, line), line)
+    })
+  })
