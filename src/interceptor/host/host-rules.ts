@@ -118,11 +118,12 @@ function isNarrowedTo(
   inCompartment: boolean,
 ): boolean {
   if (id !== undefined || panel !== undefined) return false
-  const isFilter = ([name, value]: Params[number]) => query.some(([n, v]) => n === name && v === value)
-  if (!query.every(([name]) => hasOnly(params, name, isFilter))) return false
+  const isSent = (pair: Params[number]) =>
+    includesPair(params, pair) && hasOnly(params, pair[0], it => includesPair(query, it))
+  if (!query.every(isSent)) return false
   if (patient === undefined) return true
   if (type === 'Patient')
-    return inCompartment || hasOnly(params, '_id', ([name, value]) => name === '_id' && value === patient)
+    return inCompartment || hasOnly(params, '_id', it => includesPair([['_id', patient]], it))
   const naming = params.filter(([name]) => isCompartmentParameter(type, removeBrackets(name)))
   const isOwn = ([name, value]: Params[number]) => isPatient(name, value, patient, baseUrl)
   return (
@@ -135,6 +136,10 @@ function isNarrowedTo(
 function hasOnly(params: Params, name: string, isAccepted: (pair: Params[number]) => boolean): boolean {
   const same = params.filter(([other]) => removeBrackets(other) === name)
   return same.length > 0 && same.every(isAccepted)
+}
+
+function includesPair(pairs: Params, [name, value]: Params[number]): boolean {
+  return pairs.some(([otherName, otherValue]) => otherName === name && otherValue === value)
 }
 
 /** Many hosts read `patient[]=1` and `patient[0]=1` as `patient`. */

@@ -108,6 +108,13 @@ for (const [name, start] of Object.entries(leakyHosts))
       host.respondWith(makeBundle(observation('lab')))
       assert.equal((await host.send('GET /Observation?patient=1', scope)).why, NOT_WITHIN)
       assert.equal((await host.send('GET /Observation?patient=1&category=lab', scope)).status, 200)
+      const both = `${scope}&category=urgent`
+      assert.equal((await host.send('GET /Observation?patient=1&category=lab', both)).why, NOT_WITHIN)
+      host.respondWith(makeBundle())
+      assert.equal(
+        (await host.send('GET /Observation?patient=1&category=lab&category=urgent', both)).status,
+        200,
+      )
       host.respondWith(makeBundle(observation('lab'), observation('vital')))
       assert.equal((await host.send('GET /Observation?patient=1&category=lab', scope)).why, NOT_WITHIN)
       host.respondWith(observation('vital'))
