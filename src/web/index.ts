@@ -78,6 +78,7 @@ export {
 export {
   formatAge,
   formatDate,
+  formatSince,
   formatTime,
   getLocalZone,
   NOT_KNOWN,

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import {
   type Bar,
-  formatTime,
+  formatSince,
   type Html,
   html,
   type Person,
@@ -84,7 +84,7 @@ export function sendUnavailable(
     kind: 'unavailable',
     title: 'Patient records are unavailable',
     text: [
-      `The FHIR server has been unreachable since ${formatTime(since ?? now, { withZone: true })}. You are still signed in, and nothing you did was lost.`,
+      `The FHIR server has been unreachable since ${formatSince(since ?? now, now)}. You are still signed in, and nothing you did was lost.`,
       'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
     ],
     code: 'FHIR server unreachable',

@@ -356,11 +356,16 @@ describe('the demo app page', () => {
   })
 
   it('shows an error page if the record is refused or not found', async () => {
-    for (const status of [403, 404]) {
-      setup.ehr.script.fhir = (_url, reply) => reply.code(status).send()
+    for (const [sent, status, text] of [
+      [403, 403, 'refuses this session access'],
+      [404, 404, 'no longer has the record'],
+      [410, 404, 'no longer has the record'],
+    ] as const) {
+      setup.ehr.script.fhir = (_url, reply) => reply.code(sent).send()
       const response = await browser.get(browser.page)
       assert.equal(response.statusCode, status)
       assert.match(response.body, /This record cannot be shown/)
+      assert.ok(response.body.includes(text), String(sent))
     }
   })
 

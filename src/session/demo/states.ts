@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import {
-  formatDate,
-  formatTime,
+  formatSince,
   type Html,
   html,
   renderActions,
@@ -81,7 +80,9 @@ function renderRefusedPage({ context, request }: Occasion, failure: Failure): St
       kind: 'refused',
       title: 'This record cannot be shown',
       text: [
-        "The FHIR server refuses this session access to the launched patient's record.",
+        failure.kind === 'not-found'
+          ? 'The FHIR server no longer has the record of the launched patient.'
+          : "The FHIR server refuses this session access to the launched patient's record.",
         html`<b>No record was opened.</b> Launch the app again from the patient list.`,
       ],
       code: String(status),
@@ -131,8 +132,7 @@ function describeOutage(
 ): string {
   const since = awaySince.get(fhirBaseUrl)
   if (!isOfFhirServer(failure) || since === undefined) return 'The sign-in server does not respond.'
-  const today = formatDate(since) === formatDate(clock())
-  return `The FHIR server has not responded since ${today ? '' : `${formatDate(since)} `}${formatTime(since)}.`
+  return `The FHIR server has not responded since ${formatSince(since, clock())}.`
 }
 
 function isOfFhirServer(failure: Failure): boolean {
@@ -175,5 +175,6 @@ ${content}
 
 /** Replaces the name of a patient that could not be read. */
 export function nameFailure({ kind }: Failure): string {
-  return kind === 'missing-scope' ? 'Name not shared with this app' : 'Name could not be loaded'
+  if (kind === 'missing-scope') return 'Name not shared with this app'
+  return kind === 'not-found' ? 'Patient not found' : 'Name could not be loaded'
 }

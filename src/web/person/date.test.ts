@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatAge, formatDate, formatTime, renderDate, renderDateTime, type When } from '../index.ts'
+import {
+  formatAge,
+  formatDate,
+  formatSince,
+  formatTime,
+  renderDate,
+  renderDateTime,
+  type When,
+} from '../index.ts'
 
 const NOON = Date.UTC(2026, 10, 13, 12, 4, 52)
 
@@ -142,5 +150,13 @@ describe('formatAge', () => {
   it('adds a year on 1 March for a birth on 29 February', () => {
     assert.equal(formatAge('2004-02-29', '2022-02-28', 'UTC'), '17 y 11 mo')
     assert.equal(formatAge('2004-02-29', '2022-03-01', 'UTC'), '18 years')
+  })
+})
+
+describe('formatSince', () => {
+  it('has the date only if it was another day, and always the zone', () => {
+    const now = Date.UTC(2026, 10, 13, 14, 4)
+    assert.equal(formatSince(Date.UTC(2026, 10, 13, 9, 5), now, 'UTC'), '09:05 UTC')
+    assert.equal(formatSince(Date.UTC(2026, 10, 12, 23, 59), now, 'UTC'), '12-Nov-2026 23:59 UTC')
   })
 })

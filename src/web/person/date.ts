@@ -153,6 +153,12 @@ export function formatTime(when: When | undefined, options: TimeOptions = {}): s
   return withZone ? `${time} ${formatZone(moment, zone)}` : time
 }
 
+/** Formats a moment in the past: `14:04 UTC`, with the date if that was another day. */
+export function formatSince(since: number, now: number, zone = getLocalZone()): string {
+  const [date, today] = [formatDate(since, zone), formatDate(now, zone)]
+  return `${date === today ? '' : `${date} `}${formatTime(since, { zone, withZone: true })}`
+}
+
 /** Renders `13-Nov-2026 14:04 UTC`, or only the date if the value has no time. */
 export function renderDateTime(when: When | undefined, zone = getLocalZone()): Html {
   const time = formatTime(when, { zone, withZone: true })
