@@ -73,8 +73,8 @@ eachDatabase((name, open, create) => {
         const url = await create('empty')
         await query(url, 'create role inspector login')
         try {
-          const asInspector = url.replace('postgres@', 'inspector@')
-          await assert.rejects(inspectDatabase(asInspector), /Cannot open database/)
+          const asInspector = Object.assign(new URL(url), { username: 'inspector' })
+          await assert.rejects(inspectDatabase(asInspector.href), /Cannot open database/)
         } finally {
           await query(url, 'drop role inspector')
         }
