@@ -94,6 +94,7 @@ export {
   formatDeath,
   formatName,
   formatSex,
+  INACTIVE,
   listFacts,
   listNames,
   renderAlikeWarning,

@@ -5,6 +5,7 @@ import {
   formatSex,
   type Html,
   html,
+  INACTIVE,
   type Person,
   renderBadge,
   renderDate,
@@ -85,7 +86,7 @@ const LONG_NUMBER = 16
 
 export function renderFacts(person: Person, { now, alike }: { now: number; alike: boolean }): Html {
   const { label, value } = chooseRecordNumber(person)
-  return html`<span class="prow__name">${renderName(person.name)}${alike && html`&ensp;${renderBadge('Similar name', 'warn')}`}${person.death && html`&ensp;${renderBadge('Died')}`}</span>
+  return html`<span class="prow__name">${renderName(person.name)}${alike && html`&ensp;${renderBadge('Similar name', 'warn')}`}${person.death && html`&ensp;${renderBadge('Died')}`}${person.inactive && html`&ensp;${renderBadge(INACTIVE)}`}</span>
 <span class="prow__facts">
 <span class="prow__fact"><span class="prow__label">Born </span>${renderDate(person.born)}</span>
 <span class="prow__fact">${renderValue(computeAge(person, now))}</span>

@@ -186,6 +186,17 @@ describe('GET /portal', () => {
     assert.match(body, />Died</)
   })
 
+  it('marks records that are not in use', async () => {
+    const resources = [
+      patient('x', 'Used', 'A', { active: true }),
+      patient('y', 'Merged', 'B', { active: false }),
+    ]
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    const { body } = await other.get('/portal')
+    assert.equal(body.match(/Inactive record/g)?.length, 1)
+    assert.match(body, /Merged[\s\S]{0,80}Inactive record/)
+  })
+
   it('shows "Sample data" only if all patients on the page are fictitious', async () => {
     const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
     const made = patient('made', 'Sample', 'A', { meta: { tag } })

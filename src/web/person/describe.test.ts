@@ -253,8 +253,16 @@ describe('renderPatientBanner', () => {
   it('shows a death beside the name', () => {
     const dead: Person = { ...alba, death: { date: '2025-02-02' } }
     const { markup } = renderPatientBanner(dead, { now: NOW, heading: 'p' })
-    assert.match(markup, /<span class="patient__died">Died 02-Feb-2025<\/span>/)
+    assert.match(markup, /<span class="patient__mark">Died 02-Feb-2025<\/span>/)
     assert.match(markup, /<dt>Age at death<\/dt><dd>66 years<\/dd>/)
+  })
+
+  it('shows that the record is not in use', () => {
+    const read = (active?: boolean) =>
+      readPerson({ resourceType: 'Patient', id: 'x', ...(active === undefined ? {} : { active }) })
+    const render = (person: Person) => renderPatientBanner(person, { now: NOW, heading: 'p' }).markup
+    assert.match(render(read(false)), /<span class="patient__mark">Inactive record<\/span>/)
+    for (const active of [true, undefined]) assert.doesNotMatch(render(read(active)), /Inactive/)
   })
 })
 

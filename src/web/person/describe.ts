@@ -55,6 +55,8 @@ export function formatDeath({ death }: Person): string | undefined {
   return death.date === undefined ? 'Died' : `Died ${formatDate(death.date)}`
 }
 
+export const INACTIVE = 'Inactive record'
+
 /** Renders a value, and marks the texts for a missing one. */
 export function renderValue(text: string): Html {
   const missing = text === NOT_RECORDED || text === NOT_KNOWN
@@ -101,10 +103,8 @@ export interface BannerOptions {
 /** Renders the patient banner: name, born (age), sex, MRN. */
 export function renderPatientBanner(person: Person, options: BannerOptions): Html {
   const { now, id, more = [], sticky = false, focused = false } = options
-  const died = formatDeath(person)
-  const name = html`${renderName(person.name, { withTitle: true })}${
-    died !== undefined && html` <span class="patient__died">${died}</span>`
-  }`
+  const marks = [formatDeath(person) ?? [], person.inactive ? INACTIVE : []].flat()
+  const name = html`${renderName(person.name, { withTitle: true })}${marks.map(mark => html` <span class="patient__mark">${mark}</span>`)}`
   const facts = [...listFacts(person, now), ...more].map(
     ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
   )

@@ -12,6 +12,8 @@ export interface Person {
   /** Medical record number. */
   readonly mrn?: string
   readonly death?: { readonly date?: string }
+  /** Whether the record is not in use (R4 Patient.active), for example after a merge with another one. */
+  readonly inactive?: true
   /** Whether the record is tagged as a fictitious test record. */
   readonly sample?: true
 }
@@ -122,6 +124,7 @@ export function readPerson(patient: Resource): Person {
       gender: readText(patient.gender),
       mrn: readMrn(listFields(patient.identifier)),
       death: readDeath(patient),
+      inactive: patient.active === false || undefined,
       sample: readSample(patient),
     }),
   }
