@@ -30,8 +30,16 @@ export function buildNumberQuery(number: string): string {
 
 // A server compares each part of a name separately, so the words may be in any order.
 function buildNameQuery(words: readonly string[]): string {
-  return words.map(word => `name=${encodeValue(word)}`).join('&')
+  return words.map(word => `name=${encodeName(word)}`).join('&')
 }
+
+/** A name with either apostrophe: tablets type the curved one, and a server compares characters. */
+export function encodeName(name: string): string {
+  const spellings = [name, name.replace(APOSTROPHE, "'"), name.replace(APOSTROPHE, '’')]
+  return [...new Set(spellings)].map(encodeValue).join(',')
+}
+
+const APOSTROPHE = /['’ʼ]/g
 
 /** The search of a part of an MRN or another identifier. */
 export function buildPartOfNumberQuery(part: string): string {
@@ -55,7 +63,7 @@ function splitWords(search: string): readonly string[] {
 }
 
 // FHIR R4, 3.1.1.3.2: separators are escaped. A name of the FHIR server may have half of a surrogate pair.
-export function encodeValue(text: string): string {
+function encodeValue(text: string): string {
   return encodeURIComponent(text.toWellFormed().replace(/[\\,|$]/g, '\\$&'))
 }
 

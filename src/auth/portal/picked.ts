@@ -8,7 +8,7 @@ import {
 } from '../../web/index.ts'
 import { LIMITS } from '../limits.ts'
 import type { FhirReader } from './fhir-reader.ts'
-import { encodeValue } from './patient-queries.ts'
+import { encodeName } from './patient-queries.ts'
 import { listResources, type Unavailable } from './patients.ts'
 
 /** The selected patient, with the data of the launch form. */
@@ -84,13 +84,13 @@ export async function readEncounters(
 export async function findNamesakes(read: FhirReader, person: Person): Promise<readonly Person[]> {
   const { family, given = '' } = person.name
   if (family === undefined) return []
-  const query = `family=${encodeValue(family)}`
+  const query = `family=${encodeName(family)}`
   const first = await findNamed(read, query)
   const others =
     first.length < NAMESAKES_READ
       ? []
       : await Promise.all(
-          listBeginnings(given).map(it => findNamed(read, `${query}&given=${encodeValue(it)}`)),
+          listBeginnings(given).map(it => findNamed(read, `${query}&given=${encodeName(it)}`)),
         )
   const found = new Map([...first, ...others.flat()].map(one => [one.id, one]))
   return findAlike(person, [...found.values()])

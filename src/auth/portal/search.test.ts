@@ -37,13 +37,25 @@ describe('GET /portal with a search', () => {
     auth.fhir.requests.length = 0
     const page = await browser.get(`/portal?search=${encodeURIComponent(search)}`)
     const [asked] = auth.fhir.requests
-    assert.equal(asked?.url.searchParams.get('name'), `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`)
+    const sent = `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`
+    assert.equal(asked?.url.searchParams.get('name'), `${sent},${sent.replace("'", '’')}`)
     assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count', '_sort'])
     assert.doesNotMatch(page.body, /<script>/)
     assert.ok(page.body.includes('value="a&amp;b=c|d,e\\f$&lt;script&gt;&quot;&#39;#%é"'))
     assert.match(page.body, /No patient matches “a&amp;b/)
     assert.match(page.body, /type only the beginning of a name/)
     assert.match(page.body, /Show the first 20 patients/)
+  })
+
+  it('finds a name with either apostrophe', async () => {
+    const resources = [patient('straight', "O'Hara", 'Ada'), patient('curved', 'O’Hara', 'Bea')]
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    for (const text of ["O'Hara", 'O’Hara'])
+      assert.deepEqual(
+        idsIn((await other.get(`/portal?search=${encodeURIComponent(text)}`)).body),
+        ['straight', 'curved'],
+        text,
+      )
   })
 
   it('searches by name, with its parts in any order', async () => {

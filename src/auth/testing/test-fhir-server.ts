@@ -109,7 +109,7 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
         .toLowerCase()
         .includes(part.toLowerCase())) &&
     (identifier === null || JSON.stringify(resource.identifier ?? '').includes(`"${identifier}"`)) &&
-    names.every(name => text.includes(`"${name.toLowerCase()}`)) &&
+    names.every(name => name.split(/(?<!\\),/).some(one => text.includes(`"${one.toLowerCase()}`))) &&
     (makePatient === null || JSON.stringify(resource.subject).includes(`Patient/${makePatient}"`))
   )
 }
