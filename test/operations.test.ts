@@ -105,7 +105,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('$everything for a caller who may see a part of the record', () => {
-      it('shows resources of no patient only if a visible resource refers to them', async () => {
+      it('shows resources that belong to no patient only if a visible resource refers to them', async () => {
         const shared = async (line: string, scope: string) =>
           shownIn(await ask(line, ann(scope))).filter(it => /^(?:Pract|Medication\/)/.test(it))
         const scope = 'patient/Patient.rs patient/Practitioner.rs patient/Medication.rs'

@@ -31,7 +31,7 @@ export const LIMITS = {
   keySetFetchesOfStrangers: 16,
   /** Cached key sets. */
   keySetsKept: 1_000,
-  /** How long the list of recent revocations, and that of all, is sent again. */
+  /** How long the list of recent revocations, and the list of all, are cached. */
   recentRevocationsMs: 250,
   revocationsMs: 5_000,
   /** Results of granting requested scopes. */

@@ -110,7 +110,7 @@ eachDatabaseIfThorough((_name, open) => {
         assert.equal((await auth.openBrowser().get(`/oauth2/revocations?since=${since}`)).statusCode, 200)
     })
 
-    it('makes each list once for all requests of a while, whatever their since', async () => {
+    it('generates each list once for all requests within a short time, whatever their since', async () => {
       const { access_token: token } = await requestTokens()
       const all = await feed()
       const { now } = auth.time

@@ -32,12 +32,12 @@ export interface RevocationList {
 // A revocation may be committed some time after its timestamp, and clocks of instances differ.
 const OVERLAP_MS = 30_000
 
-// FHIR servers ask every two seconds. One that has not asked for longer gets all revocations.
+// FHIR servers request the list every two seconds. One that has not done so for this long gets all revocations.
 const RECENT_MS = 10_000
 
 /**
- * The lists as JSON: the recent revocations, or all. Each is made once for all requests of a while, because these need no
- * login (REVOKE-4).
+ * The lists as JSON: the recent revocations, or all. Each is generated once for all requests within a short time, because
+ * the requests need no login (REVOKE-4).
  */
 function createRevocationLists(context: AuthContext): (since: number) => Buffer | Promise<Buffer> {
   const { clock } = context
@@ -61,7 +61,7 @@ async function serializeRevocations(
 }
 
 /**
- * The revocations of the given time until now, or all. The list is public, so it has hashes and no ids of grants or
+ * The revocations within `rangeMs` until now, or all. The list is public, so it contains hashes, and no ids of grants or
  * tokens.
  */
 async function listRevocations(

@@ -15,7 +15,7 @@ interface Requester {
   readonly now: number
 }
 
-/** Prepares a check whether as many rows are pending as allowed, from one network or in all. */
+/** Creates a check of whether the pending rows have reached a limit, for one network or in all. */
 export function limitPendingRows(
   table: PendingTable,
   { perNetwork, inAll }: PendingLimits,

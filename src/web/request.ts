@@ -103,7 +103,7 @@ export function isCrossSite(request: FastifyRequest, ownOrigins: readonly string
 
 /**
  * Whether a page of another site may have opened this URL in a browser. Over plain http, browsers send no `Sec-Fetch-Site`,
- * except to loopback: then only the referrer shows that it was a page of ours. A program asks for no HTML.
+ * except to loopback: then only the referrer shows that it was a page of ours. Programs do not request HTML.
  */
 export function isOpenedByOtherSite(request: FastifyRequest, ownUrl: string): boolean {
   const { 'sec-fetch-site': site, accept = '', referer = '' } = request.headers

@@ -122,7 +122,7 @@ export async function listApps(
   { db }: Pick<Store, 'db'>,
   { text, page = 0 }: { readonly text?: string | undefined; readonly page?: number },
 ): Promise<{ readonly apps: readonly Client[]; readonly hasMore: boolean }> {
-  // Rows with long key sets are not sorted: only their ids are.
+  // Sorts only the ids: the rows may contain long key sets.
   const ids = db
     .selectFrom('client')
     .select('client_id')

@@ -68,7 +68,7 @@ const LISTED = 100
 const CROSS_SITE: Problem = {
   status: 403,
   error: 'access_denied',
-  text: 'A page of another site may have opened this link. Open it on the page of the lab.',
+  text: 'A page of another site may have opened this link. Open it from the lab page.',
 }
 
 function toProblem(text: string): Problem {

@@ -75,7 +75,7 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match((await colleague.get('/manage')).body, /No app has access/)
     })
 
-    it('lists the patients of an app that were used last, and the number of the others', async () => {
+    it('lists the most recently used patients of an app, and the number of the others', async () => {
       const { db } = auth.store
       await tokens(browser, HELIO, SCOPES)
       const query = db.selectFrom('grant').selectAll().where('client_id', '=', 'helio')

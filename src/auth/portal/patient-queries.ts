@@ -62,7 +62,7 @@ function splitWords(search: string): readonly string[] {
   return search.split(/[\s,]+/).filter(word => word !== '')
 }
 
-// FHIR R4, 3.1.1.3.2: separators are escaped. A name of the FHIR server may have half of a surrogate pair.
+// FHIR R4, 3.1.1.3.2: separators are escaped. A name from the FHIR server may contain a lone surrogate.
 function encodeValue(text: string): string {
   return encodeURIComponent(text.toWellFormed().replace(/[\\,|$]/g, '\\$&'))
 }

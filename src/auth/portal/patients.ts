@@ -116,7 +116,7 @@ function mergeLists(one: PatientList, other: PatientList): PatientList {
   return { ...EMPTY, patients: patients.slice(0, PATIENTS_LISTED), hasMore }
 }
 
-/** From the best order to none: a server need not support it (FHIR R4, 3.1.1.5.1). */
+/** From the best order to none: a server need not support sorting (FHIR R4, 3.1.1.5.1). */
 const ORDERS = ['&_sort=family,given', '&_sort=family', '']
 
 async function findSorted(

@@ -267,7 +267,7 @@ describe('GET /portal', () => {
       assert.match(body, /Similar name: <span class="family">Zircon<\/span>, Anne/)
     })
 
-    it('warns of a similar name among more patients of a family than it reads', async () => {
+    it('warns of a similar name if more patients share the family name than it reads at once', async () => {
       const family = Array.from({ length: 60 }, (_, at) => patient(`s${at}`, 'Smith', `Bob${'x'.repeat(at)}`))
       const resources = [...family, patient('z1', 'Smith', 'Xavier'), patient('z2', 'Smith', 'Xavior')]
       const other = await TestAuthServer.open(await open(), { resources })

@@ -106,7 +106,7 @@ describe('a document of the upstream', () => {
     assert.doesNotMatch(reply.text, /Secret/)
   })
 
-  it('has resources of no patient only if a resource within the grant refers to them', async () => {
+  it('has resources that belong to no patient only if a resource within the grant refers to them', async () => {
     const document = summary()
     document.entry.push(
       entry({ ...condition('ce', 'ann'), recorder: to('urn:uuid:p1'), asserter: to('Practitioner/p2') }),

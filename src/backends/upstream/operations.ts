@@ -173,7 +173,7 @@ async function fetchDocument(
     if (type === 'Composition' && !showsComposition) return []
     return [{ type, fullUrl: buildFullUrl(context, fullUrl, resource), text, resource }]
   })
-  const shown = isWhole ? visible : dropUnreferred(context, visible)
+  const shown = isWhole ? visible : dropUnreferenced(context, visible)
   const isDocument = shown[0]?.type === 'Composition'
   const documentEntries = shown.map(({ fullUrl, text }) => entryJson({ fullUrl, resource: text }))
   return { status: 200, body: bundleJson({ ...buildParts(bundle, isDocument), entries: documentEntries }) }
@@ -185,8 +185,8 @@ interface DocumentEntry {
   readonly resource: Resource
 }
 
-/** Leaves out resources of no patient to which only hidden resources refer: they would reveal these. */
-function dropUnreferred<Entry extends DocumentEntry>(
+/** Leaves out resources that belong to no patient and to which only hidden resources refer: they would reveal the hidden ones. */
+function dropUnreferenced<Entry extends DocumentEntry>(
   { baseUrl }: GatewayContext,
   entries: readonly Entry[],
 ): readonly Entry[] {

@@ -224,8 +224,8 @@ export function holdResponse(response: ServerResponse, check: (held: HostRespons
 }
 
 /**
- * Of the host's response to a preflight, which has no token, sends only the headers for CORS: a handler for all methods would
- * send a resource, and its status would reveal whether the resource exists.
+ * Sends only the CORS headers of the host's response to a preflight, which has no token: a handler for all methods would send
+ * a resource, and its status would reveal whether the resource exists.
  */
 export function holdPreflight(response: ServerResponse): void {
   holdResponse(response, () => {

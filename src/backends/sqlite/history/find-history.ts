@@ -59,7 +59,7 @@ function createScope(
     case 'history-system':
       return {
         parts: findStoredTypes(repository).map(type => ({ type, filter: access.filterFor(type, 's') })),
-        // By all types: the response must not reveal of which types there are resources outside the access.
+        // Of all types: the response must not reveal which types have resources outside the access.
         isDecidedByIndex: !resourceTypes.some(type => hasQuery(access.filterFor(type, 's'))),
       }
   }

@@ -70,7 +70,7 @@ export async function fetchRecord(
   const path = getPath(request.interaction)
   const first = `${path}?${buildQuery(record.sent, context.urls)}`
   const includes = trackIncludes(cursor?.shown ?? [])
-  const fetchItems = seesRecord(request) ? fetchEntries : fetchReferringEntries
+  const fetchItems = seesRecord(request) ? fetchEntries : fetchLimitedEntries
   const fetch = (link: string) => fetchItems(context, request, link === '' ? first : link, record)
   const getSize = ({ checked }: Item) => checked.text.length
   const page = await gather(cursor, record.count, fetch, includes, getSize)
@@ -110,11 +110,11 @@ const fetchEntries: FetchItems = async (context, request, link, record) => {
 }
 
 /**
- * The same for a caller who may see a part of the record only. The upstream also returns resources that only hidden ones
- * refer to, which would reveal these: a Medication, for example, shows that there is a MedicationRequest. So resources of no
- * patient are fetched by the references of the visible ones.
+ * The same for a caller who may see only a part of the record. The upstream also returns resources to which only hidden ones
+ * refer, and which would reveal them: a Medication, for example, shows that there is a MedicationRequest. Therefore resources
+ * that belong to no patient are fetched by the references in the visible ones.
  */
-const fetchReferringEntries: FetchItems = async (context, request, link, record) => {
+const fetchLimitedEntries: FetchItems = async (context, request, link, record) => {
   const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
   if (isFailure(page)) return page
   const isOutside = createOutsideTest(context, record)
@@ -131,10 +131,10 @@ const fetchReferringEntries: FetchItems = async (context, request, link, record)
   return { items: selectWanted(context, record, items), next: page.links.get('next') }
 }
 
-/** So many ids fit into the URL of one search. */
+/** The ids that fit into the URL of one search. */
 const IDS_AT_ONCE = 50
 
-/** The resources among these (`Type/id`) that are of no patient, as far as the caller may see them. */
+/** Fetches those of the resources (`Type/id`) that belong to no patient and that the caller may see. */
 async function fetchShared(
   context: GatewayContext,
   request: FhirRequest,

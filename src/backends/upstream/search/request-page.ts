@@ -110,7 +110,7 @@ function findCount({ path, body }: UpstreamRequest): number | undefined {
   return count === undefined ? undefined : Number(count)
 }
 
-/** Whether a page has all entries that were requested, so that there may be more. */
+/** Whether a page has as many entries as were requested, so that there may be more. */
 export function isFullPage(outgoing: UpstreamRequest, entries: number): boolean {
   return entries >= (findCount(outgoing) ?? 1)
 }
