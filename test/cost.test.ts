@@ -30,7 +30,7 @@ const BUDGET: Cost = { units: 40, memory: 64 * 1024 * 1024 }
 /** Other processes, and what earlier requests wrote, only ever add to a measurement: the least counts. */
 const ATTEMPTS = 12
 
-/** A quick run measures one case in so many. */
+/** A quick run measures every fourth case. */
 const QUICK_SHARE = 4
 
 const IS_REPORT = process.env.COST_REPORT !== undefined

@@ -85,7 +85,7 @@ interface Inspected {
   readonly pending: readonly string[]
 }
 
-/** Opens a database without changing its schema. Rejects as `openStore` does, also if its schema is unknown. */
+/** Opens a database without changing its schema. Rejects as `openStore` does, including for an unknown schema. */
 export async function inspectDatabase(databaseUrl: string, options: StoreOptions = {}): Promise<Inspected> {
   const target = parseDatabaseUrl(databaseUrl)
   if (target?.dialect === 'sqlite' && !existsSync(target.path))

@@ -9,7 +9,7 @@ const FEW = 10
 const BATCH = 5_000
 const DAY = 86_400_000
 
-/** Fills a file with so many resources, unless it has them. Writes them as the server does, but does not validate them. */
+/** Fills a file with this number of resources, unless it has them. Writes them as the server does, but does not validate them. */
 export function fill(file: string, size: number): void {
   const repository = openRepository({ file, baseUrl: BASE })
   if (repository.count() === 0) {

@@ -66,7 +66,7 @@ async function listWriters({ db }: Store): Promise<readonly string[]> {
   return rows.map(({ writer }) => writer)
 }
 
-/** Requests have most of the time, also if a long trail is read for the first time. */
+/** Requests have most of the time, even if a long trail is read for the first time. */
 const BREAK_MS = 5
 
 interface Reading {

@@ -232,7 +232,7 @@ describe('matches by uri', () => {
 })
 
 describe('matches', () => {
-  const untold: readonly (readonly [string, string])[] = [
+  const undecidable: readonly (readonly [string, string])[] = [
     ['nonsense', '1'],
     ['category:in', 'http://x.example/ValueSet/1'],
     ['category:below', 'x'],
@@ -246,7 +246,7 @@ describe('matches', () => {
     ['_count', '1'],
     ['code-value-quantity', 'x$1'],
   ]
-  for (const [name, value] of untold) {
+  for (const [name, value] of undecidable) {
     it(`is undefined for ${name}=${value}`, () => {
       assert.equal(matches(observation, name, value, base), undefined)
       assert.equal(createMatcher(observation, base)([name, value]), undefined)

@@ -164,7 +164,7 @@ describe('the query plans of all access filters and requests', () => {
     assert.deepEqual(ids, expected.toReversed())
   })
 
-  it('let the search of a conditional write take so many steps and no more', () => {
+  it('limit the steps of the search of a conditional write', () => {
     const repository = openRepository({ file: dataFile, baseUrl: BASE })
     const find = (steps: number) =>
       findMatch(repository, fullAccess, 'Observation', [['code:missing', 'true']], steps)

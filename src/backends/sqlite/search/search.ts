@@ -172,7 +172,7 @@ export function* collectMatches(
   return next ? 'too-many' : hits.map(hit => toEntry(repository.database, hit))
 }
 
-/** The one resource that meets a condition, found in at most so many steps: nothing else is served meanwhile. */
+/** The one resource that meets a condition, found in at most the given number of steps: nothing else is served meanwhile. */
 export function findMatch(
   repository: Repository,
   access: Access,
