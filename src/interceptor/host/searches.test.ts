@@ -56,7 +56,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(host.requests, 0)
     })
 
-    it('refuses a search with another value beside the patient or the filter, because a host may use either', async () => {
+    it('refuses a search with another value of the patient or filter parameter, because a host may use either', async () => {
       host.respondWith({ resourceType: 'Bundle', type: 'searchset', total: 7 })
       for (const line of [
         'GET /Condition?patient=1&patient=2',
