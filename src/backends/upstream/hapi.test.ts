@@ -492,6 +492,25 @@ describe('a gateway in front of a server that interprets searches differently', 
     }
   })
 
+  it('every resource is on one page, although the server changes the order of equal ones', async () => {
+    const ids = Array.from({ length: 9 }, (_, at) => `equal${at}`)
+    for (const id of ids)
+      await all(`PUT Observation/${id}`, observation(id, 'ann', { effectiveDateTime: '2026-05-01' }))
+    for (const caller of ['ann', 'several', 'recent', 'since2000'])
+      for (const sort of ['date', '-status', 'status,date']) {
+        const found: string[] = []
+        let path: string | undefined = `Observation?_sort=${sort}&_count=2`
+        while (path !== undefined) {
+          const page: Reply = await fhir.as(caller)(`GET ${path}`)
+          found.push(...readIds(page).map(String))
+          const next = page.body.link?.find(({ relation }) => relation === 'next')?.url
+          path = next?.slice(next.indexOf('Observation?'))
+        }
+        const wanted = [...ids, 'new', ...(caller === 'recent' ? [] : ['old'])]
+        assert.deepEqual(found.toSorted(), wanted.toSorted(), `${caller} ${sort}`)
+      }
+  })
+
   it('every page is found, although the server leaves out the link to the next one', async () => {
     for (const caller of ['all', 'ann', 'several'])
       for (const total of ['', '&_total=none', '&_total=accurate']) {

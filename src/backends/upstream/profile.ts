@@ -24,6 +24,8 @@ export interface UpstreamProfile {
   readonly cachedSearches: boolean
   /** Whether only the last page of a search has no link to a next page. If not, the gateway requests a total as well. */
   readonly linksEveryPage: boolean
+  /** Whether equal resources have the same order in every search. If not, the gateway sorts the pages that it composes by id too. */
+  readonly stableOrder: boolean
   /** Whether a reference with the server's own base URL is local. The gateway sends `Type/id` in any case. */
   readonly ownUrls: boolean
   /** Whether a history is complete right after a delete. The gateway reads the version before the deletion first. */
@@ -42,6 +44,7 @@ const STRICT: UpstreamProfile = {
   exactSearches: true,
   cachedSearches: false,
   linksEveryPage: true,
+  stableOrder: true,
   ownUrls: true,
   currentHistory: true,
   numericIds: true,
@@ -56,6 +59,7 @@ const HAPI: UpstreamProfile = {
   exactSearches: false,
   cachedSearches: true,
   linksEveryPage: false,
+  stableOrder: false,
   ownUrls: false,
   currentHistory: false,
   numericIds: false,

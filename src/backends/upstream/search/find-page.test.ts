@@ -159,7 +159,7 @@ describe('a search that the upstream cannot express', () => {
     isExpressible = true
     const before = upstream.seen.length
     const second = await app.as('one')(`GET ${readNextLink(first)}`)
-    assert.match(upstream.seen[before]?.line ?? '', /Observation\?_count=1&_sort=status/)
+    assert.match(upstream.seen[before]?.line ?? '', /Observation\?_sort=status&_count=100/)
     assert.deepEqual([readIds(first), readIds(second)], [['l00'], ['v01']])
     await app.close()
   })

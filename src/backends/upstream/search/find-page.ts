@@ -60,7 +60,7 @@ export async function findPage(
   const page =
     theirs && (theirs.omitted === 0 || !theirs.links.has('next'))
       ? theirs
-      : await scan(context, request, plan, (theirs && plan.wide()) ?? plan.request, cursor)
+      : await scan(context, request, plan, plan.wide() ?? plan.request, cursor)
   if (isFailure(page)) return page
   const total = await computeTotal(context, request, query, page)
   return typeof total === 'object' ? total : toPage(page, total)

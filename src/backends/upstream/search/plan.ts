@@ -58,7 +58,7 @@ export interface SearchPlan {
   readonly query: Query
   /** Undefined where the caller may see nobody's data. */
   readonly request: UpstreamRequest | undefined
-  /** The request for large pages, after matches had to be left out. */
+  /** The request for large pages, of which the gateway composes its own. */
   readonly wide: () => UpstreamRequest | undefined
   /** The request for the number of matches on the upstream, with further parameters. */
   readonly count: (more: Params) => UpstreamRequest | undefined
@@ -73,6 +73,13 @@ const LARGEST_PAGE = 250
 /** One resource more than a page has: then there is a next page. */
 export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>, least = PAGE_SIZE): Params {
   return [...dropCount({ used }), ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
+}
+
+/** Sorts by `_id` last: the gateway sends the search again for the next page, and equal resources must not change places. */
+function sortById(params: Params): Params {
+  const keys = params.filter(([name]) => name === '_sort').flatMap(([, value]) => value.split(','))
+  const sorted = keys.some(key => /^-?_id$/.test(key)) ? keys : [...keys, '_id']
+  return [...params.filter(([name]) => name !== '_sort'), ['_sort', sorted.join(',')]]
 }
 
 function dropCount({ used }: Pick<Query, 'used'>): Params {
@@ -107,6 +114,7 @@ export async function planSearch(
   const understood = new Set(read.used)
   const query = { ...read, used: params.filter(pair => understood.has(pair) || isForUpstream(pair)) }
   const narrowed = await narrowSearch(context, request, types)
+  const { stableOrder } = await context.profile()
   const isExact = (narrowed?.isExact ?? true) && !query.used.some(([name]) => name === UNSENT)
   const requestFor = (params: Params, more: Params = []) => {
     const own = params.filter(([name]) => !REPLACED.test(name) && name !== UNSENT)
@@ -123,7 +131,7 @@ export async function planSearch(
   return {
     query,
     request: requestFor(isExact ? query.used : setPageSize(query)),
-    wide: () => requestFor(setPageSize(query)),
+    wide: () => requestFor(stableOrder ? setPageSize(query) : sortById(setPageSize(query))),
     count: more => requestFor(dropCount(query), [['_summary', 'count'], ...more]),
     check: { ...createPageCheck(context, request, new Set(types), query), key: findKey(request, query) },
     isExact,

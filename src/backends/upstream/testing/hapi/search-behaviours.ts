@@ -243,6 +243,20 @@ export const pagesWithoutType: Behaviour = stored => {
   }
 }
 
+/** Resources with equal sort keys have another order in every search. */
+export const equalChangePlaces: Behaviour = () => {
+  let searches = 0
+  return (request, next) => {
+    const last = ['_id', '-_id', '-_lastUpdated'][searches++ % 3]
+    const params = request.params.map(([name, value]) =>
+      name === '_sort' && !/(?:^|,)-?_id$/.test(value)
+        ? ([name, `${value},${last}`] as const)
+        : ([name, value] as const),
+    )
+    return next({ ...request, params })
+  }
+}
+
 function mayFindTwice({ params }: HapiRequest): boolean {
   const isCounted = params.some(([name, value]) => name === '_total' && value === 'accurate')
   return !isCounted && params.some(([name]) => name === '_sort' || name.endsWith(':contains'))
