@@ -116,6 +116,6 @@ describe('a conditional reference', () => {
     const reply = await as('POST', { resourceType: 'Bundle', type: 'transaction', entry })
     assert.equal(reply.status, 404)
     const requested = upstream.seen.slice(from).map(it => decodeURIComponent(it.line))
-    assert.deepEqual(requested, ['GET /up/Observation?patient=bob&patient=Patient/ann'])
+    assert.deepEqual(requested, ['GET /up/Observation?patient=bob&_count=201&patient=Patient/ann'])
   })
 })
