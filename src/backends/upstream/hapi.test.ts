@@ -492,7 +492,7 @@ describe('a gateway in front of a server that interprets searches differently', 
     }
   })
 
-  it('every resource is on one page, although the server changes the order of equal ones', async () => {
+  it('every resource is on exactly one page, although the server changes the order of resources with equal sort keys', async () => {
     const ids = Array.from({ length: 9 }, (_, at) => `equal${at}`)
     for (const id of ids)
       await all(`PUT Observation/${id}`, observation(id, 'ann', { effectiveDateTime: '2026-05-01' }))

@@ -24,7 +24,7 @@ export interface UpstreamProfile {
   readonly cachedSearches: boolean
   /** Whether only the last page of a search has no link to a next page. If not, the gateway requests a total as well. */
   readonly linksEveryPage: boolean
-  /** Whether equal resources have the same order in every search. If not, the gateway sorts the pages that it composes by id too. */
+  /** Whether resources with equal sort keys have the same order in every search. If not, the gateway also sorts by id where it composes pages. */
   readonly stableOrder: boolean
   /** Whether a reference with the server's own base URL is local. The gateway sends `Type/id` in any case. */
   readonly ownUrls: boolean

@@ -58,7 +58,7 @@ export interface SearchPlan {
   readonly query: Query
   /** Undefined where the caller may see nobody's data. */
   readonly request: UpstreamRequest | undefined
-  /** The request for large pages, of which the gateway composes its own. */
+  /** The request for large pages, from which the gateway composes its own. */
   readonly wide: () => UpstreamRequest | undefined
   /** The request for the number of matches on the upstream, with further parameters. */
   readonly count: (more: Params) => UpstreamRequest | undefined
@@ -75,7 +75,7 @@ export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>, leas
   return [...dropCount({ used }), ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
 }
 
-/** Sorts by `_id` last: the gateway sends the search again for the next page, and equal resources must not change places. */
+/** Sorts by `_id` last: the gateway sends the search again for the next page, and resources with equal sort keys must keep their order. */
 function sortById(params: Params): Params {
   const keys = params.filter(([name]) => name === '_sort').flatMap(([, value]) => value.split(','))
   const sorted = keys.some(key => /^-?_id$/.test(key)) ? keys : [...keys, '_id']

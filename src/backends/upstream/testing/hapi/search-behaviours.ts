@@ -243,8 +243,8 @@ export const pagesWithoutType: Behaviour = stored => {
   }
 }
 
-/** Resources with equal sort keys have another order in every search. */
-export const equalChangePlaces: Behaviour = () => {
+/** Resources with equal sort keys have a different order in every search. */
+export const unstableOrder: Behaviour = () => {
   let searches = 0
   return (request, next) => {
     const last = ['_id', '-_id', '-_lastUpdated'][searches++ % 3]

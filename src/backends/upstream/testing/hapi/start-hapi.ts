@@ -25,7 +25,7 @@ const BEHAVIOURS = {
   ...{ metadata: largeMetadata, 'no-compartments': searches.noCompartments },
   'pages-without-type': searches.pagesWithoutType,
   'no-search-of-all-types': searches.noSearchOfAllTypes,
-  'equal-change-places': searches.equalChangePlaces,
+  'unstable-order': searches.unstableOrder,
   'no-total-of-pages': searches.noTotalOfPages,
   'stale-searches': searches.staleSearches,
   'search-parameters-take-effect': searches.searchParametersTakeEffect,
