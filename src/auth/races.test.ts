@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Transaction } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { openStore, type Store } from '../store/index.ts'
+import { createAuditor } from '../audit/index.ts'
+import { openStore, type Schema, type Store } from '../store/index.ts'
+import type { Admin } from './admin/action.ts'
+import { changeClient, removeClient } from './admin/clients.ts'
+import { changeUser, endSessions, linkUser, setPassword, unlinkUser } from './admin/clinicians.ts'
+import { hashPassword } from './clinician.ts'
+import { storeAccount } from './login/providers/account.ts'
+import { readForm } from './testing/read-form.ts'
 import { SigningClient } from './testing/signing-client.ts'
 import { readRedirect, TestAuthServer, VERIFIER } from './testing/test-auth-server.ts'
 import { TestBrowser } from './testing/test-browser.ts'
@@ -100,6 +109,175 @@ eachDatabase((_name, _open, create) => {
         auth.exchange(code, { code_verifier: at % 3 === 0 ? `${VERIFIER}x` : VERIFIER }),
       )
       assert.equal(responses.filter(response => response.statusCode === 200).length, 1)
+    })
+  })
+})
+
+/** A store on which another instance commits `change` just before the next transaction of this one. */
+function interrupt(store: Store): { readonly store: Store; change?: (() => Promise<unknown>) | undefined } {
+  const transaction = () => ({
+    execute: async (work: (trx: Transaction<Schema>) => Promise<unknown>) => {
+      const { change } = interrupted
+      interrupted.change = undefined
+      await change?.()
+      return store.db.transaction().execute(work)
+    },
+  })
+  const db = new Proxy(store.db, {
+    get: (target, name) => {
+      if (name === 'transaction') return transaction
+      const value = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const interrupted: ReturnType<typeof interrupt> = { store: { ...store, db } }
+  return interrupted
+}
+
+eachDatabase((_name, open) => {
+  describe('a change that is committed while a request runs', () => {
+    const scope = 'launch offline_access patient/*.rs'
+    const app = { client_id: 'app', redirect_uri: 'https://app.example/callback', scope }
+    let interrupted: ReturnType<typeof interrupt>
+    let auth: TestAuthServer
+    let admin: Admin
+    let browser: TestBrowser
+    const user = { username: 'ada' } as const
+    before(async () => {
+      interrupted = interrupt(await open())
+      const { store } = interrupted
+      const audit = createAuditor({ store })
+      auth = await TestAuthServer.open(store, { audit })
+      admin = { store, audit, clock: () => auth.time.now, actor: { kind: 'command' } }
+      await auth.addClient({ client_id: 'app' })
+    })
+    beforeEach(async () => {
+      await auth.store.db.deleteFrom('clinician').where('username', '=', 'ada').execute()
+      await auth.addClinician('ada')
+      browser = await auth.logIn('ada')
+    })
+
+    const countRows = async (table: 'login' | 'grant') => {
+      const { db } = auth.store
+      const ada = db.selectFrom('clinician').select('id').where('username', '=', 'ada')
+      const rows = await db.selectFrom(table).selectAll().where('clinician_id', 'in', ada).execute()
+      return rows.filter(row => !('revoked_at' in row) || row.revoked_at === null).length
+    }
+    const authorize = async (during: () => Promise<unknown>, client = app) => {
+      const launch = await auth.launch(browser, { clientId: client.client_id })
+      interrupted.change = during
+      return auth.authorize(browser, { ...client, launch })
+    }
+    const resetPassword = () => setPassword(admin, user, { password: 'another password' })
+
+    for (const [name, change] of [
+      ['a new password', resetPassword],
+      ['a disabled user', () => changeUser(admin, user, { disabled: true })],
+    ] as const)
+      it(`refuses a sign-in: ${name}`, async () => {
+        interrupted.change = change
+        assert.equal((await auth.openBrowser().login('ada')).statusCode, 401)
+        assert.equal(await countRows('login'), 0)
+      })
+
+    it('does not refuse a sign-in: a cheaper hash of the same password was replaced', async () => {
+      const password_hash = await hashPassword('sallyport', 5)
+      interrupted.change = () =>
+        auth.store.db.updateTable('clinician').set({ password_hash }).where('username', '=', 'ada').execute()
+      assert.equal((await auth.openBrowser().login('ada')).statusCode, 302)
+    })
+
+    it('refuses to replace a password that an administrator set', async () => {
+      interrupted.change = resetPassword
+      const form = { current: 'sallyport', next: 'chosen by ada', again: 'chosen by ada' }
+      assert.equal((await browser.post('/account/password', form)).statusCode, 401)
+      assert.equal((await auth.openBrowser().login('ada', 'another password')).statusCode, 302)
+    })
+
+    it('ends a sign-in with the old password that completes before a new one is stored', async () => {
+      const other = auth.openBrowser()
+      interrupted.change = () => other.login('ada')
+      const form = { current: 'sallyport', next: 'chosen by ada', again: 'chosen by ada' }
+      assert.equal((await browser.post('/account/password', form)).statusCode, 303)
+      assert.equal((await other.get('/manage')).headers.location, '/login')
+    })
+
+    it('stores no sign-in with a provider whose link was removed', async () => {
+      const link = { issuer: 'https://idp.example', subject: 's' }
+      await linkUser(admin, user, link)
+      const { id } = await auth.store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'ada')
+        .executeTakeFirstOrThrow()
+      const account = {
+        ...({ ...link, kind: 'linked', clinicianId: id, username: 'ada', displayName: 'Ada' } as const),
+        ...{ fhirUserId: 'ada', admin: false },
+      }
+      const store = () =>
+        auth.store.db.transaction().execute(trx => storeAccount(trx, account, auth.time.now))
+      assert.equal((await store())?.id, id)
+      await changeUser(admin, user, { disabled: true })
+      assert.equal(await store(), undefined)
+      await changeUser(admin, user, { disabled: false })
+      await unlinkUser(admin, user, link)
+      assert.equal(await store(), undefined)
+    })
+
+    it('gives an app no access after the end of all sessions', async () => {
+      const response = await authorize(() => endSessions(admin, user))
+      assert.match(response.headers.location ?? '', /^\/login\?/)
+      assert.equal(await countRows('grant'), 0)
+    })
+
+    it('revokes the access that is stored first', async () => {
+      const { recordIn } = admin.audit
+      let ended: Promise<unknown> | undefined
+      Object.assign(admin.audit, {
+        recordIn: async (...record: Parameters<typeof recordIn>) => {
+          await recordIn.apply(admin.audit, record)
+          if (record[1]?.kind !== 'authorize') return
+          ended = endSessions(admin, user)
+          await pause(50)
+        },
+      })
+      const response = await authorize(async () => undefined)
+      Object.assign(admin.audit, { recordIn })
+      await ended
+      assert.ok(readRedirect(response).code)
+      assert.equal(await countRows('grant'), 0)
+    })
+
+    it('grants the scopes that the app has now', async () => {
+      const response = await authorize(() => changeClient(admin, 'app', { scope: 'launch patient/*.rs' }))
+      const { code = '' } = readRedirect(response)
+      const { client_id, redirect_uri } = app
+      const tokens = (await auth.exchange(code, { client_id, redirect_uri })).json()
+      assert.equal(tokens.scope, 'launch patient/*.rs')
+    })
+
+    it('refuses an app that was removed', async () => {
+      await auth.addClient({ client_id: 'gone' })
+      const gone = { ...app, client_id: 'gone', redirect_uri: 'https://gone.example/callback' }
+      const response = await authorize(() => removeClient(admin, 'gone'), gone)
+      assert.equal(response.statusCode, 400)
+      assert.match(response.body, /The app is no longer registered/)
+    })
+
+    it('lets one decision on the consent page count', async () => {
+      await auth.addClient({ client_id: 'asks', first_party: false })
+      const asks = { ...app, client_id: 'asks', redirect_uri: 'https://asks.example/callback' }
+      const asked = await authorize(async () => undefined, asks)
+      const form = readForm((await browser.get(asked.headers.location ?? '')).body)
+      const decide = (decision: string) => browser.post('/oauth2/consent', `${form}&decision=${decision}`)
+      let allowed: Awaited<ReturnType<typeof decide>> | undefined
+      interrupted.change = async () => {
+        allowed = await decide('allow')
+      }
+      const denied = await decide('deny')
+      assert.ok(readRedirect(allowed ?? assert.fail()).code)
+      assert.equal(denied.statusCode, 400)
+      assert.match(denied.body, /This sign-in has ended/)
     })
   })
 })

@@ -21,7 +21,14 @@ export {
   sha256,
 } from './sealer.ts'
 export type { Store, StoreOptions } from './store.ts'
-export { type DatabaseTarget, makeFolder, parseDatabaseUrl, prepareInsert, prepareQuery } from './store.ts'
+export {
+  type DatabaseTarget,
+  lockRows,
+  makeFolder,
+  parseDatabaseUrl,
+  prepareInsert,
+  prepareQuery,
+} from './store.ts'
 export {
   type JobOptions,
   REFRESH_RETRY_MS,

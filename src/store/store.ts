@@ -1,6 +1,14 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Compilable, CompiledQuery, DialectAdapter, Insertable, Kysely, QueryResult } from 'kysely'
+import {
+  type Compilable,
+  type CompiledQuery,
+  type DialectAdapter,
+  type Insertable,
+  type Kysely,
+  PostgresAdapter,
+  type QueryResult,
+} from 'kysely'
 import type { Schema } from './schema.ts'
 
 export interface Store {
@@ -123,6 +131,14 @@ export function prepareQuery<Parameters extends object, Row>(
     )
     return db.executeQuery({ ...query, parameters: bound })
   }
+}
+
+/**
+ * The same query, which also locks its rows: nobody changes them before the transaction ends. On SQLite a transaction is
+ * the only writer anyway.
+ */
+export function lockRows<Query extends { forShare(): Query }>(db: Kysely<Schema>, query: Query): Query {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? query.forShare() : query
 }
 
 /** An insert of one row that is compiled once for its columns. */

@@ -7,7 +7,7 @@ import { auditEvent } from '../audit.ts'
 import { hashPassword } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { tryLogin } from '../login/attempt.ts'
-import { endLogin, type Login, requireLogin } from '../login/login.ts'
+import { endLogin, endOtherLogins, type Login, requireLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import { readParameters } from '../request.ts'
@@ -143,13 +143,14 @@ async function changePassword(
   }
   if (result.kind === 'wrong') return refuse(WRONG, 401)
   const hash = await hashPassword(form.next)
-  const others = (await findSignIns(context, login)).filter(({ isCurrent }) => !isCurrent)
-  await context.store.db.transaction().execute(async trx => {
-    await trx.updateTable('clinician').set({ password_hash: hash }).where('id', '=', clinician.id).execute()
-    for (const { id } of others) await endLogin(trx, id, context.clock())
+  const isChanged = await context.store.db.transaction().execute(async trx => {
+    if (!(await result.confirm(trx, hash))) return false
+    await endOtherLogins(trx, login, context.clock())
     const event = { kind: 'admin', status: 303, clinician, reason: 'Password changed' } as const
     await auditEvent(context, request, event, trx)
+    return true
   })
+  if (!isChanged) return changePassword(context, request, reply, login)
   return reply.redirect(`${paths.accountPassword}?changed=1`, 303)
 }
 

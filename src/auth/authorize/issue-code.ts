@@ -1,6 +1,13 @@
 import type { Kysely, Transaction } from 'kysely'
 import { parseScope, parseScopes } from '../../smart/index.ts'
-import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../store/index.ts'
+import {
+  createRandomToken,
+  lockRows,
+  prepareInsert,
+  prepareQuery,
+  type Schema,
+  sha256,
+} from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { type Choice, type ConsentItem, listConsentItems, splitScopes } from '../consent/items.ts'
 import type { AuthContext } from '../context.ts'
@@ -78,15 +85,17 @@ export interface Approval {
 
 /**
  * Issues the code. One transaction consumes the stored request and the launch token and writes the audit record: of
- * several simultaneous attempts only the first gets a code, and the others change nothing.
+ * several simultaneous attempts only the first gets a code, and the others change nothing. Undefined if the login ended or
+ * the client changed since the approval was loaded.
  */
 export async function issueCode(
   context: AuthContext,
   approval: Approval,
   record: (trx: Transaction<Schema>, scope: string) => Promise<void>,
-): Promise<string | Refusal> {
+): Promise<string | Refusal | undefined> {
   try {
     return await context.store.db.transaction().execute(async trx => {
+      if (!(await lockParties(trx, approval))) return undefined
       const { code, scope } = await issueInTransaction(trx, context, approval)
       await record(trx, scope)
       return code
@@ -96,6 +105,30 @@ export async function issueCode(
     throw error
   }
 }
+
+/** Whether login and client are as before. Then they stay so until the transaction ends, so that their end revokes the grant. */
+async function lockParties(trx: Kysely<Schema>, { login, client }: Approval): Promise<boolean> {
+  const { rows } = await selectParties(trx, {
+    idHash: login.idHash,
+    clientId: client.id,
+    scope: client.scope,
+  })
+  return rows.length === 1
+}
+
+const selectParties = prepareQuery(
+  (db, { idHash, clientId, scope }: { idHash: string; clientId: string; scope: string }) =>
+    lockRows(
+      db,
+      db
+        .selectFrom(['login', 'client'])
+        .select('client_id')
+        .where('id_hash', '=', idHash)
+        .where('client_id', '=', clientId)
+        .where('scope', '=', scope)
+        .where('disabled', '=', false),
+    ),
+)
 
 // Thrown to roll the transaction back.
 class RolledBack extends Error {

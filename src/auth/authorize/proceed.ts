@@ -28,7 +28,7 @@ export interface RequestInProgress {
   /** The scopes that its user approved on the consent page. */
   readonly approvedScopes?: ReadonlySet<string>
   /** The client and the launch, if they were just found. */
-  readonly found?: Pick<AuthorizationState, 'client' | 'launch'>
+  readonly found?: Pick<AuthorizationState, 'client' | 'launch'> | undefined
 }
 
 /** Takes a verified request to its next step: the login page, the picker, the consent page, or back to the client. */
@@ -82,6 +82,7 @@ export async function takeNextStep(
         const details = { compared: limitComparisons([compareScope(request.scope, scope, 'granted')]) }
         return auditEvent(context, reply.request, { ...event, details }, trx)
       })
+      if (code === undefined) return proceed(reply, context, { ...progress, found: undefined })
       if (code instanceof Refusal) return refuseRequest(reply, context, progress, code, step.login)
       return redirectToClient(reply, context, toReturnTarget(request), { code })
     }

@@ -57,11 +57,14 @@ export async function sendRefusal(
     ...describeRefusal(refusal),
   }
   if (ends === undefined) await auditEvent(context, reply.request, event)
-  else
-    await context.store.db.transaction().execute(async trx => {
-      await consumePendingAuthorization(trx, ends)
+  else {
+    const isEnded = await context.store.db.transaction().execute(async trx => {
+      if (!(await consumePendingAuthorization(trx, ends))) return false
       await auditEvent(context, reply.request, event, trx)
+      return true
     })
+    if (!isEnded) return sendExpired(reply, context)
+  }
   if (refusal.returnTo)
     return redirectToClient(reply, context, refusal.returnTo, {
       error: refusal.code,

@@ -12,7 +12,7 @@ export interface Attempt {
   readonly address: string
 }
 
-/** Stores a failure, or deletes the failures before a success. */
+/** Stores a failure. */
 type Keep = (trx: Transaction<Schema>) => Promise<void>
 
 /** A refused login. The caller must run `keep`. */
@@ -22,7 +22,15 @@ export type RefusedAttempt =
   | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep?: Keep }
 
 export type AttemptResult =
-  | { readonly kind: 'right'; readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>; readonly keep: Keep }
+  | {
+      readonly kind: 'right'
+      readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>
+      /**
+       * False if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
+       * the new hash, if there is one, and deletes the failures.
+       */
+      confirm(trx: Transaction<Schema>, newHash?: string): Promise<boolean>
+    }
   | RefusedAttempt
 
 /**
@@ -58,9 +66,10 @@ export async function tryLogin(
       return {
         kind: 'right',
         clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
-        async keep(trx) {
-          await limit.clear(trx)
-          if (result.newHash !== undefined) await replaceHash(trx, clinician, result.newHash)
+        async confirm(trx, newHash = result.newHash ?? clinician.password_hash) {
+          const isCurrent = await replaceHash(trx, clinician, newHash)
+          if (isCurrent) await limit.clear(trx)
+          return isCurrent
         },
       }
     return refuse(
@@ -95,18 +104,20 @@ type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPas
 
 const BUSY_SECONDS = 5
 
-/** Does nothing if the password was changed meanwhile. */
+/** Replaces the hash by compare-and-set. The row is locked until the transaction ends, even if the hash stays the same. */
 async function replaceHash(
   trx: Transaction<Schema>,
   { id, password_hash }: { readonly id: string; readonly password_hash: string },
   newHash: string,
-): Promise<void> {
-  await trx
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
     .updateTable('clinician')
     .set({ password_hash: newHash })
     .where('id', '=', id)
     .where('password_hash', '=', password_hash)
-    .execute()
+    .where('disabled', '=', false)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 function findByUsername({ db }: Store, username: string) {

@@ -12,9 +12,11 @@ import { beginLogin, findLastLogin, type ProviderLogin, setLoginCookie } from '.
 
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {
-  /** Stores what the login changes, in its transaction, and returns the clinician. */
-  store(trx: Transaction<Schema>): Promise<Pick<Clinician, 'id' | 'fhirUserId'>>
+  /** Stores the changes of the login, in its transaction. Undefined if the account changed after the authentication. */
+  store(trx: Transaction<Schema>): Promise<Pick<Clinician, 'id' | 'fhirUserId'> | undefined>
   readonly provider?: ProviderLogin
+  /** Authenticates the user again and responds, because the account changed. */
+  retry(): Promise<FastifyReply>
   /** How the user authenticated, for the audit trail. */
   readonly reason?: string
 }
@@ -28,8 +30,9 @@ export async function completeLogin(
   pending: PendingAuthorization | undefined,
 ): Promise<FastifyReply> {
   const before = await findLastLogin(context, request)
-  const { id, clinicianId } = await context.store.db.transaction().execute(async trx => {
+  const stored = await context.store.db.transaction().execute(async trx => {
     const clinician = await user.store(trx)
+    if (!clinician) return undefined
     const login = { clinicianId: clinician.id, before, provider: user.provider }
     const begun = await beginLogin(context, trx, login)
     const event = {
@@ -42,6 +45,8 @@ export async function completeLogin(
     await auditEvent(context, request, event, trx)
     return { id: begun, clinicianId: clinician.id }
   })
+  if (!stored) return user.retry()
+  const { id, clinicianId } = stored
   const { providers, metrics } = context
   metrics.signIns.add([providers.findByIssuer(user.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)

@@ -217,6 +217,21 @@ export async function endLogin(trx: Transaction<Schema>, idHash: string, now: nu
     .execute()
 }
 
+/** Ends the clinician's logins in other browsers. */
+export async function endOtherLogins(
+  trx: Transaction<Schema>,
+  { idHash, clinician }: Pick<Login, 'idHash' | 'clinician'>,
+  now: number,
+): Promise<void> {
+  const others = await trx
+    .selectFrom('login')
+    .select('id_hash')
+    .where('clinician_id', '=', clinician.id)
+    .where('id_hash', '<>', idHash)
+    .execute()
+  for (const { id_hash } of others) await endLogin(trx, id_hash, now)
+}
+
 /** Finds the login of the browser, unless it was idle for too long. Opening a page counts as use. */
 export async function findCurrentLogin(
   context: AuthContext,

@@ -98,6 +98,15 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const directory = findDirectory(context, form)
     if (directory) return handleDirectory(request, reply, directory, pending, form)
     if (!context.providers.passwords) return sendForm(reply, { pending, status: 403, problem: NO_PASSWORDS })
+    return handlePassword(request, reply, pending, form)
+  })
+
+  async function handlePassword(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    pending: PendingAuthorization | undefined,
+    form: Parameters,
+  ): Promise<FastifyReply> {
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
     const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
@@ -111,9 +120,15 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
         reply.header('retry-after', String(result.retryAfterSeconds))
         return sendForm(reply, { pending, username, status: 429, problem: describeWait(result) })
       case 'right':
-        return completeLogin(context, request, reply, toUser(result), pending)
+        return completeLogin(
+          context,
+          request,
+          reply,
+          toUser(result, () => handlePassword(request, reply, pending, form)),
+          pending,
+        )
     }
-  })
+  }
 }
 
 interface LoginForm {
@@ -162,13 +177,11 @@ function describeWait({ retryAfterSeconds }: { readonly retryAfterSeconds: numbe
   return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
 }
 
-function toUser({ clinician, keep }: Extract<AttemptResult, { kind: 'right' }>): AuthenticatedUser {
-  return {
-    async store(trx) {
-      await keep(trx)
-      return clinician
-    },
-  }
+function toUser(
+  { clinician, confirm }: Extract<AttemptResult, { kind: 'right' }>,
+  retry: AuthenticatedUser['retry'],
+): AuthenticatedUser {
+  return { store: async trx => ((await confirm(trx)) ? clinician : undefined), retry }
 }
 
 /** Records the clinician only if the username exists: the field may contain a mistyped password. */

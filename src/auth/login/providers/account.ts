@@ -115,19 +115,24 @@ async function isUsernameTaken(
 
 /**
  * Stores a new account, or the current mapping of a provisioned one. Throws if a simultaneous sign-in created the account
- * or took the username.
+ * or took the username. Undefined if the account was disabled or unlinked since it was found.
  */
 export async function storeAccount(
   trx: Kysely<Schema>,
   account: Account,
   now: number,
-): Promise<Pick<Clinician, 'id' | 'fhirUserId'>> {
-  const { clinicianId, kind, fhirUserId } = account
+): Promise<Pick<Clinician, 'id' | 'fhirUserId'> | undefined> {
+  const { clinicianId, kind, fhirUserId, issuer, subject } = account
   if (kind === 'new' || clinicianId === undefined)
     return { id: await createAccount(trx, account, now), fhirUserId }
-  if (kind === 'provisioned')
-    await trx.updateTable('clinician').set(toColumns(account)).where('id', '=', clinicianId).execute()
-  return { id: clinicianId, fhirUserId }
+  // Also locks the row of a linked account until the transaction ends.
+  await trx
+    .updateTable('clinician')
+    .set(({ ref }) => (kind === 'provisioned' ? toColumns(account) : { display_name: ref('display_name') }))
+    .where('id', '=', clinicianId)
+    .execute()
+  const link = await findLink(trx, issuer, subject)
+  return link?.id === clinicianId && !link.disabled ? { id: clinicianId, fhirUserId } : undefined
 }
 
 async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {

@@ -86,7 +86,7 @@ export async function completeSignIn(
   signIn: SignIn,
 ): Promise<FastifyReply> {
   const { provider, pending, user } = signIn
-  const tryOnce = async () => {
+  const tryOnce = async (): Promise<FastifyReply> => {
     const account = await findAccount(context, provider, user.login.subject, user.claims)
     if (account instanceof SignInRefusal)
       return refuseSignIn(context, request, reply, account, {
@@ -96,6 +96,7 @@ export async function completeSignIn(
       })
     const authenticated = {
       store: (trx: Parameters<typeof storeAccount>[0]) => storeAccount(trx, account, context.clock()),
+      retry: tryOnce,
       provider: { ...user.login, admin: account.admin },
       reason: `Signed in with ${provider.id}`,
     }
