@@ -171,10 +171,10 @@ eachDatabase((_name, open) => {
     const resetPassword = () => setPassword(admin, user, { password: 'another password' })
 
     for (const [name, change] of [
-      ['a new password', resetPassword],
-      ['a disabled user', () => changeUser(admin, user, { disabled: true })],
+      ['refuses a sign-in: a new password', resetPassword],
+      ['refuses a sign-in: a disabled user', () => changeUser(admin, user, { disabled: true })],
     ] as const)
-      it(`refuses a sign-in: ${name}`, async () => {
+      it(name, async () => {
         interrupted.change = change
         assert.equal((await auth.openBrowser().login('ada')).statusCode, 401)
         assert.equal(await countRows('login'), 0)
