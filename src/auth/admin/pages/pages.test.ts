@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
-import { listRoutes } from '../../../web/index.ts'
 import { readForm } from '../../testing/read-form.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
@@ -34,44 +33,6 @@ describe('/admin', () => {
         .where('username', '=', username)
         .executeTakeFirst()
     )?.id ?? ''
-  const listPages = () =>
-    listRoutes(auth.app)
-      .filter(({ path }) => /^\/admin(?!\/api)/.test(path))
-      .map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, 'x') }))
-  const ask = (browser: TestBrowser, { method, path }: { method: string; path: string }) =>
-    method === 'GET' ? browser.get(path) : browser.post(path, {})
-
-  it('refuses every page and action to users who are not administrators', async () => {
-    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper', admin: true })
-    assert.ok(listPages().length > 5)
-    for (const username of ['clinician', 'alba']) {
-      const browser = await auth.logIn(username)
-      for (const route of listPages()) {
-        const response = await ask(browser, route)
-        assert.equal(response.statusCode, 403, `${username}: ${route.method} ${route.path}`)
-        assert.match(response.body, /You are not an administrator/)
-      }
-    }
-    const [record] = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1 })
-    assert.equal(record?.reason, 'Not an administrator')
-  })
-
-  it('refuses the forms of other sites, and a disabled administrator', async () => {
-    for (const { path } of listPages().filter(({ method }) => method === 'POST')) {
-      const response = await admin.post(path, {}, { 'sec-fetch-site': 'cross-site' })
-      assert.equal(response.statusCode, 403, path)
-      assert.doesNotMatch(response.body, /Sign in again/)
-    }
-    await auth.addClinician('eve', { admin: true })
-    const eve = await auth.logIn('eve')
-    await auth.store.db
-      .updateTable('clinician')
-      .set({ disabled: true })
-      .where('username', '=', 'eve')
-      .execute()
-    for (const route of listPages())
-      assert.equal((await ask(eve, route)).headers.location, '/login', route.path)
-  })
 
   it('returns to the page after the sign-in', async () => {
     const browser = auth.openBrowser()

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { LightMyRequestResponse } from 'fastify'
+import { createAuditor, findRecords } from '../audit/index.ts'
+import { sha256 } from '../store/index.ts'
+import { listRoutes } from '../web/index.ts'
+import { TestAuthServer } from './testing/test-auth-server.ts'
+import { openTestStore } from './testing/test-store.ts'
+
+/** Routes without a login, or that have tests of their own: every other route is below one of the areas. */
+const OPEN = new Set(
+  `/ /healthz /readyz /metrics /assets/:name /smart-style/:name /lab/launch /admin/api/openapi.json
+  /login /login/providers/:id /login/callback /login/callback/:id /login/logged-out /login/backchannel-logout /logout
+  /oauth2/authorize /oauth2/resume /oauth2/pick /oauth2/consent /oauth2/logout /oauth2/logout/confirm
+  /oauth2/token /oauth2/jwks /oauth2/introspect /oauth2/revoke /oauth2/revocations /oauth2/userinfo /oauth2/register
+  /launch-contexts /.well-known/openid-configuration /.well-known/oauth-authorization-server
+  /.well-known/smart-configuration`.split(/\s+/),
+)
+
+/** Actions of administrators that need no recent sign-in. Operations on administrators may still need one (ADMIN-4). */
+const WITHOUT_STEP_UP = new Set(
+  `/admin/reload /admin/policy /admin/providers/:id/test /admin/grants/:id/revoke
+  /admin/apps/new /admin/apps/:id/edit /admin/apps/:id/approve /admin/apps/:id/disable /admin/apps/:id/enable
+  /admin/apps/:id/remove /admin/clinicians/new /admin/clinicians/:id /admin/clinicians/:id/disable
+  /admin/clinicians/:id/enable /admin/clinicians/:id/end-sessions`.split(/\s+/),
+)
+
+/** `login`: redirected to the login page; `again`: a recent sign-in is needed; `start`: redirected to the user's own page. */
+type Outcome = 'admitted' | 'refused' | 'login' | 'again' | 'start'
+
+type Caller =
+  | 'nobody'
+  | 'clinician'
+  | 'patient'
+  | 'related'
+  /** An administrator who signed in just now. */
+  | 'admin'
+  /** An administrator who signed in more than five minutes ago. */
+  | 'stale'
+  /** An administrator whose right was removed after the sign-in. */
+  | 'former'
+  /** An administrator who was disabled after the sign-in. */
+  | 'disabled'
+  /** A client of the administration API. */
+  | 'client'
+
+const ALL_USERS: Readonly<Record<Caller, Outcome>> = {
+  nobody: 'login',
+  clinician: 'admitted',
+  patient: 'admitted',
+  related: 'admitted',
+  admin: 'admitted',
+  stale: 'admitted',
+  former: 'admitted',
+  disabled: 'login',
+  client: 'login',
+}
+const CLINICIANS = { ...ALL_USERS, patient: 'start', related: 'start' } as const
+const REFUSED = 'refused'
+
+/** Who may use the routes of an area. */
+const AREAS: Readonly<Record<string, Readonly<Record<Caller, Outcome>>>> = {
+  '/manage': ALL_USERS,
+  '/account': ALL_USERS,
+  '/activity': { ...ALL_USERS, patient: REFUSED, related: REFUSED },
+  '/portal': CLINICIANS,
+  '/apps': CLINICIANS,
+  '/lab': CLINICIANS,
+  '/admin': { ...ALL_USERS, clinician: REFUSED, patient: REFUSED, related: REFUSED, former: REFUSED },
+  '/admin/api': {
+    nobody: REFUSED,
+    clinician: REFUSED,
+    patient: REFUSED,
+    related: REFUSED,
+    admin: REFUSED,
+    stale: REFUSED,
+    former: REFUSED,
+    disabled: REFUSED,
+    client: 'admitted',
+  },
+}
+
+interface Route {
+  readonly method: string
+  readonly path: string
+}
+
+/** The longest area that a path is below. */
+function findArea(path: string): string | undefined {
+  const areas = Object.keys(AREAS).filter(area => `${path}/`.startsWith(`${area}/`))
+  return areas.sort((one, other) => other.length - one.length)[0]
+}
+
+function findExpected(caller: Caller, { method, path }: Route): Outcome {
+  const area = findArea(path) ?? assert.fail(path)
+  const expected = AREAS[area]?.[caller] ?? assert.fail(area)
+  const isAction = method === 'POST' && area === '/admin'
+  return caller === 'stale' && isAction && !WITHOUT_STEP_UP.has(path) ? 'again' : expected
+}
+
+function readOutcome({ statusCode, headers, body }: LightMyRequestResponse, { path }: Route): Outcome {
+  const { location = '' } = headers
+  if (location === '/login') return 'login'
+  if (location === '/manage' && !/^\/(?:manage|account)/.test(path)) return 'start'
+  if (statusCode !== 401 && statusCode !== 403) return 'admitted'
+  return /<h1>Sign in again</.test(body) ? 'again' : 'refused'
+}
+
+describe('every route of the auth server', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  const headers = new Map<Caller, Readonly<Record<string, string>>>()
+
+  before(async () => {
+    const store = await open()
+    auth = await TestAuthServer.open(store, { audit: createAuditor({ store }), settings: { lab: true } })
+    const change = (username: string, columns: { admin?: boolean; disabled?: boolean }) =>
+      store.db.updateTable('clinician').set(columns).where('username', '=', username).execute()
+    await auth.addClinician('patient', { fhir_user_id: 'Patient/juniper', admin: true })
+    await auth.addClinician('related', { fhir_user_id: 'RelatedPerson/r1', admin: true })
+    for (const name of ['admin', 'stale', 'former', 'disabled'])
+      await auth.addClinician(name, { admin: true })
+    await signIn('stale')
+    auth.time.now += 301_000
+    for (const name of ['clinician', 'patient', 'related', 'admin', 'former', 'disabled'] as const)
+      await signIn(name)
+    await change('former', { admin: false })
+    await change('disabled', { disabled: true })
+    await auth.addClient({
+      ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
+      ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+    })
+    const client = { client_id: 'console', client_secret: 's', scope: 'sallyport/admin' }
+    const { access_token } = (await auth.requestToken({ grant_type: 'client_credentials', ...client })).json()
+    headers.set('client', { authorization: `Bearer ${access_token}` })
+    headers.set('nobody', {})
+  })
+
+  async function signIn(name: Caller): Promise<void> {
+    const { cookies } = await auth.logIn(name)
+    headers.set(name, { cookie: [...cookies].map(pair => pair.join('=')).join('; ') })
+  }
+
+  const listGuarded = () => listRoutes(auth.app).filter(({ path }) => !OPEN.has(generalize(path)))
+  const generalize = (path: string) => path.replace(/^\/smart-style\/.*/, '/smart-style/:name')
+  const send = ({ method, path }: Route, caller: Caller, more: Readonly<Record<string, string>> = {}) =>
+    auth.app.inject({
+      method: method as 'GET',
+      url: path.replace(/:\w+/g, 'x'),
+      headers: { ...headers.get(caller), ...more },
+      ...(method !== 'GET' && { payload: '', headers: { ...headers.get(caller), ...FORM, ...more } }),
+    })
+  const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+  const readTables = () =>
+    Promise.all(
+      (['client', 'clinician', 'clinician_link', 'grant', 'signing_key'] as const).map(table =>
+        auth.store.db.selectFrom(table).selectAll().execute(),
+      ),
+    )
+
+  it('has a decision about its callers', () => {
+    const undecided = listGuarded().filter(({ path }) => findArea(path) === undefined)
+    assert.deepEqual(undecided, [])
+    const paths = new Set(listRoutes(auth.app).map(({ path }) => generalize(path)))
+    assert.deepEqual([...OPEN.union(WITHOUT_STEP_UP).difference(paths)], [])
+  })
+
+  it('refuses the forms of other sites, whoever is signed in', async () => {
+    for (const route of listGuarded().filter(({ method }) => method !== 'GET'))
+      for (const site of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
+        const caller = findArea(route.path) === '/admin/api' ? 'client' : 'admin'
+        const { statusCode, body } = await send(route, caller, site)
+        assert.equal(statusCode, 403, `${route.method} ${route.path}`)
+        assert.doesNotMatch(body, /Sign in again/)
+      }
+  })
+
+  const callers: readonly Caller[] = [
+    ...(['nobody', 'clinician', 'patient', 'related', 'former', 'disabled'] as const),
+    ...(['client', 'stale', 'admin'] as const),
+  ]
+  for (const caller of callers)
+    it(`admits only its callers: ${caller}`, async () => {
+      const content = await readTables()
+      const results = new Map<string, readonly [Outcome, Outcome]>()
+      for (const route of listGuarded()) {
+        const expected = findExpected(caller, route)
+        // The operations of the API have tests of their own.
+        if (caller === 'client' && expected === 'admitted') continue
+        const outcome = readOutcome(await send(route, caller), route)
+        if (outcome !== expected) results.set(`${route.method} ${route.path}`, [outcome, expected])
+      }
+      assert.deepEqual(Object.fromEntries(results), {})
+      if (caller !== 'admin') assert.deepEqual(await readTables(), content)
+    })
+
+  it('records each refusal of an administration page', async () => {
+    const records = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1000 })
+    const refused = records.filter(({ reason }) => reason === 'Not an administrator')
+    const pages = listGuarded().filter(({ path }) => findArea(path) === '/admin')
+    assert.equal(refused.length, 4 * pages.length)
+  })
+})
