@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { before, describe, it } from 'node:test'
 import type { LightMyRequestResponse } from 'fastify'
 import { createAuditor, findRecords } from '../audit/index.ts'
@@ -114,8 +115,6 @@ describe('every route of the auth server', () => {
   before(async () => {
     const store = await open()
     auth = await TestAuthServer.open(store, { audit: createAuditor({ store }), settings: { lab: true } })
-    const change = (username: string, columns: { admin?: boolean; disabled?: boolean }) =>
-      store.db.updateTable('clinician').set(columns).where('username', '=', username).execute()
     await auth.addClinician('patient', { fhir_user_id: 'Patient/juniper', admin: true })
     await auth.addClinician('related', { fhir_user_id: 'RelatedPerson/r1', admin: true })
     for (const name of ['admin', 'stale', 'former', 'disabled'])
@@ -135,6 +134,9 @@ describe('every route of the auth server', () => {
     headers.set('client', { authorization: `Bearer ${access_token}` })
     headers.set('nobody', {})
   })
+
+  const change = (username: string, columns: { admin?: boolean; disabled?: boolean }) =>
+    auth.store.db.updateTable('clinician').set(columns).where('username', '=', username).execute()
 
   async function signIn(name: Caller): Promise<void> {
     const { cookies } = await auth.logIn(name)
@@ -194,10 +196,32 @@ describe('every route of the auth server', () => {
       if (caller !== 'admin') assert.deepEqual(await readTables(), content)
     })
 
+  for (const [name, caller, path, end] of [
+    ['an administrator', 'admin', '/admin/reload', () => change('admin', { admin: false })],
+    [
+      'a client of the API',
+      'client',
+      '/admin/api/policy/reload',
+      () => auth.store.db.deleteFrom('client').where('client_id', '=', 'console').execute(),
+    ],
+  ] as const)
+    it(`refuses ${name} whose right ends while the body arrives`, async () => {
+      const body = async function* () {
+        await end()
+        yield '{}'
+      }
+      const type = { 'content-type': caller === 'client' ? 'application/json' : FORM['content-type'] }
+      const { statusCode } = await auth.app.inject({
+        ...{ method: 'POST', url: path, payload: Readable.from(body()) },
+        headers: { ...headers.get(caller), ...type },
+      })
+      assert.ok(statusCode === 401 || statusCode === 403, `${statusCode}`)
+    })
+
   it('records each refusal of an administration page', async () => {
     const records = await findRecords(auth.store, { events: [{ kind: 'admin' }], limit: 1000 })
     const refused = records.filter(({ reason }) => reason === 'Not an administrator')
     const pages = listGuarded().filter(({ path }) => findArea(path) === '/admin')
-    assert.equal(refused.length, 4 * pages.length)
+    assert.equal(refused.length, 4 * pages.length + 1)
   })
 })

@@ -40,8 +40,10 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
       method: endpoint.method,
       url: `${paths.adminApi}${endpoint.path}`,
       exposeHeadRoute: false,
-      // Before the body is read.
+      // Before the body is read, and again after it, because the right may end while it arrives.
       onRequest: [forbidCaching, authenticate],
+      preHandler: async (request, reply) =>
+        request.body === undefined ? undefined : authenticate(request, reply),
       async handler(request, reply) {
         const admin = admins.get(request)
         if (!admin) throw new Error('Cannot answer without an administrator')

@@ -44,14 +44,18 @@ export function addAdminRoutes(
   const logins = new WeakMap<FastifyRequest, Login>()
   void app.register(async area => {
     acceptFiles(area)
-    // Before the body is read.
-    area.addHook('onRequest', async (request, reply) => {
+    const authorize = async (request: FastifyRequest, reply: FastifyReply) => {
       const login = await findCurrentLogin(context, request)
       if (!login) return signIn(context, request, reply)
       if (!login.admin) return refuse(context, request, reply, login)
       logins.set(request, login)
       return undefined
-    })
+    }
+    // Before the body is read, and again after it, because the right may end while it arrives.
+    area.addHook('onRequest', authorize)
+    area.addHook('preHandler', async (request, reply) =>
+      request.body === undefined ? undefined : authorize(request, reply),
+    )
     for (const route of routes) addRoute(area, context, route, request => logins.get(request))
   })
 }
