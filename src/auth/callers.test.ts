@@ -160,7 +160,7 @@ describe('every route of the auth server', () => {
       ),
     )
 
-  it('has a decision about its callers', () => {
+  it('has a rule that says who may call it', () => {
     const undecided = listGuarded().filter(({ path }) => findArea(path) === undefined)
     assert.deepEqual(undecided, [])
     const paths = new Set(listRoutes(auth.app).map(({ path }) => generalize(path)))

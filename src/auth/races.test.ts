@@ -171,8 +171,8 @@ eachDatabase((_name, open) => {
     const resetPassword = () => setPassword(admin, user, { password: 'another password' })
 
     for (const [name, change] of [
-      ['refuses a sign-in: a new password', resetPassword],
-      ['refuses a sign-in: a disabled user', () => changeUser(admin, user, { disabled: true })],
+      ['refuses a sign-in after the password was changed', resetPassword],
+      ['refuses a sign-in after the user was disabled', () => changeUser(admin, user, { disabled: true })],
     ] as const)
       it(name, async () => {
         interrupted.change = change
@@ -180,7 +180,7 @@ eachDatabase((_name, open) => {
         assert.equal(await countRows('login'), 0)
       })
 
-    it('does not refuse a sign-in: a cheaper hash of the same password was replaced', async () => {
+    it('does not refuse a sign-in if only the hash of the same password was replaced', async () => {
       const password_hash = await hashPassword('sallyport', 5)
       interrupted.change = () =>
         auth.store.db.updateTable('clinician').set({ password_hash }).where('username', '=', 'ada').execute()
@@ -264,7 +264,7 @@ eachDatabase((_name, open) => {
       assert.match(response.body, /The app is no longer registered/)
     })
 
-    it('lets one decision on the consent page count', async () => {
+    it('lets only the first decision on the consent page count', async () => {
       await auth.addClient({ client_id: 'asks', first_party: false })
       const asks = { ...app, client_id: 'asks', redirect_uri: 'https://asks.example/callback' }
       const asked = await authorize(async () => undefined, asks)

@@ -134,8 +134,8 @@ export function prepareQuery<Parameters extends object, Row>(
 }
 
 /**
- * The same query, which also locks its rows: nobody changes them before the transaction ends. On SQLite a transaction is
- * the only writer anyway.
+ * The same query, which also locks its rows: no other transaction changes them before this one ends. On SQLite a transaction
+ * is the only writer anyway.
  */
 export function lockRows<Query extends { forShare(): Query }>(db: Kysely<Schema>, query: Query): Query {
   return db.getExecutor().adapter instanceof PostgresAdapter ? query.forShare() : query

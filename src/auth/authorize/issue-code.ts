@@ -106,7 +106,7 @@ export async function issueCode(
   }
 }
 
-/** Whether login and client are as before. Then they stay so until the transaction ends, so that their end revokes the grant. */
+/** Whether the login and the client are unchanged. Locks them until the transaction ends, so that a later change finds the grant and revokes it. */
 async function lockParties(trx: Kysely<Schema>, { login, client }: Approval): Promise<boolean> {
   const { rows } = await selectParties(trx, {
     idHash: login.idHash,
