@@ -38,7 +38,7 @@ type Caller =
   | 'admin'
   /** An administrator who signed in more than five minutes ago. */
   | 'stale'
-  /** An administrator whose right was removed after the sign-in. */
+  /** An administrator who lost this role after the sign-in. */
   | 'former'
   /** An administrator who was disabled after the sign-in. */
   | 'disabled'
@@ -205,7 +205,7 @@ describe('every route of the auth server', () => {
       () => auth.store.db.deleteFrom('client').where('client_id', '=', 'console').execute(),
     ],
   ] as const)
-    it(`refuses ${name} whose right ends while the body arrives`, async () => {
+    it(`refuses ${name} after a loss of access while the body arrives`, async () => {
       const body = async function* () {
         await end()
         yield '{}'

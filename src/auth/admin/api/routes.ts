@@ -40,7 +40,7 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
       method: endpoint.method,
       url: `${paths.adminApi}${endpoint.path}`,
       exposeHeadRoute: false,
-      // Before the body is read, and again after it, because the right may end while it arrives.
+      // Before the body is read, and again after it, because access may end while it arrives.
       onRequest: [forbidCaching, authenticate],
       preHandler: async (request, reply) =>
         request.body === undefined ? undefined : authenticate(request, reply),

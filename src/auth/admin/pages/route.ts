@@ -51,7 +51,7 @@ export function addAdminRoutes(
       logins.set(request, login)
       return undefined
     }
-    // Before the body is read, and again after it, because the right may end while it arrives.
+    // Before the body is read, and again after it, because access may end while it arrives.
     area.addHook('onRequest', authorize)
     area.addHook('preHandler', async (request, reply) =>
       request.body === undefined ? undefined : authorize(request, reply),
