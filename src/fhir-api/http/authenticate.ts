@@ -33,11 +33,19 @@ export function authenticate(api: FhirApi, request: FastifyRequest, reply: Fasti
   setCors(request, reply, api.origins, open)
   if (request.method === 'OPTIONS') answerPreflight(reply)
   else if (open) done()
-  else {
-    const result = api.guard.authenticate(getAuthorizationHeader(request.raw.rawHeaders))
-    if (result instanceof Promise) result.then(it => continueWith(api, request, reply, it, done), done)
-    else continueWith(api, request, reply, result, done)
-  }
+  else authenticateCaller(api, request, reply, done)
+}
+
+/** Sets the caller of the request, or sends 401. */
+export function authenticateCaller(
+  api: FhirApi,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: Done,
+): void {
+  const result = api.guard.authenticate(getAuthorizationHeader(request.raw.rawHeaders))
+  if (result instanceof Promise) result.then(it => continueWith(api, request, reply, it, done), done)
+  else continueWith(api, request, reply, result, done)
 }
 
 function continueWith(

@@ -16,7 +16,7 @@ import {
 import type { CacheCounts } from '../access/access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 import { type Failure, isFailure } from '../response.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, authenticateCaller } from './authenticate.ts'
 import type { FhirApi } from './fhir-api.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
@@ -135,6 +135,10 @@ function addRoutes(app: FastifyInstance, api: FhirApi): void {
   app.decorateRequest('bodyProblem', undefined)
   // With a callback: a cached token is verified at once, and a promise would only cost time.
   app.addHook('onRequest', (request, reply, done) => authenticate(api, request, reply, done))
+  // The token may expire or be revoked while the body arrives.
+  app.addHook('preHandler', (request, reply, done) =>
+    request.body === undefined ? done() : authenticateCaller(api, request, reply, done),
+  )
   const respond = async (request: FastifyRequest, reply: FastifyReply) =>
     sendResponse(reply, await respondTo(api, request))
   app.route({ method: METHODS, url: '/', handler: respond, exposeHeadRoute: false })

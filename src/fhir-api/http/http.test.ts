@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
@@ -50,7 +51,8 @@ async function open(setting: Setting = {}): Promise<TestApi> {
   const { guard = { authenticate }, audit = {}, perform = answer } = setting
   const [events, requests, finished]: [string[], FhirRequest[], FinishedRequest[]] = [[], [], []]
   const recordAuthentication: Authenticator['authenticate'] = authorization => {
-    events.push('authenticated')
+    // A request with a body is authenticated again when it has arrived.
+    if (events.at(-1) !== 'authenticated') events.push('authenticated')
     return guard.authenticate(authorization)
   }
   const trail: FhirAudit = {
@@ -272,6 +274,18 @@ describe('the FHIR API', () => {
       assert.equal(finished.at(-1)?.problem?.problem, problem)
     }
     assert.equal(await ask('POST /Patient', { payload: '1'.repeat(101) }), 'authenticated; 413')
+  })
+
+  it('performs no request whose token ends while the body arrives', async () => {
+    let isRevoked = false
+    const guard: Authenticator = { authenticate: () => (isRevoked ? unknown : caller) }
+    const { ask } = await open({ guard })
+    const body = async function* () {
+      isRevoked = true
+      yield '{}'
+    }
+    const more = { payload: Readable.from(body()) }
+    assert.equal(await ask('POST /Patient', more), 'authenticated, recorded 401, sent 401; 401')
   })
 
   it('reads the parameters of a posted search from the form', async () => {
