@@ -106,7 +106,7 @@ describe('vectors over HTTP', () => {
   })
 })
 
-describe('vectors of paths over a socket, which does not normalise them', () => {
+describe('vectors of paths over a socket, which does not normalize them', () => {
   let server: GuardedFhir
   let port: number
   before(async () => {

@@ -18,13 +18,13 @@ export function formatForm({ pathname, host }: Pick<URL, 'pathname' | 'host'>, f
 /** Sends all requests, with one outstanding request for each connection. Throws if one fails. */
 export async function sendAll(port: number, texts: readonly string[], connections: number): Promise<void> {
   const rest = texts.values()
-  prioritise(-10)
+  prioritize(-10)
   await Promise.all(Array.from({ length: Math.min(connections, texts.length) }, () => sendInTurn(port, rest)))
-  prioritise(0)
+  prioritize(0)
 }
 
 /** Needs a privilege. Without it the servers also wait for the generator on a busy machine. */
-function prioritise(priority: number): void {
+function prioritize(priority: number): void {
   try {
     setPriority(priority)
   } catch {}

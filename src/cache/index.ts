@@ -1,7 +1,7 @@
 /**
  * Bounded caches for every module: a map that drops its least recently used entry, and values that are fetched from
  * elsewhere. It knows no protocol: the caller fetches, and says how long a value or a failure may be kept. It also
- * serialises work by key.
+ * serializes work by key.
  */
 
 /** A map with a limited number of entries. A new entry replaces the least recently used one. */
@@ -115,10 +115,10 @@ export function createCachedFetch<Value>(options: CachedFetchOptions<Value>): Ca
 }
 
 /** Runs work after all earlier work with one of its keys. */
-export type Serialise = <T>(keys: readonly string[], work: () => Promise<T>) => Promise<T>
+export type Serialize = <T>(keys: readonly string[], work: () => Promise<T>) => Promise<T>
 
 /** All keys are taken at once and in the order of the calls, so that no two calls wait for each other. */
-export function createSerialise(): Serialise {
+export function createSerialize(): Serialize {
   const last = new Map<string, Promise<unknown>>()
   return async (keys, work) => {
     const earlier = keys.map(key => last.get(key))

@@ -105,7 +105,7 @@ export const upstreamTable = {
     type: types.oneOf('auto', 'hapi', 'post-only', 'strict'),
     initial: 'auto',
     about:
-      'How the upstream behaves where FHIR servers differ. `auto` recognises HAPI by its CapabilityStatement and otherwise makes the careful choice; `post-only` is for a server on which a PUT may overwrite, so that limited callers create with POST; `strict` relies on FHIR R4 ([gateway](gateway.md#how-upstreams-differ)).',
+      'How the upstream behaves where FHIR servers differ. `auto` recognizes HAPI by its CapabilityStatement and otherwise makes the careful choice; `post-only` is for a server on which a PUT may overwrite, so that limited callers create with POST; `strict` relies on FHIR R4 ([gateway](gateway.md#how-upstreams-differ)).',
     of: settings => settings.fhir.upstream.profile,
   }),
   fhirUpstreamSearchCache: defineFixed({

@@ -100,7 +100,7 @@ export interface BackendWrites {
   /** Commits all changes or none. */
   commit(writes: readonly VersionedWrite[], options?: CommitOptions): CommitResult | Promise<CommitResult>
   /** Runs changes with a common key one after the other. Only for a backend that cannot make every condition part of a commit. */
-  serialise?<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>
+  serialize?<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>
   /** New content as a later read returns it, if that differs from the content sent. */
   toPublic?(content: Resource): Resource
   /** Whether the server may refuse a reference to an absent resource. It does not if this is missing. */

@@ -99,7 +99,7 @@ type UpstreamReason =
       readonly entries?: readonly FhirResponse[] | undefined
     }
 
-/** Whether an interaction failed. Recognised by a brand, so that no data can be mistaken for a failure. */
+/** Whether an interaction failed. Recognized by a brand, so that no data can be mistaken for a failure. */
 export function isFailure<T>(value: T | Failure): value is Failure {
   return typeof value === 'object' && value !== null && hasBrand(value)
 }

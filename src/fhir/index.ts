@@ -119,5 +119,5 @@ export {
   shapeResource,
   shapeResponse,
 } from './search/result-parameters.ts'
-export { escapeSearchValue, normalise } from './search/values.ts'
+export { escapeSearchValue, normalize } from './search/values.ts'
 export { validate } from './validate/validate.ts'

@@ -48,7 +48,7 @@ export type Interaction =
       readonly posted?: true
     }
 
-/** A request that is not a supported FHIR interaction. It is refused, never normalised (ROUTE-6, ROUTE-7). */
+/** A request that is not a supported FHIR interaction. It is refused, never normalized (ROUTE-6, ROUTE-7). */
 export interface Misunderstood {
   readonly kind: 'misunderstood'
   readonly status: 400 | 404 | 405 | 415

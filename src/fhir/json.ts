@@ -73,7 +73,7 @@ export function formatDigits(decimal: Decimal): string {
 /** Whether two values of exact JSON are equal (RFC 6902, 4.6). Decimals are compared by value, to the last digit. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (isDecimal(a) && isDecimal(b))
-    return normaliseDigits(formatDigits(a)) === normaliseDigits(formatDigits(b))
+    return normalizeDigits(formatDigits(a)) === normalizeDigits(formatDigits(b))
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, at) => isSameJson(item, b[at]))
   if (!isRecord(a) || !isRecord(b)) return a === b
@@ -89,7 +89,7 @@ function isDecimal(value: unknown): value is Decimal {
 }
 
 /** `-12.50e3` as `-125e2`: no fraction, and no zero at either end. */
-function normaliseDigits(source: string): string {
+function normalizeDigits(source: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
   const digits = `${whole}${fraction}`.replace(/^0+/, '')

@@ -95,7 +95,7 @@ describe('parseScope and permits', () => {
     assert.deepEqual(read('patient/Observation.read'), [[], true])
   })
 
-  it('recognises scopes without a resource type, which permit nothing', () => {
+  it('recognizes scopes without a resource type, which permit nothing', () => {
     for (const text of [
       'openid',
       'fhirUser',

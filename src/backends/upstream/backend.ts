@@ -90,8 +90,8 @@ class UpstreamSession implements BackendSession {
     return commit(this.#context, this.#request, writes, options)
   }
 
-  serialise<T>(keys: readonly string[], work: () => Promise<T>) {
-    return this.#context.serialise(keys, work)
+  serialize<T>(keys: readonly string[], work: () => Promise<T>) {
+    return this.#context.serialize(keys, work)
   }
 
   async checksReferences() {

@@ -1,4 +1,4 @@
-import type { LruMap, Serialise } from '../../cache/index.ts'
+import type { LruMap, Serialize } from '../../cache/index.ts'
 import type { OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
@@ -24,7 +24,7 @@ export interface GatewayContext {
   /** The versions in which resources were deleted, as this session has read them, by `Type/id`. */
   readonly deletions: Map<string, number>
   /** Runs changes with a common key one after the other. */
-  readonly serialise: Serialise
+  readonly serialize: Serialize
   /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit: number
   /** Whether there is an audit trail, from which AuditEvents are served. */

@@ -63,7 +63,7 @@ function toBundleRequest({ urls, baseUrl }: GatewayContext, request: FhirRequest
   return buildWrite(request, 'POST', '', body, urls, { prefer: toPrefer(request) })
 }
 
-/** Some servers do not recognise their own base URL in the URL of an entry. */
+/** Some servers do not recognize their own base URL in the URL of an entry. */
 function toRelativeUrls(bundle: unknown, base: string): unknown {
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return bundle
   const entry = bundle.entry.map(it => {

@@ -81,7 +81,7 @@ const POST_ONLY: UpstreamProfile = { ...CAREFUL, createOnlyPut: 'none' }
 
 export type ProfileName = 'auto' | 'hapi' | 'post-only' | 'strict'
 
-/** The profile of a setting; `auto` recognises the server by its CapabilityStatement, where that could be read. */
+/** The profile of a setting; `auto` recognizes the server by its CapabilityStatement, where that could be read. */
 export function chooseProfile(
   name: ProfileName,
   statement: Readonly<Record<string, unknown>> | undefined,
@@ -94,11 +94,11 @@ export function chooseProfile(
     case 'strict':
       return STRICT
     case 'auto':
-      return recognise(statement)
+      return recognize(statement)
   }
 }
 
-function recognise(statement: Readonly<Record<string, unknown>> | undefined): UpstreamProfile {
+function recognize(statement: Readonly<Record<string, unknown>> | undefined): UpstreamProfile {
   const name = isRecord(statement?.software) ? String(statement.software.name) : ''
   if (/\bHAPI\b/i.test(name)) return HAPI
   return { ...CAREFUL, checksReferences: name !== 'Sallyport' }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { buildConnector, Pool } from 'undici'
-import { createSerialise, LruMap, type Serialise } from '../../cache/index.ts'
+import { createSerialize, LruMap, type Serialize } from '../../cache/index.ts'
 import { isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
 import {
   createAccessCache,
@@ -41,7 +41,7 @@ export interface GatewayOptions extends FhirApiOptions {
   readonly upstreamTls?: () => UpstreamTls
   /** How a patient's compartment is searched; by default as the upstream's CapabilityStatement suggests. */
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
-  /** How the upstream behaves where servers differ; recognised by its CapabilityStatement by default. */
+  /** How the upstream behaves where servers differ; recognized by its CapabilityStatement by default. */
   readonly profile?: ProfileName
   /** Whether the upstream may answer searches of callers from earlier results; it must not by default. */
   readonly searchCache?: 'bypass' | 'allow'
@@ -56,8 +56,8 @@ export interface GatewayOptions extends FhirApiOptions {
   /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
   readonly fetch?: Fetch
-  /** Serialises conditional writes with equal conditions; by default among the requests of this process. */
-  readonly serialise?: Serialise
+  /** Serializes conditional writes with equal conditions; by default among the requests of this process. */
+  readonly serialize?: Serialize
 }
 
 const TIMEOUT_MS = 10_000
@@ -138,7 +138,7 @@ function createContext(
     versionAccess: options.versionAccess ?? 'current',
     findMembers,
     deletions: new Map(),
-    serialise: options.serialise ?? createSerialise(),
+    serialize: options.serialize ?? createSerialize(),
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {
       const found = await statement.get()

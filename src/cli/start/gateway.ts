@@ -11,7 +11,7 @@ type Given = Pick<
 >
 
 export async function openGateway(
-  { settings, live, serialise }: Parts,
+  { settings, live, serialize }: Parts,
   upstreamUrl: string,
   given: Given,
 ): Promise<FastifyInstance> {
@@ -33,7 +33,7 @@ export async function openGateway(
     responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
     connections: upstream.connections,
     sealer: createSealer(ensureSecret(settings)),
-    ...(serialise && { serialise }),
+    ...(serialize && { serialize }),
   })
 }
 

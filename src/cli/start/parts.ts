@@ -1,6 +1,6 @@
 import { type Auditor, createAuditor, noAudit } from '../../audit/index.ts'
 import type { Controls } from '../../auth/index.ts'
-import type { Serialise } from '../../cache/index.ts'
+import type { Serialize } from '../../cache/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import type { TrustedIssuer } from '../../interceptor/index.ts'
 import { isDatabaseUnavailable, openSealer, type Sealer, type Store } from '../../store/index.ts'
@@ -50,8 +50,8 @@ export interface Parts {
   readonly logger: Logger
   /** Standard output is for a script. */
   readonly logsToStderr?: boolean
-  /** Serialises conditional writes of all workers. */
-  readonly serialise?: Serialise
+  /** Serializes conditional writes of all workers. */
+  readonly serialize?: Serialize
   /** The number of this worker process. */
   readonly worker?: number
 }

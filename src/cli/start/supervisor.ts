@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createSerialise } from '../../cache/index.ts'
+import { createSerialize } from '../../cache/index.ts'
 import type { Settings } from '../../config/index.ts'
 import {
   type CheckResult,
@@ -57,7 +57,7 @@ function openSlots({
     ...(logsToStderr && { stdio: ['inherit', 2, 2, 'ipc'] }),
   })
   const { setLogLevel, reload } = controls
-  const shared = { serialise: createSerialise(), setLogLevel, reload }
+  const shared = { serialize: createSerialize(), setLogLevel, reload }
   const gather = (request: ReportRequest) => gatherReports(slots, request)
   const input = { names, settings: shareLimits(settings), trustedIssuers }
   const slots: readonly WorkerSlot[] = Array.from({ length: settings.workers }, (_, at) => {

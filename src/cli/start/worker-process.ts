@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Serialise } from '../../cache/index.ts'
+import type { Serialize } from '../../cache/index.ts'
 import {
   openChannel,
   type Report,
@@ -32,7 +32,7 @@ export interface WorkerProcess {
 export interface WorkerOptions extends Pick<SupervisorMethods, 'gather' | 'setLogLevel' | 'reload'> {
   readonly input: WorkerInput
   /** Shared by all workers. */
-  readonly serialise: Serialise
+  readonly serialize: Serialize
 }
 
 /** Longer than the checks of `/readyz` may take. */
@@ -41,10 +41,10 @@ export const REPORT_MS = 1_200
 const STOP_MS = 9_000
 const UNREF = { ref: false }
 
-export function forkWorker({ input, serialise, ...methods }: WorkerOptions): WorkerProcess {
+export function forkWorker({ input, serialize, ...methods }: WorkerOptions): WorkerProcess {
   const worker = cluster.fork()
   const closeAssigned = trackAssigned(worker.process)
-  const { take, release, releaseAll } = createHolds(serialise)
+  const { take, release, releaseAll } = createHolds(serialize)
   const { call, end } = openChannel<SupervisorMethods, WorkerMethods>(worker, {
     ...methods,
     take,
@@ -110,7 +110,7 @@ function isClosable(handle: unknown): handle is { close(): void } {
 }
 
 /** A worker that ends releases its keys. */
-function createHolds(serialise: Serialise) {
+function createHolds(serialize: Serialize) {
   const held = new Map<number, () => void>()
   let holds = 0
   let isEnded = false
@@ -123,7 +123,7 @@ function createHolds(serialise: Serialise) {
             held.set(++holds, release)
             resolve(holds)
           })
-        void serialise(keys, hold)
+        void serialize(keys, hold)
       }),
     async release(hold: number) {
       held.get(hold)?.()

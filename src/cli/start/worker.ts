@@ -1,5 +1,5 @@
 import type { Controls } from '../../auth/index.ts'
-import type { Serialise } from '../../cache/index.ts'
+import type { Serialize } from '../../cache/index.ts'
 import { createChildLogger, createLogger, type Gatherer, getReporter, joinWorkers } from '../../web/index.ts'
 import {
   type Channel,
@@ -40,7 +40,7 @@ async function startServing(
   followLogLevel(live, logger)
   endAtUnexpected(logger)
   const parts: Parts = {
-    ...{ ...input, live, logger, serialise: createSharedSerialise(channel) },
+    ...{ ...input, live, logger, serialize: createSharedSerialize(channel) },
     controls: relayControls(live, channel),
     worker: number,
   }
@@ -61,7 +61,7 @@ function relayControls(live: LiveState, { call }: Channel<SupervisorMethods>): C
 }
 
 /** Conditional writes with equal conditions must not run at the same time in two workers. */
-function createSharedSerialise({ call }: Channel<SupervisorMethods>): Serialise {
+function createSharedSerialize({ call }: Channel<SupervisorMethods>): Serialize {
   return async (keys, work) => {
     const hold = await call('take', keys)
     try {

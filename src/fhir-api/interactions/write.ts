@@ -94,9 +94,9 @@ export async function attempt<T>(
   planAndCommit: () => Promise<T | Conflict>,
   attempts = ATTEMPTS,
 ): Promise<T | Failure> {
-  const keys = session.serialise ? interactions.flatMap(it => findConditionKey(it) ?? []) : []
+  const keys = session.serialize ? interactions.flatMap(it => findConditionKey(it) ?? []) : []
   const attemptAll = () => attemptEach(session, planAndCommit, attempts)
-  return session.serialise && keys.length > 0 ? session.serialise(keys, attemptAll) : attemptAll()
+  return session.serialize && keys.length > 0 ? session.serialize(keys, attemptAll) : attemptAll()
 }
 
 /** Conditional writes with equal conditions have equal keys. */

@@ -36,7 +36,7 @@ export interface TokenValue {
   readonly code: string | undefined
 }
 
-/** `:text` on a token: its text starts with one of these (normalised). */
+/** `:text` on a token: its text starts with one of these (normalized). */
 export interface TextClause {
   readonly kind: 'text'
   readonly parameter: string
@@ -50,7 +50,7 @@ export interface PartClause {
   readonly values: readonly string[]
 }
 
-/** `exact` compares `StringEntry.exact`; the others `StringEntry.normal`, and their values are normalised. */
+/** `exact` compares `StringEntry.exact`; the others `StringEntry.normal`, and their values are normalized. */
 export interface StringClause {
   readonly kind: 'string'
   readonly parameter: string
@@ -162,7 +162,7 @@ export interface TokenEntry {
   readonly system: string | undefined
   /** Case-sensitive. Booleans are `true` and `false`. */
   readonly code: string | undefined
-  /** Display or text that belongs to the code, normalised, for `:text`. */
+  /** Display or text that belongs to the code, normalized, for `:text`. */
   readonly text: string | undefined
 }
 
@@ -180,7 +180,7 @@ export interface ReferenceEntry {
 export interface StringEntry {
   readonly kind: 'string'
   readonly parameter: string
-  /** The beginning, without case and accents (see `normalise`). */
+  /** The beginning, without case and accents (see `normalize`). */
   readonly normal: string
   /** The whole text as written, for `:exact`. */
   readonly exact: string

@@ -17,11 +17,11 @@ import type {
 import { indexValue } from './index-entries.ts'
 import { type Comparisons, type EntryClause, meets, type Range } from './matches.ts'
 import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
-import { normalise } from './values.ts'
+import { normalize } from './values.ts'
 
 /**
  * Whether another server could correctly have found the resource by this clause. False only if it cannot match, so that
- * the server ignored a parameter. R4 leaves much to the server (search.html): normalisation of strings, case of codes,
+ * the server ignored a parameter. R4 leaves much to the server (search.html): normalization of strings, case of codes,
  * time zones of dates, unit conversion, forms of references. True wherever servers may differ or a value is unknown.
  */
 export function couldMatch(resource: Resource, clause: SearchClause, baseUrl: string): boolean {
@@ -85,8 +85,8 @@ function hasWords({ values }: StringClause, all: readonly Value[]): boolean {
   // Other servers search more than the beginning.
   if (texts.some(it => it.exact.length > SEARCHED_CHARACTERS)) return true
   const text = texts.map(it => foldLetters(it.normal)).join(' ')
-  const words = values.map(value => normalise(value).split(' ').map(foldLetters))
-  // Servers normalise other scripts differently.
+  const words = values.map(value => normalize(value).split(' ').map(foldLetters))
+  // Servers normalize other scripts differently.
   if (![text, ...words.flat()].every(it => /^[a-z0-9 ]*$/.test(it))) return true
   return words.some(some => some.every(word => text.includes(word)))
 }
@@ -123,14 +123,14 @@ const BARE: Comparisons = {
 const DAY = 86_400_000
 
 function fold(text: string): string {
-  return normalize(text, 'NFKC').toLowerCase().trim()
+  return toNormalForm(text, 'NFKC').toLowerCase().trim()
 }
 
 /**
  * A text with more than 30 combining marks in a row, which no language has (Unicode, UAX #15, section 13), is left as it
  * is: the time to put the marks in order grows with the square of their number.
  */
-function normalize(text: string, form: 'NFC' | 'NFKC'): string {
+function toNormalForm(text: string, form: 'NFC' | 'NFKC'): string {
   return /\p{M}{31}/u.test(text) ? text : text.normalize(form)
 }
 
@@ -141,23 +141,23 @@ function couldBeToken(value: TokenValue, entry: TokenEntry): boolean {
 }
 
 function couldBeExact(_match: StringClause['match'], value: string, entry: StringEntry): boolean {
-  return normalize(value, 'NFC').trim() === normalize(entry.exact, 'NFC').trim()
+  return toNormalForm(value, 'NFC').trim() === toNormalForm(entry.exact, 'NFC').trim()
 }
 
 function couldBeReference(value: ReferenceValue, entry: ReferenceEntry): boolean {
   if (value.kind === 'url')
-    return entry.url !== undefined && normaliseUri(entry.url) === normaliseUri(value.url)
+    return entry.url !== undefined && normalizeUri(entry.url) === normalizeUri(value.url)
   const types = value.types?.length === 1 ? value.types : undefined
   if (entry.url !== undefined)
     return (
       entry.url.startsWith('urn:') ||
-      (types ?? ['']).some(type => normaliseUri(entry.url ?? '').endsWith(`${type}/${value.id}`))
+      (types ?? ['']).some(type => normalizeUri(entry.url ?? '').endsWith(`${type}/${value.id}`))
     )
   return entry.id === value.id && (!types || types.includes(entry.type ?? ''))
 }
 
 /** Without version and fragment (`_source` has one on some servers). */
-function normaliseUri(uri: string): string {
+function normalizeUri(uri: string): string {
   return uri
     .replace(/[|#].*$/, '')
     .replace(/\/_history\/[^/]+$/, '')
@@ -165,7 +165,7 @@ function normaliseUri(uri: string): string {
 }
 
 function couldBeUri(match: 'exact' | 'below' | 'above', value: string, uri: string): boolean {
-  const [asked, found] = [normaliseUri(value), normaliseUri(uri)]
+  const [asked, found] = [normalizeUri(value), normalizeUri(uri)]
   if (match === 'below') return found.startsWith(asked)
   return match === 'above' ? asked.startsWith(found) : asked === found
 }

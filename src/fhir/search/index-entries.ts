@@ -5,14 +5,14 @@ import { isRecord, type Resource, type SearchParameter } from '../resource.ts'
 import type { DateEntry, ExtractedValue, IndexEntry, ReferenceEntry, StringEntry } from './clause.ts'
 import { indexNumber, indexQuantity, indexToken } from './index-values.ts'
 import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
-import { normalise } from './values.ts'
+import { normalize } from './values.ts'
 
 const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
 const nameParts = ['text', 'family', 'given', 'prefix', 'suffix']
 
 function indexString(found: ExtractedValue): readonly StringEntry[] {
   const texts = [...new Set(listTexts(found))].filter(it => it !== '')
-  return texts.map(exact => ({ kind: 'string', parameter: found.parameter, normal: normalise(exact), exact }))
+  return texts.map(exact => ({ kind: 'string', parameter: found.parameter, normal: normalize(exact), exact }))
 }
 
 function listTexts({ type, value }: ExtractedValue): readonly string[] {
@@ -38,12 +38,12 @@ function listTextsAt(record: Readonly<Record<string, unknown>>, key: string): re
   return values.filter(it => typeof it === 'string')
 }
 
-/** The normalised values of every search parameter of a resource. References under `baseUrl` are local. */
+/** The normalized values of every search parameter of a resource. References under `baseUrl` are local. */
 export function indexResource(resource: Resource, baseUrl: string): readonly IndexEntry[] {
   return listSearchParameters(resource.resourceType).flatMap(it => indexParameter(resource, it, baseUrl))
 }
 
-/** The normalised values of one search parameter. */
+/** The normalized values of one search parameter. */
 export function indexParameter(
   resource: Resource,
   parameter: SearchParameter,

@@ -1,7 +1,7 @@
 import { definitions } from '../definitions.ts'
 import { isRecord } from '../resource.ts'
 import type { ExtractedValue, NumberEntry, QuantityEntry, TokenEntry } from './clause.ts'
-import { normalise } from './values.ts'
+import { normalize } from './values.ts'
 
 export function indexToken(found: ExtractedValue): readonly TokenEntry[] {
   const { value } = found
@@ -66,7 +66,7 @@ function createTokenEntries(
 ): readonly TokenEntry[] {
   const [space, word, words] = [toText(system), toText(code), toText(text)]
   if (space === undefined && word === undefined && words === undefined) return []
-  return [createTokenEntry(found, space, word, words === undefined ? undefined : normalise(words))]
+  return [createTokenEntry(found, space, word, words === undefined ? undefined : normalize(words))]
 }
 
 function createTokenEntry(

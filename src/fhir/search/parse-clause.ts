@@ -5,7 +5,7 @@ import type { SearchParameter } from '../resource.ts'
 import type { ReferenceValue, SearchClause, SearchError } from './clause.ts'
 import {
   lowerAscii,
-  normalise,
+  normalize,
   parseDate,
   parseNumber,
   parseQuantity,
@@ -142,9 +142,9 @@ function createTooLong({ parameter, values }: RawParameter, most: number): Searc
   return { kind: 'error', reason: 'too-costly', text }
 }
 
-/** Undefined if the normalised value is empty: it would match everything. */
+/** Undefined if the normalized value is empty: it would match everything. */
 function parseNormal(text: string): string | undefined {
-  const normal = normalise(unescapeValue(text))
+  const normal = normalize(unescapeValue(text))
   return normal === '' ? undefined : normal
 }
 

@@ -61,7 +61,7 @@ describe('parseSearch of a token', () => {
 })
 
 describe('parseSearch of a string', () => {
-  it('normalises all but :exact', () => {
+  it('normalizes all but :exact', () => {
     assert.deepEqual(parse('Patient', 'name', 'Núñez,Li'), {
       kind: 'string',
       parameter: 'name',
@@ -82,7 +82,7 @@ describe('parseSearch of a string', () => {
     })
   })
 
-  it('refuses a value that is empty after normalisation', () => {
+  it('refuses a value that is empty after normalization', () => {
     for (const value of ['', ' ', '\\,', 'a, '])
       assert.equal(reason('Patient', 'name', value), 'invalid-value', value)
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { measureGrowth } from '../../../test/support/growth.ts'
-import { escapeSearchValue, normalise, split, unescapeValue } from './values.ts'
+import { escapeSearchValue, normalize, split, unescapeValue } from './values.ts'
 
 describe('split', () => {
   it('splits at separators that are not escaped', () => {
@@ -35,9 +35,9 @@ describe('unescapeValue', () => {
   })
 })
 
-describe('normalise', () => {
+describe('normalize', () => {
   it('takes time that is linear in the number of combining marks', () => {
-    const grown = measureGrowth(marks => normalise(`a${'\u0301\u0323'.repeat(marks / 2)}`), 240)
+    const grown = measureGrowth(marks => normalize(`a${'\u0301\u0323'.repeat(marks / 2)}`), 240)
     assert.ok(grown < 8, `${grown} times as long`)
   })
 
@@ -57,13 +57,13 @@ describe('normalise', () => {
     ['Ａｎｎａ', 'anna'],
   ]
   for (const [text, expected] of cases) {
-    it(`folds ${JSON.stringify(text)}`, () => assert.equal(normalise(text), expected))
+    it(`folds ${JSON.stringify(text)}`, () => assert.equal(normalize(text), expected))
   }
 
   it('is idempotent', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), text =>
-        assert.equal(normalise(normalise(text)), normalise(text)),
+        assert.equal(normalize(normalize(text)), normalize(text)),
       ),
     )
   })

@@ -110,10 +110,10 @@ const folded: Readonly<Record<string, string>> = {
 }
 
 /**
- * Normalises a text for string searches: without case and accents, commas and white space as one space, so that
+ * Normalizes a text for string searches: without case and accents, commas and white space as one space, so that
  * `nunez ana` finds `Núñez, Ana` (R4 search.html#string leaves punctuation and spaces to the server).
  */
-export function normalise(whole: string): string {
+export function normalize(whole: string): string {
   const text = cutToSearched(whole)
   return (plain.test(text) ? text.toLowerCase() : stripAccents(text)).replace(/[\s,]+/g, ' ').trim()
 }

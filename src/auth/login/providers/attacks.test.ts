@@ -207,7 +207,7 @@ describe('a mix-up of two providers', () => {
     return honest.authorize(forwarded.href, 'user-1')
   }
 
-  it('is recognised by the iss of the response, and the code never reaches the hostile provider', async () => {
+  it('is recognized by the iss of the response, and the code never reaches the hostile provider', async () => {
     const auth = await openServer()
     const browser = auth.openBrowser()
     const url = await startSignIn(browser, '/login/providers/hostile')
@@ -218,7 +218,7 @@ describe('a mix-up of two providers', () => {
     assert.equal(describeSignIn(signedIn), '302 /portal')
   })
 
-  it('is recognised by a callback for each provider that sends no iss', async () => {
+  it('is recognized by a callback for each provider that sends no iss', async () => {
     for (const hospital of [honest, hostile])
       hospital.metadata = { authorization_response_iss_parameter_supported: false }
     const auth = await openServer()

@@ -7,7 +7,7 @@ import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { fullAccess } from '../../../smart/index.ts'
 import { createAuthenticator, type Fhir, patient, readIssue, startFhir } from '../testing/fhir.ts'
 
-/** Sends the path unchanged; other clients normalise it. */
+/** Sends the path unchanged; other clients normalize it. */
 function ask(
   port: number,
   path: string,
@@ -124,7 +124,7 @@ describe('URLs', () => {
     }
   })
 
-  it('are refused if they are not normalised', async () => {
+  it('are refused if they are not normalized', async () => {
     await fhir.app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = fhir.app.server.address() as AddressInfo
     for (const url of [

@@ -72,7 +72,7 @@ describe('parseFormat', () => {
     ['bytes that are not text', 'a.ndjson', 'ab\u0000cd', 'unknown'],
     ['XML', 'a.json', '<Patient/>', 'unknown'],
   ] as const) {
-    it(`recognises ${name} as ${expected}`, () => {
+    it(`recognizes ${name} as ${expected}`, () => {
       assert.equal(parseFormat(label, Buffer.from(content)).kind, expected)
     })
   }

@@ -46,7 +46,7 @@ describe('importFiles', () => {
     assert.equal(repository.count(), count)
   })
 
-  it('keeps every digit of decimals, and recognises a resource without an id', async () => {
+  it('keeps every digit of decimals, and recognizes a resource without an id', async () => {
     const { write, run, repository } = createFolder()
     const line = (id: string, value: string) =>
       `{"resourceType":"Observation",${id}"status":"final","code":{"text":"c"},"valueQuantity":{"value":${value}}}`

@@ -1,6 +1,6 @@
 import {
   type Comparison,
-  normalise,
+  normalize,
   type QuantityValue,
   type ReferenceValue,
   type SearchClause,
@@ -115,7 +115,7 @@ function matchString(match: 'starts' | 'contains' | 'exact', text: string): Sql 
     case 'contains':
       return sql`instr(e.normal, ${text}) > 0`
     case 'exact':
-      return sql`e.normal = ${normalise(text)} AND e.exact = ${toKey(text)}`
+      return sql`e.normal = ${normalize(text)} AND e.exact = ${toKey(text)}`
   }
 }
 

@@ -3,7 +3,7 @@ import {
   type DateClause,
   findSearchParameter,
   type MissingClause,
-  normalise,
+  normalize,
   type SearchClause,
   type SearchParameterType,
   type TokenClause,
@@ -171,7 +171,7 @@ function listBounds(clause: SearchClause, width: number): readonly Bounds[] {
 
 export function boundText(match: 'starts' | 'contains' | 'exact', text: string): Bounds {
   if (match === 'contains') return {}
-  const from = match === 'starts' ? text : normalise(text)
+  const from = match === 'starts' ? text : normalize(text)
   const to = match === 'starts' ? findFirstAfter(text) : from
   return { first: from, from, to, last: to }
 }

@@ -52,7 +52,7 @@ function endless(resources: readonly object[] = []) {
     profile: async () => chooseProfile('auto', undefined),
     searchCache: 'bypass',
     deletions: new Map(),
-    serialise: (_keys, work) => work(),
+    serialize: (_keys, work) => work(),
     ...{
       findMembers: nothing,
       capabilities: nothing,

@@ -24,7 +24,7 @@ describe('a repeated page of a search', () => {
   const format = (head: object, tail: object = {}) =>
     JSON.stringify({ resourceType: 'Bundle', type: 'searchset', ...head, entry, ...tail })
 
-  it('is recognised by its entries, and has its own id, time, total and links', () => {
+  it('is recognized by its entries, and has its own id, time, total and links', () => {
     const first = format({ id: 'a', meta: { lastUpdated: '2026-01-01T00:00:00Z' }, total: 1 }, { link: [] })
     for (const head of [{}, { id: 'b' }, { total: 2, meta: { tag: [{ code: 'x' }] } }]) {
       const second = format(head, { link: [] })
@@ -35,7 +35,7 @@ describe('a repeated page of a search', () => {
     }
   })
 
-  it('is not recognised if an entry or the text after the entries differs', () => {
+  it('is not recognized if an entry or the text after the entries differs', () => {
     const first = format({ id: 'a' }, { link: [] })
     assert.ok(recall(first, format({ id: 'b' }, { link: [] })))
     assert.equal(recall(first, format({ id: 'b' }, { link: [{ relation: 'next', url: 'x' }] })), undefined)
@@ -43,7 +43,7 @@ describe('a repeated page of a search', () => {
     assert.equal(recall(first, format({ meta: { tag: [{ code: 'entry' }] } }, { link: [] })), undefined)
   })
 
-  it('is not recognised if the text before the entries is not that of a Bundle', () => {
+  it('is not recognized if the text before the entries is not that of a Bundle', () => {
     const first = format({})
     const entries = first.slice(first.indexOf('"entry"'))
     for (const head of [
@@ -58,12 +58,12 @@ describe('a repeated page of a search', () => {
       assert.equal(recall(first, head + entries) !== undefined, head === '{"resourceType":"Bundle",', head)
   })
 
-  it('is not recognised without entries', () => {
+  it('is not recognized without entries', () => {
     const text = '{"resourceType":"Bundle","total":0}'
     assert.equal(recall(text, text), undefined)
   })
 
-  it('is recognised with the same access, check and URL only, and never by a check without a key', () => {
+  it('is recognized with the same access, check and URL only, and never by a check without a key', () => {
     const context = { checkedPages: createAccessCache<KeptPage>() }
     const [text, access, path] = [format({}), patientAccess('ann'), '/Condition']
     const memory = openMemory(context, { access }, { path }, 'key')
