@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
+import { sendPipelined } from '../test/support/pipelined.ts'
 import { expressServer } from './express-server.ts'
 import { fastifyServer } from './fastify-server.ts'
 
@@ -71,6 +72,12 @@ for (const [name, start] of Object.entries(EXAMPLES))
 
     it('guards the FHIR base and nothing else', async () => {
       assert.equal(await (await fetch(`${server.url}/health`)).text(), 'ok')
+    })
+
+    it('closes a connection with too many pipelined requests, on every path', async () => {
+      for (const path of ['/fhir/Patient/1', '/health', '/nowhere'])
+        assert.equal(await sendPipelined(`${server.url}${path}`, 1_100), 'closed', path)
+      assert.deepEqual(await sendPipelined(`${server.url}/health`, 3), ['200', '200', '200'])
     })
 
     it('serves the patient of the token and that patient alone', async () => {

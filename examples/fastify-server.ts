@@ -1,6 +1,6 @@
 /** A fastify FHIR server that registers the interceptor with the auth server's address: the three lines are marked. */
 import fastify, { type FastifyInstance } from 'fastify'
-import { fastifyInterceptor } from 'sallyport/interceptor' // 1
+import { fastifyInterceptor, serveInTurn } from 'sallyport/interceptor' // 1
 import { type Entry, notFound, Records } from './records.ts'
 
 interface Route {
@@ -12,6 +12,7 @@ interface Route {
 export function fastifyServer(authUrl: string, fhirBaseUrl: string): FastifyInstance {
   const app = fastify()
   const records = new Records()
+  app.addHook('onRequest', (request, reply, done) => serveInTurn(request.raw, reply.raw, done))
   app.get('/health', async () => 'ok')
   app.register(async fhir => {
     const interceptor = fastifyInterceptor({ authUrl, fhirBaseUrl }) // 2

@@ -281,6 +281,11 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           assert.deepEqual([reply.status, reply.why], [404, text])
           assert.match(reply.text, /"code":"not-supported"/)
           const entry = [{ request: { method, url } }]
+          if (scope === 'openid') {
+            const refused = await ask('POST /', scope, { resourceType: 'Bundle', type: 'batch', entry })
+            assert.equal(refused.status, 403)
+            continue
+          }
           const batch = await ask('POST /', scope, { resourceType: 'Bundle', type: 'batch', entry })
           assert.equal(batch.body.entry?.[0]?.response?.status.slice(0, 3), '404', line)
           assert(batch.text.includes(text), line)

@@ -1,4 +1,8 @@
 /** One launch through the whole service, and its records in the audit trail. */
+import { createEventIds } from '../src/audit/index.ts'
+
+const ids = createEventIds(Buffer.alloc(32))
+
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
@@ -50,7 +54,7 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       assert.ok(reads.every(record => record.decided_by?.startsWith('patient/')))
       assert.ok(all.some(record => record.kind === 'login' && record.allowed))
       for (const record of all)
-        assert.deepEqual(validate(toAuditEvent(record, { fhirBaseUrl: 'http://fhir.test/fhir' })), [])
+        assert.deepEqual(validate(toAuditEvent(record, { fhirBaseUrl: 'http://fhir.test/fhir', ids })), [])
       assert.doesNotMatch(JSON.stringify(all), /juniper|alba|eyJ/i)
     })
 

@@ -14,6 +14,7 @@ import type { Cases, RefusedCases } from './cost/cases.ts'
 import * as fhir from './cost/fhir.ts'
 import { LIMITED, REFUSED_LIMITED } from './cost/limited.ts'
 import { loadResources, loadStore } from './cost/load.ts'
+import { listRouteCases } from './cost/routes.ts'
 import type { Cost, Measurement } from './support/cost-probe.ts'
 import { limitFile } from './support/file-limit.ts'
 import {
@@ -128,6 +129,8 @@ async function load(starting: Promise<MeasuredServers>): Promise<MeasuredServers
 describeCost('the servers with the embedded FHIR server', load(startMeasuredServers()), [
   LIMITED_GROUP,
   ...[fhir, auth, app].map(ofModule),
+  // In a quick run, the cases that were written for a route stand for it.
+  ...(IS_THOROUGH ? [{ answered: await listRouteCases() }] : []),
 ])
 // Most of the work on a FHIR request is the same in the gateway.
 if (IS_THOROUGH) describeCost('the gateway', load(startMeasuredGateway()), [LIMITED_GROUP, ofModule(fhir)])

@@ -14,7 +14,11 @@ const refusal = { status: 299, headers: { 'set-cookie': 'chosen=by-the-body' }, 
 function readClinicalImpression(): Resource {
   const [example] = readPublished<Resource>('ClinicalImpression')
   assert(example)
-  return { ...example, subject: { reference: 'Patient/ann' } }
+  // The resources that it refers to do not exist here.
+  const alone = JSON.parse(JSON.stringify(example), (_, value) =>
+    typeof value?.reference === 'string' ? { display: value.reference } : value,
+  )
+  return { ...alone, subject: { reference: 'Patient/ann' } }
 }
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))

@@ -234,6 +234,14 @@ describe('sallyport start', () => {
     assert.deepEqual([(await started.ended()).exitCode, started.stdout()], [1, ''])
   })
 
+  it('stops each server that has another secret than the database, with one line', async () => {
+    const here = await place()
+    await sallyport(['keys', 'rotate'], here)
+    const other = { ...here, env: { ...here.env, SMART_SECRET: 'another secret, which is long enough' } }
+    for (const name of ['auth', 'fhir', 'app'])
+      await fails(other, /^Cannot start: SMART_SECRET does not decrypt the signing keys/, [name])
+  })
+
   it('names an unusable data folder', async () => {
     const here = await place()
     writeFileSync(join(here.folder, 'data'), 'not a folder')

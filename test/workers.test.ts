@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { HttpClinician } from './support/http-clinician.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
+import { IS_THOROUGH } from './support/thorough.ts'
 
 const CLOSE = { connection: 'close' }
 const SCOPE =
@@ -182,6 +183,16 @@ describe('SMART_WORKERS=2', () => {
     })
     assert.equal((await ask()).status, 200)
   })
+
+  // It takes ten seconds.
+  if (IS_THOROUGH)
+    it('replaces a worker that is silent for ten seconds', async () => {
+      const pid = findPid(2)
+      process.kill(pid, 'SIGSTOP')
+      while (findPid(2) === pid) await pause(100)
+      assert.ok(logLines().some(line => line.msg === 'Worker does not respond; it is replaced'))
+      assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+    })
 
   it('applies new sign-in providers in every worker at SIGHUP, and no invalid ones', async () => {
     const file = join(place.folder, 'sallyport.yaml')

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createAuditor } from '../../src/audit/index.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
+import { stampRows } from '../../src/auth/testing/stamp.ts'
 import { computeChallenge, TestAuthServer, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
 import { createRandomToken, openStore, sha256 } from '../../src/store/index.ts'
 import type { Served } from '../shared/contender.ts'
@@ -86,6 +87,7 @@ export async function createCodes(
         })
         .execute()
     }
+    await stampRows(trx)
   })
   return codes
 }

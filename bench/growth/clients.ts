@@ -36,7 +36,7 @@ export const subject: Subject = {
     }
     const administrator = await auth.logIn('administrator')
     const listAccounts = () =>
-      listUsers({ store, clock: () => auth.time.now }, { kind: 'account', limit: 20 })
+      listUsers({ store, clock: () => auth.time.now, rules: auth.rules }, { kind: 'account', limit: 20 })
     const browser = await auth.logIn('clinician-7')
     const requestBackendToken = async () => {
       const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...backend.makeProof() }

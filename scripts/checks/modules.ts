@@ -11,22 +11,23 @@ interface ModuleRule {
 }
 
 const DOMAIN = ['fhir', 'smart']
-const SHARED = [...DOMAIN, 'cache', 'jwt', 'web', 'store', 'config', 'audit']
+const SHARED = [...DOMAIN, 'cache', 'turns', 'jwt', 'web', 'store', 'config', 'audit']
 const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
 /** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
 const MODULES: Readonly<Record<string, ModuleRule>> = {
   fhir: { imports: [] },
   cache: { imports: [] },
-  jwt: { imports: [] },
+  jwt: { imports: ['turns'] },
+  turns: { imports: [] },
   smart: { imports: ['fhir'] },
-  web: { imports: ['fhir', 'store'] },
+  web: { imports: ['fhir', 'store', 'turns'] },
   store: { imports: [] },
   config: { imports: ['smart', 'store'] },
   audit: { imports: [...DOMAIN, 'cache', 'store'] },
-  'fhir-api': { imports: [...DOMAIN, 'web', 'audit'] },
+  'fhir-api': { imports: [...DOMAIN, 'turns', 'web', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
-  interceptor: { imports: [...DOMAIN, 'cache', 'jwt'] },
+  interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'turns'] },
   'backends/sqlite': { imports: [...SHARED, 'fhir-api'] },
   'backends/upstream': { imports: [...SHARED, 'fhir-api'] },
   auth: { imports: SHARED },
@@ -143,7 +144,14 @@ function mayImport(from: string | undefined, to: string, typeOnly: boolean): boo
   )
 }
 
-/** Only some modules read the environment, or print. */
+/** Work of these functions takes a thread of libuv's pool. */
+const THREAD_POOL_WORK =
+  /from '(?:node:zlib|@node-rs\/bcrypt)'|promisify\((?:sign|verify|generateKeyPair|scrypt|pbkdf2)\)/
+
+/** A command, not a server. */
+const IMPORT_FOLDER = 'src/backends/sqlite/import/'
+
+/** Only some modules read the environment, or print. CPU work in the thread pool goes through its queue. */
 function findUsageFaults(file: string, text: string): readonly string[] {
   if (isTest(file)) return []
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
@@ -151,6 +159,9 @@ function findUsageFaults(file: string, text: string): readonly string[] {
   return [
     ...(module !== 'config' && file !== ENVIRONMENT_READER && /\bprocess\.env\b/.test(code)
       ? [`${file}: only config reads process.env`]
+      : []),
+    ...(THREAD_POOL_WORK.test(code) && !code.includes('runInThreadPool(') && !file.startsWith(IMPORT_FOLDER)
+      ? [`${file}: work in the thread pool goes through runInThreadPool`]
       : []),
     ...(module !== 'cli' && /\bconsole\.|\bprocess\.(stdout|stderr|exit)\b/.test(code)
       ? [`${file}: only cli prints and exits`]

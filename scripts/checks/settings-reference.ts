@@ -74,7 +74,8 @@ in a file that only its owner can read.
 
 - one of \`SMART_ISSUER_URL\`, \`SMART_FHIR_BASE_URL\`, \`SMART_APP_URL\`, \`SMART_CLIENT_LAUNCH_URL\` and \`SMART_SECRET\` is missing;
 - a URL uses \`http:\`, unless \`SMART_ALLOW_HTTP=true\`. Behind a proxy that terminates TLS, set the https URLs of the proxy, and the proxy
-  itself in \`SMART_TRUST_PROXY\`.
+  itself in \`SMART_TRUST_PROXY\`;
+- \`SMART_LAB=true\` is set without \`SMART_LAB_EXPOSES_ALL_PATIENTS=true\`, or without https.
 
 Commands that only open the database (\`clinician\`, \`client\`) work without these settings. See [production](production.md).
 `

@@ -16,6 +16,9 @@ import {
   toAuditEvent,
 } from './index.ts'
 import { refuseRecords } from './testing/audited-fhir.ts'
+import { createEventIds } from './trail/event-ids.ts'
+
+const ids = createEventIds(Buffer.alloc(32))
 
 const sealer = createSealer('a secret of the tests, long enough')
 
@@ -307,7 +310,7 @@ eachDatabase((_name, open) => {
       assert.equal(await reportUnknownOutcomes(store, LATER), 0)
       assert.deepEqual(await statuses(store), [201, OUTCOME_UNKNOWN])
       const [unknown = assert.fail()] = await findRecords(store, { limit: 1 })
-      const event = toAuditEvent(unknown, { fhirBaseUrl: 'http://fhir.test/fhir' })
+      const event = toAuditEvent(unknown, { fhirBaseUrl: 'http://fhir.test/fhir', ids })
       assert.deepEqual(validate(event), [])
       assert.equal(event.outcome, '8')
       assert.match(String(event.outcomeDesc), /^Outcome unknown/)

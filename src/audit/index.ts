@@ -24,9 +24,9 @@ export {
   fhirAudit,
   isAboutAudit,
 } from './fhir/audit-trail.ts'
-export type { SentContent } from './fhir/find-patients.ts'
+export type { SentContent } from './fhir/content-patients.ts'
 export type { FinishedRequest } from './fhir/finished.ts'
-export { formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
+export { type AuditEventOptions, formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
 export { doLater, groupCommit, type Later } from './group-commit.ts'
 export {
   type AuditKind,
@@ -35,6 +35,7 @@ export {
   OUTCOME_UNKNOWN,
   UNKNOWN_AFTER_MS,
 } from './record.ts'
+export { createEventIds, type EventIds, openEventIds } from './trail/event-ids.ts'
 export {
   countRecords,
   findFirstOAuthEvents,

@@ -1,4 +1,6 @@
 import type { FastifyReply } from 'fastify'
+import type { Kysely } from 'kysely'
+import type { Schema } from '../store/index.ts'
 import { findClient } from './client/client.ts'
 import type { AuthContext } from './context.ts'
 import { findLiveGrant, type Grant } from './grant/grant.ts'
@@ -26,7 +28,7 @@ export async function checkAccessToken(
   token: string,
   audience = context.settings.fhirBaseUrl,
 ): Promise<AccessToken | string> {
-  const { settings, keys, clock, store } = context
+  const { settings, keys, clock } = context
   const claims = verifyOwnJwt(token, 'at+jwt', await keys.listPublicKeys())
   if (!claims) return 'it is not an access token that this server signed'
   if (claims.iss !== settings.issuerUrl) return `iss, expected ${settings.issuerUrl}`
@@ -35,18 +37,28 @@ export async function checkAccessToken(
   if (typeof jti !== 'string' || typeof clientId !== 'string' || typeof scope !== 'string')
     return 'jti, client_id or scope, expected strings'
   if (typeof exp !== 'number' || exp * 1000 <= clock()) return 'exp, it has expired'
-  if (await isRevoked(store, jti)) return 'it was revoked'
   const found = { claims, id: jti, clientId, scope, expiresAt: exp }
+  const issuedFor = await findIssuedFor(context.store.db, context, found)
+  return typeof issuedFor === 'string' ? issuedFor : { ...found, ...issuedFor }
+}
+
+/** Finds the grant of a verified token; a backend service has none. Returns the reason if the token has ended. */
+export async function findIssuedFor(
+  db: Kysely<Schema>,
+  context: Pick<AuthContext, 'rules' | 'clock'>,
+  { id, clientId }: Pick<AccessToken, 'id' | 'clientId'>,
+): Promise<Pick<AccessToken, 'grant'> | string> {
+  if (await isRevoked({ db }, id)) return 'it was revoked'
   // Not by `sub`: the id of a client may be that of a clinician.
-  const [issuedFor = ''] = jti.split('.')
+  const [issuedFor = ''] = id.split('.')
   if (isClientTokenPrefix(issuedFor)) {
-    const client = await findClient(store, clientId)
+    const client = await findClient(db, context, clientId)
     return client && issuedFor === makeClientTokenPrefix(client)
-      ? { ...found, grant: undefined }
+      ? { grant: undefined }
       : 'its client was removed'
   }
-  const grant = await findLiveGrant(store.db, issuedFor, clock())
-  return grant?.clientId === clientId ? { ...found, grant } : 'its grant has ended'
+  const grant = await findLiveGrant(db, context, issuedFor)
+  return grant?.clientId === clientId ? { grant } : 'its grant has ended'
 }
 
 /** RFC 6750, 3.1. */

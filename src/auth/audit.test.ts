@@ -4,6 +4,7 @@ import { eachDatabaseIfThorough } from '../../test/support/databases.ts'
 import {
   type CountingAuditor,
   createAuditor,
+  createEventIds,
   findRecords,
   type KeptRecord,
   toAuditEvent,
@@ -13,6 +14,8 @@ import { sha256 } from '../store/index.ts'
 import { SigningClient } from './testing/signing-client.ts'
 import { TestAuthServer, unknownToken } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
+
+const ids = createEventIds(Buffer.alloc(32))
 
 /** Kind, result, app, clinician, patient, launch, reason. */
 type Line = readonly (string | number | boolean | null)[]
@@ -41,7 +44,7 @@ eachDatabaseIfThorough((_name, open) => {
     const records = (): Promise<KeptRecord[]> => findRecords(auth.store, { limit: 100, order: 'oldest' })
     const lines = async (): Promise<readonly Line[]> =>
       (await records()).map(it => {
-        assert.deepEqual(validate(toAuditEvent(it, auth.settings)), [])
+        assert.deepEqual(validate(toAuditEvent(it, { ...auth.settings, ids })), [])
         const who = it.subject === null ? null : it.subject === id ? it.fhir_user : `${it.subject}?`
         return [it.kind, it.allowed, it.status, it.client_id, who, it.patient_id, it.launch_id, it.reason]
       })

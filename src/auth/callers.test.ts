@@ -5,6 +5,8 @@ import type { LightMyRequestResponse } from 'fastify'
 import { createAuditor, findRecords } from '../audit/index.ts'
 import { sha256 } from '../store/index.ts'
 import { listRoutes } from '../web/index.ts'
+import { givesAccess } from './admin/operations.ts'
+import { adminRoutes } from './admin/pages/routes.ts'
 import { TestAuthServer } from './testing/test-auth-server.ts'
 import { openTestStore } from './testing/test-store.ts'
 
@@ -18,12 +20,17 @@ const OPEN = new Set(
   /.well-known/smart-configuration`.split(/\s+/),
 )
 
-/** Actions of administrators that need no recent sign-in. Operations on administrators may still need one (ADMIN-4). */
+/** Actions of administrators that give no access, and need no recent sign-in, unless they are about an administrator (ADMIN-4). */
 const WITHOUT_STEP_UP = new Set(
-  `/admin/reload /admin/policy /admin/providers/:id/test /admin/grants/:id/revoke
-  /admin/apps/new /admin/apps/:id/edit /admin/apps/:id/approve /admin/apps/:id/disable /admin/apps/:id/enable
-  /admin/apps/:id/remove /admin/clinicians/new /admin/clinicians/:id /admin/clinicians/:id/disable
-  /admin/clinicians/:id/enable /admin/clinicians/:id/end-sessions`.split(/\s+/),
+  `/admin/policy /admin/providers/:id/test /admin/grants/:id/revoke /admin/apps/:id/disable /admin/apps/:id/remove
+  /admin/clinicians/:id/disable /admin/clinicians/:id/end-sessions`.split(/\s+/),
+)
+
+/** Pages that show a form of an action that gives access. */
+const FORMS = new Set(
+  adminRoutes
+    .filter(({ method, operation }) => method === 'GET' && operation && givesAccess(operation))
+    .map(({ path }) => `/admin${path}`),
 )
 
 /** `login`: redirected to the login page; `again`: a recent sign-in is needed; `start`: redirected to the user's own page. */
@@ -95,13 +102,14 @@ function findArea(path: string): string | undefined {
 function findExpected(caller: Caller, { method, path }: Route): Outcome {
   const area = findArea(path) ?? assert.fail(path)
   const expected = AREAS[area]?.[caller] ?? assert.fail(area)
-  const isAction = method === 'POST' && area === '/admin'
-  return caller === 'stale' && isAction && !WITHOUT_STEP_UP.has(path) ? 'again' : expected
+  const asks = method === 'POST' ? !WITHOUT_STEP_UP.has(path) : FORMS.has(path)
+  return caller === 'stale' && area === '/admin' && asks ? 'again' : expected
 }
 
 function readOutcome({ statusCode, headers, body }: LightMyRequestResponse, { path }: Route): Outcome {
   const { location = '' } = headers
   if (location === '/login') return 'login'
+  if (location === '/login?prompt=login' && path !== '/admin/sign-in') return 'again'
   if (location === '/manage' && !/^\/(?:manage|account)/.test(path)) return 'start'
   if (statusCode !== 401 && statusCode !== 403) return 'admitted'
   return /<h1>Sign in again</.test(body) ? 'again' : 'refused'
@@ -165,6 +173,18 @@ describe('every route of the auth server', () => {
     assert.deepEqual(undecided, [])
     const paths = new Set(listRoutes(auth.app).map(({ path }) => generalize(path)))
     assert.deepEqual([...OPEN.union(WITHOUT_STEP_UP).difference(paths)], [])
+  })
+
+  it('names its operation if it is an action of administrators, and shows no form of another one', () => {
+    const actions = new Map(
+      adminRoutes.flatMap(({ method, path, operation }) =>
+        method === 'POST' ? [[`/admin${path}`, operation]] : [],
+      ),
+    )
+    const served = listGuarded().filter(({ method, path }) => method !== 'GET' && findArea(path) === '/admin')
+    assert.deepEqual(served.map(({ path }) => path).toSorted(), [...actions.keys()].toSorted())
+    for (const { method, path, operation } of adminRoutes)
+      if (method === 'GET' && operation) assert.equal(actions.get(`/admin${path}`), operation)
   })
 
   it('refuses the forms of other sites, whoever is signed in', async () => {

@@ -1,6 +1,8 @@
 import { compare, hash } from '@node-rs/bcrypt'
 import { type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../store/index.ts'
+import { runInThreadPool } from '../turns/index.ts'
+import { type AccessRules, isUsableAccount } from './validity/rule.ts'
 
 export interface Clinician {
   readonly id: string
@@ -16,15 +18,17 @@ export function toClinician(
   return { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
 }
 
-/** Finds a clinician who is not disabled. */
-export async function findClinician({ db }: Store, username: string): Promise<Clinician | undefined> {
-  const row = await db
+/** Finds a clinician whose account may be used. */
+export async function findClinician(
+  { store, rules }: { readonly store: Store; readonly rules: AccessRules },
+  username: string,
+): Promise<Clinician | undefined> {
+  const row = await store.db
     .selectFrom('clinician')
-    .select(['id', 'username', 'display_name', 'fhir_user_id'])
+    .selectAll()
     .where('username', '=', username)
-    .where('disabled', '=', false)
     .executeTakeFirst()
-  return row && toClinician(row)
+  return row && isUsableAccount(row, rules) ? toClinician(row) : undefined
 }
 
 /** The absolute URL of the user's own resource. */
@@ -59,10 +63,7 @@ const SAMPLE_ACCOUNTS = [
   { kind: 'Mother', username: 'mira', displayName: 'Mira Alabaster', fhirUserId: 'RelatedPerson/mother-27' },
 ] as const
 
-/** Its id, by which a later start with a public URL finds it, even under another username. */
-const SAMPLE_ADMINISTRATOR = 'sample-administrator'
-
-/** Creates the sample accounts, with the password of the test clinician. */
+/** Creates the sample accounts, with the password of the test clinician, which everybody knows: they are for loopback. */
 export async function seedSampleAccounts({ db }: Store): Promise<void> {
   const { password_hash } = await db
     .selectFrom('clinician')
@@ -74,7 +75,7 @@ export async function seedSampleAccounts({ db }: Store): Promise<void> {
       .insertInto('clinician')
       .values({
         ...{ username, password_hash, display_name: displayName, fhir_user_id: fhirUserId },
-        ...(kind === 'Admin' && { id: SAMPLE_ADMINISTRATOR, admin: true }),
+        ...{ for_loopback: true, admin: kind === 'Admin' },
       })
       .onConflict(conflict => conflict.doNothing())
       .returning('id')
@@ -88,18 +89,9 @@ export async function seedSampleAccounts({ db }: Store): Promise<void> {
   }
 }
 
-/** Disables the sample administrator, whose password everybody knows. Its logins end with it (LOGIN-1). */
-export async function disableSampleAdministrator({ db }: Store): Promise<void> {
-  await db
-    .updateTable('clinician')
-    .set({ disabled: true, admin: false })
-    .where('id', '=', SAMPLE_ADMINISTRATOR)
-    .execute()
-}
-
 /** The password hash of the test clinician, and the sample accounts that still have the same password. */
-export async function findTestAccounts({ db }: Store) {
-  const { rows } = await selectTestAccounts(db, {})
+export async function findTestAccounts({ db }: Store, rules: Pick<AccessRules, 'onLoopback'>) {
+  const rows = (await selectTestAccounts(db, {})).rows.filter(row => isUsableAccount(row, rules))
   const find = (name: string) => rows.find(({ username }) => username === name)?.password_hash
   const hash = find(TEST_CLINICIAN.username)
   const samples = SAMPLE_ACCOUNTS.filter(({ username }) => hash !== undefined && find(username) === hash)
@@ -109,10 +101,16 @@ export async function findTestAccounts({ db }: Store) {
 const selectTestAccounts = prepareQuery(db =>
   db
     .selectFrom('clinician')
-    .select(['username', 'password_hash'])
-    .where('disabled', '=', false)
+    .select(['username', 'password_hash', 'disabled', 'for_loopback'])
     .where('username', 'in', [TEST_CLINICIAN.username, ...SAMPLE_ACCOUNTS.map(({ username }) => username)]),
 )
+
+interface TestClinician {
+  readonly password: string
+  readonly practitionerId: string
+  readonly passwordCost: number | undefined
+  readonly isForLoopback: boolean
+}
 
 /**
  * Creates the test clinician if there is no clinician yet. Safe if several instances start at once, because the username
@@ -120,16 +118,14 @@ const selectTestAccounts = prepareQuery(db =>
  */
 export async function seedClinician(
   { db }: Store,
-  password: string,
-  practitionerId: string,
-  passwordCost?: number,
+  { password, practitionerId, passwordCost, isForLoopback }: TestClinician,
 ): Promise<boolean> {
   const some = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
   if (some) return false
   const passwordHash = await hashPassword(password, passwordCost)
   const result = await db
     .insertInto('clinician')
-    .columns(['username', 'password_hash', 'display_name', 'fhir_user_id'])
+    .columns(['username', 'password_hash', 'display_name', 'fhir_user_id', 'for_loopback'])
     .expression(
       db
         .selectNoFrom([
@@ -137,6 +133,7 @@ export async function seedClinician(
           sql<string>`cast(${passwordHash} as text)`.as('password_hash'),
           sql<string>`cast(${TEST_CLINICIAN.displayName} as text)`.as('display_name'),
           sql<string>`cast(${practitionerId} as text)`.as('fhir_user_id'),
+          sql<boolean>`cast(${isForLoopback} as boolean)`.as('for_loopback'),
         ])
         .where(({ not, exists, selectFrom }) => not(exists(selectFrom('clinician').select('id')))),
     )
@@ -167,7 +164,7 @@ const UNKNOWN_USER_HASH = '$MwlpsZqe92ktww76iZQ0d.aZhHfuoV1EWpsRUtmjibVcLjkHBJcZ
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 
 export function hashPassword(password: string, cost = PASSWORD_COST): Promise<string> {
-  return hash(password, cost)
+  return runInThreadPool(() => hash(password, cost))
 }
 
 /** The cost of a bcrypt hash (`$2a$`, `$2b$`, `$2y$`), or undefined for anything else. */
@@ -187,12 +184,19 @@ export async function isPasswordOf(
 ): Promise<boolean> {
   const own = readCost(passwordHash)
   if (passwordHash === undefined || own === undefined) {
-    await compare(password, `$2b$${String(cost).padStart(2, '0')}${UNKNOWN_USER_HASH}`)
+    await compareInThread(password, formatUnknownHash(cost))
     return false
   }
-  const matches = await compare(password, passwordHash)
+  const matches = await compareInThread(password, passwordHash)
   if (matches && Buffer.byteLength(password) <= MAX_BYTES) return true
-  for (let step = own; step < cost; step++)
-    await compare(password, `$2b$${String(step).padStart(2, '0')}${UNKNOWN_USER_HASH}`)
+  for (let step = own; step < cost; step++) await compareInThread(password, formatUnknownHash(step))
   return false
+}
+
+function compareInThread(password: string, passwordHash: string): Promise<boolean> {
+  return runInThreadPool(() => compare(password, passwordHash))
+}
+
+function formatUnknownHash(cost: number): string {
+  return `$2b$${String(cost).padStart(2, '0')}${UNKNOWN_USER_HASH}`
 }

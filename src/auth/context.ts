@@ -1,4 +1,5 @@
 import type { Auditor } from '../audit/index.ts'
+import type { Serialize } from '../cache/index.ts'
 import type { LogLevel, Settings } from '../config/index.ts'
 import type { AccessPolicy, EnforcementPolicy } from '../smart/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
@@ -8,6 +9,7 @@ import type { KeyRing } from './keys/key-ring.ts'
 import type { CheckPassword } from './login/check-password.ts'
 import type { Providers } from './login/providers/providers.ts'
 import type { GetPortalToken } from './portal/portal-token.ts'
+import type { AccessRules } from './validity/rule.ts'
 
 /** The settings that the auth server uses. */
 export type AuthSettings = Pick<
@@ -93,8 +95,14 @@ export interface AuthContext {
   /** The key sets that clients publish. */
   readonly keySets: KeySets
   readonly checkPassword: CheckPassword
+  /** Attempts at one account of a directory take turns. */
+  readonly takeDirectoryTurn: Serialize
   readonly getPortalToken: GetPortalToken
   readonly providers: Providers
+  /** What decides whether logins and grants are still good. */
+  readonly rules: AccessRules
+  /** Adds everything that has ended to the list of revocations. */
+  readonly settle: () => Promise<void>
   readonly controls: Controls
   readonly metrics: AuthMetrics
   /** Milliseconds since 1970. */

@@ -99,6 +99,8 @@ export interface OutgoingPolicy {
   readonly privateAllowed: boolean
   /** Hosts that may have private addresses. */
   readonly privateHosts: readonly string[]
+  /** The only URL of its host that may have a private address, unless the host is listed. */
+  readonly privateUrl: string
   readonly clock: () => number
   readonly onFailure?: (reason: string, url: string) => void
   readonly lookup?: typeof dnsLookup
@@ -121,7 +123,8 @@ export function createDocumentFetcher(policy: OutgoingPolicy): DocumentFetcher {
 
   async function requestDocument(address: string): Promise<FetchedDocument> {
     const url = new URL(address)
-    const free = policy.privateAllowed || policy.privateHosts.includes(getHost(url))
+    const isOwn = url.href === new URL(policy.privateUrl).href
+    const free = policy.privateAllowed || isOwn || policy.privateHosts.includes(getHost(url))
     if (!free) checkPublic(url)
     agents ??= openAgents()
     const [{ fetch }, dispatchers] = await Promise.all([import('undici'), agents])

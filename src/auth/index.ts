@@ -4,7 +4,7 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
-export { type Admin, AdminFailure } from './admin/action.ts'
+export { type Admin, AdminFailure, COMMAND_LINE } from './admin/action.ts'
 export {
   addClient,
   approveClient,
@@ -49,3 +49,5 @@ export { explainSignIn, findSubject } from './login/providers/account.ts'
 export { checkProvider } from './login/providers/providers.ts'
 export { Refusal } from './refusal.ts'
 export { type AuthServerOptions, createAuthServer } from './server.ts'
+export { describeMadeForLoopback } from './validity/made-for-loopback.ts'
+export { makeRules } from './validity/rule.ts'

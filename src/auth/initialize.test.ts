@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { createSealer, openStore } from '../store/index.ts'
-import { isPasswordOf, seedSampleAccounts } from './clinician.ts'
+import { isPasswordOf } from './clinician.ts'
 import { initialize } from './initialize.ts'
 import { testSettings } from './testing/settings.ts'
 
@@ -42,6 +42,7 @@ eachDatabase((_name, open, create) => {
           expires_at: null,
           disabled: false,
           enabled_at: null,
+          for_loopback: false,
         },
       ])
       const [clinician] = await store.db.selectFrom('clinician').selectAll().execute()
@@ -82,23 +83,6 @@ eachDatabase((_name, open, create) => {
       assert.equal(again.seeded, true)
       const [clinician] = await store.db.selectFrom('clinician').select('fhir_user_id').execute()
       assert.equal(clinician?.fhir_user_id, 'dr-7')
-    })
-
-    it('disables the sample administrator at a start with a public URL', async () => {
-      const store = await open()
-      await initialize({ settings: testSettings, store, sealer: seal })
-      await seedSampleAccounts(store)
-      const listAdministrators = () =>
-        store.db
-          .selectFrom('clinician')
-          .select('username')
-          .where('admin', '=', true)
-          .where('disabled', '=', false)
-          .execute()
-      await initialize({ settings: testSettings, store, sealer: seal })
-      assert.deepEqual(await listAdministrators(), [{ username: 'admin' }])
-      await initialize({ settings: { ...testSettings, onLoopback: false }, store, sealer: seal })
-      assert.deepEqual(await listAdministrators(), [])
     })
 
     it('stops the start if the secret cannot decrypt the key', async () => {

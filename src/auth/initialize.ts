@@ -1,10 +1,10 @@
 import type { Sealer, Store } from '../store/index.ts'
+import { makeAppKeySetUrl } from './client/key-sets.ts'
 import { storeOrigins } from './client/urls.ts'
-import { disableSampleAdministrator, seedClinician } from './clinician.ts'
+import { seedClinician } from './clinician.ts'
 import type { AuthSettings } from './context.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { makeFirstSigningKey } from './keys/signing-key.ts'
-import { endLab } from './lab/client.ts'
 
 export interface InitializeOptions {
   readonly settings: AuthSettings
@@ -26,8 +26,7 @@ export interface Initialized {
 const SAMPLE_PRACTITIONER = 'practitioner-1'
 
 /**
- * Creates the signing key, the demo app's client and the test clinician at the first start. Ends a lab that was turned
- * off, and disables the sample administrator on a public URL.
+ * Creates the signing key, the demo app's client and the test clinician at the first start.
  */
 export async function initialize({
   settings,
@@ -41,9 +40,9 @@ export async function initialize({
   // Fails if the key was sealed with another secret.
   await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).getSigningKey()
   await registerOwnClient(store, settings, clock())
-  if (!settings.lab) await endLab(store, clock())
-  if (!settings.onLoopback) await disableSampleAdministrator(store)
-  const seeded = await seedClinician(store, settings.seedClinicianPassword, practitionerId, passwordCost)
+  const { seedClinicianPassword: password, onLoopback } = settings
+  const test = { password, practitionerId, passwordCost, isForLoopback: onLoopback }
+  const seeded = await seedClinician(store, test)
   return { seeded }
 }
 
@@ -79,8 +78,8 @@ async function registerOwnClient({ db }: Store, settings: AuthSettings, now: num
   })
 }
 
-function chooseAuthMethod({ app, appUrl }: AuthSettings) {
-  return app.authMethod === 'none'
+function chooseAuthMethod(settings: AuthSettings) {
+  return settings.app.authMethod === 'none'
     ? ({ auth_method: 'none', jwks_url: null } as const)
-    : ({ auth_method: 'private_key_jwt', jwks_url: `${appUrl}/jwks` } as const)
+    : ({ auth_method: 'private_key_jwt', jwks_url: makeAppKeySetUrl(settings) } as const)
 }

@@ -167,7 +167,7 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
     .where('used_at', 'is', null)
     .where('expires_at', '>', clock())
     .executeTakeFirst()
-  const grant = row && (await findLiveGrant(store.db, row.grant_id, clock()))
+  const grant = row && (await findLiveGrant(store.db, context, row.grant_id))
   if (!row || !grant) return INACTIVE
   return {
     active: true,

@@ -112,7 +112,7 @@ async function prepareForUser(
   context: AuthContext,
   { username, launch }: LaunchContextRequest,
 ): Promise<ReadyLaunch | Problem> {
-  const clinician = await findClinician(context.store, username)
+  const clinician = await findClinician(context, username)
   if (!clinician) return { kind: 'unknown-user' }
   return prepareLaunch(context, clinician, await createFhirReader(context, clinician), launch)
 }

@@ -63,6 +63,8 @@ export const LIMITS = {
   /** Characters of a client's URL, and items of a list in its metadata. */
   urlCharacters: 2_000,
   urls: 20,
+  /** Members of the metadata of a client. */
+  metadataMembers: 100,
   nameCharacters: 200,
   descriptionCharacters: 500,
   /** Records and launches on a page of `/activity`, and the first OAuth events that are added to a launch. */
@@ -100,7 +102,7 @@ export const LIMITS = {
   adminPage: 100,
   cursorCharacters: 500,
   /** Characters of a policy file that the administration API validates. */
-  policyCharacters: 60_000,
+  policyCharacters: 20_000,
   /** Records of an export of the audit trail, and exports that run at the same time in one process. */
   exportedRecords: 100_000,
   exports: 2,
@@ -128,7 +130,7 @@ export const LIFETIME = {
   cdsLink: 5 * MINUTE,
 } as const
 
-/** How recent a sign-in must be before keys, secrets and administrators change (ADMIN-4). */
+/** How recent a sign-in must be before an administrator gives access (ADMIN-4). */
 export const RECENT_SECONDS = 300
 
 /** How far the clocks of this server and of an identity provider may differ. */

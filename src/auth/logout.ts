@@ -6,14 +6,8 @@ import { sendRefusal } from './authorize/respond.ts'
 import { type Client, findClient } from './client/client.ts'
 import type { AuthContext } from './context.ts'
 import { verifyOwnJwt } from './keys/key-ring.ts'
-import {
-  clearLoginCookie,
-  endLogin,
-  findIdToken,
-  findLastLogin,
-  type Login,
-  requireLogin,
-} from './login/login.ts'
+import type { Login } from './login/find-login.ts'
+import { clearLoginCookie, endLogin, findIdToken, findLastLogin, requireLogin } from './login/login.ts'
 import { NO_HEAD_ROUTE, paths } from './paths.ts'
 import { renderAppName } from './portal/apps.ts'
 import { makeSignedInBar } from './portal/page-parts.ts'
@@ -32,7 +26,7 @@ async function logOut(
   if (login) {
     const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
     await context.store.db.transaction().execute(async trx => {
-      await endLogin(trx, login.idHash, context.clock())
+      await endLogin(trx, login.idHash)
       await auditEvent(context, request, event, trx)
     })
   }
@@ -58,14 +52,13 @@ async function findProviderLogout(
 ): Promise<ProviderLogout | undefined> {
   const provider = providers.findByIssuer(issuer)
   if (provider?.kind !== 'oidc') return undefined
-  const configuration = await providers.getClient(provider).discover()
-  const { end_session_endpoint: url } = configuration?.serverMetadata() ?? {}
+  const url = await providers.getClient(provider).findLogoutUrl()
   if (url === undefined) return undefined
   return {
-    ...{ name: provider.name, url },
+    ...{ name: provider.name, url: url.href },
     fields: {
       // The form replaces the query of the URL.
-      ...Object.fromEntries(new URL(url).searchParams),
+      ...Object.fromEntries(url.searchParams),
       client_id: provider.clientId,
       post_logout_redirect_uri: settings.issuerUrl + paths.loggedOut,
       ...(idToken === undefined ? {} : { id_token_hint: idToken }),
@@ -219,7 +212,7 @@ async function readLogoutRequest(
   if (hint && named !== undefined && named !== hint.clientId)
     return new Refusal('invalid_request', 'The id_token_hint belongs to another client.')
   const clientId = named ?? hint?.clientId
-  const client = clientId === undefined ? undefined : await findClient(context.store, clientId)
+  const client = clientId === undefined ? undefined : await findClient(context.store.db, context, clientId)
   const returnTo = readPostLogoutUrl(client, parameters)
   if (returnTo instanceof Refusal) return returnTo
   return { client, returnTo, subject: hint?.subject }

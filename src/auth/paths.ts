@@ -16,7 +16,7 @@ export const paths = {
   cardsLaunch: '/portal/cards/launch',
   lab: '/lab',
   labLaunch: '/lab/launch',
-  /** The registered apps, for developers. */
+  /** The registered apps, for developers on loopback. */
   apps: '/apps',
   appsNew: '/apps/new',
   appsEdit: '/apps/edit',
@@ -54,6 +54,11 @@ export const paths = {
   /** For FHIR servers that serve it at their own base (`sallyport/interceptor`). */
   smartConfiguration: '/.well-known/smart-configuration',
 } as const
+
+/** Where users of the lab register apps: developers on loopback, elsewhere administrators. */
+export function getAppsPath({ onLoopback }: { readonly onLoopback: boolean }): string {
+  return onLoopback ? paths.apps : `${paths.admin}/apps`
+}
 
 /** For a GET with side effects: a HEAD request would consume the code or the login for nothing. */
 export const NO_HEAD_ROUTE = { exposeHeadRoute: false } as const

@@ -4,10 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Transaction } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { createAuditor } from '../audit/index.ts'
-import { openStore, type Schema, type Store } from '../store/index.ts'
-import type { Admin } from './admin/action.ts'
+import { openStore, type Schema, type Store, sha256 } from '../store/index.ts'
+import { type Admin, AdminFailure, COMMAND_LINE } from './admin/action.ts'
 import { changeClient, removeClient } from './admin/clients.ts'
 import { changeUser, endSessions, linkUser, setPassword, unlinkUser } from './admin/clinicians.ts'
+import { listGrants } from './admin/grants.ts'
+import { findUser } from './admin/users.ts'
 import { hashPassword } from './clinician.ts'
 import { storeAccount } from './login/providers/account.ts'
 import { readForm } from './testing/read-form.ts'
@@ -148,7 +150,13 @@ eachDatabase((_name, open) => {
       const { store } = interrupted
       const audit = createAuditor({ store })
       auth = await TestAuthServer.open(store, { audit })
-      admin = { store, audit, clock: () => auth.time.now, actor: { kind: 'command' } }
+      admin = {
+        store,
+        audit,
+        clock: () => auth.time.now,
+        rules: auth.rules,
+        ...COMMAND_LINE,
+      }
       await auth.addClient({ client_id: 'app' })
     })
     beforeEach(async () => {
@@ -157,11 +165,10 @@ eachDatabase((_name, open) => {
       browser = await auth.logIn('ada')
     })
 
-    const countRows = async (table: 'login' | 'grant') => {
-      const { db } = auth.store
-      const ada = db.selectFrom('clinician').select('id').where('username', '=', 'ada')
-      const rows = await db.selectFrom(table).selectAll().where('clinician_id', 'in', ada).execute()
-      return rows.filter(row => !('revoked_at' in row) || row.revoked_at === null).length
+    const countGrants = async () => {
+      const clinicianId = (await findUser(admin, user))?.id
+      const grants = await listGrants(admin, { clinicianId, limit: 10 })
+      return grants instanceof AdminFailure ? assert.fail() : grants.items.length
     }
     const authorize = async (during: () => Promise<unknown>, client = app) => {
       const launch = await auth.launch(browser, { clientId: client.client_id })
@@ -177,7 +184,7 @@ eachDatabase((_name, open) => {
       it(name, async () => {
         interrupted.change = change
         assert.equal((await auth.openBrowser().login('ada')).statusCode, 401)
-        assert.equal(await countRows('login'), 0)
+        assert.equal((await findUser(admin, user))?.signIns, 0)
       })
 
     it('does not refuse a sign-in if only the hash of the same password was replaced', async () => {
@@ -224,10 +231,49 @@ eachDatabase((_name, open) => {
       assert.equal(await store(), undefined)
     })
 
+    it("refuses an administrator's change after the role was taken away", async () => {
+      await auth.store.db
+        .updateTable('clinician')
+        .set({ admin: true })
+        .where('username', '=', 'ada')
+        .execute()
+      const { id } = await auth.store.db
+        .selectFrom('clinician')
+        .select('id')
+        .where('username', '=', 'clinician')
+        .executeTakeFirstOrThrow()
+      interrupted.change = () => changeUser(admin, user, { admin: false })
+      const response = await browser.post(`/admin/clinicians/${id}/reset-password`, {})
+      assert.equal(response.statusCode, 403)
+      assert.match(response.body, /You are not an administrator/)
+      assert.equal((await auth.openBrowser().login()).statusCode, 302)
+    })
+
+    it('refuses a change through the administration API after its client was removed', async () => {
+      const client = { client_id: 'console', client_secret: 's', scope: 'sallyport/admin' }
+      await auth.addClient({
+        ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
+        ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+      })
+      const tokens = await auth.requestToken({ grant_type: 'client_credentials', ...client })
+      interrupted.change = () => removeClient(admin, 'console')
+      const { statusCode } = await auth.app.inject({
+        ...{ method: 'PATCH', url: '/admin/api/clients/app', payload: { client_name: 'Renamed' } },
+        headers: { authorization: `Bearer ${tokens.json().access_token}` },
+      })
+      assert.equal(statusCode, 403)
+      const { name } = await auth.store.db
+        .selectFrom('client')
+        .select('name')
+        .where('client_id', '=', 'app')
+        .executeTakeFirstOrThrow()
+      assert.equal(name, 'app')
+    })
+
     it('gives an app no access after the end of all sessions', async () => {
       const response = await authorize(() => endSessions(admin, user))
       assert.match(response.headers.location ?? '', /^\/login\?/)
-      assert.equal(await countRows('grant'), 0)
+      assert.equal(await countGrants(), 0)
     })
 
     it('revokes the access that is stored first', async () => {
@@ -245,7 +291,7 @@ eachDatabase((_name, open) => {
       Object.assign(admin.audit, { recordIn })
       await ended
       assert.ok(readRedirect(response).code)
-      assert.equal(await countRows('grant'), 0)
+      assert.equal(await countGrants(), 0)
     })
 
     it('grants the scopes that the app has now', async () => {

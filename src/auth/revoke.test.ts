@@ -49,6 +49,26 @@ eachDatabaseIfThorough((_name, open) => {
       }
     })
 
+    it('lists grants that end with a change of the settings, or of the database by hand', async () => {
+      const login = { passwords: true, providers: [] }
+      const { db } = auth.store
+      for (const [change, undo] of [
+        [async () => auth.changeLogin({ ...login, passwords: false }), async () => auth.changeLogin(login)],
+        [
+          () => db.updateTable('clinician').set({ disabled: true }).execute(),
+          () => db.updateTable('clinician').set({ disabled: false }).execute(),
+        ],
+      ]) {
+        const { access_token: token } = await requestTokens()
+        assert.equal(await isListed(token), false)
+        await change?.()
+        assert.equal(await userinfo(token), 401)
+        assert.equal(await isListed(token, auth.time.now), true)
+        await undo?.()
+        assert.equal(await userinfo(token), 401, 'it does not come back')
+      }
+    })
+
     it('revokes an access token alone', async () => {
       const tokens = await requestTokens()
       const other = (await auth.refresh(tokens.refresh_token)).json()

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Kysely, Transaction } from 'kysely'
+import type { Kysely, Selectable, Transaction } from 'kysely'
 import type { AuditRecord } from '../audit/index.ts'
 import { createCachedFetch } from '../cache/index.ts'
 import { type Schema, type Store, sha256 } from '../store/index.ts'
@@ -52,9 +52,10 @@ function createRevocationLists(context: AuthContext): (since: number) => Buffer 
 }
 
 async function serializeRevocations(
-  { store, settings, clock }: AuthContext,
+  { store, settings, clock, settle }: AuthContext,
   rangeMs?: number,
 ): Promise<Buffer> {
+  await settle()
   const lifetimeMs = (computeLongestToken(settings) + 60) * 1000
   const list = await listRevocations(store, { now: clock(), lifetimeMs, rangeMs })
   return Buffer.from(JSON.stringify(list))
@@ -212,6 +213,20 @@ export function makeClientTokenPrefix({
 }
 
 const CLIENT_PREFIX = 'client-'
+
+// Longer than the token of a backend service is valid.
+const BACKEND_TOKEN_MS = 600_000
+
+/** Revokes the tokens of a backend service. */
+export async function revokeClientTokens(
+  db: Kysely<Schema>,
+  client: Pick<Selectable<Schema['client']>, 'client_id' | 'created_at' | 'enabled_at'>,
+  now: number,
+): Promise<void> {
+  const { client_id: id, created_at: createdAt, enabled_at } = client
+  const prefix = makeClientTokenPrefix({ id, createdAt, enabledAt: enabled_at ?? undefined })
+  await revoke(db, prefix, now, now + BACKEND_TOKEN_MS)
+}
 
 /** False for the id of a grant, which is a UUID. */
 export function isClientTokenPrefix(prefix: string): boolean {

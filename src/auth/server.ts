@@ -1,8 +1,9 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
+import { createSerialize } from '../cache/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import { createServer, type Logger, Registry, type ServerOptions } from '../web/index.ts'
+import { createDocument, createServer, type Logger, Registry, type ServerOptions } from '../web/index.ts'
 import { listOwnPatients } from './account/own-records.ts'
 import { addAccountRoutes } from './account/routes.ts'
 import { addActivityRoutes } from './activity/routes.ts'
@@ -14,7 +15,7 @@ import { findPendingAuthorization, storePendingAuthorization } from './authorize
 import { sendExpired, sendRefusal } from './authorize/respond.ts'
 import { verifyRequest } from './authorize/verify.ts'
 import { addCdsRoutes } from './cds/routes.ts'
-import { createKeySets } from './client/key-sets.ts'
+import { createKeySets, makeAppKeySetUrl } from './client/key-sets.ts'
 import { addConsentRoutes } from './consent/routes.ts'
 import {
   type AuthContext,
@@ -55,6 +56,8 @@ import { readParameters } from './request.ts'
 import { addRevokeRoutes } from './revoke.ts'
 import { addTokenRoutes } from './token/routes.ts'
 import { addUserinfoRoutes } from './userinfo.ts'
+import { makeRules } from './validity/rule.ts'
+import { createSettling } from './validity/settle.ts'
 
 export interface AuthServerOptions {
   readonly settings: AuthSettings
@@ -121,10 +124,16 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
       options.logger?.warn({ provider, err: error }, 'Cannot reach the sign-in provider'),
   })
   const registry = new Registry()
-  options.onLoginChange?.(login => providers.replace(login))
+  const rules = makeRules(settings, () => ({ passwords: providers.passwords, providers: providers.all }))
+  const settling = createSettling({ settings, store, rules, clock })
+  options.onLoginChange?.(login => {
+    providers.replace(login)
+    settling.invalidate()
+  })
   const context: AuthContext = {
-    ...{ settings, store, sealer, keys, keySets, clock, fetch },
+    ...{ settings, store, sealer, keys, keySets, clock, fetch, rules, settle: settling.settle },
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
+    takeDirectoryTurn: createSerialize(),
     getPortalToken: createPortalTokens({
       ...{ settings, keys, clock },
       findPatients: user => listOwnPatients({ settings, store, keys, clock, fetch }, user),
@@ -150,10 +159,8 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLaunchRoutes(app, context)
   addCdsRoutes(app, context)
   addLaunchContextRoutes(app, context)
-  if (context.settings.lab) {
-    addLabRoutes(app, context)
-    addAppRoutes(app, context)
-  }
+  if (context.settings.lab) addLabRoutes(app, context)
+  if (context.settings.lab && context.settings.onLoopback) addAppRoutes(app, context)
   addManageRoutes(app, context)
   addAccountRoutes(app, context)
   addActivityRoutes(app, context)
@@ -174,11 +181,12 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get('/', (_request, reply) => reply.redirect(paths.portal, 302))
 }
 
-// The app's own key set may be at a private address.
+// The app's own key set may be at a private address, but nothing else on its host.
 function makeOutgoingPolicy({ settings, logger }: AuthServerOptions, clock: () => number): OutgoingPolicy {
   return {
     privateAllowed: settings.onLoopback,
-    privateHosts: [...settings.privateJwksHosts, new URL(settings.appUrl).hostname],
+    privateHosts: settings.privateJwksHosts,
+    privateUrl: makeAppKeySetUrl(settings),
     clock,
     onFailure: (reason, url) => logger?.warn({ url, reason }, 'Cannot fetch the key set of a client'),
   }
@@ -238,15 +246,17 @@ function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
 
 /** The public discovery documents. */
 function addDiscoveryRoutes(app: FastifyInstance, settings: SmartConfigurationSettings): void {
-  const allowEveryone = (reply: FastifyReply) =>
-    reply.headers({ 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' })
-  app.get(paths.openidConfiguration, (_request, reply) =>
-    allowEveryone(reply).send(buildOpenidConfiguration(settings)),
-  )
-  app.get(paths.serverMetadata, (_request, reply) => allowEveryone(reply).send(buildServerMetadata(settings)))
-  app.get(paths.smartConfiguration, (_request, reply) =>
-    allowEveryone(reply).send(buildSmartConfiguration(settings)),
-  )
+  const documents = {
+    [paths.openidConfiguration]: buildOpenidConfiguration(settings),
+    [paths.serverMetadata]: buildServerMetadata(settings),
+    [paths.smartConfiguration]: buildSmartConfiguration(settings),
+  }
+  for (const [path, document] of Object.entries(documents)) {
+    const send = createDocument(document)
+    app.get(path, (_request, reply) =>
+      send(reply.headers({ 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' })),
+    )
+  }
 }
 
 /** `GET /oauth2/jwks`. */

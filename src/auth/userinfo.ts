@@ -15,7 +15,7 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
     const bearer = await authenticateBearer(context, request.headers.authorization)
     if (typeof bearer === 'string') return sendBearerError(reply, bearer, 'openid')
     const { grant, scope, clientId } = bearer
-    const client = await findClient(context.store, clientId)
+    const client = await findClient(context.store.db, context, clientId)
     if (client) limitToClientOrigins(client, request, reply)
     return grant && hasScope(scope, 'openid')
       ? reply.send(describeUser(context, grant, scope))

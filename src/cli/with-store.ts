@@ -67,18 +67,17 @@ export async function performCommand<T>(
   refusal: string,
   operate: (admin: Admin, sealer: () => Promise<Sealer>) => Promise<T | AdminFailure>,
 ): Promise<T> {
-  const { AdminFailure } = await import('../auth/index.ts')
+  const { AdminFailure, COMMAND_LINE, makeRules } = await import('../auth/index.ts')
   const settings = loadSettings(io)
   const result = await withStore(io, store => {
-    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, actor: COMMAND_LINE }
+    const rules = makeRules(settings, () => settings.login)
+    const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, ...COMMAND_LINE }
     return operate(admin, () => openSealer(store, ensureSecret(settings)))
   })
   if (result instanceof AdminFailure)
     throw new CommandFailure(`${refusal}: ${result.reason}`, result.code === 'invalid' ? 2 : 1)
   return result
 }
-
-const COMMAND_LINE = { kind: 'command' } as const
 
 /**
  * The change and its audit record are one transaction. The record contains the command and its subject, no other

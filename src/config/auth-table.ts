@@ -59,8 +59,17 @@ export const authTable = {
     type: types.flag,
     otherwise: '`true` on loopback, otherwise `false`',
     about:
-      'Lets developers get launches and tokens without a login, for tests of apps. Never turn it on where there are real patients.',
+      'Lets developers get launches and tokens without a login, for tests of apps. Never turn it on where there are real patients. Off loopback it also needs `SMART_LAB_EXPOSES_ALL_PATIENTS=true` and https, and is for administrators.',
     of: settings => settings.lab,
+  }),
+  labExposesAllPatients: defineFixed({
+    name: 'smart.server.lab-exposes-all-patients',
+    env: 'SMART_LAB_EXPOSES_ALL_PATIENTS',
+    type: types.flag,
+    initial: 'false',
+    about:
+      'Confirms the risk of the lab off loopback: in the browser of an administrator, and by commands, it opens every record as any user, without a sign-in or consent of that user.',
+    of: settings => settings.labExposesAllPatients,
   }),
   loginIdleSeconds: defineOpen({
     name: 'smart.server.login-idle-seconds',
@@ -101,7 +110,7 @@ export const authTable = {
     name: 'smart.server.activity-clinicians',
     env: 'SMART_ACTIVITY_CLINICIANS',
     type: types.usernames,
-    otherwise: 'on loopback or with the lab on every clinician, otherwise none',
+    otherwise: 'every clinician on loopback, administrators with the lab on, otherwise none',
     about: 'Usernames of the clinicians who may see `/activity`.',
     of: settings => settings.audit.activityClinicians,
   }),
@@ -129,7 +138,7 @@ export const authTable = {
     type: types.hosts,
     otherwise: 'none',
     about:
-      'Hosts from which the auth server may fetch key sets (`jwks_uri`) although they have private addresses or use `http:`. On loopback, all hosts are allowed. The app server is always allowed.',
+      'Hosts from which the auth server may fetch key sets (`jwks_uri`) although they have private addresses or use `http:`. On loopback, all hosts are allowed. The key set of the app server is always allowed.',
     of: settings => settings.privateJwksHosts,
   }),
 }

@@ -53,6 +53,33 @@ export const fhirTable = {
       'Further types that only a `system/` scope that names them may write, like `SearchParameter` and the other types that change how a server works.',
     of: settings => settings.fhir.protectedTypes,
   }),
+  fhirRelationContexts: defineFixed({
+    name: 'smart.fhir.relation-contexts',
+    env: 'SMART_FHIR_RELATION_CONTEXTS',
+    type: types.contexts,
+    initial: 'system',
+    about:
+      'Scope contexts in which a caller with limited access may write `RelatedPerson`, and `CareTeam` under a policy by care team: these resources decide who has access to a patient.',
+    of: settings => settings.fhir.relationContexts,
+  }),
+  fhirBodyLimit: defineFixed({
+    name: 'smart.fhir.body-limit-mb',
+    env: 'SMART_FHIR_BODY_LIMIT_MB',
+    type: types.wholeNumber(1, 12),
+    initial: '5',
+    about:
+      'Largest body of a FHIR request, in megabytes. The embedded FHIR server accepts at most `8` ([limits](limits.md#fhir-servers)).',
+    of: settings => settings.fhir.bodyLimitMegabytes,
+  }),
+  fhirBundleEntries: defineFixed({
+    name: 'smart.fhir.bundle-entries',
+    env: 'SMART_FHIR_BUNDLE_ENTRIES',
+    type: types.wholeNumber(1, 5_000),
+    initial: '1000',
+    about:
+      'Largest number of entries of a transaction; a batch may have twice as many. The embedded FHIR server, which processes a transaction without yielding, accepts at most `1000`.',
+    of: settings => settings.fhir.bundleEntries,
+  }),
   fhirSmartConfigurationUrl: defineOpen({
     name: 'smart.fhir.smart-configuration-url',
     env: 'SMART_FHIR_SMART_CONFIGURATION_URL',
@@ -149,7 +176,7 @@ export const upstreamTable = {
     type: types.wholeNumber(1, 1024),
     initial: '16',
     about:
-      'Largest upstream response that the gateway checks, in megabytes. The gateway asks for a larger page again with fewer resources; a larger resource gets 502.',
+      'Largest upstream response that the gateway keeps in memory to check it, in megabytes. Of a larger one it checks everything but long strings, such as the data of attachments. On a page these are left out; a resource that is read by its id is streamed.',
     of: settings => settings.fhir.upstream.responseLimitMegabytes,
   }),
   fhirUpstreamConnections: defineFixed({

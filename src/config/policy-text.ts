@@ -1,6 +1,9 @@
 import { type Document, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { type AccessPolicy, type InvalidPolicy, type PolicyProblem, parsePolicy } from '../smart/index.ts'
 
+/** Finding the line of a problem takes time, and 100 are enough to correct a file. */
+const MAX_PROBLEMS = 100
+
 /** Parses the text of a policy file: YAML or JSON (docs/policy.md). */
 export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
   const lineCounter = new LineCounter()
@@ -12,7 +15,9 @@ export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
     requireUniqueKeys(document, lineCounter)
     const policy = parsePolicy(document.toJS())
     if (!('problems' in policy)) return policy
-    const problems = policy.problems.map(one => ({ ...one, line: findLine(document, lineCounter, one.path) }))
+    const problems = policy.problems
+      .slice(0, MAX_PROBLEMS)
+      .map(one => ({ ...one, line: findLine(document, lineCounter, one.path) }))
     return { ...policy, problems }
   } catch (cause) {
     const [message = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')

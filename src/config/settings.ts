@@ -62,6 +62,8 @@ export interface Settings {
   }
   /** Developers may get launches and tokens without a login. */
   readonly lab: boolean
+  /** Off loopback, the lab needs this confirmation. */
+  readonly labExposesAllPatients: boolean
   readonly metrics: {
     readonly isOpen: boolean
     /** Undefined: every server has `/metrics` on its own port. */
@@ -113,6 +115,10 @@ export interface Settings {
     readonly searchPermission: 'r' | 's'
     readonly versionAccess: 'current' | 'version'
     readonly protectedTypes: readonly string[]
+    readonly bodyLimitMegabytes: number
+    /** Of a transaction. */
+    readonly bundleEntries: number
+    readonly relationContexts: readonly ScopeContext[]
     readonly scopeContexts: readonly ScopeContext[]
     readonly policyFile: string | undefined
     readonly samplePatients: number

@@ -26,6 +26,16 @@ describe('start problems and warnings', () => {
     })
   }
 
+  it('refuses limits of bodies that are too large for the embedded FHIR server', () => {
+    const large = { SMART_FHIR_BODY_LIMIT_MB: '12', SMART_FHIR_BUNDLE_ENTRIES: '5000' }
+    assert.deepEqual(problems(large), [
+      'SMART_FHIR_BODY_LIMIT_MB: the embedded FHIR server accepts at most 8',
+      'SMART_FHIR_BUNDLE_ENTRIES: the embedded FHIR server accepts at most 1000',
+    ])
+    assert.deepEqual(problems({ ...large, SMART_FHIR_UPSTREAM_URL: 'http://localhost:9999/fhir' }), [])
+    assert.throws(() => problems({ SMART_FHIR_BODY_LIMIT_MB: '13' }), /SMART_FHIR_BODY_LIMIT_MB/)
+  })
+
   it('refuses an incomplete CDS service, and one that would get tokens over http', () => {
     const whole = { SMART_CDS_SERVICE: 'bp', SMART_CDS_CLIENT_ID: 'advice' }
     assert.deepEqual(problems({ ...whole, SMART_CDS_URL: 'http://localhost:5000' }), [])
@@ -91,14 +101,41 @@ describe('start problems and warnings', () => {
     assert.deepEqual(readConfiguration({}, folder).startWarnings, [])
   })
 
+  const lab = {
+    ...deployed,
+    ...{ SMART_LAB: 'true', SMART_LAB_EXPOSES_ALL_PATIENTS: 'true', SMART_TRUST_PROXY: 'loopback' },
+  }
+
   it('turns the lab on by default on loopback only, and warns about it off loopback', () => {
     const read = (env: Environment) => readConfiguration(env, folder)
     const isOn = (env: Environment) => read(env).settings.lab
     assert.deepEqual([isOn({}), isOn({ SMART_LAB: 'false' })], [true, false])
     assert.deepEqual([isOn(deployed), isOn({ SMART_BIND: '0.0.0.0' })], [false, false])
-    const lab = { ...deployed, SMART_TRUST_PROXY: 'loopback', SMART_LAB: 'true' }
-    assert.equal(isOn(lab), true)
-    assert.match(read(lab).startWarnings.join('\n'), /^SMART_LAB=true: everyone .* can see every patient$/)
+    assert.deepEqual([isOn(lab), problems(lab)], [true, []])
+    assert.match(read(lab).startWarnings.join('\n'), /^SMART_LAB=true: administrators open every record /)
+  })
+
+  it('refuses the lab off loopback without a setting that names its risk, and over plain http in any case', () => {
+    assert.deepEqual(problems({ ...lab, SMART_LAB_EXPOSES_ALL_PATIENTS: undefined }), [
+      'SMART_LAB=true off loopback needs SMART_LAB_EXPOSES_ALL_PATIENTS=true: the lab opens every record',
+    ])
+    assert.deepEqual(problems({ ...lab, SMART_TRUST_PROXY: undefined }), [
+      'SMART_LAB=true off loopback needs https: set SMART_TLS_CERT and SMART_TLS_KEY, or SMART_TRUST_PROXY',
+    ])
+    assert.deepEqual(
+      problems({ ...lab, SMART_TRUST_PROXY: undefined, SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }),
+      [],
+    )
+    for (const name of [
+      'SMART_ISSUER_URL',
+      'SMART_FHIR_BASE_URL',
+      'SMART_APP_URL',
+      'SMART_CLIENT_LAUNCH_URL',
+    ] as const)
+      for (const host of ['auth.ehr.example', 'localhost:9000'])
+        assert.deepEqual(problems({ ...lab, SMART_ALLOW_HTTP: 'true', [name]: `http://${host}` }), [
+          `${name} must be https off loopback with SMART_LAB=true`,
+        ])
   })
 
   it('refuses an unencrypted upstream on the network, but not on loopback', () => {

@@ -32,6 +32,22 @@ function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
   ]
 }
 
+/** Beyond these values, one request would block the embedded server for too long. */
+const EMBEDDED_MEGABYTES = 8
+const EMBEDDED_ENTRIES = 1_000
+
+function findEmbeddedProblems({ fhir }: Settings): readonly string[] {
+  const embedded = 'the embedded FHIR server accepts at most'
+  return [
+    ...(fhir.bodyLimitMegabytes > EMBEDDED_MEGABYTES
+      ? [`SMART_FHIR_BODY_LIMIT_MB: ${embedded} ${EMBEDDED_MEGABYTES}`]
+      : []),
+    ...(fhir.bundleEntries > EMBEDDED_ENTRIES
+      ? [`SMART_FHIR_BUNDLE_ENTRIES: ${embedded} ${EMBEDDED_ENTRIES}`]
+      : []),
+  ]
+}
+
 function findFeedProblems({ auditFeeds, allowHttp }: Settings): readonly string[] {
   const { fhirUrl, tlsCert, tlsKey } = auditFeeds
   const isClear = fhirUrl?.startsWith('http:') && !isLoopbackUrl(fhirUrl)
@@ -120,11 +136,14 @@ export function findStartProblems(
 ): readonly string[] {
   return [
     ...findTlsProblems(settings),
-    ...(settings.fhir.upstreamUrl === undefined ? [] : findUpstreamProblems(settings.fhir.upstream)),
+    ...(settings.fhir.upstreamUrl === undefined
+      ? findEmbeddedProblems(settings)
+      : findUpstreamProblems(settings.fhir.upstream)),
     ...findLoginProblems(settings),
     ...findFeedProblems(settings),
     ...findCdsProblems(settings),
     ...findFrameProblems(settings),
+    ...findLabProblems(settings),
     ...(settings.onLoopback ? [] : findOffLoopbackProblems(settings, sources)),
   ]
 }
@@ -134,7 +153,27 @@ export function findStartWarnings(settings: Settings): readonly string[] {
 }
 
 function findLab({ lab }: Settings): readonly string[] {
-  return lab ? ['SMART_LAB=true: everyone who reaches the auth server can see every patient'] : []
+  return lab ? ['SMART_LAB=true: administrators open every record as any user, without a sign-in'] : []
+}
+
+/** Why the lab must not be used off loopback (SETTING-9). `SMART_ALLOW_HTTP` does not count. */
+export function findLabProblems(settings: Settings): readonly string[] {
+  const { lab, onLoopback, labExposesAllPatients, tlsCert, trustProxy } = settings
+  if (!lab || onLoopback) return []
+  const clear = ADDRESSES.filter(key => settings[key].startsWith('http:')).map(getVariable)
+  return [
+    ...(labExposesAllPatients
+      ? []
+      : [
+          'SMART_LAB=true off loopback needs SMART_LAB_EXPOSES_ALL_PATIENTS=true: the lab opens every record',
+        ]),
+    ...clear.map(variable => `${variable} must be https off loopback with SMART_LAB=true`),
+    ...(tlsCert === undefined && trustProxy === undefined
+      ? [
+          'SMART_LAB=true off loopback needs https: set SMART_TLS_CERT and SMART_TLS_KEY, or SMART_TRUST_PROXY',
+        ]
+      : []),
+  ]
 }
 
 /** https URLs require TLS. It is certain only if this process or a configured proxy terminates it. */

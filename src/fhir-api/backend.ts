@@ -1,4 +1,4 @@
-import type { AuditRecord, FinishedRequest } from '../audit/index.ts'
+import type { AuditRecord } from '../audit/index.ts'
 import type {
   EverythingType,
   ExactResource,
@@ -27,8 +27,6 @@ export interface FhirBackend {
   readonly accessCache: AccessCache
   /** Types that this backend never serves. */
   readonly excludedTypes?: ReadonlySet<string>
-  /** The stored content of a resource, for the audit trail, if the backend has it without a request. */
-  readonly findStored?: FinishedRequest['findStored']
 }
 
 export interface BackendSession extends BackendWrites {
@@ -103,8 +101,6 @@ export interface BackendWrites {
   serialize?<T>(keys: readonly string[], work: () => Promise<T>): Promise<T>
   /** New content as a later read returns it, if that differs from the content sent. */
   toPublic?(content: Resource): Resource
-  /** Whether the server may refuse a reference to an absent resource. It does not if this is missing. */
-  checksReferences?(): Awaitable<boolean>
   /** Whether an operation may change data, so that a transaction could not undo it. */
   mayChange?(operation: Extract<Interaction, { readonly kind: 'operation' }>): boolean
   /** Only for a backend that stores the data in this process. */

@@ -17,6 +17,8 @@ export interface Context {
   /** Types that the backend never serves. */
   readonly excludedTypes: ReadonlySet<string> | undefined
   readonly capabilities: FhirBackend['capabilities']
+  /** Whether there is an audit trail. */
+  readonly isRecorded: boolean
   /** The content of `.well-known/smart-configuration`. */
   readonly smartConfiguration: () => object
   readonly clock: () => number

@@ -5,6 +5,7 @@ import { operation } from './interactions/operations.ts'
 import { history, read, vread } from './interactions/read.ts'
 import { search } from './interactions/search.ts'
 import { write } from './interactions/write.ts'
+import { createOnce } from './once.ts'
 import { type FhirRequest, findExcludedType, type InteractionOf, type Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
 import { type Failure, isFailure } from './response.ts'
@@ -15,11 +16,13 @@ const capabilities: Handler<'capabilities'> = async context => {
   return isFailure(statement) ? statement : { status: 200, body: statement }
 }
 
+const formatConfiguration = createOnce((configuration: object) => JSON.stringify(configuration))
+
 /** `.well-known/smart-configuration`. Public, and plain JSON. */
 const smartConfiguration: Handler<'smart-configuration'> = async context => ({
   status: 200,
   headers: { 'content-type': 'application/json; charset=utf-8' },
-  body: JSON.stringify(context.smartConfiguration()),
+  body: formatConfiguration(context.smartConfiguration()),
 })
 
 const HANDLERS: {

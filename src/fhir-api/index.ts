@@ -46,6 +46,7 @@ export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-
 export { addPostedParams, findNamedTypes } from './interactions/operations.ts'
 export { respondWithHistory } from './interactions/read.ts'
 export { respondWithPage, searchFor } from './interactions/search.ts'
+export { createOnce } from './once.ts'
 export {
   type Cursor,
   type Cursors,
@@ -57,6 +58,7 @@ export {
   resumePage,
 } from './paging.ts'
 export {
+  type Connection,
   type FhirRequest,
   findExcludedType,
   getPath,

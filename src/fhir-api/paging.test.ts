@@ -27,7 +27,7 @@ function makeRequest(params: Params, isAllowed = true, by = grant) {
     ...{ interaction, access: fullAccess, preconditions: {}, requestId: '1', report: () => {} },
     preferences: { answer: 'minimal', lenient: false } as const,
     authenticated: { allowed: true, grant: by, decide } as const,
-    connection: { destroyed: false },
+    connection: { destroyed: false, once: () => undefined },
   }
 }
 

@@ -11,6 +11,13 @@ export type History = InteractionOf<'history-instance' | 'history-type' | 'histo
 
 export type Operation = InteractionOf<'operation'>
 
+/** The connection of a caller. */
+export interface Connection {
+  /** Whether it is closed. */
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+}
+
 /** An allowed and parsed request: an HTTP request, or an entry of a Bundle. */
 export interface FhirRequest<I extends Interaction = Interaction> {
   readonly interaction: I
@@ -24,8 +31,7 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   /** Decides the interactions within this one: the entries of a Bundle, the search of a page. */
   readonly authenticated: Authenticated
   readonly requestId: string
-  /** Destroyed when the caller has closed the connection. */
-  readonly connection: { readonly destroyed: boolean }
+  readonly connection: Connection
   /** Logs an error that does not become the response to the whole request. */
   readonly report: (error: unknown) => void
   /** An entry of a Bundle. Its response becomes part of another one, so that it must not be a stream. */

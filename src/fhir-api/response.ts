@@ -10,7 +10,6 @@ import {
   isFailure as hasBrand,
   type NativeContent,
   type OperationOutcome,
-  type Resource,
   toErrorResponse,
 } from '../fhir/index.ts'
 
@@ -36,8 +35,11 @@ export interface FhirResponse {
   readonly content?: NativeContent | undefined
   /** For the audit trail: the resources in `body`, so that it is not parsed again. */
   readonly contents?: readonly SentContent[] | undefined
-  /** For the audit trail: the resource as it was before a write. */
-  readonly before?: Resource | undefined
+  /** For the audit trail: the resource after a change, and before it. */
+  readonly after?: SentContent | undefined
+  readonly before?: SentContent | undefined
+  /** For the audit trail: the documents that name the Binary in `body`. */
+  readonly documents?: readonly SentContent[] | undefined
   /** For the audit trail: the resource that was deleted (`Condition/1`). */
   readonly deleted?: string | undefined
   /** For the audit trail: the responses to the entries of a Bundle. */

@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+import type { SentContent } from '../audit/index.ts'
 import type { Params, Resource, Shape } from '../fhir/index.ts'
 import type { Cursors } from './paging.ts'
 import type { Failure } from './response.ts'
@@ -24,8 +26,12 @@ export interface StoredVersion {
   parse(): Resource | Failure
   /** The version that `text` states; undefined where the backend knows it without parsing. */
   readonly stated?: StatedVersion
+  /** The patients of the content, for the audit trail, if the backend knows them without parsing it. */
+  findPatients?(): readonly string[] | undefined
   /** Sets the version that an equal text was found to state, so that this one is not parsed for it. */
   recall?(stated: StatedVersion): void
+  /** Streams the JSON of the whole resource, where it is too large for memory and `text` and `parse` leave out long strings. */
+  readonly stream?: (() => Promise<Readable | Failure>) | undefined
 }
 
 /** The version and the time in the `meta` of a resource. */
@@ -43,14 +49,20 @@ export interface SearchEntry {
   readonly text: string
   /** Grows with every write of a resource, as far as the backend knows; NaN where it does not. */
   readonly order: number
+  /** Whether long strings are left out, because the resource is too large for a page. */
+  readonly isPartial?: boolean
   /** The content without the exact digits of its decimals. */
   parse(): Resource
+  /** See `StoredVersion`. */
+  findPatients?(): readonly string[] | undefined
 }
 
 /** A page of a search. Everything in it is within the access of the request. */
 export interface SearchPage {
   readonly matches: readonly SearchEntry[]
   readonly includes: readonly SearchEntry[]
+  /** For the audit trail, if the backend finds the patients of several entries at once. */
+  readonly contents?: readonly SentContent[]
   /** The parameters that were understood, for the self link (R4 search.html#conformance). */
   readonly used: Params
   readonly shape: Shape
@@ -71,6 +83,8 @@ export interface HistoryEntry {
   readonly status: string
   readonly etag: string | undefined
   readonly lastModified: string | undefined
+  /** The patients of the version, and of the content before a deletion. */
+  findPatients(): readonly string[] | undefined
 }
 
 /** A page of a history, the newest version first. Everything in it is within the access of the request. */

@@ -36,6 +36,15 @@ export function findCompartmentPatients(resource: Resource, baseUrl: string): Re
   return patients
 }
 
+/** The ids of the patients that a resource and its contained resources are about. */
+export function findContentPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
+  const patients = findCompartmentPatients(resource, baseUrl)
+  if (resource.contained === undefined) return patients
+  const all = new Set([...patients, ...findContainedPatients(resource, baseUrl)])
+  all.delete(UNKNOWN_PATIENT)
+  return all
+}
+
 export function isInCompartment(resource: Resource, patient: string, baseUrl: string): boolean {
   return isOfSome(resource, id => id === patient, baseUrl)
 }

@@ -3,9 +3,11 @@
  * OperationOutcomes. Pure: this module stores nothing, sends nothing, and makes no access decision.
  */
 
+export { ANY_ENTRIES, type BodyLimits, createBodyLimits } from './body-limits.ts'
 export {
   findCompartmentPatients,
   findContainedPatients,
+  findContentPatients,
   findReferredPatients,
   isInCompartment,
   listCompartmentParameters,
@@ -113,6 +115,7 @@ export { parseSearch } from './search/parse-search.ts'
 export {
   findShape,
   type IncludeRule,
+  isWhole,
   nameMandatory,
   parseInclude,
   type Shape,
@@ -120,4 +123,6 @@ export {
   shapeResponse,
 } from './search/result-parameters.ts'
 export { escapeSearchValue, normalize } from './search/values.ts'
+export { JsonSkimmer, OMITTED, type PartialResource, readPartial } from './skim-json.ts'
+export { streamContent } from './stream-content.ts'
 export { validate } from './validate/validate.ts'

@@ -103,11 +103,15 @@ function normalizeDigits(source: string): string {
 function markDecimals(text: string): string {
   const parts: string[] = []
   let taken = 0
-  // No string is open at this index.
-  let clear = 0
+  // The first quotation mark after the strings that were skipped.
+  let open = findQuote(text, 0)
   CANDIDATE.lastIndex = 0
   for (let found = CANDIDATE.exec(text); found; found = CANDIDATE.exec(text)) {
-    clear = skipStrings(text, clear, found.index)
+    let clear = 0
+    while (open < found.index) {
+      clear = findStringEnd(text, open) + 1
+      open = findQuote(text, clear)
+    }
     if (clear > found.index) {
       CANDIDATE.lastIndex = clear
       continue
@@ -120,29 +124,10 @@ function markDecimals(text: string): string {
   return parts.length === 0 ? text : parts.join('') + text.slice(taken)
 }
 
-/** The end of the string that contains `index`, or an index before it at which no string is open. */
-function skipStrings(text: string, from: number, index: number): number {
-  let at = from
-  while (at <= index) {
-    const open = text.indexOf('"', at)
-    if (open < 0 || open > index) return at
-    at = endOfText(text, open)
-  }
-  return at
-}
-
-/** What follows the closing quotation mark. */
-function endOfText(text: string, open: number): number {
-  let close = open
-  do close = text.indexOf('"', close + 1)
-  while (close > 0 && isEscaped(text, close))
-  return close < 0 ? text.length + 1 : close + 1
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let slashes = 0
-  while (text[at - 1 - slashes] === '\\') slashes++
-  return slashes % 2 === 1
+/** The index of the next quotation mark, or the length of the text. */
+function findQuote(text: string, from: number): number {
+  const found = text.indexOf('"', from)
+  return found < 0 ? text.length : found
 }
 
 const [QUOTE, BACKSLASH, COMMA, SPACE] = [0x22, 0x5c, 0x2c, 0x20]

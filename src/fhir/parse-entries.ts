@@ -1,8 +1,9 @@
+import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
 import { type Failed, fail, isFailure } from './failure.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { createMisunderstood } from './interaction.ts'
 import { findJsonExcess, parseExact } from './json.ts'
-import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
+import { BUNDLE_PATCH_CHARACTERS } from './limits.ts'
 import { parseInteraction } from './parse-interaction.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import type { Preconditions } from './request.ts'
@@ -29,15 +30,19 @@ export interface Entries {
 }
 
 /** Parses the Bundle of a batch or transaction. Its resources are validated later, one by one. */
-export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundle {
+export function parseEntries(
+  body: unknown,
+  baseUrl: string,
+  entryLimits: EntryLimits = ENTRY_LIMITS,
+): Entries | BadBundle {
   if (!isRecord(body) || body.resourceType !== 'Bundle')
     return createBadBundle('Cannot read body: expected a Bundle')
   const { type, entry = [] } = body
   if (type !== 'batch' && type !== 'transaction')
     return createBadBundle('Cannot process Bundle: expected one of type batch or transaction')
   if (!Array.isArray(entry)) return createBadBundle('Cannot process Bundle: its entry is not a list')
-  const mostEntries = type === 'batch' ? BATCH_ENTRIES : TRANSACTION_ENTRIES
-  if (entry.length > mostEntries) return createTooCostly(`a ${type} may have up to ${mostEntries} entries`)
+  const excess = findEntryExcess(body, entryLimits)
+  if (excess) return excess
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
     return createTooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
   const entries: Entry[] = []
@@ -47,6 +52,14 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
     entries.push(parsed)
   }
   return { type, entries }
+}
+
+/** Why a Bundle has too many entries; undefined if it has not. */
+export function findEntryExcess(body: unknown, entryLimits: EntryLimits): BadBundle | undefined {
+  const { type, entry } = isRecord(body) ? body : {}
+  if ((type !== 'batch' && type !== 'transaction') || !Array.isArray(entry)) return undefined
+  const most = entryLimits[type]
+  return entry.length > most ? createTooCostly(`a ${type} may have up to ${most} entries`) : undefined
 }
 
 function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadBundle {

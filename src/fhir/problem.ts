@@ -95,7 +95,8 @@ export type FhirProblem = Failed & FhirReason
 type FhirReason =
   | (Omit<Misunderstood, 'kind'> & { readonly problem: 'misunderstood' })
   | { readonly problem: 'refused'; readonly refused: Refused }
-  | { readonly problem: 'outside-access' }
+  /** `element` is the element of new content that refers to something outside the access, or absent. */
+  | { readonly problem: 'outside-access'; readonly element?: string | undefined }
   | { readonly problem: 'absent'; readonly type: string; readonly id: string }
   | { readonly problem: 'gone'; readonly type: string; readonly id: string }
   | { readonly problem: 'malformed-body'; readonly text: string }
@@ -112,7 +113,7 @@ type FhirReason =
   | { readonly problem: 'unusable-patch'; readonly text: string }
   | { readonly problem: 'stale'; readonly text: string }
   | { readonly problem: 'multiple-matches'; readonly type: string }
-  | { readonly problem: 'no-match'; readonly type: string }
+  | { readonly problem: 'no-match'; readonly type: string; readonly element?: string }
   | BadSearch
   | BadBundle
   | { readonly problem: 'unsupported-operation'; readonly name: string }
@@ -154,6 +155,12 @@ export function toErrorResponse(problem: FhirProblem): ErrorResponse {
       return { status, headers, outcome: said }
     }
     case 'outside-access':
+      if (problem.element !== undefined)
+        return createErrorResponse(
+          403,
+          'forbidden',
+          `Cannot store ${problem.element}: the resource that it refers to does not exist, or is not covered by the token`,
+        )
       return { status: 403, outcome: refuseOutsideGrant(OUTSIDE_ACCESS).outcome }
     case 'absent':
       return createErrorResponse(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
@@ -211,7 +218,9 @@ export function toErrorResponse(problem: FhirProblem): ErrorResponse {
       return createErrorResponse(
         404,
         'not-found',
-        `Cannot find a ${problem.type} that matches the search parameters`,
+        problem.element === undefined
+          ? `Cannot find a ${problem.type} that matches the search parameters`
+          : `Cannot resolve ${problem.element}: no ${problem.type} matches its search parameters`,
       )
     case 'bad-search':
       return createErrorResponse(400, problem.code, problem.text)

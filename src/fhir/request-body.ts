@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import { type BodyLimits, createBodyLimits } from './body-limits.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess, parseExact, toPlain } from './json.ts'
+import { findEntryExcess } from './parse-entries.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
 import { parseReference } from './reference.ts'
@@ -45,6 +48,7 @@ export function readBody(
   interaction: Interaction,
   headers: IncomingHttpHeaders,
   bytes: Uint8Array | undefined,
+  bodyLimits: BodyLimits = createBodyLimits(),
 ): ReadBody | FhirProblem {
   const contentType = headers['content-type']
   const expected = listTypes(interaction)
@@ -57,8 +61,10 @@ export function readBody(
   if (sendsContent(interaction, contentType ?? '')) return { body: readBinary(interaction, headers, bytes) }
   if (!expected.includes(parseMediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
     return fail({ problem: 'wrong-content-type', expected, isPatch })
-  const read = parse(bytes)
-  if (isProblem(read) || !isPatch) return read
+  const read = parse(bytes, bodyLimits.values)
+  if (isProblem(read)) return read
+  if (interaction.kind === 'bundle') return findEntryExcess(read.body, bodyLimits.entries) ?? read
+  if (!isPatch) return read
   const typed = isFhirPathPatch(read.body) ? JSON_TYPES : [JSON_PATCH_TYPE]
   return typed.some(it => it === parseMediaType(contentType ?? ''))
     ? read
@@ -79,10 +85,10 @@ export function formatAsForm(
   }
 }
 
-function parse(bytes: Uint8Array): ReadBody | FhirProblem {
+function parse(bytes: Uint8Array, mostValues: number): ReadBody | FhirProblem {
   try {
     const text = decoder.decode(bytes)
-    const excess = findJsonExcess(text)
+    const excess = findJsonExcess(text, mostValues)
     if (excess) return fail({ problem: 'too-costly', text: `Cannot read body: ${excess}` })
     return { body: parseExact(text) }
   } catch {
@@ -131,7 +137,7 @@ function readResourceOfType(body: unknown, type: string): ExactResource | FhirPr
 /** The content of a Binary, which is sent instead of the resource (R4 binary.html#rest). */
 export interface NativeContent {
   readonly contentType: string
-  readonly bytes: Buffer
+  readonly bytes: Buffer | Readable
 }
 
 const FHIR_JSON: ReadonlySet<string> = new Set(['application/fhir+json', 'application/json', 'text/json'])

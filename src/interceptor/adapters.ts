@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Refused } from '../fhir/index.ts'
+import { serveInTurn } from '../turns/index.ts'
 import { sendRefusal } from './host/check-response.ts'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
 import { createHostGuard, type HostGuard } from './host/host-guard.ts'
@@ -38,7 +39,7 @@ export function expressInterceptor(options: HostOptions): Middleware {
   }
   return Object.assign(
     (request: MountedRequest, response: ServerResponse, next: (error?: unknown) => void) => {
-      handleRequest(request, response, next).catch(next)
+      serveInTurn(request, response, () => void handleRequest(request, response, next).catch(next))
     },
     { close: () => host.close() },
   )
@@ -56,6 +57,7 @@ function sendConfiguration(response: ServerResponse, body: string): void {
 export function fastifyInterceptor(options: HostOptions): FastifyPluginAsync {
   const plugin = async (app: FastifyInstance) => {
     const host = createHostGuard(options)
+    app.addHook('onRequest', (request, reply, done) => serveInTurn(request.raw, reply.raw, done))
     app.addHook('onRequest', async (request, reply) =>
       sendIfRefused(reply, await host.authenticate(request.raw, getUrl(request))),
     )

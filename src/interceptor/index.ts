@@ -7,6 +7,7 @@
 export type { Interaction, Refused } from '../fhir/index.ts'
 export type { Access, AccessFilter, Constraint, EnforcementPolicy, Grant } from '../smart/index.ts'
 export { satisfies } from '../smart/index.ts'
+export { serveInTurn } from '../turns/index.ts'
 export { expressInterceptor, fastifyInterceptor, type Middleware } from './adapters.ts'
 export { decide } from './decision/decide.ts'
 export type { Decision } from './decision/decision.ts'

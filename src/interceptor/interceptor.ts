@@ -41,6 +41,10 @@ export interface InterceptorOptions {
   readonly userFilter?: EnforcementPolicy['userFilter'] | undefined
   /** Further types that only a `system/` scope that names them may write. */
   readonly protectedTypes?: EnforcementPolicy['protectedTypes'] | undefined
+  /** The scope contexts in which a limited caller may write what gives others access; by default `system`. */
+  readonly relationContexts?: EnforcementPolicy['relationContexts'] | undefined
+  /** Whether care teams give access to patients, so that they are protected like `RelatedPerson`. */
+  readonly careTeamsGiveAccess?: EnforcementPolicy['careTeamsGiveAccess'] | undefined
   /** The operations that the server offers; by default those of the embedded server. */
   readonly operations?: EnforcementPolicy['operations'] | undefined
   /** Whether a grant was revoked, in addition to the auth server's revocation list. Called on every request. */
@@ -178,12 +182,15 @@ async function checkRevokedByHost(
 
 function readPolicy(options: InterceptorOptions): EnforcementPolicy {
   const { fhirBaseUrl, contexts, searchPermission, userFilter, protectedTypes, operations } = options
+  const { relationContexts, careTeamsGiveAccess } = options
   return {
     fhirBaseUrl: removeTrailingSlash(fhirBaseUrl),
     contexts: contexts ?? ['patient'],
     searchPermission: searchPermission ?? 'r',
     ...(userFilter && { userFilter }),
     ...(protectedTypes && { protectedTypes }),
+    ...(relationContexts && { relationContexts }),
+    ...(careTeamsGiveAccess && { careTeamsGiveAccess }),
     ...(operations && { operations }),
   }
 }

@@ -6,6 +6,7 @@
 
 import { constants, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto'
 import { promisify } from 'node:util'
+import { runInThreadPool } from '../turns/index.ts'
 
 interface SignatureScheme {
   readonly kty: 'RSA' | 'EC'
@@ -157,8 +158,8 @@ function isObject(value: unknown): value is Claims {
 }
 
 // With a callback, `node:crypto` computes in a thread of libuv's pool.
-const signInThread = promisify(sign)
-const verifyInThread = promisify(verify)
+const signWithCallback = promisify(sign)
+const verifyWithCallback = promisify(verify)
 
 /** Signs claims in another thread. `alg` must fit the key. */
 export async function signJwt(
@@ -168,7 +169,9 @@ export async function signJwt(
 ): Promise<string> {
   const input = `${encodeObject(header)}.${encodeObject(claims)}`
   const { hash, ...scheme } = SIGNATURE_SCHEMES[header.alg]
-  const signature = await signInThread(hash, Buffer.from(input, 'latin1'), { key: privateKey, ...scheme })
+  const signature = await runInThreadPool(() =>
+    signWithCallback(hash, Buffer.from(input, 'latin1'), { key: privateKey, ...scheme }),
+  )
   return `${input}.${signature.toString('base64url')}`
 }
 
@@ -185,7 +188,7 @@ export function verifySignature(jwt: Jwt, key: VerificationKey): boolean {
 /** The same in another thread: for keys that clients choose, which may be slow. */
 export async function verifySignatureInThread(jwt: Jwt, key: VerificationKey): Promise<boolean> {
   const check = prepareCheck(jwt, key)
-  return check !== undefined && (await verifyInThread(...check))
+  return check !== undefined && (await runInThreadPool(() => verifyWithCallback(...check)))
 }
 
 function prepareCheck({ header, input, signature }: Jwt, { algorithms, publicKey }: VerificationKey) {

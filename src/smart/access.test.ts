@@ -35,6 +35,33 @@ function filter(
 }
 
 describe('computeAccess', () => {
+  it('lets no limited caller write what gives others access, unless the setting names the context of the scope', () => {
+    for (const permission of ['c', 'u', 'd'] as const) {
+      assert.deepEqual(filter('patient/*.cruds', 'RelatedPerson', permission), [])
+      assert.deepEqual(filter('patient/RelatedPerson.cruds', 'RelatedPerson', permission), [])
+      const relative = { fhirUser: { type: 'RelatedPerson', id: 'r' }, userPatients: ['1'] }
+      assert.deepEqual(filter('user/*.cruds', 'RelatedPerson', permission, relative), [])
+      assert.equal(filter('user/*.cruds', 'RelatedPerson', permission, { fhirUser: user }), 'everything')
+      assert.equal(filter('system/*.cruds', 'RelatedPerson', permission), 'everything')
+      const relationContexts = ['patient'] as const
+      const allowed = { ...policy, relationContexts }
+      assert.notDeepEqual(
+        filter('patient/*.cruds', 'RelatedPerson', permission, { patient: '1' }, allowed),
+        [],
+      )
+    }
+    assert.notDeepEqual(filter('patient/*.cruds', 'RelatedPerson', 'r'), [])
+  })
+
+  it('protects care teams in the same way while a policy gives access by them', () => {
+    const byTeam = { ...policy, careTeamsGiveAccess: () => true }
+    assert.notDeepEqual(filter('patient/*.cruds', 'CareTeam', 'u'), [])
+    assert.deepEqual(filter('patient/*.cruds', 'CareTeam', 'u', { patient: '1' }, byTeam), [])
+    const ofPanel = { ...byTeam, userFilter: () => [{ patient: '1' }] }
+    assert.deepEqual(filter('user/*.cruds', 'CareTeam', 'c', { fhirUser: user }, ofPanel), [])
+    assert.notDeepEqual(filter('user/*.cruds', 'CareTeam', 's', { fhirUser: user }, ofPanel), [])
+  })
+
   it('limits patient/ to the patient of the token', () => {
     assert.deepEqual(filter('patient/Condition.rs', 'Condition', 'r'), [{ patient: '1' }])
     assert.deepEqual(filter('patient/*.rs', 'Patient', 's'), [{ patient: '1' }])

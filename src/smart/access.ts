@@ -1,7 +1,13 @@
 import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
-import { findPatientConstraint, narrow, uniteConstraints } from './access-filter.ts'
-import { type EnforcementPolicy, type Grant, isProtected, PORTAL_CLIENT } from './grant.ts'
+import { findPatientConstraint, isUnrestricted, narrow, uniteConstraints } from './access-filter.ts'
+import {
+  type EnforcementPolicy,
+  type Grant,
+  isProtected,
+  isRelationProtected,
+  PORTAL_CLIENT,
+} from './grant.ts'
 import { permits, type ResourceScope } from './scope.ts'
 
 /** The part of a grant that gives access: a scope, or the `fhirUser` of the token for its own resource. */
@@ -53,7 +59,10 @@ function explainFilter(
     if (!permits(scope, type, needed) || !isHonoured(scope, grant, policy)) continue
     if (needsName && (scope.context !== 'system' || scope.type === '*')) continue
     covering.push(scope)
-    const constraints = findScopeConstraints(scope, grant, policy, type, permission)
+    const found = findScopeConstraints(scope, grant, policy, type, permission)
+    const constraints = isRelationProtected(policy, scope.context, type, permission)
+      ? found.filter(isUnrestricted)
+      : found
     if (constraints.length > 0) parts.push({ by: scope, constraints: constraints })
   }
   // A token with `fhirUser` may always read the resource of its user (PATIENT-7).

@@ -32,8 +32,26 @@ export interface EnforcementPolicy {
   readonly userFilter?: (user: ResourceReference, type: string, permission: Permission) => AccessFilter
   /** Further types that only a `system/` scope that names them may write (`smart.fhir.protected-types`). */
   readonly protectedTypes?: readonly string[]
+  /** The scope contexts in which a limited caller may write what gives others access; by default `system` (`smart.fhir.relation-contexts`). */
+  readonly relationContexts?: readonly ScopeContext[]
+  /** Whether care teams give access to patients at present. */
+  readonly careTeamsGiveAccess?: () => boolean
   /** The operations that the server offers; by default those of the embedded server. */
   readonly operations?: readonly OperationRule[]
+}
+
+/**
+ * Whether a limited caller with a scope of this context may not write a type, because its resources decide who has access:
+ * an app could give its own patient's record to somebody else (WRITE-13).
+ */
+export function isRelationProtected(
+  { relationContexts = ['system'], careTeamsGiveAccess }: EnforcementPolicy,
+  context: ScopeContext,
+  type: string,
+  permission: Permission,
+): boolean {
+  if (permission === 'r' || permission === 's' || relationContexts.includes(context)) return false
+  return type === 'RelatedPerson' || (type === 'CareTeam' && careTeamsGiveAccess?.() === true)
 }
 
 /** Resources of these types change how a server works, for all callers (SCOPE-10). */

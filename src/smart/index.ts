@@ -45,6 +45,7 @@ export {
   createUserFilter,
   findPolicyMatches,
   formatPolicyProblem,
+  givesAccessByCareTeam,
   type InvalidPolicy,
   namesPatients,
   type PatientFacts,

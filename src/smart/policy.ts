@@ -114,6 +114,11 @@ export function formatPolicyProblem({ path, text, line }: PolicyProblem): string
   return position === '' ? `${text}${where}` : `${position.slice(1)}: ${text}${where}`
 }
 
+/** Whether a policy gives access to the patients of care teams. */
+export function givesAccessByCareTeam(policy: AccessPolicy | undefined): boolean {
+  return policy?.rules.some(({ careTeams }) => careTeams === 'own' || careTeams.length > 0) ?? false
+}
+
 // Few enough that each patient can be a constraint of its own, which every server supports.
 const FEW = 50
 

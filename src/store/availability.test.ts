@@ -10,14 +10,27 @@ import { describeUnavailable, isDatabaseUnavailable, openStore } from './index.t
 const failure = (code: object) => Object.assign(new Error('refused'), code)
 
 describe('isDatabaseUnavailable', () => {
-  it('recognizes outages by SQLSTATE, SQLite code and network code', () => {
-    for (const code of ['08006', '53300', '57P03', '58030', '25006', '40001', '40P01', 'ECONNREFUSED'])
+  it('recognizes outages by SQLSTATE and SQLite code', () => {
+    for (const code of ['08006', '53300', '57P03', '58030', '25006', '40001', '40P01'])
       assert.ok(isDatabaseUnavailable(failure({ code })), code)
     for (const errcode of [5, 8, 10, 13, 8 + 256, 10 + 3 * 256])
       assert.ok(isDatabaseUnavailable(failure({ errcode })), String(errcode))
     assert.ok(isDatabaseUnavailable(new Error('Cannot do it', { cause: failure({ errcode: 13 }) })))
     for (const other of [failure({ code: '23505' }), failure({ errcode: 19 }), new Error('x'), undefined])
       assert.ok(!isDatabaseUnavailable(other))
+  })
+
+  it('counts a broken connection only if it is that of the database', () => {
+    const availability = watchAvailability({ tryWrite: async () => {} })
+    const reset = failure({ code: 'ECONNRESET' })
+    const failures = [
+      reset,
+      new AggregateError([failure({ code: 'ECONNREFUSED' })]),
+      new Error('', { cause: reset }),
+    ]
+    for (const error of failures) assert.ok(!isDatabaseUnavailable(error), String(error))
+    for (const error of failures.slice(0, 2)) availability.report(error)
+    for (const error of failures) assert.ok(isDatabaseUnavailable(error), String(error))
   })
 
   it('describes the outage without a host or file name', () => {

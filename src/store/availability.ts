@@ -34,17 +34,28 @@ const NETWORK_CODES: ReadonlySet<string> = new Set([
 const DRIVER_MESSAGES =
   /^(driver has already been destroyed|Cannot use a pool after calling end|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
+/** Errors of the database: a client, or another server, may break its connection with the same codes. */
+const databaseErrors = new WeakSet<Error>()
+
 /** True if the same request may succeed later. A violated constraint or a refused value is not such an error. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (
+  return (
     error instanceof DatabaseUnavailable ||
     hasUnavailableCode(error) ||
-    DRIVER_MESSAGES.test(error.message)
+    DRIVER_MESSAGES.test(error.message) ||
+    (databaseErrors.has(error) && hasNetworkCode(error)) ||
+    (error.cause !== undefined && isDatabaseUnavailable(error.cause))
   )
-    return true
-  if (error instanceof AggregateError && error.errors.some(isDatabaseUnavailable)) return true
-  return error.cause !== undefined && isDatabaseUnavailable(error.cause)
+}
+
+function hasNetworkCode(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(hasNetworkCode)
+  return (
+    error instanceof Error &&
+    (('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) ||
+      hasNetworkCode(error.cause))
+  )
 }
 
 /** True if another writer caused the error, which says nothing about the database itself. */
@@ -73,9 +84,7 @@ function hasUnavailableCode(error: Error): boolean {
   if ('errcode' in error) return SQLITE_CODES.has(Number(error.errcode) & 0xff)
   if (!('code' in error) || typeof error.code !== 'string') return false
   const { code } = error
-  return (
-    SQLSTATES.has(code) || NETWORK_CODES.has(code) || SQLSTATE_CLASSES.some(prefix => code.startsWith(prefix))
-  )
+  return SQLSTATES.has(code) || SQLSTATE_CLASSES.some(prefix => code.startsWith(prefix))
 }
 
 /**
@@ -99,6 +108,10 @@ export function listProbeStatements(auditRequired: boolean): readonly string[] {
   ]
 }
 
+function rememberError(error: unknown): void {
+  if (error instanceof Error) databaseErrors.add(error)
+}
+
 /** The interval between write attempts. */
 const PROBE_EVERY_MS = 2000
 
@@ -111,7 +124,7 @@ export interface Availability {
    * an unavailable database.
    */
   enter(): Promise<void>
-  /** Reports an error of a query, so that a write is tried before other queries fail in the same way. */
+  /** Reports every error of the database, so that a write is tried before other queries fail in the same way. */
   report(error: unknown): void
 }
 
@@ -138,6 +151,7 @@ export function watchAvailability(options: AvailabilityOptions): Availability {
         failure = undefined
       },
       cause => {
+        rememberError(cause)
         // A conflict with another writer does not predict the next write.
         failure = isConflict(cause) ? failure : { cause }
         throw cause
@@ -168,6 +182,7 @@ export function watchAvailability(options: AvailabilityOptions): Availability {
       })
     },
     report(error) {
+      rememberError(error)
       if (watching && !failure && isDatabaseUnavailable(error) && !isConflict(error)) start().catch(() => {})
     },
   }

@@ -21,7 +21,10 @@ const SHAPE: Shape = {
     fhir_user_id: 'required',
     disabled: 'required',
     admin: 'required',
+    access_version: 'required',
+    for_loopback: 'required',
   },
+  access_change: { id: 'required', clinician_id: 'nullable', client_id: 'nullable' },
   account_related_person: { clinician_id: 'required', related_person_id: 'required' },
   clinician_link: {
     issuer: 'required',
@@ -58,6 +61,7 @@ const SHAPE: Shape = {
     expires_at: 'nullable',
     disabled: 'required',
     enabled_at: 'nullable',
+    for_loopback: 'required',
   },
   client_origin: { client_id: 'required', origin: 'required' },
   signing_key: {
@@ -83,8 +87,10 @@ const SHAPE: Shape = {
     auth_time: 'nullable',
     id_token_sealed: 'nullable',
     admin: 'required',
+    account_mark: 'required',
+    basis: 'required',
   },
-  login_failure: { username_address_hash: 'required', at: 'required' },
+  login_failure: { username_address_hash: 'required', at: 'required', attempt: 'nullable' },
   recent_use: { clinician_id: 'required', kind: 'required', item_id: 'required', used_at: 'required' },
   launch_token: {
     token_hash: 'required',
@@ -125,6 +131,11 @@ const SHAPE: Shape = {
     created_at: 'required',
     last_used_at: 'required',
     revoked_at: 'nullable',
+    issuer: 'nullable',
+    subject: 'nullable',
+    account_mark: 'required',
+    client_mark: 'required',
+    basis: 'required',
   },
   authorization_code: {
     code_hash: 'required',
@@ -230,6 +241,7 @@ const SHAPE: Shape = {
   audit_cursor: { feed: 'required', last_id: 'required', moved_at: 'required' },
   audit_refused: { feed: 'required', audit_id: 'required', refused_at: 'required', reason: 'required' },
   audit_queue: { name: 'required', position: 'required' },
+  audit_key: { purpose: 'required', key: 'required' },
   lease: { job: 'required', holder: 'required', ends_at: 'required' },
   runtime_value: { name: 'required', value: 'required', changed_at: 'required', expires_at: 'nullable' },
 }

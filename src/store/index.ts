@@ -20,6 +20,7 @@ export {
   type Sealer,
   sha256,
 } from './sealer.ts'
+export { isBusy, Turns, WRITE_WAIT_MS, WriteWait } from './sqlite/write-wait.ts'
 export type { Store, StoreOptions } from './store.ts'
 export {
   type DatabaseTarget,

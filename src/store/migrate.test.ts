@@ -38,6 +38,10 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0028-pending-sign-in-expiry.ts': 'daadc78ee69460ca690a9f42f1d73e691e47cafbaa5ce15f506a23c335ba72d7',
   '0031-audit-queue.ts': 'f0424408e399c64695d0c08bf5a5801c8944cff3c997dff9d60ba20d3830568b',
   '0032-audit-queue-position.ts': 'bd98e84ee7003e625548fa4dc6d32bba890a7cad4226161f6d707b56bb62c873',
+  '0040-reserved-login-attempts.ts': '71372bfcf2ea3f7792a9d56564f5d0a5d0f9364aa7bbaf93d9451832b2f47e87',
+  '0041-audit-key.ts': 'c9c2936a898b5681f0d75b262e714dcd8b37b75b3d8654e270ee020ac168e796',
+  '0042-audit-links.ts': 'ce1874fa63eab134fbf8e0a1fe34965b6596f7eafb6bfa351c447fc3f91b3843',
+  '0043-access-that-ends.ts': 'a899b07c0ff0e202437019ec393b328188702edf0c9c22a8d3aeea197fee6753',
 }
 
 describe('released migrations', () => {

@@ -2,8 +2,14 @@ import type { Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
 import { prepareQuery } from './store.ts'
 
-/** Tables in which requests of browsers without a login wait for their next step. */
-type PendingTable = 'app_launch' | 'authorization_request' | 'pending_sign_in'
+/** Tables in which requests of browsers without a login wait for their next step, and their keys. */
+const KEYS = {
+  app_launch: 'state_hash',
+  authorization_request: 'id_hash',
+  pending_sign_in: 'state_hash',
+} as const
+
+type PendingTable = keyof typeof KEYS
 
 interface PendingLimits {
   readonly perNetwork: number
@@ -15,7 +21,14 @@ interface Requester {
   readonly now: number
 }
 
-/** Creates a check of whether the pending rows have reached a limit, for one network or in all. */
+/** Rows that are deleted at once, so that a flood does not search for the largest network with every request. */
+const DELETED_AT_ONCE = 100
+
+/**
+ * Creates a function that makes room for one more pending row. It returns false if the network has reached its limit. The
+ * limit of all rows never refuses anyone, because then a few networks could refuse everyone: it deletes the oldest rows of a
+ * network that has more than a tenth of them, or else the oldest of all.
+ */
 export function limitPendingRows(
   table: PendingTable,
   { perNetwork, inAll }: PendingLimits,
@@ -29,9 +42,10 @@ export function limitPendingRows(
   )
   return async (db, requester) => {
     const [own] = (await countOfNetwork(db, requester)).rows
-    if (Number(own?.count) >= perNetwork) return true
+    if (Number(own?.count) >= perNetwork) return false
     const [all] = (await countInAll(db, requester)).rows
-    return Number(all?.count) >= inAll
+    if (Number(all?.count) >= inAll) await deleteOldest(db, table, await findFlood(db, table, inAll / 10))
+    return true
   }
 }
 
@@ -40,4 +54,28 @@ function countPending(db: Kysely<Schema>, table: PendingTable, now: number) {
     .selectFrom(table)
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('expires_at', '>', now)
+}
+
+/** The network with the most rows, if it has more than a share of them. */
+async function findFlood(db: Kysely<Schema>, table: PendingTable, share: number): Promise<string | null> {
+  const largest = await db
+    .selectFrom(table)
+    .select(({ fn }) => ['network_hash', fn.countAll<number>().as('count')])
+    .where('network_hash', '>', '')
+    .groupBy('network_hash')
+    .orderBy('count', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return largest && Number(largest.count) > share ? largest.network_hash : null
+}
+
+async function deleteOldest(db: Kysely<Schema>, table: PendingTable, network: string | null): Promise<void> {
+  const key = KEYS[table]
+  const oldest = db
+    .selectFrom(table)
+    .select(key)
+    .where('network_hash', network === null ? '>' : '=', network ?? '')
+    .orderBy('expires_at')
+    .limit(DELETED_AT_ONCE)
+  await db.deleteFrom(table).where(key, 'in', oldest).execute()
 }

@@ -6,6 +6,7 @@ export type Instant = number
 /** Secrets are stored only as SHA-256 (`…_hash`) or encrypted (`…_sealed`). */
 export interface Schema {
   clinician: ClinicianTable
+  access_change: AccessChangeTable
   client: ClientTable
   client_origin: ClientOriginTable
   signing_key: SigningKeyTable
@@ -32,6 +33,7 @@ export interface Schema {
   audit_cursor: AuditCursorTable
   audit_refused: AuditRefusedTable
   audit_queue: AuditQueueTable
+  audit_key: AuditKeyTable
   lease: LeaseTable
   runtime_value: RuntimeValueTable
 }
@@ -46,6 +48,17 @@ interface ClinicianTable {
   disabled: Generated<boolean>
   /** An administrator, however the clinician signs in. */
   admin: Generated<boolean>
+  /** Logins and grants of an earlier version have ended. */
+  access_version: Generated<number>
+  /** A sample account: it does not exist for a server with a public URL. */
+  for_loopback: Generated<boolean>
+}
+
+/** An account or a client that changed: its logins, grants and tokens may have ended. Triggers write it. */
+interface AccessChangeTable {
+  id: Generated<number>
+  clinician_id: string | null
+  client_id: string | null
 }
 
 /** A RelatedPerson as which a user acts for a patient (PATIENTS-4). */
@@ -104,6 +117,8 @@ interface ClientTable {
   disabled: Generated<boolean>
   /** When it was last enabled again. Its earlier tokens stay revoked. */
   enabled_at: Instant | null
+  /** A client that registered itself on loopback, or of the lab there: it does not exist for a server with a public URL. */
+  for_loopback: Generated<boolean>
 }
 
 interface ClientOriginTable {
@@ -145,11 +160,17 @@ interface LoginTable {
   id_token_sealed: string | null
   /** Whether the provider called the user an administrator. */
   admin: Generated<boolean>
+  /** The mark of the account when the login began. */
+  account_mark: Generated<string>
+  /** What else was true then, as JSON (`Basis`). */
+  basis: Generated<string>
 }
 
 interface LoginFailureTable {
   username_address_hash: string
   at: Instant
+  /** Set while it is not known whether the attempt fails. */
+  attempt: string | null
 }
 
 /** LAUNCH-5. */
@@ -210,6 +231,14 @@ interface GrantTable {
   created_at: Instant
   last_used_at: Instant
   revoked_at: Instant | null
+  /** The identity provider and its user, as in the login. */
+  issuer: string | null
+  subject: string | null
+  /** The marks of the account and of the client when it was given. */
+  account_mark: Generated<string>
+  client_mark: Generated<string>
+  /** What else was true then, as JSON (`Basis`). */
+  basis: Generated<string>
 }
 
 interface AuthorizationCodeTable {
@@ -378,6 +407,12 @@ interface AuditRefusedTable {
 interface AuditQueueTable {
   name: string
   position: number
+}
+
+/** A random key of this trail. */
+interface AuditKeyTable {
+  purpose: string
+  key: string
 }
 
 /** A change that another server is about to make. It ends with the record of that change. */

@@ -62,6 +62,8 @@ eachDatabase((name, open, create) => {
         fhir_user_id: 'practitioner-7',
         disabled: false,
         admin: false,
+        access_version: 0,
+        for_loopback: false,
       })
       for (const row of rows) assert.match(row.id, UUID)
       assert.equal(new Set(rows.map(row => row.id)).size, 3)

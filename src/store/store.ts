@@ -52,8 +52,8 @@ export interface StoreOptions {
   readonly connectTimeoutMs?: number
   /** PostgreSQL. */
   readonly statementTimeoutMs?: number
-  /** SQLite: how long a writer waits for its turn. */
-  readonly turnMs?: number
+  /** SQLite: how long a write waits for its turn and for other processes. */
+  readonly writeWaitMs?: number
   /** SQLite: the number of this worker process. */
   readonly worker?: number
   /** SQLite: receives the reason why audit records stay in the queue, unless the database is unavailable. */

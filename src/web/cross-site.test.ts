@@ -54,6 +54,22 @@ describe('cross-site forms', () => {
     assert.equal(response.statusCode, 200)
   })
 
+  it('takes no header for forwarded requests as its own host, whichever proxy is trusted', async () => {
+    const { app } = await make({ trustProxy: 'loopback' })
+    const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' }
+    const send = async (origin: string, headers: Record<string, string>) => {
+      const all = { ...FORM, host: '127.0.0.1:9000', ...headers, origin }
+      const response = await app.inject({ method: 'POST', url: '/form', headers: all, payload: 'a=1' })
+      return response.statusCode
+    }
+    for (const origin of ['http://evil.example', 'https://evil.example', 'https://127.0.0.1:9000'])
+      assert.equal(await send(origin, forwarded), 403, origin)
+    assert.equal(await send('http://127.0.0.1:9000', forwarded), 200)
+    assert.equal(await send('http://localhost:9000', forwarded), 200)
+    const forwardedForm = { ...forwarded, forwarded: 'host=evil.example;proto=https' }
+    assert.equal(await send('https://evil.example', forwardedForm), 403)
+  })
+
   it('accepts cross-site forms on the configured paths', async () => {
     const { app } = await make({ acceptsCrossSite: path => path === '/form' })
     const response = await app.inject({

@@ -24,6 +24,7 @@ export {
   renderMark,
   type Tone,
 } from './components.ts'
+export { createDocument } from './document.ts'
 export {
   answerPreflight,
   type CookieDefinition,
@@ -115,7 +116,14 @@ export {
 } from './registry.ts'
 export type { ErrorStyle } from './reply.ts'
 export { stripQuery } from './reply.ts'
-export { createRequestId, findNetwork, isOpenedByOtherSite, readRequestId } from './request.ts'
+export {
+  createRequestId,
+  findNetwork,
+  findSite,
+  isOpenedByOtherSite,
+  isSentByOwnPage,
+  readRequestId,
+} from './request.ts'
 export { listRoutes } from './routes.ts'
 export { createServer, type ServerOptions } from './server.ts'
 export type { Bar, BarLink } from './top-bar.ts'

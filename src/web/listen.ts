@@ -3,6 +3,7 @@ import { createServer, Server } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type SecureContextOptions, Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
+import { serveInTurn } from '../turns/index.ts'
 
 const LISTENERS = 'listeners'
 
@@ -14,6 +15,17 @@ export function prepareListeners(app: FastifyInstance): void {
   })
 }
 
+/** Before fastify does anything: it answers a URL that it cannot parse before the first hook. */
+export function serveConnectionsInTurn({ server, routing }: FastifyInstance): void {
+  server
+    .removeAllListeners('request')
+    .on('request', (request, response) => serveInTurn(request, response, () => routing(request, response)))
+    // Node would answer an unknown `Expect` itself, out of turn.
+    .on('checkExpectation', (request, response) =>
+      serveInTurn(request, response, () => void response.writeHead(417).end()),
+    )
+}
+
 const NOT_ON_THIS_MACHINE: ReadonlySet<unknown> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT'])
 
 /**
@@ -21,7 +33,10 @@ const NOT_ON_THIS_MACHINE: ReadonlySet<unknown> = new Set(['EADDRNOTAVAIL', 'EAF
  * family this machine does not have (`::1` in many containers).
  */
 export async function listen(app: FastifyInstance, port: number, hosts: readonly string[]): Promise<number> {
-  const [first = '127.0.0.1', ...rest] = hosts
+  // For `localhost`, fastify would open a server for each address, and only one of them would be this one.
+  const [first = '127.0.0.1', ...rest] = hosts.flatMap(host =>
+    host === 'localhost' ? ['127.0.0.1', '::1'] : [host],
+  )
   await app.listen({ port, host: first })
   const bound = getPort(app)
   for (const host of rest) await bindHost(app, bound, host)

@@ -2,7 +2,7 @@ import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import './reply.ts'
 import { addReports, type CheckResult, getGatherer } from './health.ts'
-import { prepareListeners } from './listen.ts'
+import { prepareListeners, serveConnectionsInTurn } from './listen.ts'
 import {
   type Family,
   formatFamilies,
@@ -135,6 +135,7 @@ export function createMetricsServer(
   acceptsHost: (host: string) => boolean = () => true,
 ): FastifyInstance {
   const app = fastify()
+  serveConnectionsInTurn(app)
   prepareListeners(app)
   app.get('/metrics', async ({ raw }, reply) => {
     const host = findHostName(raw)

@@ -42,6 +42,18 @@ export function readRequestId(header: string | readonly string[] | undefined): s
  * which one subscriber has (RFC 6177).
  */
 export function findNetwork(address: string): string {
+  return findPrefix(address, 4)
+}
+
+/**
+ * Returns the site by which stored requests are counted: an IPv4 address itself, or the first 48 bits of an IPv6 address,
+ * which an organization has (RFC 6177). Within them, one machine can use 65,536 networks.
+ */
+export function findSite(address: string): string {
+  return findPrefix(address, 3)
+}
+
+function findPrefix(address: string, groupCount: number): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined || !isIPv6(address)) return mapped ?? address
   const [plain = ''] = address.split('%')
@@ -51,9 +63,9 @@ export function findNetwork(address: string): string {
   const zeros = Array.from({ length: 8 - groups.length - rest.length }, () => '0')
   const all = tail === undefined ? groups : [...groups, ...zeros, ...rest]
   return `${all
-    .slice(0, 4)
+    .slice(0, groupCount)
     .map(group => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
+    .join(':')}::/${16 * groupCount}`
 }
 
 /**
@@ -74,17 +86,21 @@ const HOST = 'host'
 const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{0,5})?$/i
 
+type Target = Pick<IncomingMessage, 'url' | 'headers'>
+
 /**
- * Returns the host of a request without the port, or an empty string if it is malformed. An absolute request target takes
- * precedence over `Host` (RFC 9112, 3.2.2). `X-Forwarded-Host` is ignored: a page can set it. Only an HTTP/1.0 request,
+ * Returns the host of a request with its port. An absolute request target takes precedence over `Host` (RFC 9112, 3.2.2).
+ * `X-Forwarded-Host` is ignored, even of a trusted proxy, which may pass on the header of a page. Only an HTTP/1.0 request,
  * which no browser sends, may have no host.
  */
-export function findHostName({
-  url = '',
-  headers,
-}: Pick<IncomingMessage, 'url' | 'headers'>): string | undefined {
-  const named = url.startsWith('/') ? headers.host : (ABSOLUTE.exec(url)?.[1] ?? headers.host)
-  return named === undefined ? undefined : (HOST_AND_PORT.exec(named)?.[1] ?? '')
+function findHost({ url = '', headers }: Target): string | undefined {
+  return url.startsWith('/') ? headers.host : (ABSOLUTE.exec(url)?.[1] ?? headers.host)
+}
+
+/** Returns the host of a request without the port, or an empty string if it is malformed. */
+export function findHostName(target: Target): string | undefined {
+  const host = findHost(target)
+  return host === undefined ? undefined : (HOST_AND_PORT.exec(host)?.[1] ?? '')
 }
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -112,9 +128,17 @@ export function isOpenedByOtherSite(request: FastifyRequest, ownUrl: string): bo
   return accept.includes('text/html') && !isOwn(origin, request, [new URL(ownUrl).origin])
 }
 
-/** The configured origin (behind a proxy), or that of the request (`127.0.0.1` for `localhost`). */
-function isOwn(origin: string, request: FastifyRequest, ownOrigins: readonly string[]): boolean {
-  return ownOrigins.includes(origin) || origin === `${request.protocol}://${request.host}`
+/** Whether a page of this server, or the user in the address bar, opened this URL. */
+export function isSentByOwnPage(request: FastifyRequest, ownUrl: string): boolean {
+  const { 'sec-fetch-site': site, referer = '' } = request.headers
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  return isOwn(URL.parse(referer)?.origin ?? '', request, [new URL(ownUrl).origin])
+}
+
+/** The configured origin (behind a proxy), or that of the connection (`127.0.0.1` for `localhost`). */
+function isOwn(origin: string, { raw }: FastifyRequest, ownOrigins: readonly string[]): boolean {
+  const protocol = 'encrypted' in raw.socket ? 'https' : 'http'
+  return ownOrigins.includes(origin) || origin === `${protocol}://${findHost(raw)}`
 }
 
 /** The code of the error for a body that exceeds the JSON limits. */

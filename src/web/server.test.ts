@@ -148,6 +148,24 @@ describe('createServer: a body that is too large', () => {
     )
   })
 
+  it('is no failure of the server if the client closes the connection in the middle of it', async () => {
+    const { app, lines: logged } = await make()
+    const [arrived, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    app.addHook('preParsing', async () => arrived.resolve())
+    app.addHook('onError', async () => failed.resolve())
+    const { hostname, port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+    const socket = connect(Number(port), hostname)
+    socket.write(`${lines('content-length: 100')}{`)
+    await arrived.promise
+    socket.destroy()
+    await failed.promise
+    await app.close()
+    assert.deepEqual(
+      logged().filter(({ level }) => level === 'error'),
+      [],
+    )
+  })
+
   it('logs once that the database is unavailable, then the number of failed requests', async () => {
     let now = 0
     const { app, lines } = await make({ clock: () => now })

@@ -14,7 +14,13 @@ import { serveAssets } from './assets.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { prepareReports, type ReadyCheck, serveHealth } from './health.ts'
 import { BODY_BYTES, FORM_BYTES, HEADER_BYTES } from './limits.ts'
-import { type Certificate, prepareDraining, prepareListeners, TLS_POLICY } from './listen.ts'
+import {
+  type Certificate,
+  prepareDraining,
+  prepareListeners,
+  serveConnectionsInTurn,
+  TLS_POLICY,
+} from './listen.ts'
 import { createChildLogger, createRequestLogger, type Logger, logOutages } from './logger.ts'
 import { type MetricsOptions, serveMetrics } from './metrics.ts'
 import { answerClientError, answerConnect, toProblem } from './problems.ts'
@@ -103,7 +109,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 }
 
 function createFastify(options: ServerOptions): FastifyInstance {
-  return fastify({
+  const app = fastify({
     ...makeLogOptions(options),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => readRequestId(request.headers['x-request-id']),
@@ -124,6 +130,8 @@ function createFastify(options: ServerOptions): FastifyInstance {
       ? { https: { ...TLS_POLICY, ...options.tls, maxHeaderSize: HEADER_BYTES } }
       : { http: { maxHeaderSize: HEADER_BYTES } }),
   })
+  serveConnectionsInTurn(app)
+  return app
 }
 
 function makeLogOptions({ logger, name }: ServerOptions): FastifyServerOptions {

@@ -3,6 +3,7 @@ import { LONGEST_SCOPE_LIST, MOST_SCOPE_PARAMETERS, MOST_SCOPES } from '../../sr
 import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
 import { APPS, askConsent, type MeasuredServers } from '../support/measured-servers.ts'
 import { type Case, type Cases, form, type MakeCase, onAuth, page, type RefusedCases } from './cases.ts'
+import { adminPage } from './routes.ts'
 import { nest, repeat } from './texts.ts'
 
 const app = APPS['by-category']
@@ -81,6 +82,8 @@ export const ACCEPTED: Cases = {
   'the portal with a patient and a client with many URLs': page('/portal?patient=grown&client=seeded-1'),
   'the page of a few hundred apps with access': page('/manage'),
   'the activity page over many records': page('/activity'),
+  'the export of many audit records': adminPage('/admin/audit/export.ndjson'),
+  'the audit page over many records': adminPage('/admin/audit'),
   'the activity page with a filter': page('/activity?patient=grown&result=refused'),
   'revocations since the end of time': onAuth('/oauth2/revocations?since=99999999999999999999'),
   'a preflight with a few hundred clients': onAuth('/oauth2/jwks', { origin: 'https://app-7.example' }),
@@ -129,6 +132,10 @@ export const REFUSED: RefusedCases = {
   'scopes of a registration': [
     /100 scopes|8000 characters/,
     register({ scope: repeat(5_000, granular).join(' ') }),
+  ],
+  'members of a registration': [
+    /100 members/,
+    registerText(`{${repeat(90_000, at => `"a${at}":1`).join(',')}}`),
   ],
   'URLs of a registration': [/20/, register({ redirect_uris: urls(5_000) })],
   'characters of a URL': [

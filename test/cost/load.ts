@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Insertable } from 'kysely'
 import { storeOrigins } from '../../src/auth/client/urls.ts'
+import { stampRows } from '../../src/auth/testing/stamp.ts'
 import { INCLUDED_RESOURCES, TRANSACTION_ENTRIES } from '../../src/fhir/limits.ts'
 import { openStore, type Schema, type Store } from '../../src/store/index.ts'
 import { APPS, type MeasuredServers } from '../support/measured-servers.ts'
@@ -70,6 +71,7 @@ export async function loadStore({ folder }: MeasuredServers): Promise<void> {
     for (const [id, app] of Object.entries(APPS))
       await addClient(db, id, { redirect_uris: [app.redirectUri], scope: app.scope, first_party: true })
     for (let at = 0; at < SEEDED_APPS; at++) await addSeededApp(db, at, clinicianId)
+    await stampRows(db)
     const records = Array.from({ length: AUDIT_RECORDS }, (_, at) => auditRecord(at))
     for (let from = 0; from < records.length; from += AT_ONCE)
       await db

@@ -1,31 +1,50 @@
 import ldapjs from 'ldapjs'
 import type { TestCertificate } from './certificate.ts'
 
-const { createServer, InvalidCredentialsError, NoSuchObjectError } = ldapjs
+const {
+  createServer,
+  ConstraintViolationError,
+  InvalidCredentialsError,
+  NoSuchObjectError,
+  UnwillingToPerformError,
+} = ldapjs
 
 export interface DirectoryEntry {
   readonly dn: string
   readonly password?: string
   readonly attributes: Readonly<Record<string, string | readonly string[]>>
+  /** As a directory answers whose policy has locked or disabled the account: result codes 19 and 53. */
+  readonly state?: 'locked' | 'disabled'
 }
 
 export const SERVICE = { dn: 'cn=service,dc=ehr,dc=example', password: 'service password' } as const
 
 /** An LDAP server of this process, with TLS if it has a certificate. Only the service account may search. */
-export async function startDirectory(entries: readonly DirectoryEntry[], tls?: TestCertificate) {
+export async function startDirectory(
+  entries: readonly DirectoryEntry[],
+  tls?: TestCertificate,
+  /** Milliseconds for the comparison of a user's password. A name that is unknown is refused at once. */
+  compareMs = 0,
+) {
   const server = createServer(tls && { certificate: tls.cert, key: tls.key })
   const all = [...entries, { ...SERVICE, attributes: {} }]
   const binds: string[] = []
   server.bind('dc=ehr,dc=example', (request, response, next) => {
     const dn = normalize(request.dn.toString())
     binds.push(dn)
-    const entry = all.find(one => normalize(one.dn) === dn)
+    const entry: DirectoryEntry | undefined = all.find(one => normalize(one.dn) === dn)
     if (!entry) return next(new NoSuchObjectError())
     // As real servers do: an empty password is an anonymous bind.
-    if (request.credentials !== '' && request.credentials !== entry.password)
-      return next(new InvalidCredentialsError())
-    response.end()
-    return next()
+    const compare = () => {
+      if (entry.state === 'locked') return next(new ConstraintViolationError())
+      if (entry.state === 'disabled') return next(new UnwillingToPerformError())
+      if (request.credentials !== '' && request.credentials !== entry.password)
+        return next(new InvalidCredentialsError())
+      response.end()
+      return next()
+    }
+    if (entry.dn === SERVICE.dn || compareMs === 0) compare()
+    else setTimeout(compare, compareMs)
   })
   server.search('dc=ehr,dc=example', (request, response, next) => {
     if (normalize(request.connection.ldap.bindDN.toString()) !== normalize(SERVICE.dn))

@@ -1,23 +1,28 @@
 import type { FastifyInstance } from 'fastify'
+import type { FhirAudit } from '../../src/audit/index.ts'
 import { fhirServer } from '../../src/backends/sqlite/index.ts'
 import { createGateway } from '../../src/backends/upstream/index.ts'
 import { startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
 import type { Authenticator } from '../../src/smart/index.ts'
 import { freePorts } from './free-ports.ts'
 
-export type OpenGuarded = (guard: Authenticator, baseUrl: string) => Promise<FastifyInstance>
+export type OpenGuarded = (
+  guard: Authenticator,
+  baseUrl: string,
+  audit?: FhirAudit,
+) => Promise<FastifyInstance>
 
 /** The two FHIR servers that a guard stands before: what holds on one holds on the other. */
 export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
-  'the embedded FHIR server': (guard, baseUrl) =>
-    fhirServer({ baseUrl, dataFile: ':memory:', guard, smartConfiguration: {} }),
+  'the embedded FHIR server': (guard, baseUrl, audit) =>
+    fhirServer({ baseUrl, dataFile: ':memory:', guard, audit, smartConfiguration: {} }),
 
-  'the gateway': async (guard, baseUrl) => {
+  'the gateway': async (guard, baseUrl, audit) => {
     const [port = 0] = await freePorts(1)
     const upstreamUrl = `http://127.0.0.1:${port}/upstream`
     const upstream = await fhirServer({ baseUrl: upstreamUrl, dataFile: ':memory:', smartConfiguration: {} })
     await upstream.listen({ port, host: '127.0.0.1' })
-    const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {} })
+    const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, smartConfiguration: {} })
     app.addHook('onClose', () => upstream.close())
     return app
   },

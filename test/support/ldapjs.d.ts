@@ -30,8 +30,10 @@ declare module 'ldapjs' {
   }
   const ldapjs: {
     createServer(options?: { readonly certificate: string; readonly key: string }): Server
+    readonly ConstraintViolationError: new () => Error
     readonly InvalidCredentialsError: new () => Error
     readonly NoSuchObjectError: new () => Error
+    readonly UnwillingToPerformError: new () => Error
   }
   export = ldapjs
 }

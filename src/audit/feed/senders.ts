@@ -1,14 +1,15 @@
 import { isIP } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { isRecord } from '../../fhir/index.ts'
-import { toAuditEvent } from '../fhir/to-audit-event.ts'
+import { type AuditEventOptions, toAuditEvent } from '../fhir/to-audit-event.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import type { RefusedRecord, SendRecords } from './feed.ts'
 
-interface FhirSenderOptions {
+type EventOptions = Pick<AuditEventOptions, 'fhirBaseUrl' | 'ids'>
+
+interface FhirSenderOptions extends EventOptions {
   readonly url: string
   readonly token?: string | undefined
-  readonly fhirBaseUrl: string
   /** Sends the body with the headers, and must not follow redirects. */
   readonly post: (
     url: string,
@@ -29,7 +30,7 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 409, 412, 413, 422])
  * Sends a transaction Bundle to a FHIR server (IHE ITI-20, FHIR Feed). If the server refuses the Bundle, each half is
  * sent separately, until the refused events are found.
  */
-export function createFhirSender({ url, token, fhirBaseUrl, post }: FhirSenderOptions): SendRecords {
+export function createFhirSender({ url, token, post, ...options }: FhirSenderOptions): SendRecords {
   const headers = {
     'content-type': 'application/fhir+json',
     accept: 'application/fhir+json',
@@ -43,7 +44,7 @@ export function createFhirSender({ url, token, fhirBaseUrl, post }: FhirSenderOp
   ): Promise<readonly RefusedRecord[]> {
     const { status, text } = await post(url, {
       headers,
-      body: JSON.stringify(createBundle(records, fhirBaseUrl)),
+      body: JSON.stringify(createBundle(records, options)),
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     })
     if (status >= 200 && status < 300) return findRefusedEntries(records, text)
@@ -57,24 +58,24 @@ export function createFhirSender({ url, token, fhirBaseUrl, post }: FhirSenderOp
   return send
 }
 
-function createBundle(records: readonly KeptRecord[], fhirBaseUrl: string): object {
+function createBundle(records: readonly KeptRecord[], options: EventOptions): object {
   return {
     resourceType: 'Bundle',
     type: 'transaction',
     entry: records.map(record => ({
-      resource: createSentEvent(record, fhirBaseUrl),
+      resource: createSentEvent(record, options),
       request: { method: 'POST', url: 'AuditEvent' },
     })),
   }
 }
 
 /** The receiver assigns another id. `meta.source` stays the same if an event is sent twice. */
-function createSentEvent(record: KeptRecord, fhirBaseUrl: string): object {
-  const { id, meta, ...event } = toAuditEvent(record, { fhirBaseUrl, absolute: true })
+function createSentEvent(record: KeptRecord, options: EventOptions): object {
+  const { id, meta, ...event } = toAuditEvent(record, { ...options, absolute: true })
   const profile = isRecord(meta) ? meta.profile : undefined
   return {
     ...event,
-    meta: { source: `${fhirBaseUrl}/AuditEvent/${id}`, ...(profile !== undefined && { profile }) },
+    meta: { source: `${options.fhirBaseUrl}/AuditEvent/${id}`, ...(profile !== undefined && { profile }) },
   }
 }
 
@@ -98,10 +99,9 @@ function parse(text: string): unknown {
   }
 }
 
-interface SyslogSenderOptions {
+interface SyslogSenderOptions extends EventOptions {
   /** `tls://host:port` */
   readonly url: string
-  readonly fhirBaseUrl: string
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key'>
 }
 
@@ -114,7 +114,7 @@ const SETTLE_MS = 200
  * Sends syslog messages over TLS (RFC 5424, RFC 5425). Syslog has no acknowledgement: each group of records has a connection of its
  * own, and counts as received when the receiver has closed it after reading to the end.
  */
-export function createSyslogSender({ url, fhirBaseUrl, tls }: SyslogSenderOptions): SendRecords {
+export function createSyslogSender({ url, tls, ...eventOptions }: SyslogSenderOptions): SendRecords {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   const options: ConnectionOptions = {
@@ -124,7 +124,7 @@ export function createSyslogSender({ url, fhirBaseUrl, tls }: SyslogSenderOption
     ...(isIP(host) === 0 && { servername: host }),
   }
   return async (records, signal) => {
-    const frames = records.map(record => formatFrame(formatMessage(record, fhirBaseUrl)))
+    const frames = records.map(record => formatFrame(formatMessage(record, eventOptions)))
     await deliver(options, frames.join(''), AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]))
     return []
   }
@@ -161,11 +161,11 @@ function formatFrame(message: string): string {
 /** RFC 5424: facility 10 (security). Severity 5, 4 and 3: success, refusal, failure of the server. */
 const PRIORITIES: Readonly<Record<string, number>> = { '0': 85, '4': 84, '8': 83 }
 
-function formatMessage(record: KeptRecord, fhirBaseUrl: string): string {
-  const event = createSentEvent(record, fhirBaseUrl)
+function formatMessage(record: KeptRecord, options: EventOptions): string {
+  const event = createSentEvent(record, options)
   const outcome = 'outcome' in event ? String(event.outcome) : '8'
   const time = new Date(record.at).toISOString()
-  const host = new URL(fhirBaseUrl).hostname
+  const host = new URL(options.fhirBaseUrl).hostname
   return `<${PRIORITIES[outcome]}>1 ${time} ${host} sallyport - AuditEvent - ${toAscii(event)}`
 }
 

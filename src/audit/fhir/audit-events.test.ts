@@ -3,7 +3,7 @@ import { before, it } from 'node:test'
 import { validate } from '../../fhir/index.ts'
 import { type Bundle, describeAudited } from '../testing/audited-fhir.ts'
 
-describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany }) => {
+describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany, findEventId }) => {
   before(async () => {
     for (const who of ['juniper', 'ashlar', 'everyone', 'nobody'])
       for (const line of [
@@ -54,10 +54,8 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany }) 
       ids.push(...(page.entry ?? []).map(({ resource }) => resource.id))
       url = page.link.find(link => link.relation === 'next')?.url
     }
-    const expected = (await recordsBy({ order: 'oldest', before: Date.parse(until), limit: 1000 })).map(
-      record => String(record.id),
-    )
-    assert.deepEqual(ids, expected)
+    const records = await recordsBy({ order: 'oldest', before: Date.parse(until), limit: 1000 })
+    assert.deepEqual(ids, await Promise.all(records.map(findEventId)))
     for (const query of [
       '_sort=agent',
       '_include=AuditEvent:agent',
@@ -68,13 +66,68 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany }) 
       assert.equal((await ask(`GET AuditEvent?${query}`)).status, 400, query)
   })
 
+  it('is searched by up to 50 values of every parameter', async () => {
+    const list = (value: string, count: number) => Array.from({ length: count }, (_, at) => `${value}${at}`)
+    const searches: Readonly<Record<string, (count: number) => string>> = {
+      patient: count => `patient=${['juniper', ...list('p', count - 1)]}`,
+      'agent of any type': count => `agent=${list('p', count)}`,
+      'agent of one type': count => `agent=${list('Practitioner/p', count)}`,
+      entity: count => `entity=${list('Condition/c', count)}`,
+      identifier: count => `agent:identifier=${list('|app', count)}`,
+      date: count => `date=${list('ge20', count).map(it => it.slice(0, 4).padEnd(6, '0'))}`,
+      _id: count => `_id=${list('1', count)}`,
+      subtype: count => `subtype=${list('read', count)}`,
+      outcome: count => `outcome:not=${list('5', count)}`,
+      address: count => `address=${list('a', count)}`,
+      'repeated parameters': count => list('address=a', count).join('&'),
+    }
+    for (const [title, search] of Object.entries(searches))
+      for (const shape of ['_count=5', '_summary=count']) {
+        const most = await ask(`GET AuditEvent?${shape}&${search(50)}`)
+        assert.equal(most.status, 200, `${title} ${JSON.stringify(most.body)}`)
+        const tooMany = await ask(`GET AuditEvent?${shape}&${search(500)}`)
+        assert.equal(tooMany.status, 400, title)
+        assert.match(JSON.stringify(tooMany.body), /"too-costly".*by more than 50 values/, title)
+      }
+    const found = (await ask(`GET AuditEvent?${searches.patient?.(50)}`)).body as Bundle
+    assert.ok((found.entry?.length ?? 0) > 3)
+    const own = await ask(`GET AuditEvent?${searches.patient?.(50)}`, undefined, 'juniper')
+    assert.equal(own.status, 200)
+  })
+
   it('has links that reveal only returned events', async () => {
     const first = (await ask('GET AuditEvent?_count=1&_sort=date', undefined, 'juniper')).body as Bundle
     const [shown] = first.entry ?? []
     const next = first.link.find(link => link.relation === 'next')?.url ?? ''
-    assert.match(next, new RegExp(`\\.${shown?.resource.id}$`))
+    assert.equal(new URL(next).searchParams.get('_page'), shown?.resource.id)
     const second = (await ask(`GET ${next}`, undefined, 'juniper')).body as Bundle
-    assert.ok(Number(second.entry?.[0]?.resource.id) > Number(shown?.resource.id))
+    assert.notEqual(second.entry?.[0]?.resource.id, shown?.resource.id)
+    const other = 'f'.repeat(32)
+    assert.equal((await ask(`GET AuditEvent?_page=${other}`, undefined, 'juniper')).status, 400)
+  })
+
+  it('has ids that do not count the requests of others, and lead to the event', async () => {
+    const read = async () => {
+      await ask('GET Patient/juniper', undefined, 'juniper')
+      const found = (await ask('GET AuditEvent?_count=1', undefined, 'juniper')).body as Bundle
+      return found.entry?.[0]?.resource.id ?? assert.fail()
+    }
+    const ids: string[] = []
+    for (const _ of Array.from({ length: 20 })) ids.push(await read())
+    for (const id of ids) {
+      assert.match(id, /^[0-9a-f]{32}$/)
+      assert.equal((await ask(`GET AuditEvent/${id}`, undefined, 'juniper')).status, 200)
+      assert.equal((await ask(`GET AuditEvent/${id}`, undefined, 'ashlar')).status, 403)
+    }
+    assert.equal(new Set(ids.map(id => id.slice(0, 8))).size, ids.length)
+    assert.notDeepEqual(ids.toSorted(), ids)
+    const found = (await ask(`GET AuditEvent?_id=${ids}`, undefined, 'juniper')).body as Bundle
+    assert.equal(found.total, ids.length)
+    const own = await recordsBy({ onlyPatients: ['juniper'], limit: 1 })
+    for (const id of [own[0]?.id, `${own[0]?.at}.${own[0]?.id}`]) {
+      assert.equal((await ask(`GET AuditEvent/${id}`)).status, 404)
+      assert.equal(((await ask(`GET AuditEvent?_id=${id}`)).body as Bundle).total, 0)
+    }
   })
 
   it('cannot be written by clients or read in a Bundle', async () => {
@@ -111,6 +164,22 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy, addMany }) 
     await ask('PUT Patient/juniper', managed('south'))
     assert.equal((await ask(path, undefined, 'panelled')).status, 403)
   })
+  it('has fewer events on a page if they name many patients', async () => {
+    await addMany(
+      100,
+      Array.from({ length: 500 }, (_, at) => `many-${at}`),
+    )
+    let url: string | undefined = 'AuditEvent?patient=many-7&_count=100'
+    const ids: string[] = []
+    for (let pages = 0; url !== undefined; pages++) {
+      const page = (await ask(`GET ${url}`)).body as Bundle
+      assert.ok((page.entry?.length ?? 0) < 50 && pages < 10)
+      ids.push(...(page.entry ?? []).map(({ resource }) => resource.id))
+      url = page.link.find(link => link.relation === 'next')?.url
+    }
+    assert.equal(new Set(ids).size, 100)
+  })
+
   it('is not counted if there are too many events, and the response says so', async () => {
     const count = async (query: string) =>
       (await ask(`GET AuditEvent?_summary=count&${query}`)).body as Bundle

@@ -9,6 +9,9 @@ import type { OperationOutcome as Outcome } from '../../fhir/index.ts'
 import { DatabaseUnavailable, openStore, type Store } from '../../store/index.ts'
 import { createAuditor, fhirAudit, findRecords, OUTCOME_UNKNOWN, toAuditEvent } from '../index.ts'
 import { BASE, describeAudited, openAudited, refuseRecords } from '../testing/audited-fhir.ts'
+import { createEventIds } from '../trail/event-ids.ts'
+
+const ids = createEventIds(Buffer.alloc(32))
 
 describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recordsBy }) => {
   it('records caller, request, decision and outcome', async () => {
@@ -38,7 +41,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
       repeats: null,
       token_id: 'token',
     })
-    const { meta } = toAuditEvent((await newest()) ?? assert.fail(), { fhirBaseUrl: BASE })
+    const { meta } = toAuditEvent((await newest()) ?? assert.fail(), { fhirBaseUrl: BASE, ids })
     assert.match(JSON.stringify(meta), /IHE\.BasicAudit\.PatientRead"/)
   })
 

@@ -3,12 +3,12 @@ import { type Access, type AccessFilter, type FindPanelMembership, failHidden } 
 import type { Store } from '../../store/index.ts'
 import type { Auditor } from '../auditor.ts'
 import type { AuditRecord } from '../record.ts'
+import { openEventIds } from '../trail/event-ids.ts'
 import { findRecords } from '../trail/find.ts'
 import { withUnknownOutcome } from '../trail/intents.ts'
-import { createRecords, type FinishedRequest } from './finished.ts'
+import { createPatientRecord, createRecords, type FinishedRequest } from './finished.ts'
 import { createPatientCache, isShown, searchAudit } from './search.ts'
 import { toAuditEvent } from './to-audit-event.ts'
-import { parseId } from './to-filter.ts'
 
 /** Serves `AuditEvent` from the trail, regardless of the server's own data or upstream. */
 interface AuditTrail {
@@ -71,8 +71,10 @@ async function read<P extends AnyProblem>(
   fhirBaseUrl: string,
   panelMembers: FindPanelMembership<P>,
 ) {
-  const [record] = await findRecords(store, { ids: [parseId(id)], limit: 1 })
-  const resource = record && toAuditEvent(record, { fhirBaseUrl })
+  const ids = await openEventIds(store)
+  const position = ids.parse(id)
+  const [record] = position ? await findRecords(store, { ids: [position.id], limit: 1 }) : []
+  const resource = record && toAuditEvent(record, { fhirBaseUrl, ids })
   const known = createPatientCache(filter, panelMembers)
   const problem = record && (await known.learn([record]))
   if (problem) return problem
@@ -88,6 +90,8 @@ function failUnsupported(text: string, allow: readonly string[]): FhirProblem {
 export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
   /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
   record(finished: FinishedRequest): Promise<void>
+  /** Records the patients of a response that was too long to be read before it was sent. */
+  recordPatients(finished: FinishedRequest, patients: readonly string[]): Promise<void>
   /** For a server that stores the records with the change and delivers them. */
   createRecords(finished: FinishedRequest): readonly AuditRecord[]
   /** The record of a change whose outcome is not yet known. */
@@ -112,6 +116,8 @@ export function fhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): Fh
     deliver: auditor.deliver,
     redeliver: auditor.redeliver,
     record: finished => auditor.record(...createRecords(finished, fhirBaseUrl)),
+    recordPatients: (finished, patients) =>
+      auditor.record(createPatientRecord(finished, patients, fhirBaseUrl)),
     createRecords: finished => (auditor.keeps ? createRecords(finished, fhirBaseUrl) : []),
     createBegunRecords: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
     intend: begun => auditor.intend(begunRecord(begun)),

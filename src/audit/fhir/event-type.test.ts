@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isRecord, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
+import { createEventIds } from '../trail/event-ids.ts'
 import { toAuditEvent } from './to-audit-event.ts'
+
+const ids = createEventIds(Buffer.alloc(32))
 
 /**
  * The rules of IHE BALP 1.1 (https://profiles.ihe.net/ITI/BALP) as a table: for each slice of agents and entities the codes
@@ -226,7 +229,7 @@ const EVENTS: Readonly<Record<string, readonly [Partial<KeptRecord>, readonly st
 describe('AuditEvents and IHE BALP', () => {
   for (const [title, [more, profiles]] of Object.entries(EVENTS))
     it(`conform: ${title}`, () => {
-      const resource = toAuditEvent({ ...record, ...more }, { fhirBaseUrl: 'http://fhir.test/fhir' })
+      const resource = toAuditEvent({ ...record, ...more }, { fhirBaseUrl: 'http://fhir.test/fhir', ids })
       const event = resource as unknown as Event
       assert.deepEqual(listNames(event), profiles)
       assert.deepEqual(checkProfiles(event), [])
@@ -234,13 +237,13 @@ describe('AuditEvents and IHE BALP', () => {
     })
 
   it('have outcome 4 and the reason if the request was refused', () => {
-    const { outcome, outcomeDesc } = toAuditEvent({ ...record, ...refused }, { fhirBaseUrl: '' })
+    const { outcome, outcomeDesc } = toAuditEvent({ ...record, ...refused }, { fhirBaseUrl: '', ids })
     assert.deepEqual([outcome, outcomeDesc], ['4', 'Refused (403): Insufficient scope'])
   })
 
   it('have the jti of the token, for a backend service at its client', () => {
     const event = (more: Partial<KeptRecord>) =>
-      JSON.stringify(toAuditEvent({ ...record, ...more }, { fhirBaseUrl: '' }).agent)
+      JSON.stringify(toAuditEvent({ ...record, ...more }, { fhirBaseUrl: '', ids }).agent)
     assert.match(event({}), /"policy":\["urn:ietf:params:oauth:jti:l-1.t-1"\]/)
     assert.match(event({ launch_id: null }), /"policy":\["urn:ietf:params:oauth:jti:t-1"\]/)
     const service = { client_id: 'nightly', subject: 'nightly', fhir_user: null }
@@ -249,7 +252,7 @@ describe('AuditEvents and IHE BALP', () => {
 
   it('have absolute references for readers outside the FHIR server', () => {
     const text = JSON.stringify(
-      toAuditEvent(record, { fhirBaseUrl: 'http://fhir.test/fhir', absolute: true }),
+      toAuditEvent(record, { fhirBaseUrl: 'http://fhir.test/fhir', ids, absolute: true }),
     )
     const references = [...text.matchAll(/"reference":"([^"]*)"/g)].map(([, reference]) => reference)
     assert.deepEqual(references, [
@@ -261,7 +264,7 @@ describe('AuditEvents and IHE BALP', () => {
 
   it('have the purpose “patient requested” if a patient or a relative uses the app', () => {
     const purpose = (user: string) =>
-      /PATRQT/.test(JSON.stringify(toAuditEvent({ ...record, fhir_user: user }, { fhirBaseUrl: '' })))
+      /PATRQT/.test(JSON.stringify(toAuditEvent({ ...record, fhir_user: user }, { fhirBaseUrl: '', ids })))
     assert.deepEqual(['Patient/juniper', 'RelatedPerson/r', 'Practitioner/p'].map(purpose), [
       true,
       true,

@@ -1,16 +1,17 @@
 import {
+  ANY_ENTRIES,
   type FhirProblem,
   type Interaction,
   isProblem,
   isRecord,
   type Misunderstood,
   parseEntries,
+  parseReference,
   type Refused,
-  type Resource,
 } from '../../fhir/index.ts'
 import type { Authenticated, Grant } from '../../smart/index.ts'
 import { type AuditRecord, fileUnder } from '../record.ts'
-import { type AuditedRequest, type FindStored, limitPatients } from './find-patients.ts'
+import { type AuditedRequest, listOnce } from './find-patients.ts'
 import { createRecord } from './to-record.ts'
 
 /** A request that a FHIR server has decided, but whose response is not yet sent. */
@@ -30,15 +31,20 @@ export interface FinishedRequest {
   readonly contents?: AuditedRequest['contents']
   readonly requestBody?: unknown
   readonly location?: string | undefined
-  /** The resource before a write, if the server has it. */
-  readonly before?: Resource | undefined
-  readonly entries?:
-    | readonly Pick<FinishedRequest, 'status' | 'responseBody' | 'contents' | 'location' | 'before'>[]
-    | undefined
-  readonly findStored?: FindStored | undefined
+  /** The resource after a change, and before it, if the server has them. */
+  readonly after?: AuditedRequest['after']
+  readonly before?: AuditedRequest['before']
+  /** The documents that name the Binary of the response. */
+  readonly documents?: AuditedRequest['documents']
+  readonly entries?: readonly Outcome[] | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined
 }
+
+type Outcome = Pick<
+  FinishedRequest,
+  'status' | 'responseBody' | 'contents' | 'location' | 'after' | 'before' | 'documents'
+>
 
 /** The record of the request and, for a Bundle, those of its entries. */
 export function createRecords(
@@ -63,10 +69,23 @@ export function createRecords(
   const record = createRecord({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
   return [
-    { ...record, ...(patients.length > 0 && fileUnder(limitPatients(patients))) },
+    { ...record, ...(patients.length > 0 && fileUnder(listOnce(patients))) },
     ...entries,
     ...overwritten,
   ]
+}
+
+/** A further record of a request, under the patients of a part of its response. */
+export function createPatientRecord(
+  finished: FinishedRequest,
+  patients: readonly string[],
+  fhirBaseUrl: string,
+): AuditRecord {
+  const [record] = createRecords({ ...finished, requestBody: undefined }, fhirBaseUrl)
+  return {
+    ...{ ...record, patient: undefined, patients: undefined, ...fileUnder(listOnce(patients)) },
+    reason: 'Patients of a long response, recorded while it was sent',
+  }
 }
 
 const BAD = 'Not understood'
@@ -115,13 +134,12 @@ interface EntryFailed {
 const OUTSIDE_ACCESS = 'Not within the granted patient, user or filter.'
 
 function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditedRequest[] {
-  const { authenticated, requestBody, responseBody, status, at, requestId, clientAddress, findStored } =
-    finished
-  const parsed = parseEntries(requestBody, fhirBaseUrl)
+  const { authenticated, requestBody, responseBody, status, at, requestId, clientAddress } = finished
+  const parsed = parseEntries(requestBody, fhirBaseUrl, ANY_ENTRIES)
   if (isProblem(parsed)) return []
   const outcomes: readonly EntryOutcome[] =
     finished.entries ?? (status < 300 ? parseOutcomes(responseBody) : [])
-  const resources = listResources(requestBody)
+  const resources = listResources(requestBody, outcomes, fhirBaseUrl)
   return parsed.entries.map(({ interaction }, place) => {
     const outcome = outcomes[place]
     const decision = interaction.kind === 'misunderstood' ? undefined : authenticated?.decide(interaction)
@@ -132,7 +150,7 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
           ? decision
           : findContentRefusal(place, outcome, finished.problem)
     return {
-      ...{ at, requestId, clientAddress, interaction, refusal, findStored },
+      ...{ at, requestId, clientAddress, interaction, refusal },
       requestBody: resources[place],
       location: outcome?.location,
       method: findMethod(interaction),
@@ -143,7 +161,9 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
       resource: outcome?.resource,
       body: outcome?.responseBody,
       contents: outcome?.contents,
+      after: outcome?.after,
       before: outcome?.before,
+      documents: outcome?.documents,
     }
   })
 }
@@ -159,8 +179,7 @@ function findContentRefusal(
   return failed?.problem === 'entry-failed' && failed.entry === place ? findRefusal(failed.cause) : undefined
 }
 
-interface EntryOutcome
-  extends Pick<FinishedRequest, 'status' | 'responseBody' | 'contents' | 'location' | 'before'> {
+interface EntryOutcome extends Outcome {
   readonly resource?: unknown
 }
 
@@ -176,9 +195,34 @@ function parseOutcomes(body: string | undefined): readonly EntryOutcome[] {
   })
 }
 
-function listResources(body: unknown): readonly unknown[] {
+/** The resources of a Bundle. Their references to other entries name the resources that those became. */
+function listResources(
+  body: unknown,
+  outcomes: readonly EntryOutcome[],
+  fhirBaseUrl: string,
+): readonly unknown[] {
   if (!isRecord(body) || !Array.isArray(body.entry)) return []
-  return body.entry.map(entry => (isRecord(entry) ? entry.resource : undefined))
+  const entries = body.entry.map(entry => (isRecord(entry) ? entry : {}))
+  const written = new Map(
+    entries.flatMap(({ fullUrl }, place) => {
+      const target = parseReference(outcomes[place]?.location ?? '', fhirBaseUrl)
+      return typeof fullUrl === 'string' && target ? [[fullUrl, `${target.type}/${target.id}`] as const] : []
+    }),
+  )
+  return entries.map(({ resource }) => (written.size === 0 ? resource : replaceReferences(resource, written)))
+}
+
+function replaceReferences(value: unknown, targets: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map(item => replaceReferences(item, targets))
+  if (!isRecord(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [
+      name,
+      name === 'reference' && typeof item === 'string'
+        ? (targets.get(item) ?? item)
+        : replaceReferences(item, targets),
+    ]),
+  )
 }
 
 function findMethod(interaction: Interaction | Misunderstood): string {

@@ -8,6 +8,7 @@ import {
   parseQuery,
   type Query,
   type Resource,
+  type SearchClause,
   shapeResource,
 } from '../../fhir/index.ts'
 import {
@@ -17,6 +18,8 @@ import {
   satisfies,
 } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
+import { readFiledPatients } from '../record.ts'
+import { type EventIds, openEventIds } from '../trail/event-ids.ts'
 import { countRecords, findPage, type KeptRecord, type TrailPosition } from '../trail/find.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 import { type DatabaseSearch, toDatabaseSearch } from './to-filter.ts'
@@ -33,9 +36,15 @@ interface AuditSearch<P> {
 
 const PAGE = '_page'
 
+/** Values of all parameters of a search: the database looks for each patient and each agent separately. */
+const SEARCHED_VALUES = 50
+
 /** Records that one request compares with the search; the rest follows the next link. */
 const COMPARED = 1000
 const COMPARED_AT_ONCE = 100
+
+/** Patients of the records that one request compares, counted for each value and constraint: a record may have any number. */
+const COMPARED_PATIENTS = 20_000
 
 /**
  * The database evaluates the clauses that it can. Each record is compared with the others as the AuditEvent it
@@ -47,7 +56,8 @@ export async function searchAudit<P extends AnyProblem>(
   search: AuditSearch<P>,
 ): Promise<Resource | BadSearch | P> {
   const { params, lenient, fhirBaseUrl, compartment } = search
-  const place = readPosition(params)
+  const ids = await openEventIds(store)
+  const place = readPosition(params, ids)
   if (place === 'unreadable') return failSearch('Cannot read page: use the link unchanged')
   const asked = params.filter(([name]) => name !== PAGE)
   const query = parseQuery(['AuditEvent'], asked, fhirBaseUrl, lenient)
@@ -58,21 +68,26 @@ export async function searchAudit<P extends AnyProblem>(
   const clauses = query.types.flatMap(type => type.clauses)
   if (clauses.some(clause => clause.kind === 'chain' || clause.kind === 'has'))
     return failSearch('Cannot follow a chain from AuditEvents')
+  if (countValues(clauses) > SEARCHED_VALUES) return TOO_MANY_VALUES
   const address = `${fhirBaseUrl}/${compartment === undefined ? '' : `Patient/${compartment}/`}AuditEvent`
-  const plan = toDatabaseSearch(clauses, compartment, search.filter)
+  const plan = { ...toDatabaseSearch(clauses, compartment, search.filter, ids), ids }
   if (query.shape.summary === 'count' || query.count === 0) {
     const total = await count(store, search, plan)
     return typeof total === 'object' ? total : createCount(address, query, total)
   }
   const found = await collect(store, search, plan, { order, wanted: query.count, from: place })
-  return 'hits' in found ? createPage(address, query, found, place === undefined) : found
+  return 'hits' in found ? createPage(address, query, found, place === undefined, ids) : found
+}
+
+interface SearchPlan extends DatabaseSearch {
+  readonly ids: EventIds
 }
 
 /** Undefined if a bounded amount of work does not suffice. */
 async function count<P extends AnyProblem>(
   store: Store,
   search: AuditSearch<P>,
-  plan: DatabaseSearch,
+  plan: SearchPlan,
 ): Promise<number | undefined | P> {
   if (plan.checksAccess && plan.rest.length === 0) return (await countRecords(store, plan.filter))?.records
   const found = await collect(store, search, plan, { order: 'newest', wanted: Infinity, from: undefined })
@@ -94,11 +109,13 @@ interface Wanted {
 async function collect<P extends AnyProblem>(
   store: Store,
   { filter, panelMembers, fhirBaseUrl }: AuditSearch<P>,
-  { filter: recordFilter, rest }: DatabaseSearch,
+  { filter: recordFilter, rest, ids }: SearchPlan,
   { order, wanted, from }: Wanted,
 ): Promise<Collected | P> {
   const known = createPatientCache(filter, panelMembers)
   const hits: Resource[] = []
+  const values = 1 + countValues(rest) + (filter === 'everything' ? 0 : filter.length)
+  let patientsLeft = COMPARED_PATIENTS
   let after = from
   let last = from
   for (let compared = 0; compared < COMPARED; ) {
@@ -107,7 +124,9 @@ async function collect<P extends AnyProblem>(
     const problem = await known.learn(records)
     if (problem) return problem
     for (const record of records) {
-      const resource = toAuditEvent(record, { fhirBaseUrl })
+      if (patientsLeft < 0) return { hits, next: after }
+      patientsLeft -= (1 + countPatients(record)) * values
+      const resource = toAuditEvent(record, { fhirBaseUrl, ids })
       const matches =
         isShown(record, resource, filter, fhirBaseUrl, known) &&
         rest.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
@@ -125,12 +144,18 @@ async function collect<P extends AnyProblem>(
   return { hits, next: after }
 }
 
-function createPage(address: string, query: Query, { hits, next }: Collected, isFirst: boolean): Resource {
+function createPage(
+  address: string,
+  query: Query,
+  { hits, next }: Collected,
+  isFirst: boolean,
+  ids: EventIds,
+): Resource {
   const total = isFirst && next === undefined ? { total: hits.length } : {}
   const links = [
     { relation: 'self', url: buildUrl(address, query.used) },
     ...(next
-      ? [{ relation: 'next', url: buildUrl(address, [...query.used, [PAGE, `${next.at}.${next.id}`]]) }]
+      ? [{ relation: 'next', url: buildUrl(address, [...query.used, [PAGE, ids.format(next)]]) }]
       : []),
   ]
   const entry = hits.map(hit => ({
@@ -179,19 +204,30 @@ function chooseOrder({ sort }: Query): 'newest' | 'oldest' | undefined {
   return key.descending ? 'newest' : 'oldest'
 }
 
-function readPosition(params: Params): TrailPosition | undefined | 'unreadable' {
+function readPosition(params: Params, ids: EventIds): TrailPosition | undefined | 'unreadable' {
   const [page, ...more] = params.filter(([name]) => name === PAGE)
   if (!page) return undefined
-  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(page[1]) ?? []
-  return at === undefined || id === undefined || more.length > 0
-    ? 'unreadable'
-    : { at: Number(at), id: Number(id) }
+  return (more.length === 0 ? ids.parse(page[1]) : undefined) ?? 'unreadable'
 }
 
 function buildUrl(address: string, params: Params): string {
   const query = params.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
   return query.length === 0 ? address : `${address}?${query.join('&')}`
 }
+
+function countValues(clauses: readonly SearchClause[]): number {
+  return clauses.reduce((sum, clause) => sum + ('values' in clause ? clause.values.length : 1), 0)
+}
+
+function countPatients(record: KeptRecord): number {
+  return readFiledPatients(record).patients.length
+}
+
+const TOO_MANY_VALUES = fail({
+  problem: 'bad-search',
+  code: 'too-costly',
+  text: `Cannot search AuditEvents by more than ${SEARCHED_VALUES} values`,
+})
 
 function failSearch(text: string): BadSearch {
   return fail({ problem: 'bad-search', code: 'not-supported', text })

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findCompartmentPatients, matches, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
+import { createEventIds } from '../trail/event-ids.ts'
 import { findAction, findEventType } from './event-type.ts'
 import { toAuditEvent as convert } from './to-audit-event.ts'
 
+const ids = createEventIds(Buffer.alloc(32))
+
 const BASE = 'http://fhir.test/fhir'
 
-const toAuditEvent = (record: KeptRecord) => convert(record, { fhirBaseUrl: BASE })
+const toAuditEvent = (record: KeptRecord) => convert(record, { fhirBaseUrl: BASE, ids })
 
 const full: KeptRecord = {
   id: 7,

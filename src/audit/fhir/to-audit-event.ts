@@ -1,5 +1,6 @@
 import { isResourceType, type Resource } from '../../fhir/index.ts'
 import { OUTCOME_UNKNOWN, readFiledPatients } from '../record.ts'
+import type { EventIds } from '../trail/event-ids.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import {
   APPLICATION,
@@ -18,6 +19,7 @@ import {
 
 export interface AuditEventOptions {
   readonly fhirBaseUrl: string
+  readonly ids: Pick<EventIds, 'format'>
   /** For readers outside the FHIR server, for whom a relative reference would be to a resource of their own. */
   readonly absolute?: boolean
 }
@@ -31,7 +33,7 @@ export function toAuditEvent(record: KeptRecord, options: AuditEventOptions): Re
   const profile = pattern ? listProfiles(describeConformance(record, pattern)) : []
   return {
     resourceType: 'AuditEvent',
-    id: String(record.id),
+    id: options.ids.format(record),
     meta: { lastUpdated: instant, ...(profile.length > 0 && { profile }) },
     type,
     subtype: [subtype],
@@ -189,6 +191,7 @@ function createEntities(record: KeptRecord, pattern: Pattern | undefined, refer:
     })
   if (record.request !== null) entities.push(requestEntity(record, pattern))
   if (record.repeats !== null) entities.push(countEntity(record.repeats))
+  if (record.kind === 'admin' && record.details !== null) entities.push(...listChanges(record.details))
   if (record.launch_id !== null) entities.push(createEntity(OWN_SYSTEMS.launch, record.launch_id))
   if (record.request_id !== null)
     entities.push({ ...createEntity(OWN_SYSTEMS.request, record.request_id), type: REQUEST_ID })
@@ -220,6 +223,15 @@ export function formatRepeats(repeats: number): string {
 
 function countEntity(repeats: number): object {
   return { type: ENTITY_TYPES.other, detail: [{ type: 'repeats', valueString: String(repeats) }] }
+}
+
+/** The values before and after an administrator's change, each as JSON. */
+function listChanges(details: string): readonly object[] {
+  const { before, after }: { readonly before?: object; readonly after?: object } = JSON.parse(details)
+  const detail = Object.entries({ before, after }).flatMap(([type, value]) =>
+    value === undefined ? [] : [{ type, valueString: JSON.stringify(value) }],
+  )
+  return detail.length === 0 ? [] : [{ type: ENTITY_TYPES.other, detail }]
 }
 
 function createEntity(system: string, value: string): object {

@@ -1,5 +1,6 @@
 import { matchesClause, type SearchClause } from '../../fhir/index.ts'
 import type { AccessFilter, Constraint } from '../../smart/index.ts'
+import type { EventIds } from '../trail/event-ids.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import type { Outcome, RecordFilter } from '../trail/terms.ts'
 import { EVENT_KINDS, OWN_SYSTEMS } from './event-type.ts'
@@ -20,6 +21,7 @@ export function toDatabaseSearch(
   clauses: readonly SearchClause[],
   compartment: string | undefined,
   access: AccessFilter,
+  ids: EventIds,
 ): DatabaseSearch {
   const onlyPatients = listPatients(access)
   let filter: RecordFilter = {
@@ -27,7 +29,7 @@ export function toDatabaseSearch(
     ...(compartment !== undefined && { patients: [compartment] }),
   }
   const rest = clauses.filter(clause => {
-    const translated = translate(clause, filter)
+    const translated = translate(clause, filter, ids)
     if (translated) filter = { ...filter, ...translated }
     return translated === undefined
   })
@@ -44,7 +46,7 @@ function isPatientAlone({ patient, ...others }: Constraint): boolean {
   return patient !== undefined && Object.values(others).every(it => it === undefined)
 }
 
-function translate(clause: SearchClause, found: RecordFilter): Translated | undefined {
+function translate(clause: SearchClause, found: RecordFilter, ids: EventIds): Translated | undefined {
   switch (clause.kind) {
     case 'date':
       return translateDate(clause, found)
@@ -53,7 +55,7 @@ function translate(clause: SearchClause, found: RecordFilter): Translated | unde
     case 'identifier':
       return translateIdentifier(clause, found)
     case 'token':
-      return translateToken(clause, found)
+      return translateToken(clause, found, ids)
     default:
       return undefined
   }
@@ -122,8 +124,10 @@ const SAMPLE: KeptRecord = {
   ...{ token_id: null },
 }
 
+const SAMPLE_OPTIONS = { fhirBaseUrl: '', ids: { format: () => '0' } }
+
 function isMatch(clause: SearchClause, record: Partial<KeptRecord>): boolean {
-  return matchesClause(toAuditEvent({ ...SAMPLE, ...record }, { fhirBaseUrl: '' }), clause, '') === true
+  return matchesClause(toAuditEvent({ ...SAMPLE, ...record }, SAMPLE_OPTIONS), clause, '') === true
 }
 
 const STATUSES: readonly (readonly [Outcome, number])[] = [
@@ -132,7 +136,7 @@ const STATUSES: readonly (readonly [Outcome, number])[] = [
   ['8', 500],
 ]
 
-function translateToken(clause: Clause<'token'>, found: RecordFilter): Translated | undefined {
+function translateToken(clause: Clause<'token'>, found: RecordFilter, ids: EventIds): Translated | undefined {
   switch (clause.parameter) {
     case 'type':
     case 'subtype':
@@ -147,13 +151,10 @@ function translateToken(clause: Clause<'token'>, found: RecordFilter): Translate
         ? undefined
         : { outcomes: STATUSES.filter(([, status]) => isMatch(clause, { status })).map(([code]) => code) }
     case '_id':
-      return found.ids || clause.negated ? undefined : { ids: clause.values.map(({ code }) => parseId(code)) }
+      return found.ids || clause.negated
+        ? undefined
+        : { ids: clause.values.flatMap(({ code = '' }) => ids.parse(code)?.id ?? []) }
     default:
       return undefined
   }
-}
-
-/** -1 if there is no such record. */
-export function parseId(id: string | undefined): number {
-  return id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : -1
 }

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
@@ -6,7 +7,7 @@ import { type FhirServerOptions, fhirServer } from '../../backends/sqlite/index.
 import { createOutcome, refuseOutsideGrant } from '../../fhir/index.ts'
 import { type Access, type Authenticator, fullAccess, type Grant, parseScopes } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { createAuditor, fhirAudit, findRecords, type KeptRecord } from '../index.ts'
+import { createAuditor, fhirAudit, findRecords, type KeptRecord, openEventIds } from '../index.ts'
 
 export const BASE = 'http://fhir.test/fhir'
 
@@ -113,8 +114,10 @@ interface Audited {
   readonly ask: Ask
   recordsBy(options: Parameters<typeof findRecords>[1]): ReturnType<typeof findRecords>
   newest(): Promise<KeptRecord | undefined>
-  /** Adds records of today that name nobody. */
-  addMany(count: number): Promise<void>
+  /** The id of the AuditEvent of a record. */
+  findEventId(record: KeptRecord | undefined): Promise<string>
+  /** Adds records of today, by default without a patient. */
+  addMany(count: number, patients?: readonly string[]): Promise<void>
   /** Stores the counts: the next anonymous request is the first of its kind. */
   flush(): Promise<void>
 }
@@ -135,8 +138,9 @@ export function describeAudited(title: string, define: (audited: Audited) => voi
         ask: (...line) => server.ask(...line),
         flush: () => server.flush(),
         recordsBy: options => findRecords(store, options),
+        findEventId: async record => (await openEventIds(store)).format(record ?? assert.fail()),
         newest: async () => (await findRecords(store, { limit: 1 }))[0],
-        addMany: count =>
+        addMany: (count, patients) =>
           store.append(
             'audit_event',
             Array.from({ length: count }, (_, at) => ({
@@ -145,6 +149,7 @@ export function describeAudited(title: string, define: (audited: Audited) => voi
               kind: 'fhir',
               allowed: true,
               status: 200,
+              ...(patients && { patients: ` ${patients.join(' ')} ` }),
             })),
           ),
       })

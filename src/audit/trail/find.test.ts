@@ -42,6 +42,10 @@ function createRecord(at: number): AuditRecord {
   }
 }
 
+function nameMany(existing: string, count: number): readonly string[] {
+  return [existing, ...Array.from({ length: count - 1 }, (_, at) => `absent${at}`)]
+}
+
 const FILTERS: Readonly<Record<string, RecordFilter>> = {
   all: {},
   'a time': { since: 1010, before: 1060 },
@@ -57,6 +61,10 @@ const FILTERS: Readonly<Record<string, RecordFilter>> = {
   'a patient': { patients: ['ada'] },
   'several patients': { patients: ['ada', 'cleo'] },
   'no patient': { patients: [] },
+  'many patients': { patients: nameMany('ada', 50) },
+  'many patients alone': { onlyPatients: nameMany('ada', 50) },
+  'many ids': { ids: Array.from({ length: 1000 }, (_, at) => 1 + 50 * at) },
+  'many users': { users: nameMany('Practitioner/1', 300) },
   'a patient alone': { onlyPatients: ['ada'] },
   'a user': { users: ['Practitioner/1'] },
   'an app': { client: 'app2' },

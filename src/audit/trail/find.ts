@@ -28,6 +28,14 @@ const READ_FOR_PAGE = 2000
 /** Rows that are read for a count at most. */
 export const COUNTED_AT_MOST = 10_000
 
+/** Rows of all ranges of a search that are read at once. With many ranges, fewer rows of each are read. */
+const READ_IN_ALL = 100_000
+const LEAST_OF_A_RANGE = 100
+
+function limitRead({ driver }: Plan, most: number): number {
+  return Math.max(LEAST_OF_A_RANGE, Math.min(most, Math.floor(READ_IN_ALL / driver.length)))
+}
+
 /** Reads pages until there are as many records as the limit. */
 export async function findRecords(store: Store, options: FindOptions): Promise<KeptRecord[]> {
   const found: KeptRecord[] = []
@@ -49,7 +57,7 @@ export async function findPage(store: Store, options: FindOptions): Promise<Reco
   const chosen = await plan(store, options)
   const { limit } = options
   const hasRest = chosen.rest.length > 0
-  const read = hasRest ? Math.max(limit, READ_FOR_PAGE) : limit
+  const read = hasRest ? Math.max(limit, limitRead(chosen, READ_FOR_PAGE)) : limit
   const records = await readRecords(store, chosen, options, read)
     .selectAll()
     .orderBy('at', chooseDirection(options))
@@ -109,8 +117,9 @@ export interface Counts {
 /** Undefined if a bounded amount of work does not suffice. */
 export async function countRecords(store: Store, filter: RecordFilter): Promise<Counts | undefined> {
   const chosen = await plan(store, filter)
-  if (await findEnd(store, chosen, filter, COUNTED_AT_MOST)) return undefined
-  const rows = await readRecords(store, chosen, filter, COUNTED_AT_MOST)
+  const read = limitRead(chosen, COUNTED_AT_MOST)
+  if (await findEnd(store, chosen, filter, read)) return undefined
+  const rows = await readRecords(store, chosen, filter, read)
     .select(({ fn }) => [
       'allowed',
       fn.countAll().as('records'),
@@ -172,8 +181,18 @@ type FindBounds = Pick<FindOptions, 'since' | 'before' | 'after' | 'order'>
 function selectKeys(ranges: readonly Range[], bounds: FindBounds, limit: number): RawBuilder<unknown> {
   if (ranges.length === 0) return sql`select at, id from audit_event where false`
   const parts = ranges.map(range => sql`select at, id from (${selectRange(range, bounds, limit)}) as found`)
-  return sql`select at, id from (${sql.join(parts, sql` union `)}) as found
+  return sql`select at, id from (${unite(parts)}) as found
     order by at ${sql.raw(chooseDirection(bounds))}, id ${sql.raw(chooseDirection(bounds))} limit ${limit}`
+}
+
+/** SQLite unites up to 500 selects. */
+const UNITED = 250
+
+function unite(parts: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
+  if (parts.length <= UNITED) return sql.join(parts, sql` union `)
+  const half = Math.ceil(parts.length / 2)
+  const halves = [parts.slice(0, half), parts.slice(half)]
+  return unite(halves.map(some => sql`select at, id from (${unite(some)}) as found`))
 }
 
 function selectRange({ table, condition }: Range, bounds: FindBounds, limit: number): RawBuilder<unknown> {

@@ -85,9 +85,32 @@ export async function readOn(
     const position = await reader.findPosition()
     const records = await readAfter(store, position, end, reader.atOnce)
     if (records.length === 0) return
-    await reader.process(records, position, signal)
-    await pause(BREAK_MS)
+    let before = position
+    for (const part of divide(records)) {
+      if (!mayContinue()) return
+      await reader.process(part, before, signal)
+      before = part.at(-1)?.id ?? before
+      await pause(BREAK_MS)
+    }
   }
+}
+
+/** A record may have any number of patients. So many characters of them are hashed, or converted and sent, at once. */
+const PATIENT_CHARACTERS = 200_000
+
+function divide(records: readonly KeptRecord[]): readonly (readonly KeptRecord[])[] {
+  const parts: KeptRecord[][] = []
+  let characters = Number.POSITIVE_INFINITY
+  for (const record of records) {
+    const size = record.patients?.length ?? 0
+    characters += size
+    if (characters > PATIENT_CHARACTERS) {
+      parts.push([])
+      characters = size
+    }
+    parts.at(-1)?.push(record)
+  }
+  return parts
 }
 
 export function readAfter({ db }: Store, position: number, end: number, limit: number) {

@@ -200,6 +200,8 @@ export async function sweepAudit(
     .where('number', '=', last.number)
     .where('checkpoint_sealed', 'is', null)
     .execute()
+  // A record may have any number of links, and a statement removes a limited number of rows.
+  await removeUntil(store, 'audit_event_patient', 'audit_id', last.last_id + 1)
   const removed = await removeUntil(store, 'audit_event', 'id', last.last_id + 1)
   await removeUntil(store, 'audit_seal', 'number', last.number)
   return removed

@@ -55,7 +55,7 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
   const { ids, events, allowed, outcomes, patients, onlyPatients, users } = filter
   const { client, otherThanClient, launch, reference } = filter
   return [
-    ...(ids ? [equals('id', ids)] : []),
+    ...(ids ? [hasId(ids)] : []),
     ...(reference === undefined ? [] : [hasReference(reference)]),
     ...(launch === undefined ? [] : [equals('launch_id', [launch])]),
     ...(onlyPatients ? [{ ...equals('patient_id', onlyPatients), limitsAccess: true } as const] : []),
@@ -69,9 +69,28 @@ export function listTerms(filter: RecordFilter): readonly Term[] {
   ]
 }
 
-function equals(column: string, values: readonly (string | number)[]): Term & { ranges: readonly Range[] } {
-  const conditions = values.map(value => sql<boolean>`${sql.ref(column)} = ${value}`)
-  return { condition: or(conditions), ranges: conditions.map(createRange) }
+/** Each id is one row, so that all of them are one range. */
+function hasId(ids: readonly number[]): Term {
+  const condition = isAmong('id', ids)
+  return { condition, ranges: [createRange(condition)] }
+}
+
+/** Each value is a range. */
+function equals(column: string, values: readonly string[]): Term & { ranges: readonly Range[] } {
+  const distinct = [...new Set(values)]
+  return {
+    condition: isAmong(column, distinct),
+    ranges: distinct.map(value => createRange(isAmong(column, [value]))),
+  }
+}
+
+/** However many values there are, the condition is not nested: SQLite accepts expressions up to 1,000 deep. */
+function isAmong(column: string, values: readonly (string | number)[]): Condition {
+  const [first, ...more] = values
+  if (first === undefined) return sql`false`
+  return more.length === 0
+    ? sql`${sql.ref(column)} = ${first}`
+    : sql`${sql.ref(column)} in (${sql.join(values)})`
 }
 
 function hasReference(reference: string): Term {
@@ -90,15 +109,14 @@ function concerns(patients: readonly string[]): Term {
     'fhir_user',
     patients.map(id => `Patient/${id}`),
   )
-  const amongSeveral = patients.map(id => sql<boolean>`patient_id = ${id}`)
   const several = sql<boolean>`(patients is not null and exists (select 1 from audit_event_patient as filed
-    where filed.at = event.at and filed.audit_id = event.id and ${or(amongSeveral)}))`
+    where filed.at = event.at and filed.audit_id = event.id and ${isAmong('filed.patient_id', patients)}))`
   return {
     condition: or([alone.condition, agent.condition, several]),
     ranges: [
       ...alone.ranges,
       ...agent.ranges,
-      ...amongSeveral.map(condition => ({ table: 'audit_event_patient', condition }) as const),
+      ...alone.ranges.map(({ condition }) => ({ table: 'audit_event_patient', condition }) as const),
     ],
   }
 }

@@ -13,8 +13,8 @@ const sealer = createSealer('a secret of the tests, long enough')
 const DAY = 86_400_000
 
 const createRecord = (at: number): AuditRecord => ({
-  ...{ at, server: 'fhir', kind: 'fhir', allowed: true, status: 200, patient: `p${at % 7}` },
-  request: `Condition/${at}`,
+  ...{ at, server: 'fhir', kind: 'fhir', allowed: true, status: 200, request: `Condition/${at}` },
+  ...(at % 3 === 2 ? { patients: ['ada', `p${at}`, '*'] } : { patient: `p${at % 7}` }),
 })
 
 /** The id of a record is its time. */
@@ -64,6 +64,30 @@ const TAMPERING: Readonly<Record<string, readonly [statements: readonly string[]
   'a seal with a recomputed hash': [
     [`update audit_seal set hash = 'made by somebody else' where number = 3`],
     /^Seal 3 was changed, or made with another SMART_SECRET$/,
+  ],
+  'a removed link to a patient': [
+    [`delete from audit_event_patient where patient_id = 'ada' and audit_id = 5`],
+    /^Record 5 \(seal 2\): filed under other patients$/,
+  ],
+  'removed links of two records': [
+    [`delete from audit_event_patient where patient_id = 'ada' and audit_id in (2, 5)`],
+    /^Record 2 \(seal 1\): filed under other patients$/,
+  ],
+  'a link to another time, which a search by time does not find': [
+    [`update audit_event_patient set at = 1 where patient_id = 'ada' and audit_id = 5`],
+    /^Record 5 \(seal 2\): filed under other patients$/,
+  ],
+  'a link that was added to a record about several patients': [
+    [`insert into audit_event_patient (patient_id, at, audit_id) values ('bea', 5, 5)`],
+    /^Record 5 \(seal 2\): filed under other patients$/,
+  ],
+  'a link that was added to a record about one patient': [
+    [`insert into audit_event_patient (patient_id, at, audit_id) values ('bea', 4, 4)`],
+    /^Record 4 \(seal 2\): filed under other patients$/,
+  ],
+  'a link for a later record': [
+    [`insert into audit_event_patient (patient_id, at, audit_id) values ('bea', 50, 50)`],
+    /^Links to patients without a record: 1$/,
   ],
   'an invented checkpoint': [
     [
@@ -175,6 +199,21 @@ eachDatabase((_, openAny) => {
       await assert.rejects(other.process(await read(), 10, signal), /seal 4 was changed/)
       await run(store, 'delete from audit_seal where number > 2')
       await assert.rejects(maker.process(await read(), 6, signal), /seal 3 was removed/)
+    })
+
+    it('seals few records at once if they have many patients', async () => {
+      const store = await open()
+      const patients = Array.from({ length: 4000 }, (_, at) => `patient-number-${at}`)
+      await store.append(
+        'audit_event',
+        [1, 2, 3, 4, 5, 6].map(at => ({
+          ...toRow({ ...createRecord(at), patient: undefined, patients }),
+          id: at,
+        })),
+      )
+      await sealTrail(store, sealer)
+      const { seals, records, problems } = await verifyTrail(store, sealer)
+      assert.deepEqual([seals, records, problems], [3, 6, []])
     })
 
     it('makes one seal for the same records in two processes', async () => {

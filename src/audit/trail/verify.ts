@@ -1,4 +1,5 @@
 import type { Sealer, Store } from '../../store/index.ts'
+import { readFiledPatients } from '../record.ts'
 import type { KeptRecord } from './find.ts'
 import { findLastId, readAfter } from './follow.ts'
 import { BEGINNING, computeSealHash, formatHead, isCheckpoint, isGenuine, type Seal } from './seal.ts'
@@ -35,7 +36,7 @@ interface Chain {
 
 /**
  * Recomputes the hash chain over the audit trail. It finds records that were changed, removed, inserted or reordered after they
- * were sealed, and seals that were not made with the secret.
+ * were sealed, records that are filed under other patients, and seals that were not made with the secret.
  */
 export async function verifyTrail(
   store: Store,
@@ -55,6 +56,7 @@ export async function verifyTrail(
       `${formatRange('Seal', first, last, 'was')} changed, or made with another SMART_SECRET`,
     )
   if (head !== undefined) await verifyHead(store, chain, head)
+  await verifyLoneLinks(store, before.last_id, chain)
   await verifyCursors(store, chain)
   return report(store, chain)
 }
@@ -83,9 +85,64 @@ async function verifySeal(store: Store, sealer: Sealer, chain: Chain, seal: Seal
   const isSame = computeSealHash(before, records) === seal.hash
   if (!isSame && !(await isRemoved(store, sealer, seal)))
     problems.push(describeDifference(before.last_id + 1, seal, records))
+  const misfiled = isSame ? await findMisfiled(store, before.last_id, seal, records) : []
+  if (misfiled.length > 0 && !(await isRemoved(store, sealer, seal)))
+    problems.push(describeMisfiled(misfiled, seal))
   for (const { id, reason } of records.filter(({ kind }) => kind === 'seal'))
     if (!(await isKnownHead(store, reason ?? '')))
       problems.push(`The seal that record ${id} names has changed`)
+}
+
+/**
+ * The numbers of the records that are filed under other patients than they name. A record about several patients is found
+ * by its links (`audit_event_patient`), which no hash covers; the hash covers the patients themselves.
+ */
+async function findMisfiled(
+  { db }: Store,
+  after: number,
+  { last_id: end }: Seal,
+  records: readonly KeptRecord[],
+): Promise<readonly number[]> {
+  const links = await db
+    .selectFrom('audit_event_patient')
+    .selectAll()
+    .where('audit_id', '>', after)
+    .where('audit_id', '<=', end)
+    .execute()
+  const expected = new Map(
+    records.map(record => [record.id, new Set(record.patients === null ? [] : listLinks(record))]),
+  )
+  const wrong = links.filter(
+    ({ audit_id: id, patient_id: patient, at }) => !expected.get(id)?.delete(formatLink(patient, at)),
+  )
+  const incomplete = [...expected].filter(([, missing]) => missing.size > 0)
+  return [...new Set([...wrong.map(({ audit_id: id }) => id), ...incomplete.map(([id]) => id)])]
+}
+
+function listLinks(record: KeptRecord): readonly string[] {
+  return readFiledPatients(record).patients.map(patient => formatLink(patient, record.at))
+}
+
+function formatLink(patient: string, at: number): string {
+  return `${at} ${patient}`
+}
+
+function describeMisfiled([first, ...more]: readonly number[], { number }: Seal): string {
+  const others = more.length === 0 ? '' : ` and ${more.length} more`
+  return `Record ${first}${others} (seal ${number}): filed under other patients`
+}
+
+/** Links to records that do not exist would file a later record under a patient. */
+async function verifyLoneLinks({ db }: Store, first: number, { before, problems }: Chain): Promise<void> {
+  const { count } = await db
+    .selectFrom('audit_event_patient')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where(({ or, eb }) => or([eb('audit_id', '<=', first), eb('audit_id', '>', before.last_id)]))
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('audit_event').select('id').whereRef('id', '=', 'audit_id'))),
+    )
+    .executeTakeFirstOrThrow()
+  if (Number(count) > 0) problems.push(`Links to patients without a record: ${count}`)
 }
 
 /** The seal up to which this deployment has removed records, after their retention time. Without a sealer, any. */

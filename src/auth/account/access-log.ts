@@ -1,4 +1,4 @@
-import { findPage, type KeptRecord, type TrailPosition } from '../../audit/index.ts'
+import { findPage, type KeptRecord, openEventIds } from '../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import {
   type Html,
@@ -12,11 +12,12 @@ import { chooseVerb, describeApp, findNames, type Names } from '../activity/desc
 import { findOwnPatient } from '../clinician.ts'
 import { describeKind } from '../consent/describe-scopes.ts'
 import type { AuthContext } from '../context.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
-import { createFhirReader } from '../portal/fhir-reader.ts'
+import { createNameReader } from '../portal/fhir-reader.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import { findByIds } from '../portal/patients.ts'
+import type { Parameters } from '../request.ts'
 
 const SHOWN = 50
 
@@ -28,30 +29,33 @@ export interface AccessLog {
   readonly records: readonly KeptRecord[]
   readonly names: Names
   /** Where older records follow. */
-  readonly older: TrailPosition | undefined
+  readonly older: string | undefined
 }
 
 export async function readAccessLog(
   context: AuthContext,
   { clinician }: Login,
   patients: readonly [string, ...string[]],
-  { patient, before }: { readonly patient: string | undefined; readonly before: TrailPosition | undefined },
+  query: Parameters,
 ): Promise<AccessLog> {
+  const patient = query.get('patient')
+  const ids = await openEventIds(context.store)
   const patientId = patients.find(id => id === patient) ?? patients[0]
   const found = await findPage(context.store, {
     ...{ events: [{ kind: 'fhir' }], allowed: true, outcomes: ['0'], patients: [patientId] },
-    ...{ after: before, limit: SHOWN + 1 },
+    ...{ after: ids.parse(query.get('before') ?? ''), limit: SHOWN + 1 },
   })
   const page = found.records.slice(0, SHOWN)
+  const older = found.records.length > SHOWN ? page.at(-1) : found.next
   // These pages read for the user, and the auth server reads the RelatedPersons.
   const isOwnPage = ({ client_id, subject }: KeptRecord) =>
     client_id === PORTAL_CLIENT && (subject === clinician.id || subject === PORTAL_CLIENT)
   return {
     patientId,
-    people: await findByIds(await createFhirReader(context, clinician), patients),
+    people: await findByIds(await createNameReader(context, clinician), patients),
     records: page.filter(record => !isOwnPage(record)),
     names: await findNames(context.store, page),
-    older: found.records.length > SHOWN ? page.at(-1) : found.next,
+    older: older && ids.format(older),
   }
 }
 
@@ -114,7 +118,7 @@ function renderRow(record: KeptRecord, { clinician }: Login, names: Names): Html
 `
 }
 
-function buildUrl(patient: string, before?: TrailPosition): string {
-  const query = new URLSearchParams({ patient, ...(before && { before: `${before.at}.${before.id}` }) })
+function buildUrl(patient: string, before?: string): string {
+  const query = new URLSearchParams({ patient, ...(before !== undefined && { before }) })
   return `${paths.accountAccessLog}?${query}`
 }

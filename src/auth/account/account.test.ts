@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { createSealer } from '../../store/index.ts'
+import { beginLogin } from '../login/login.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
 const NEW = 'correct horse'
+const APP = { client_id: 'app', redirect_uri: 'https://app.example/callback' }
 
 describe('/account', () => {
   const open = openTestStore()
@@ -48,9 +51,15 @@ describe('/account', () => {
   })
 
   it('changes no password where users sign in with providers only', async () => {
-    const settings = { login: { passwords: false, providers: [] } }
-    const strict = (await TestAuthServer.open(auth.store, { settings })).openBrowser()
-    for (const [name, value] of browser.cookies) strict.cookies.set(name, value)
+    const settings = { login: { passwords: false, providers: [] }, lab: true }
+    const server = await TestAuthServer.open(await open(), { settings })
+    const strict = server.openBrowser()
+    const context = { ...server, sealer: createSealer('x'), clock: () => server.time.now }
+    const id = await server.store.db.transaction().execute(async trx => {
+      const account = await trx.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+      return beginLogin({ ...context, rules: server.rules }, trx, { clinicianId: account.id, lab: {} })
+    })
+    strict.cookies.set('sallyport-login', id)
     const own = { current: 'sallyport', next: NEW, again: NEW }
     for (const response of [
       await strict.get('/account/password'),
@@ -107,5 +116,27 @@ describe('/account', () => {
     assert.equal((await other.get('/portal')).headers.location, '/login')
     assert.equal((await auth.openBrowser().login('clinician', 'sallyport')).statusCode, 401)
     assert.equal((await auth.openBrowser().login('clinician', NEW)).headers.location, '/portal')
+  })
+
+  it('ends the access of all apps with a new password, except of those that this browser opened and closes', async () => {
+    await auth.addClinician('ada')
+    await auth.addClient({ client_id: 'app', scope: 'launch online_access offline_access patient/*.rs' })
+    const [own, other] = [await auth.logIn('ada'), await auth.logIn('ada')]
+    const refresh = async (token: string) => (await auth.refresh(token, APP)).json().error ?? 'refreshed'
+    const open = async (browser: TestBrowser, access: string) => {
+      const scope = `launch ${access} patient/*.rs`
+      const code = await auth.getCode(browser, { ...APP, scope })
+      return String((await auth.exchange(code, APP)).json().refresh_token)
+    }
+    const kept = await open(own, 'online_access')
+    const ended = [
+      await open(own, 'offline_access'),
+      await open(other, 'online_access'),
+      await open(other, 'offline_access'),
+    ]
+    const form = { current: 'sallyport', next: NEW, again: NEW }
+    assert.equal((await own.post('/account/password', form)).statusCode, 303)
+    assert.deepEqual(await Promise.all(ended.map(refresh)), Array(3).fill('invalid_grant'))
+    assert.equal(await refresh(kept), 'refreshed')
   })
 })

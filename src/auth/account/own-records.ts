@@ -42,7 +42,7 @@ async function findDependants(
     .execute()
   if (rows.length === 0) return []
   const read = await createUserLookup(context, 'RelatedPerson')
-  const responses = await Promise.all(rows.map(({ id }) => read(`RelatedPerson/${id}`)))
+  const responses = await Promise.all(rows.map(({ id }) => read.resource('RelatedPerson', id)))
   const outage = responses.find(({ kind }) => kind === 'unavailable')
   if (outage?.kind === 'unavailable') return outage
   return responses.flatMap((response, at) => {
@@ -61,8 +61,8 @@ export async function listOwnPatients(
 
 /** The patient that an active RelatedPerson names. */
 function findPatient(resource: Resource, { settings, clock }: RecordsContext): string | undefined {
-  const { resourceType, active, patient, period } = resource
-  if (resourceType !== 'RelatedPerson' || active === false || hasEnded(period, clock())) return undefined
+  const { active, patient, period } = resource
+  if (active === false || hasEnded(period, clock())) return undefined
   const reference = isRecord(patient) ? patient.reference : undefined
   const target = typeof reference === 'string' ? parseReference(reference, settings.fhirBaseUrl) : undefined
   return target?.type === 'Patient' ? target.id : undefined

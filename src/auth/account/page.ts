@@ -8,7 +8,7 @@ import {
   renderPage,
 } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
-import type { Login } from '../login/login.ts'
+import { keepGoodLogins, type Login, selectLogins } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
 import type { Parameters } from '../request.ts'
@@ -57,13 +57,12 @@ interface SignIn {
 }
 
 /** The user's logins, the current one first, then the last used. */
-export async function findSignIns({ store, clock }: AuthContext, login: Login): Promise<readonly SignIn[]> {
-  const rows = await store.db
-    .selectFrom('login')
-    .select(['id_hash', 'created_at', 'seen_at', 'expires_at'])
-    .where('clinician_id', '=', login.clinician.id)
-    .where('expires_at', '>', clock())
-    .execute()
+export async function findSignIns(
+  { store: { db }, rules, clock }: AuthContext,
+  login: Login,
+): Promise<readonly SignIn[]> {
+  const logins = await selectLogins(db).where('login.clinician_id', '=', login.clinician.id).execute()
+  const rows = await keepGoodLogins(db, rules, logins, clock())
   return rows
     .map(row => ({
       id: row.id_hash,

@@ -134,6 +134,13 @@ describe('a patient who signs in', () => {
     }
     const clinician = await auth.logIn()
     assert.equal((await clinician.get('/account/access-log')).headers.location, '/manage')
+    const later = { ...read, at: 2, type: 'Observation', patient: 'juniper', subject }
+    await audit.record(...Array.from({ length: 51 }, () => later))
+    const newest = (await browser.get('/account/access-log')).body
+    assert.doesNotMatch(newest, /Conditions/)
+    // The number of a record would count the requests of others.
+    const [, older = ''] = /href="([^"]*before=[0-9a-f]{32})"/.exec(newest) ?? []
+    assert.match((await browser.get(older.replaceAll('&amp;', '&'))).body, /Conditions/)
   })
 
   it('is redirected from the pages about all patients', async () => {

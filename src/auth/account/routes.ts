@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
-import { readView } from '../activity/view.ts'
 import { auditEvent } from '../audit.ts'
 import { hashPassword } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { tryLogin } from '../login/attempt.ts'
-import { endLogin, endOtherLogins, type Login, requireLogin } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
+import { endLogin, requireLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import { readParameters } from '../request.ts'
@@ -69,12 +69,7 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
     requireLogin(context, async (request, reply, login) => {
       const [first, ...others] = await listOwnPatients(context, login.clinician)
       if (first === undefined) return reply.redirect(paths.manage, 302)
-      const log = await readAccessLog(
-        context,
-        login,
-        [first, ...others],
-        readView(readParameters(request.query)),
-      )
+      const log = await readAccessLog(context, login, [first, ...others], readParameters(request.query))
       return reply.sendPage(renderAccessLogPage(context, login, log))
     }),
   )
@@ -144,8 +139,7 @@ async function changePassword(
   if (result.kind === 'wrong') return refuse(WRONG, 401)
   const hash = await hashPassword(form.next)
   const isChanged = await context.store.db.transaction().execute(async trx => {
-    if (!(await result.confirm(trx, hash))) return false
-    await endOtherLogins(trx, login, context.clock())
+    if (!(await result.confirm(trx, { newHash: hash, loginIdHash: login.idHash }))) return false
     const event = { kind: 'admin', status: 303, clinician, reason: 'Password changed' } as const
     await auditEvent(context, request, event, trx)
     return true
@@ -166,7 +160,7 @@ async function endSignIns(
   const event = { kind: 'logout', status: 303, clinician } as const
   await context.store.db.transaction().execute(async (trx: Transaction<Schema>) => {
     for (const id of ids) {
-      await endLogin(trx, id, context.clock())
+      await endLogin(trx, id)
       await auditEvent(context, request, event, trx)
     }
   })

@@ -6,7 +6,7 @@ import { explain } from '../../interceptor/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { limitComparisons } from '../audit.ts'
 import { ISSUED_BY_COMMAND } from '../lab/command-line.ts'
-import { mayViewActivity } from '../login/login.ts'
+import { mayViewActivity } from '../login/rights.ts'
 import { readRedirect, TestAuthServer, unknownToken, VERIFIER } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
@@ -389,18 +389,22 @@ describe('mayViewActivity', () => {
     ({ onLoopback, lab: false, audit: { activityClinicians } }) as unknown as Parameters<
       typeof mayViewActivity
     >[0]
+  const login = (username: string, { fhirUserId = 'p', admin = false } = {}) =>
+    ({ clinician: { username, fhirUserId }, admin }) as const
   it('allows every clinician on loopback by default', () => {
-    assert.equal(mayViewActivity(settings(true), { username: 'ada', fhirUserId: 'p' }), true)
-    assert.equal(mayViewActivity(settings(true, ['bea']), { username: 'ada', fhirUserId: 'p' }), false)
+    assert.equal(mayViewActivity(settings(true), login('ada')), true)
+    assert.equal(mayViewActivity(settings(true, ['bea']), login('ada')), false)
   })
   it('allows only the named clinicians off loopback', () => {
-    assert.equal(mayViewActivity(settings(false), { username: 'ada', fhirUserId: 'p' }), false)
-    assert.equal(mayViewActivity(settings(false, ['ada']), { username: 'ada', fhirUserId: 'p' }), true)
+    assert.equal(mayViewActivity(settings(false), login('ada', { admin: true })), false)
+    assert.equal(mayViewActivity(settings(false, ['ada']), login('ada')), true)
   })
-  it('allows every clinician by default while the lab is on, and never a patient', () => {
+  it('allows only administrators by default while the lab is on off loopback, and never a patient', () => {
     const lab = { ...settings(false), lab: true }
-    assert.equal(mayViewActivity(lab, { username: 'ada', fhirUserId: 'p' }), true)
-    assert.equal(mayViewActivity(lab, { username: 'alba', fhirUserId: 'Patient/1' }), false)
+    assert.equal(mayViewActivity(lab, login('ada')), false)
+    assert.equal(mayViewActivity(lab, login('ada', { admin: true })), true)
+    const alba = login('alba', { fhirUserId: 'Patient/1', admin: true })
+    assert.equal(mayViewActivity({ ...lab, onLoopback: true }, alba), false)
   })
 })
 

@@ -1,7 +1,7 @@
 import type { Parties } from '../../audit/index.ts'
 import { type Html, html, renderEmptyState, renderPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import type { LaunchGroup } from './describe.ts'

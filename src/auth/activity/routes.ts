@@ -1,9 +1,11 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { countRecords, findPage, type KeptRecord, listParties } from '../../audit/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
-import { type Login, requireLogin } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
+import { requireLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
 import { readParameters } from '../request.ts'
@@ -52,11 +54,16 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
   const allowed =
     view.result === 'all' || view.reference !== undefined ? undefined : view.result === 'allowed'
   const since = Math.max(filter.since ?? 0, clock() - COUNTED_MS)
-  const [found, counts, parties] = await Promise.all([
-    findPage(store, { ...filter, allowed, after: view.before, limit: LIMITS.activityRecords + 1 }),
-    countRecords(store, { ...filter, since }),
-    listParties(store),
-  ])
+  // SQLite answers at once: without pauses, a page that is loaded every 2 s would block other requests for all its queries.
+  const found = await findPage(store, {
+    ...{ ...filter, allowed, after: view.before },
+    limit: LIMITS.activityRecords + 1,
+  })
+  await yieldTurn()
+  const counts = await countRecords(store, { ...filter, since })
+  await yieldTurn()
+  const parties = await listParties(store)
+  await yieldTurn()
   const shown = limitLaunches(found.records.slice(0, LIMITS.activityRecords))
   const records = joinByReference(view, shown)
   const first = await findFirstEvents(store, records)
@@ -64,6 +71,7 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
     clients: parties.clients,
     hidesPatients: true,
   })
+  await yieldTurn()
   const addsFirst = view.result === 'all' && view.kind === undefined
   return {
     ...{ login, view, names, parties, counts, kept: settings.audit.kept },

@@ -1,8 +1,10 @@
-import { type RawBuilder, sql, type Transaction } from 'kysely'
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { formatFhirUser } from '../clinician.ts'
 import { RECENT_SECONDS } from '../limits.ts'
+import type { AccessRules } from '../validity/rule.ts'
+import { needsRecentSignIn, type Operation } from './operations.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer in the lab. */
 export type Actor =
@@ -22,14 +24,31 @@ export interface Admin {
   readonly store: Store
   readonly audit: Auditor
   readonly clock: () => number
+  readonly rules: AccessRules
   readonly actor: Actor
+  /** Whether the actor may administer, by what is true now. Locks what it depends on until the transaction ends. */
+  readonly mayAct: (db: Kysely<Schema>) => Promise<boolean>
+  /** Whether the actor exists on loopback only (ENDS-2): so does what it adds. */
+  readonly isForLoopback?: boolean
   /** Of the HTTP request. */
   readonly requestId?: string
   readonly address?: string
 }
 
-/** `not_found`, `conflict`: the state does not allow it. `reauthenticate`: see `requireRecentLogin`. */
-export type AdminFailureCode = 'invalid' | 'not_found' | 'conflict' | 'reauthenticate' | 'unavailable'
+/** Whoever runs a command has access to the machine, and needs no other right. */
+export const COMMAND_LINE = { actor: { kind: 'command' }, mayAct: async () => true } as const
+
+/**
+ * `not_found`, `conflict`: the state does not allow it. `reauthenticate`: the clinician signed in too long ago. `forbidden`:
+ * the actor lost the right while the request was handled.
+ */
+export type AdminFailureCode =
+  | 'invalid'
+  | 'not_found'
+  | 'conflict'
+  | 'reauthenticate'
+  | 'forbidden'
+  | 'unavailable'
 
 /** An operation that changed nothing. The reason is the end of a sentence: `there is no client growth`. */
 export class AdminFailure {
@@ -54,8 +73,15 @@ export interface Change {
 /** Properties for the audit trail: never a secret, a hash of one or a patient's name. */
 export type Properties = Readonly<Record<string, unknown>>
 
-/** `action` is named like the command: `client disable growth`. */
-type Changed<Result> = Change & { readonly action: string; readonly result: Result }
+/** An action, which is named like the command: `client disable growth`. */
+interface Action extends Change {
+  readonly operation: Operation
+  /** The subject of the operation. */
+  readonly target?: string
+  readonly isAboutAdministrator?: boolean
+}
+
+type Changed<Result> = Action & { readonly result: Result }
 
 /**
  * Makes a change and its audit record in one transaction (ADMIN-3). `change` returns a failure before it writes anything.
@@ -67,31 +93,61 @@ export function perform<Result>(
   return admin.store.db.transaction().execute(async trx => {
     const changed = await change(trx)
     if (changed instanceof AdminFailure) return changed
-    await recordAction(admin, changed.action, changed, trx)
+    await recordAction(admin, changed, trx)
     return changed.result
   })
+}
+
+/** Thrown, so that the transaction is rolled back. */
+class Unauthorized extends Error {
+  readonly failure: AdminFailure
+  constructor(failure: AdminFailure) {
+    super(failure.sentence)
+    this.failure = failure
+  }
+}
+
+/**
+ * Handles a request of an administrator. Returns a failure if the right ended before an action was recorded, or if the
+ * action needs a recent sign-in.
+ */
+export async function refuseWithoutRight<Result>(
+  handle: () => Promise<Result>,
+): Promise<Result | AdminFailure> {
+  try {
+    return await handle()
+  } catch (error) {
+    if (error instanceof Unauthorized) return error.failure
+    throw error
+  }
 }
 
 function hasValues(properties: Properties = {}): boolean {
   return Object.values(properties).some(value => value !== undefined)
 }
 
-/** Records an action of an administrator, in the transaction of its change if it has one. */
-export function recordAction(
+/**
+ * Records an action of an administrator, in the transaction of its change if it has one. Throws if the actor no longer has
+ * the right (ADMIN-10), or signed in too long ago (ADMIN-4): every action is recorded, so none can be performed without this.
+ */
+export async function recordAction(
   admin: Admin,
-  action: string,
-  { before, after }: Change = {},
+  { operation, target, isAboutAdministrator = false, before, after }: Action,
   trx?: Transaction<Schema>,
 ): Promise<void> {
+  if (!(await admin.mayAct(trx ?? admin.store.db)))
+    throw new Unauthorized(new AdminFailure('forbidden', 'you are not an administrator'))
+  const stale = needsRecentSignIn(operation, isAboutAdministrator) ? requireRecentSignIn(admin) : undefined
+  if (stale) throw new Unauthorized(stale)
   const record: AuditRecord = {
     ...{ at: admin.clock(), server: 'auth', kind: 'admin', allowed: true, status: 200 },
     ...describeActor(admin.actor),
-    request: action,
+    request: target === undefined ? operation : `${operation} ${target}`,
     requestId: admin.requestId,
     address: admin.address,
     ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
   }
-  return trx ? admin.audit.recordIn(trx, record) : admin.audit.record(record)
+  await (trx ? admin.audit.recordIn(trx, record) : admin.audit.record(record))
 }
 
 function describeActor(actor: Actor): Pick<AuditRecord, 'method' | 'client' | 'subject' | 'fhirUser'> {
@@ -108,18 +164,28 @@ function describeActor(actor: Actor): Pick<AuditRecord, 'method' | 'client' | 's
 }
 
 const LONGEST_CHANGE = 7_000
-const LONGEST_VALUE = 100
+
+/** The lengths of texts and lists in a long change, the first that suffice. */
+const SHORTER = [
+  { characters: 1_000, items: 50 },
+  { characters: 100, items: 5 },
+  { characters: 20, items: 2 },
+] as const
 
 /** The audit trail drops details that are too long. */
 function shortenChange(change: Change): Change {
-  const isLong = JSON.stringify(change).length > LONGEST_CHANGE
-  return isLong ? JSON.parse(JSON.stringify(change, shortenValue)) : change
+  const shortened = [change, ...SHORTER.map(limits => shorten(change, limits))]
+  return shortened.find(it => JSON.stringify(it).length <= LONGEST_CHANGE) ?? {}
 }
 
-function shortenValue(_name: string, value: unknown): unknown {
-  return typeof value === 'string' && value.length > LONGEST_VALUE
-    ? `${value.slice(0, LONGEST_VALUE)}…`
-    : value
+function shorten(change: Change, { characters, items }: (typeof SHORTER)[number]): Change {
+  const text = JSON.stringify(change, (_name, value: unknown) => {
+    if (typeof value === 'string' && value.length > characters) return `${value.slice(0, characters)}…`
+    return Array.isArray(value) && value.length > items
+      ? [...value.slice(0, items), `… and ${value.length - items} more`]
+      : value
+  })
+  return JSON.parse(text)
 }
 
 /** The properties that differ. */
@@ -132,18 +198,16 @@ export function compare(before: Properties, after: Properties): Change {
 }
 
 /**
- * Keys, secrets and administrators change only soon after the administrator authenticated (ADMIN-4). The token of a client
- * lives for five minutes, and the command line needs access to the machine.
+ * A clinician gives access only soon after a sign-in (ADMIN-4). The token of a client lives for five minutes, the command line
+ * needs access to the machine, and a developer is on loopback.
  */
-export function requireRecentLogin({
+export function requireRecentSignIn({
   actor,
   clock,
 }: Pick<Admin, 'actor' | 'clock'>): AdminFailure | undefined {
-  if (actor.kind !== 'clinician' || clock() - actor.authTime < RECENT_SECONDS * 1000) return undefined
-  return new AdminFailure(
-    'reauthenticate',
-    'keys, secrets and administrators change only soon after a sign-in',
-  )
+  return actor.kind === 'clinician' && clock() - actor.authTime >= RECENT_SECONDS * 1000
+    ? new AdminFailure('reauthenticate', `this needs a sign-in in the last ${RECENT_SECONDS / 60} minutes`)
+    : undefined
 }
 
 /** A page of a list. `next` is the position after its last item. */

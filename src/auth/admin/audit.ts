@@ -1,6 +1,9 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import {
+  type AuditEventOptions,
   findPage,
   type KeptRecord,
+  openEventIds,
   type RecordFilter,
   type TrailPosition,
   toAuditEvent,
@@ -9,11 +12,10 @@ import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../request.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAction } from './action.ts'
 
-const PAGE = 500
+/** Records that are read and written without a pause. */
+const PAGE = 100
 
-interface ExportOptions {
-  readonly fhirBaseUrl: string
-}
+type ExportOptions = AuditEventOptions
 
 /** NDJSON has AuditEvents, CSV the columns of the table. */
 export const EXPORT_FORMATS = {
@@ -54,17 +56,18 @@ let exporting = 0
 export async function exportRecords(
   admin: Admin,
   format: ExportFormat,
-  { fhirBaseUrl, ...filter }: RecordFilter & ExportOptions,
+  { fhirBaseUrl, ...filter }: RecordFilter & Pick<ExportOptions, 'fhirBaseUrl'>,
 ): Promise<AsyncGenerator<string> | AdminFailure> {
   if (exporting >= LIMITS.exports) return new AdminFailure('unavailable', 'other exports are running')
-  await recordAction(admin, `audit export ${format}`, { after: { ...filter } })
-  return writeRecords(admin, format, { ...filter, fhirBaseUrl })
+  await recordAction(admin, { operation: 'audit export', target: format, after: { ...filter } })
+  return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store) })
 }
 
 async function* writeRecords(
   { store }: Pick<Admin, 'store'>,
   format: ExportFormat,
-  { fhirBaseUrl, ...filter }: RecordFilter & ExportOptions,
+  filter: RecordFilter,
+  options: ExportOptions,
 ): AsyncGenerator<string> {
   exporting++
   try {
@@ -74,10 +77,12 @@ async function* writeRecords(
     for (let left: number = LIMITS.exportedRecords; left > 0; ) {
       const limit = Math.min(PAGE, left)
       const { records, next } = await findPage(store, { ...filter, after, limit })
-      yield records.map(record => formatRecord(record, { fhirBaseUrl })).join('')
+      yield records.map(record => formatRecord(record, options)).join('')
       left -= records.length
       after = records.length === limit ? records.at(-1) : next
       if (!after) return
+      // SQLite answers at once: without a pause, the export of a long trail would block every other request.
+      await yieldTurn()
     }
   } finally {
     exporting--

@@ -1,15 +1,9 @@
 import type { Selectable, Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import {
-  type AppChanges,
-  addApp,
-  approveApp,
-  changeApp,
-  removeApp,
-  revokeAppTokens,
-} from '../apps/operations.ts'
+import { type AppChanges, addApp, approveApp, changeApp, removeApp } from '../apps/operations.ts'
 import { AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../apps/validate.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../client/client.ts'
+import { revokeClientTokens } from '../revoke.ts'
 import {
   type Admin,
   AdminFailure,
@@ -20,7 +14,6 @@ import {
   type PageRequest,
   type Properties,
   perform,
-  requireRecentLogin,
 } from './action.ts'
 
 export type ClientRow = Selectable<Schema['client']>
@@ -70,14 +63,13 @@ export async function addClient(
   id: string,
   app: AppProperties,
 ): Promise<ChangedClient | AdminFailure> {
-  const refusal = app.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
-  if (refusal) return refusal
   return perform(admin, async trx => {
     const added = await addApp(trx, id, { app, now: admin.clock(), ...describeRegistrar(admin) })
     if (added instanceof AppFault) return new ClientFailure(added)
     const client = await getRow(trx, id)
     return {
-      action: `client add ${id}`,
+      operation: 'client add',
+      target: id,
       result: { client, secret: added.secret },
       after: toProperties(client),
     }
@@ -89,12 +81,10 @@ export async function changeClient(
   admin: Admin,
   id: string,
   changes: AppChanges,
-  verb = 'set',
+  verb: 'set' | 'rotate-secret' = 'set',
 ): Promise<ChangedClient | AdminFailure> {
-  return performOnClient(admin, id, verb, async (trx, client) => {
-    const refusal = isSensitive(client, changes) ? requireRecentLogin(admin) : undefined
-    if (refusal) return refusal
-    const changed = await changeApp(trx, id, { changes, now: admin.clock(), ...describeRegistrar(admin) })
+  return performOnClient(admin, id, verb, async trx => {
+    const changed = await changeApp(trx, id, { changes, ...describeRegistrar(admin) })
     if (changed instanceof AppFault) return new ClientFailure(changed)
     return { secret: changed?.secret }
   })
@@ -103,7 +93,7 @@ export async function changeClient(
 /** Approves a client that registered itself (CLIENT-3). */
 export function approveClient(admin: Admin, id: string): Promise<ChangedClient | AdminFailure> {
   return performOnClient(admin, id, 'approve', async trx => {
-    await approveApp(trx, id)
+    await approveApp(trx, id, describeRegistrar(admin))
     return {}
   })
 }
@@ -124,11 +114,9 @@ export function setClientDisabled(
   disabled: boolean,
 ): Promise<ChangedClient | AdminFailure> {
   return performOnClient(admin, id, disabled ? 'disable' : 'enable', async (trx, client) => {
-    const refusal = client.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
-    if (refusal) return refusal
     const now = admin.clock()
     const enabled = client.disabled && !disabled && { enabled_at: now }
-    if (disabled) await revokeAppTokens(trx, client, now)
+    if (disabled) await revokeClientTokens(trx, client, now)
     await trx
       .updateTable('client')
       .set({ disabled, ...enabled })
@@ -143,10 +131,14 @@ export function removeClient(admin: Admin, id: string): Promise<ClientRow | Admi
   return perform(admin, async trx => {
     const client = await lockRow(trx, id)
     if (!client) return failUnknown(id)
-    const refusal = client.scope === ADMIN_SCOPE ? requireRecentLogin(admin) : undefined
-    if (refusal) return refusal
     await removeApp(trx, id, admin.clock())
-    return { action: `client remove ${id}`, result: client, before: toProperties(client) }
+    return {
+      operation: 'client remove',
+      target: id,
+      isAboutAdministrator: client.scope === ADMIN_SCOPE,
+      result: client,
+      before: toProperties(client),
+    }
   })
 }
 
@@ -154,7 +146,7 @@ export function removeClient(admin: Admin, id: string): Promise<ClientRow | Admi
 function performOnClient(
   admin: Admin,
   id: string,
-  verb: string,
+  verb: 'set' | 'rotate-secret' | 'approve' | 'enable' | 'disable',
   change: (
     trx: Transaction<Schema>,
     client: ClientRow,
@@ -168,7 +160,9 @@ function performOnClient(
     const client = await getRow(trx, id)
     const { before: old, after } = compare(toProperties(before), toProperties(client))
     return {
-      action: `client ${verb} ${id}`,
+      operation: `client ${verb}`,
+      target: id,
+      isAboutAdministrator: before.scope === ADMIN_SCOPE,
       result: { client, secret: changed.secret },
       before: old,
       after: { ...after, ...(changed.secret !== undefined && { secret: 'replaced' }) },
@@ -176,17 +170,8 @@ function performOnClient(
   })
 }
 
-function describeRegistrar({ actor }: Admin): Registrar {
-  return { isByAdministrator: actor.kind !== 'developer' }
-}
-
-const CREDENTIALS = ['authMethod', 'jwks', 'jwksUrl', 'newSecret'] as const
-
-/** Whether a change concerns secrets, keys or an administrator (ADMIN-4). */
-function isSensitive(client: ClientRow, changes: AppChanges): boolean {
-  return (
-    client.scope === ADMIN_SCOPE || changes.scope === ADMIN_SCOPE || CREDENTIALS.some(name => name in changes)
-  )
+function describeRegistrar({ actor, isForLoopback = false }: Admin): Registrar {
+  return { isByAdministrator: actor.kind !== 'developer', isForLoopback }
 }
 
 /** Finds a client and locks it, so that simultaneous changes follow each other. */

@@ -3,8 +3,9 @@ import { isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../clinician.ts'
 import { LIMITS } from '../limits.ts'
-import { endAccess, endProviderLogins } from '../login/login.ts'
-import { type Admin, AdminFailure, compare, type Properties, perform, requireRecentLogin } from './action.ts'
+import { keepAccess } from '../validity/facts.ts'
+import { computeAccountMark } from '../validity/rule.ts'
+import { type Admin, AdminFailure, compare, type Properties, perform } from './action.ts'
 import {
   describe,
   findRow,
@@ -33,10 +34,7 @@ export function isUsername(text: string): boolean {
 
 /** Adds a user. */
 export async function addUser(admin: Admin, user: NewUser): Promise<UserDescription | AdminFailure> {
-  const fault =
-    findUserFault(user) ??
-    checkPassword(admin, user.password) ??
-    (user.admin ? requireRecentLogin(admin) : undefined)
+  const fault = findUserFault(user) ?? checkPassword(admin, user.password)
   if (fault) return fault
   const password_hash = user.password === undefined ? NO_PASSWORD : await hashPassword(user.password)
   return perform(admin, async trx => {
@@ -48,14 +46,20 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
         fhir_user_id: toColumn(user.fhirUser),
         admin: user.admin ?? false,
         password_hash,
+        for_loopback: admin.isForLoopback ?? false,
       })
       .onConflict(conflict => conflict.column('username').doNothing())
       .returningAll()
       .executeTakeFirst()
     if (!row) return new AdminFailure('conflict', 'the username is taken')
     await storeRelatedPersons(trx, row.id, user.relatedPersons ?? [])
-    const result = await describe(trx, row, admin.clock())
-    return { action: `${user.kind} add ${user.username}`, result, after: toProperties(result) }
+    const result = await describe(trx, admin.rules, row, admin.clock())
+    return {
+      operation: `${user.kind} add`,
+      target: user.username,
+      result,
+      after: toProperties(result),
+    }
   })
 }
 
@@ -122,20 +126,20 @@ export function changeUser(
 ): Promise<UserDescription | AdminFailure> {
   return performOnUser(admin, target, chooseVerb(changes), async (trx, row, before) => {
     const wanted = { ...before, ...dropUndefined(changes) }
-    const fault =
-      findUserFault(wanted) ?? (isAboutAdministrator(before, wanted) ? requireRecentLogin(admin) : undefined)
+    const fault = findUserFault(wanted)
     if (fault) return fault
     const columns = {
       display_name: wanted.displayName,
       fhir_user_id: toColumn(wanted.fhirUser),
       admin: wanted.admin,
       disabled: wanted.disabled,
+      // Enabling a user again does not restore what ended.
+      access_version: row.access_version + (wanted.disabled && !before.disabled ? 1 : 0),
     }
     await trx.updateTable('clinician').set(columns).where('id', '=', row.id).execute()
     if (changes.relatedPersons) await storeRelatedPersons(trx, row.id, changes.relatedPersons)
     // Also if an identity provider gave it.
     if (changes.admin === false) await takeRightFromLogins(trx, row.id)
-    if (changes.disabled) await endAccess(trx, row.id, { now: admin.clock(), keepOffline: false })
     return { ...row, ...columns }
   })
 }
@@ -144,18 +148,13 @@ async function takeRightFromLogins(trx: Transaction<Schema>, userId: string): Pr
   await trx.updateTable('login').set({ admin: false }).where('clinician_id', '=', userId).execute()
 }
 
-function chooseVerb({ disabled, ...others }: UserChanges): string {
+function chooseVerb({ disabled, ...others }: UserChanges): 'set' | 'enable' | 'disable' {
   if (disabled === undefined || Object.values(others).some(value => value !== undefined)) return 'set'
   return disabled ? 'disable' : 'enable'
 }
 
 function dropUndefined<T extends object>(changes: T): T {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) as T
-}
-
-/** Whether a change concerns an administrator (ADMIN-4). */
-function isAboutAdministrator(before: UserDescription, wanted: UserDescription): boolean {
-  return before.admin || wanted.admin
 }
 
 /** Sets a new password, or a random one, and returns it. Ends all sign-ins, and the access of apps. */
@@ -167,13 +166,13 @@ export async function setPassword(
     keepApps = false,
   }: { password?: string | undefined; keepApps?: boolean },
 ): Promise<{ readonly user: UserDescription; readonly password: string } | AdminFailure> {
-  const fault = checkPassword(admin, password) ?? requireRecentLogin(admin)
+  const fault = checkPassword(admin, password)
   if (fault) return fault
   const password_hash = await hashPassword(password)
-  const user = await performOnUser(admin, target, 'set-password', async (trx, row) => {
-    await trx.updateTable('clinician').set({ password_hash }).where('id', '=', row.id).execute()
-    await endAccess(trx, row.id, { now: admin.clock(), keepOffline: keepApps })
-    return { ...row, password_hash }
+  const user = await performOnUser(admin, target, 'set-password', (trx, row) => {
+    // With a password that only its owner knows, a sample account is one like others.
+    const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
+    return storeAndEnd(trx, row, { password_hash, for_loopback }, keepApps)
   })
   return user instanceof AdminFailure ? user : { user, password }
 }
@@ -184,10 +183,22 @@ export function endSessions(
   target: UserTarget,
   { keepApps = false }: { readonly keepApps?: boolean } = {},
 ): Promise<UserDescription | AdminFailure> {
-  return performOnUser(admin, target, 'end-sessions', async (trx, row) => {
-    await endAccess(trx, row.id, { now: admin.clock(), keepOffline: keepApps })
-    return row
-  })
+  return performOnUser(admin, target, 'end-sessions', (trx, row) =>
+    storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps),
+  )
+}
+
+/** Stores columns whose change ends all logins and grants of the user. */
+async function storeAndEnd(
+  trx: Transaction<Schema>,
+  row: UserRow,
+  columns: Partial<Pick<UserRow, 'password_hash' | 'access_version' | 'for_loopback'>>,
+  keepApps: boolean,
+): Promise<UserRow> {
+  await trx.updateTable('clinician').set(columns).where('id', '=', row.id).execute()
+  const kept = { accountId: row.id, mark: computeAccountMark(row), what: 'offline' } as const
+  if (keepApps) await keepAccess(trx, kept)
+  return { ...row, ...columns }
 }
 
 /** Links a user of an identity provider, who then signs in as this user. Replaces a link to another user (SIGNIN-6). */
@@ -196,8 +207,6 @@ export async function linkUser(
   target: UserTarget,
   { issuer, subject }: Pick<UserLink, 'issuer' | 'subject'>,
 ): Promise<UserDescription | AdminFailure> {
-  const refusal = requireRecentLogin(admin)
-  if (refusal) return refusal
   if (![issuer, subject].every(text => text !== '' && text.length <= LIMITS.urlCharacters))
     return new AdminFailure('invalid', `issuer and subject have 1 to ${LIMITS.urlCharacters} characters`)
   return performOnUser(admin, target, 'link', async (trx, row) => {
@@ -211,14 +220,12 @@ export async function linkUser(
   })
 }
 
-/** Removes a link, and ends the logins that it allowed. */
+/** Removes a link. The logins that it allowed end. */
 export async function unlinkUser(
   admin: Admin,
   target: UserTarget,
   { issuer, subject }: Pick<UserLink, 'issuer' | 'subject'>,
 ): Promise<UserDescription | AdminFailure> {
-  const refusal = requireRecentLogin(admin)
-  if (refusal) return refusal
   return performOnUser(admin, target, 'unlink', async (trx, row) => {
     const { numDeletedRows } = await trx
       .deleteFrom('clinician_link')
@@ -227,7 +234,6 @@ export async function unlinkUser(
       .where('subject', '=', subject)
       .executeTakeFirst()
     if (numDeletedRows === 0n) return new AdminFailure('not_found', 'there is no such link')
-    await endProviderLogins(trx, { issuer, subject }, admin.clock())
     return row
   })
 }
@@ -236,7 +242,7 @@ export async function unlinkUser(
 function performOnUser(
   admin: Admin,
   target: UserTarget,
-  verb: string,
+  verb: 'set' | 'enable' | 'disable' | 'set-password' | 'end-sessions' | 'link' | 'unlink',
   change: (
     trx: Transaction<Schema>,
     row: UserRow,
@@ -246,14 +252,16 @@ function performOnUser(
   return perform(admin, async trx => {
     const row = await lockRow(trx, target)
     if (!row) return failUnknown(target)
-    const before = await describe(trx, row, admin.clock())
+    const before = await describe(trx, admin.rules, row, admin.clock())
     const changed = await change(trx, row, before)
     if (changed instanceof AdminFailure) return changed
-    const result = await describe(trx, changed, admin.clock())
+    const result = await describe(trx, admin.rules, changed, admin.clock())
     const isNewPassword = changed.password_hash !== row.password_hash
     const { before: old, after } = compare(toProperties(before), toProperties(result))
     return {
-      action: `${before.kind} ${verb} ${row.username}`,
+      operation: `${before.kind} ${verb}`,
+      target: row.username,
+      isAboutAdministrator: before.admin,
       result,
       before: old,
       after: { ...after, ...(isNewPassword && { password: 'replaced' }) },

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { hasScope, revokeGrant } from '../grant/grant.ts'
+import { findLatestEnd, type GrantRow, keepGoodGrants, revokeGrant, selectGrants } from '../grant/grant.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest, perform } from './action.ts'
 
 /** An app's access on behalf of a user, which has not ended. */
@@ -28,20 +28,13 @@ const READ_FOR_PAGE = 2_000
 
 /** Lists grants that have not ended, newest first. A page may have fewer than `limit`, and others may follow. */
 export async function listGrants(
-  { store, clock }: Pick<Admin, 'store' | 'clock'>,
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   { clientId, clinicianId, after, limit }: GrantFilter,
 ): Promise<ListPage<GrantDescription> | AdminFailure> {
   if (clientId === undefined && clinicianId === undefined)
     return new AdminFailure('invalid', 'a list of grants needs a client or a clinician')
   const position = readPosition(after)
-  const rows = await store.db
-    .selectFrom('grant')
-    .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
-    .innerJoin('client', 'client.client_id', 'grant.client_id')
-    .leftJoin('login', 'login.id_hash', 'grant.login_id_hash')
-    .select(['grant.id', 'grant.client_id', 'client.name as client_name', 'grant.clinician_id', 'username'])
-    .select(['grant.scope', 'patient_id'])
-    .select(['grant.created_at', 'last_used_at', 'revoked_at', 'login.expires_at as login_expires_at'])
+  const rows = await selectGrants(store.db)
     .$if(clientId !== undefined, query => query.where('grant.client_id', '=', clientId ?? ''))
     .$if(clinicianId !== undefined, query => query.where('grant.clinician_id', '=', clinicianId ?? ''))
     .$if(position !== undefined, query =>
@@ -51,25 +44,10 @@ export async function listGrants(
     .orderBy('grant.id', 'desc')
     .limit(READ_FOR_PAGE)
     .execute()
-  const now = clock()
-  const current = rows.filter(row => isCurrent(row, now))
+  const current = await keepGoodGrants(store.db, rules, rows, clock())
   const shown = current.slice(0, limit)
   const last = current.length > limit ? shown.at(-1) : rows.length === READ_FOR_PAGE ? rows.at(-1) : undefined
   return { items: shown.map(toDescription), next: last && `${last.created_at}.${last.id}` }
-}
-
-interface Row {
-  readonly id: string
-  readonly client_id: string
-  readonly client_name: string
-  readonly clinician_id: string
-  readonly username: string
-  readonly scope: string
-  readonly patient_id: string | null
-  readonly created_at: number
-  readonly last_used_at: number
-  readonly revoked_at: number | null
-  readonly login_expires_at: number | null
 }
 
 function readPosition(after: string | undefined) {
@@ -77,11 +55,7 @@ function readPosition(after: string | undefined) {
   return createdAt === undefined ? undefined : { createdAt: Number(createdAt), id }
 }
 
-function isCurrent({ revoked_at, scope, login_expires_at }: Row, now: number): boolean {
-  return revoked_at === null && (hasScope(scope, 'offline_access') || (login_expires_at ?? 0) > now)
-}
-
-function toDescription(row: Row): GrantDescription {
+function toDescription(row: GrantRow): GrantDescription {
   return {
     id: row.id,
     clientId: row.client_id,
@@ -92,7 +66,7 @@ function toDescription(row: Row): GrantDescription {
     patientId: row.patient_id ?? undefined,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
-    endsAt: hasScope(row.scope, 'offline_access') ? undefined : (row.login_expires_at ?? 0),
+    endsAt: findLatestEnd(row),
   }
 }
 
@@ -106,6 +80,6 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
       .executeTakeFirst()
     if (!grant || !(await revokeGrant(trx, id, admin.clock())))
       return new AdminFailure('not_found', `there is no grant ${id}`)
-    return { action: `grant revoke ${id}`, result: { id }, before: grant }
+    return { operation: 'grant revoke', target: id, result: { id }, before: grant }
   })
 }

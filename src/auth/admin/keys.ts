@@ -6,7 +6,7 @@ import {
   withdrawEveryKey,
   withdrawSigningKey,
 } from '../keys/signing-key.ts'
-import { type Admin, AdminFailure, recordAction, requireRecentLogin } from './action.ts'
+import { type Admin, AdminFailure, recordAction } from './action.ts'
 
 export interface KeyDescription {
   readonly kid: string
@@ -38,7 +38,7 @@ export async function rotateKeys(
   admin: Admin,
   sealer: Sealer,
 ): Promise<{ readonly signsFrom: number } | AdminFailure> {
-  const fault = requireRecentLogin(admin) ?? (await requireSameSecret(admin, sealer))
+  const fault = await requireSameSecret(admin, sealer)
   if (fault) return fault
   const now = admin.clock()
   const signsFrom = now + KEY_LEAD_MS.byCommand
@@ -46,7 +46,7 @@ export async function rotateKeys(
   const made = await makeNextSigningKey(admin.store, sealer, {
     now,
     signsFrom,
-    record: trx => recordAction(admin, 'keys rotate', { after }, trx),
+    record: trx => recordAction(admin, { operation: 'keys rotate', after }, trx),
   })
   return made ? { signsFrom } : new AdminFailure('conflict', 'another rotation finished first')
 }
@@ -57,12 +57,12 @@ export async function withdrawKey(
   sealer: Sealer,
   kid: string,
 ): Promise<{ readonly kid: string } | AdminFailure> {
-  const fault = requireRecentLogin(admin) ?? (await requireSameSecret(admin, sealer))
+  const fault = await requireSameSecret(admin, sealer)
   if (fault) return fault
   const withdrawn = await withdrawSigningKey(admin.store, sealer, {
     kid,
     now: admin.clock(),
-    record: trx => recordAction(admin, `keys withdraw ${kid}`, { before: { kid } }, trx),
+    record: trx => recordAction(admin, { operation: 'keys withdraw', target: kid, before: { kid } }, trx),
   })
   return withdrawn ? { kid } : new AdminFailure('not_found', `there is no key ${kid}`)
 }
@@ -70,7 +70,7 @@ export async function withdrawKey(
 /** Removes all keys, including the app server's, whatever secret encrypted them. */
 export function withdrawKeys(admin: Admin, sealer: Sealer): Promise<void> {
   return withdrawEveryKey(admin.store, sealer, admin.clock(), trx =>
-    recordAction(admin, 'keys withdraw --all', {}, trx),
+    recordAction(admin, { operation: 'keys withdraw', target: '--all' }, trx),
   )
 }
 

@@ -40,7 +40,7 @@ export async function explainPatientAccess(
   const policy = context.controls.getPolicy()
   const facts = await findPatientFacts(context, patientId, policy)
   if (facts instanceof AdminFailure) return facts
-  await recordAction(admin, `policy explain ${patientId}`)
+  await recordAction(admin, { operation: 'policy explain', target: patientId })
   if (!policy) return [{ rule: undefined, reason: 'no policy file is set', clinicians: 'all' }]
   return findPolicyMatches(policy, facts).map(match => ({
     rule: match.rule + 1,
@@ -56,7 +56,7 @@ async function findPatientFacts(
   policy: AccessPolicy | undefined,
 ): Promise<PatientFacts | AdminFailure> {
   const readPatient = await createUserLookup(context, 'Patient')
-  const patient = toResource(await readPatient(`Patient/${id}`), `there is no patient ${id}`)
+  const patient = toResource(await readPatient.resource('Patient', id), `there is no patient ${id}`)
   if (patient instanceof AdminFailure) return patient
   const { fhirBaseUrl } = context.settings
   const organization = readReference(patient.managingOrganization, fhirBaseUrl)

@@ -38,7 +38,7 @@ export async function testProvider(
 ): Promise<ProviderTest | AdminFailure> {
   const provider = providers.find(id)
   if (!provider) return new AdminFailure('not_found', `there is no sign-in provider ${id}`)
-  await recordAction(admin, `provider test ${id}`)
+  await recordAction(admin, { operation: 'provider test', target: id })
   try {
     return { id, ok: true, reason: undefined, report: await checkProvider(provider) }
   } catch (error) {

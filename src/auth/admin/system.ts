@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { LOG_LEVELS, type LogLevel } from '../../config/index.ts'
 import { isRecord } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
 import type { AuthContext, Controls, Reloaded } from '../context.ts'
-import { type Admin, AdminFailure, recordAction } from './action.ts'
+import { type Admin, AdminFailure, compare, recordAction } from './action.ts'
 
 export interface ServerState {
   readonly name: 'auth' | 'fhir' | 'app'
@@ -82,9 +83,16 @@ export async function reloadSettings(
   admin: Admin,
   { controls }: Pick<AuthContext, 'controls'>,
 ): Promise<Exclude<Reloaded, { readonly problems: readonly string[] }> | AdminFailure> {
-  await recordAction(admin, 'settings reload')
+  const before = controls.getPolicy()
+  await recordAction(admin, { operation: 'settings reload' })
   const reloaded = await controls.reload()
   if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
+  const after = controls.getPolicy()
+  if (!isDeepStrictEqual(before, after))
+    await recordAction(admin, {
+      operation: 'policy changed',
+      ...compare({ policy: before }, { policy: after }),
+    })
   await announce(admin.store, 'reload', randomUUID(), admin.clock())
   return reloaded
 }
@@ -96,7 +104,7 @@ export async function setLogLevel(
   level: LogLevel,
 ): Promise<void> {
   const change = { before: { level: controls.getLogLevel() }, after: { level } }
-  await recordAction(admin, `log-level set ${level}`, change)
+  await recordAction(admin, { operation: 'log-level set', target: level, ...change })
   await controls.setLogLevel(level)
   await announce(admin.store, 'log-level', level, admin.clock())
 }

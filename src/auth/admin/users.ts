@@ -2,6 +2,8 @@ import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser, NO_PASSWORD } from '../clinician.ts'
+import { keepGoodLogins, selectLogins } from '../login/find-login.ts'
+import type { AccessRules } from '../validity/rule.ts'
 import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './action.ts'
 
 /** A user of this server: a clinician, or the account of a patient or of related persons. */
@@ -61,11 +63,11 @@ function getKind({ fhir_user_id }: UserRow): UserKind {
 }
 
 export async function findUser(
-  { store, clock }: Pick<Admin, 'store' | 'clock'>,
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   target: UserTarget,
 ): Promise<UserDescription | undefined> {
   const row = await findRow(store.db, target)
-  return row && describe(store.db, row, clock())
+  return row && describe(store.db, rules, row, clock())
 }
 
 export interface UserFilter extends PageRequest {
@@ -78,7 +80,7 @@ export interface UserFilter extends PageRequest {
 
 /** Lists users by username. */
 export async function listUsers(
-  { store, clock }: Pick<Admin, 'store' | 'clock'>,
+  { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
   filter: UserFilter,
 ): Promise<ListPage<UserDescription>> {
   const rows: UserRow[] = []
@@ -90,7 +92,7 @@ export async function listUsers(
     await yieldTurn()
   } while (after !== undefined && rows.length <= filter.limit)
   const page = cutPage(rows, filter, row => row.username)
-  return { ...page, items: await describeAll(store.db, page.items, clock()) }
+  return { ...page, items: await describeAll(store.db, rules, page.items, clock()) }
 }
 
 /** SQLite compares users with a filter on the thread of the servers, which must not wait for more than a few ms. */
@@ -130,14 +132,20 @@ function findRows(
     .execute()
 }
 
-export async function describe(db: Kysely<Schema>, row: UserRow, now: number): Promise<UserDescription> {
-  const [user] = await describeAll(db, [row], now)
+export async function describe(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  row: UserRow,
+  now: number,
+): Promise<UserDescription> {
+  const [user] = await describeAll(db, rules, [row], now)
   if (!user) throw new Error('Cannot describe the user')
   return user
 }
 
 async function describeAll(
   db: Kysely<Schema>,
+  rules: AccessRules,
   rows: readonly UserRow[],
   now: number,
 ): Promise<readonly UserDescription[]> {
@@ -155,13 +163,8 @@ async function describeAll(
     .where('clinician_id', 'in', ids)
     .orderBy('related_person_id')
     .execute()
-  const signIns = await db
-    .selectFrom('login')
-    .select(({ fn }) => ['clinician_id', fn.countAll().as('count')])
-    .where('clinician_id', 'in', ids)
-    .where('expires_at', '>', now)
-    .groupBy('clinician_id')
-    .execute()
+  const logins = await selectLogins(db).where('login.clinician_id', 'in', ids).execute()
+  const signIns = await keepGoodLogins(db, rules, logins, now)
   return rows.map(row => ({
     id: row.id,
     kind: getKind(row),
@@ -173,7 +176,7 @@ async function describeAll(
     disabled: Boolean(row.disabled),
     hasPassword: row.password_hash !== NO_PASSWORD,
     links: links.filter(link => link.clinician_id === row.id).map(toLink),
-    signIns: Number(signIns.find(one => one.clinician_id === row.id)?.count ?? 0),
+    signIns: signIns.filter(one => one.clinician_id === row.id).length,
   }))
 }
 

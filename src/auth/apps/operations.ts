@@ -3,7 +3,7 @@ import { createRandomToken, type Schema, type Store, sha256 } from '../../store/
 import { type Client, containsText, findRegisteredClient, toClient } from '../client/client.ts'
 import { storeOrigins } from '../client/urls.ts'
 import { LIMITS } from '../limits.ts'
-import { makeClientTokenPrefix } from '../revoke.ts'
+import { revokeClientTokens } from '../revoke.ts'
 import {
   AppFault,
   type AppProperties,
@@ -35,7 +35,10 @@ export async function addApp(
   const secret = app.authMethod === 'client_secret' ? createRandomToken() : undefined
   const added = await trx
     .insertInto('client')
-    .values({ ...toColumns(app, id), ...hashSecret(secret), client_id: id, created_at: now })
+    .values({
+      ...{ ...toColumns(app, id), ...hashSecret(secret), client_id: id, created_at: now },
+      for_loopback: registrar.isForLoopback ?? false,
+    })
     .onConflict(conflict => conflict.column('client_id').doNothing())
     .returning('client_id')
     .executeTakeFirst()
@@ -45,13 +48,13 @@ export async function addApp(
 }
 
 /**
- * Changes the given properties. A new scope revokes the access that users gave the app: they have to consent again.
- * Undefined if there is no such app.
+ * Changes the given properties. A new scope ends the access that users gave the app: they have to consent again. Undefined
+ * if there is no such app.
  */
 export async function changeApp(
   trx: Transaction<Schema>,
   id: string,
-  { changes, now, ...registrar }: { readonly changes: AppChanges; readonly now: number } & Registrar,
+  { changes, ...registrar }: { readonly changes: AppChanges } & Registrar,
 ): Promise<StoredApp | AppFault | undefined> {
   const client = await findRegisteredClient(trx, id)
   if (!client) return undefined
@@ -67,7 +70,6 @@ export async function changeApp(
     .where('client_id', '=', id)
     .execute()
   await storeOrigins(trx, id)
-  if (app.scope !== client.scope) await revokeGrants(trx, id, now)
   return { id, secret }
 }
 
@@ -76,11 +78,15 @@ function chooseKeys({ jwks, jwksUrl }: AppChanges): Pick<AppProperties, 'jwks' |
   return { jwks, jwksUrl }
 }
 
-/** Approves an app that registered itself. False if there is none. */
-export async function approveApp(db: Kysely<Schema>, id: string): Promise<boolean> {
+/** Approves an app that registered itself. It stays for loopback if the administrator is. False if there is none. */
+export async function approveApp(
+  db: Kysely<Schema>,
+  id: string,
+  { isForLoopback = false }: Registrar,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('client')
-    .set({ approved: true })
+    .set({ approved: true, ...(!isForLoopback && { for_loopback: false }) })
     .where('client_id', '=', id)
     .executeTakeFirst()
   return numUpdatedRows > 0n
@@ -93,27 +99,21 @@ const LONGEST_TOKEN_MS = 86_400_000
 export async function removeApp(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
   const client = await trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
   if (!client) return false
-  await revokeAppTokens(trx, client, now)
+  await revokeTokens(trx, client, now)
   await trx.deleteFrom('client').where('client_id', '=', id).execute()
   return true
 }
 
-/**
- * Revokes the grants of an app, and its tokens even if the grants are deleted. The revocation is kept as long as one of the
- * tokens could still be valid.
- */
-export async function revokeAppTokens(
+/** Revokes the tokens of an app although its grants are deleted, as long as one of them could still be valid. */
+async function revokeTokens(
   trx: Transaction<Schema>,
-  client: Pick<Selectable<Schema['client']>, 'client_id' | 'created_at' | 'enabled_at'>,
+  client: Selectable<Schema['client']>,
   now: number,
 ): Promise<void> {
-  const { client_id: id, created_at: createdAt, enabled_at } = client
-  const prefix = makeClientTokenPrefix({ id, createdAt, enabledAt: enabled_at ?? undefined })
+  await revokeClientTokens(trx, client, now)
   const times = sql`cast(${now} as bigint), cast(${now + LONGEST_TOKEN_MS} as bigint)`
-  await revokeGrants(trx, id, now)
   await sql`insert into revocation (id, revoked_at, expires_at)
-    select id, ${times} from "grant" where client_id = ${id} and last_used_at > ${now - LONGEST_TOKEN_MS}
-    union all select cast(${prefix} as text), ${times} where true
+    select id, ${times} from "grant" where client_id = ${client.client_id} and last_used_at > ${now - LONGEST_TOKEN_MS}
     on conflict do nothing`.execute(trx)
 }
 
@@ -140,15 +140,6 @@ export async function listApps(
     .orderBy('client_id')
     .execute()
   return { apps: rows.slice(0, LIMITS.appsPerPage).map(toClient), hasMore: rows.length > LIMITS.appsPerPage }
-}
-
-function revokeGrants(trx: Transaction<Schema>, clientId: string, now: number) {
-  return trx
-    .updateTable('grant')
-    .set({ revoked_at: now })
-    .where('client_id', '=', clientId)
-    .where('revoked_at', 'is', null)
-    .execute()
 }
 
 function hashSecret(secret: string | undefined) {

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Admin, AdminFailure } from '../admin/action.ts'
+import type { Kysely } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { type Admin, AdminFailure, refuseWithoutRight } from '../admin/action.ts'
 import { addClient, type ChangedClient, ClientFailure, changeClient, removeClient } from '../admin/clients.ts'
 import { type Client, findClient, toClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
-import { type Login, requireClinician } from '../login/login.ts'
+import { findLoginByHash, type Login } from '../login/find-login.ts'
+import { requireClinician } from '../login/login.ts'
+import { mayUseLab } from '../login/rights.ts'
 import { paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
 import { findSearchFault } from '../portal/patient-queries.ts'
@@ -14,7 +18,7 @@ import { listApps } from './operations.ts'
 import { isFixed, renderAppFormPage, renderAppsPage, renderRemoveAppPage, renderStoredApp } from './page.ts'
 import { APP_DEFAULTS, AppFault } from './validate.ts'
 
-/** `/apps`: developers register apps in the browser. Add these routes only if the lab is on (LAB-8). */
+/** `/apps`: developers register apps in the browser. Add these routes only if the lab is on, on loopback (LAB-8). */
 export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   const { settings, store } = context
 
@@ -49,7 +53,9 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const result =
         app instanceof AppFault
           ? new ClientFailure(app)
-          : await addClient(asDeveloper(context, request, login), id, { ...APP_DEFAULTS, ...app })
+          : await refuseWithoutRight(() =>
+              addClient(asDeveloper(context, request, login), id, { ...APP_DEFAULTS, ...app }),
+            )
       return sendResult(reply, login, result, { form })
     }),
   )
@@ -69,7 +75,9 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const result =
         changes instanceof AppFault
           ? new ClientFailure(changes)
-          : await changeClient(asDeveloper(context, request, login), client.id, changes)
+          : await refuseWithoutRight(() =>
+              changeClient(asDeveloper(context, request, login), client.id, changes),
+            )
       return sendResult(reply, login, result, { form, client })
     }),
   )
@@ -84,8 +92,8 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(
     paths.appsRemove,
     requireApp(async (request, reply, login, { id }) => {
-      await removeClient(asDeveloper(context, request, login), id)
-      return reply.redirect(`${paths.apps}?removed=1`, 303)
+      const removed = await refuseWithoutRight(() => removeClient(asDeveloper(context, request, login), id))
+      return reply.redirect(removed instanceof AdminFailure ? paths.apps : `${paths.apps}?removed=1`, 303)
     }),
   )
 
@@ -100,7 +108,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   ) {
     return requireClinician(context, async (request, reply, login) => {
       const named = readParameters(request.method === 'GET' ? request.query : request.body).get('client')
-      const client = named === undefined ? undefined : await findClient(store, named)
+      const client = named === undefined ? undefined : await findClient(store.db, context, named)
       return client && client.expiresAt === undefined && !isFixed(settings, client)
         ? handle(request, reply, login, client)
         : reply.redirect(paths.apps, request.method === 'GET' ? 302 : 303)
@@ -124,11 +132,23 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
 }
 
 /** The acts of a developer are recorded like those of administrators. */
-function asDeveloper(
-  { store, audit, clock }: AuthContext,
-  request: FastifyRequest,
-  { clinician }: Login,
-): Admin {
+function asDeveloper(context: AuthContext, request: FastifyRequest, { clinician, idHash }: Login): Admin {
+  const { store, audit, clock, rules } = context
   const actor = { kind: 'developer', id: clinician.id, fhirUserId: clinician.fhirUserId } as const
-  return { store, audit, clock, actor, requestId: request.id, address: request.ip }
+  const mayAct = async (db: Kysely<Schema>) => {
+    const login = await findLoginByHash(db, context, idHash)
+    return login !== undefined && mayUseLab(context.settings, login)
+  }
+  const isForLoopback = rules.onLoopback
+  return {
+    store,
+    audit,
+    clock,
+    rules,
+    actor,
+    mayAct,
+    isForLoopback,
+    requestId: request.id,
+    address: request.ip,
+  }
 }

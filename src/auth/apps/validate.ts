@@ -13,7 +13,7 @@ import { LIMITS } from '../limits.ts'
 /** The properties of an app that its registration states. */
 export type AppProperties = Omit<
   Client,
-  'id' | 'name' | 'secretHash' | 'createdAt' | 'expiresAt' | 'enabledAt'
+  'id' | 'name' | 'secretHash' | 'createdAt' | 'expiresAt' | 'enabledAt' | 'mark' | 'isForLoopback'
 > & {
   /** Undefined: the client id. */
   readonly name: string | undefined
@@ -67,6 +67,8 @@ export function findClientIdFault(id: string): AppFault | undefined {
 /** Who registers an app. Only an administrator registers a client of the administration API. */
 export interface Registrar {
   readonly isByAdministrator?: boolean
+  /** Whether the app ends with a public URL (ENDS-2). */
+  readonly isForLoopback?: boolean
 }
 
 /** Finds the first fault of an app: the same rules on the command line, in the browser and for registrations by apps. */

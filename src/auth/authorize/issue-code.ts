@@ -1,13 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { parseScope, parseScopes } from '../../smart/index.ts'
-import {
-  createRandomToken,
-  lockRows,
-  prepareInsert,
-  prepareQuery,
-  type Schema,
-  sha256,
-} from '../../store/index.ts'
+import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { type Choice, type ConsentItem, listConsentItems, splitScopes } from '../consent/items.ts'
 import type { AuthContext } from '../context.ts'
@@ -16,7 +9,7 @@ import { grantScope } from '../grant/grant-scope.ts'
 import { ScopeIndex } from '../grant/narrow.ts'
 import { consumeLaunchToken, refuseLaunch } from '../launch/launch-token.ts'
 import { LIFETIME } from '../limits.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { Refusal } from '../refusal.ts'
 import {
   describeAvailableContext,
@@ -95,10 +88,9 @@ export async function issueCode(
 ): Promise<string | Refusal | undefined> {
   try {
     return await context.store.db.transaction().execute(async trx => {
-      if (!(await lockParties(trx, approval))) return undefined
-      const { code, scope } = await issueInTransaction(trx, context, approval)
-      await record(trx, scope)
-      return code
+      const issued = await issueInTransaction(trx, context, approval)
+      await record(trx, issued.scope)
+      return issued.code
     })
   } catch (error) {
     if (error instanceof RolledBack) return error.refusal
@@ -106,44 +98,22 @@ export async function issueCode(
   }
 }
 
-/** Whether the login and the client are unchanged. Locks them until the transaction ends, so that a later change finds the grant and revokes it. */
-async function lockParties(trx: Kysely<Schema>, { login, client }: Approval): Promise<boolean> {
-  const { rows } = await selectParties(trx, {
-    idHash: login.idHash,
-    clientId: client.id,
-    scope: client.scope,
-  })
-  return rows.length === 1
-}
-
-const selectParties = prepareQuery(
-  (db, { idHash, clientId, scope }: { idHash: string; clientId: string; scope: string }) =>
-    lockRows(
-      db,
-      db
-        .selectFrom(['login', 'client'])
-        .select('client_id')
-        .where('id_hash', '=', idHash)
-        .where('client_id', '=', clientId)
-        .where('scope', '=', scope)
-        .where('disabled', '=', false),
-    ),
-)
-
 // Thrown to roll the transaction back.
 class RolledBack extends Error {
-  readonly refusal: Refusal
-  constructor(refusal: Refusal) {
-    super(refusal.description)
+  /** Undefined if the login has ended or the client changed. */
+  readonly refusal: Refusal | undefined
+  constructor(refusal?: Refusal) {
+    super(refusal?.description)
     this.refusal = refusal
   }
 }
 
 async function issueInTransaction(
   trx: Kysely<Schema>,
-  { settings, clock }: AuthContext,
+  context: AuthContext,
   { request, client, login, pendingId, approvedScopes }: Approval,
 ): Promise<{ readonly code: string; readonly scope: string }> {
+  const { settings, clock } = context
   const now = clock()
   if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
     throw new RolledBack(new Refusal('invalid_request', 'This request has already been completed.'))
@@ -152,15 +122,12 @@ async function issueInTransaction(
     grantScope(request.scope, makeScopeTerms(settings, client, describeAvailableContext(launchContext))),
     approvedScopes,
   )
-  const grantId = await createGrant(
-    trx,
-    {
-      ...toGrantContext(launchContext),
-      ...toGrantHolder(client, login),
-      ...{ scope, launchId: request.launchId, fhirUserId: request.picked?.fhirUserId },
-    },
-    now,
-  )
+  const grantId = await createGrant(trx, context, {
+    ...toGrantContext(launchContext),
+    ...{ client, loginIdHash: login.idHash, authTime: login.authTime, acr: login.acr, amr: login.amr },
+    ...{ scope, launchId: request.launchId, fhirUserId: request.picked?.fhirUserId },
+  })
+  if (grantId === undefined) throw new RolledBack()
   return { code: await createCode(trx, grantId, request, now), scope }
 }
 
@@ -182,17 +149,6 @@ function toGrantContext(launchContext: LaunchContext | undefined) {
     fromEhr: launchContext?.fromEhr ?? false,
     extraContext: launchContext?.extraContext ?? {},
     lab: launchContext?.lab,
-  }
-}
-
-function toGrantHolder(client: Client, login: Login) {
-  return {
-    clientId: client.id,
-    clinicianId: login.clinician.id,
-    loginIdHash: login.idHash,
-    authTime: login.authTime,
-    acr: login.acr,
-    amr: login.amr,
   }
 }
 

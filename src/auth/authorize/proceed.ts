@@ -8,8 +8,9 @@ import type { AuthContext } from '../context.ts'
 import { compareScope } from '../grant/grant-scope.ts'
 import { simulateRefusal } from '../lab/settings.ts'
 import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
-import type { Login } from '../login/login.ts'
-import { findCurrentLogin, findLoginByHash } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
+import { findLoginByHash } from '../login/find-login.ts'
+import { findCurrentLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { readEncounters } from '../portal/picked.ts'
@@ -137,7 +138,7 @@ export async function loadState(
   context: AuthContext,
   { request, approvedScopes, found }: RequestInProgress,
 ): Promise<AuthorizationState | Refusal> {
-  const client = found ? found.client : await findClient(context.store, request.clientId)
+  const client = found ? found.client : await findClient(context.store.db, context, request.clientId)
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
     return new Refusal('invalid_request', 'The app is no longer registered.')
   const launch = found ? found.launch : await findLaunchOf(context, request)
@@ -164,13 +165,13 @@ async function findLaunchOf(
 
 /** A lab launch without a sign-in has a login of its own, as if its user had just signed in. */
 async function findLabLogin(
-  { settings, store, clock }: AuthContext,
+  context: AuthContext,
   launch: Launch | undefined,
   { arrivedAt }: AuthorizationRequest,
 ): Promise<Login | undefined> {
   const { loginHash } = launch?.lab ?? {}
-  if (!settings.lab || loginHash === undefined) return undefined
-  const login = await findLoginByHash(store, loginHash, clock())
+  if (loginHash === undefined) return undefined
+  const login = await findLoginByHash(context.store.db, context, loginHash)
   return login && { ...login, createdAt: arrivedAt, authTime: arrivedAt }
 }
 

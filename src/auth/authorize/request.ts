@@ -7,7 +7,7 @@ import {
   type Schema,
   sha256,
 } from '../../store/index.ts'
-import { findNetwork } from '../../web/index.ts'
+import { findSite } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import type { FoundLaunch } from '../launch/launch-token.ts'
@@ -92,11 +92,11 @@ export async function storePendingAuthorization(
   request: AuthorizationRequest,
   ip: string | undefined,
 ): Promise<PendingAuthorization | Refusal> {
-  const networkHash = ip === undefined ? undefined : sha256(findNetwork(ip))
-  if (networkHash !== undefined && (await isFull(store.db, { networkHash, now: clock() })))
+  const networkHash = ip === undefined ? undefined : sha256(findSite(ip))
+  if (networkHash !== undefined && !(await admitRow(store.db, { networkHash, now: clock() })))
     return new Refusal(
       'temporarily_unavailable',
-      `More than ${LIMITS.pendingPerNetwork} requests from one network, or ${LIMITS.pending} in all, are waiting for a login.`,
+      `More than ${LIMITS.pendingPerNetwork} requests from one network are waiting for a login.`,
     )
   const id = createRandomToken()
   await insertRequest(store.db, {
@@ -111,7 +111,7 @@ export async function storePendingAuthorization(
 
 const insertRequest = prepareInsert('authorization_request')
 
-const isFull = limitPendingRows('authorization_request', {
+const admitRow = limitPendingRows('authorization_request', {
   perNetwork: LIMITS.pendingPerNetwork,
   inAll: LIMITS.pending,
 })

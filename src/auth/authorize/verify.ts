@@ -159,17 +159,18 @@ function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refus
       })
 }
 
-async function checkClient({ store, clock }: AuthContext, parameters: Parameters): Promise<Client | Refusal> {
+async function checkClient(context: AuthContext, parameters: Parameters): Promise<Client | Refusal> {
   if (parameters.unreadable.has('client_id'))
     return new Refusal('invalid_request', 'The parameter client_id is repeated or unreadable.')
   const id = parameters.get('client_id')
   if (id === undefined) return new Refusal('invalid_request', 'The parameter client_id is missing.')
-  const client = await findClient(store, id)
-  return client && (client.expiresAt ?? Number.POSITIVE_INFINITY) > clock()
-    ? client
-    : new Refusal('invalid_request', 'The app is not registered.', {
-        compared: [{ name: 'client_id', sent: id, expected: [], origin: 'registered' }],
-      })
+  const client = await findClient(context.store.db, context, id)
+  return (
+    client ??
+    new Refusal('invalid_request', 'The app is not registered.', {
+      compared: [{ name: 'client_id', sent: id, expected: [], origin: 'registered' }],
+    })
+  )
 }
 
 /**

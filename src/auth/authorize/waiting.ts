@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { AuthContext } from '../context.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { Refusal } from '../refusal.ts'
 import type { Parameters } from '../request.ts'
 import { type AuthorizationState, chooseNextStep, type NextStep } from './next-step.ts'

@@ -12,7 +12,7 @@ import { createGrant, findLiveGrant, revokeGrant } from '../grant/grant.ts'
 import { checkGrantedScope, grantScope } from '../grant/grant-scope.ts'
 import { signOwnJwt } from '../keys/key-ring.ts'
 import { LIFETIME, LIMITS } from '../limits.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { buildTokens, signTokens } from '../token/token-response.ts'
@@ -89,27 +89,21 @@ async function grantAccess(
   { patientId, encounterId }: HookSubject,
   service: CdsService,
 ) {
-  const client = await findClient(context.store, service.clientId)
+  const client = await findClient(context.store.db, context, service.clientId)
   if (!client) throw new Error(`there is no client ${service.clientId}`)
   const scope = chooseScope(context, client, encounterId !== undefined)
   if (scope instanceof Refusal) throw new Error(`the client ${service.clientId} has no patient/ scopes`)
-  const now = context.clock()
   const grant = await context.store.db.transaction().execute(async trx => {
-    const id = await createGrant(
-      trx,
-      {
-        ...{ clientId: client.id, clinicianId: login.clinician.id, loginIdHash: login.idHash, scope },
-        ...{ patientId, encounterId, needPatientBanner: undefined, fromEhr: false, extraContext: {} },
-        ...{ authTime: login.authTime, acr: login.acr, amr: login.amr, fhirUserId: undefined },
-        launchId: undefined,
-      },
-      now,
-    )
+    const id = await createGrant(trx, context, {
+      ...{ client, loginIdHash: login.idHash, scope, launchId: undefined },
+      ...{ patientId, encounterId, needPatientBanner: undefined, fromEhr: false, extraContext: {} },
+      ...{ authTime: login.authTime, acr: login.acr, amr: login.amr, fhirUserId: undefined },
+    })
+    const created = id === undefined ? undefined : await findLiveGrant(trx, context, id)
+    if (!created) throw new Error('the login has ended')
     const event = { kind: 'token', status: 200, client: client.id, patient: patientId, by: scope } as const
     const reason = `For the CDS service ${service.id}: patient-view`
     await auditEvent(context, request, { ...event, launch: id, reason, clinician: login.clinician }, trx)
-    const created = await findLiveGrant(trx, id, now)
-    if (!created) throw new Error('the login has ended')
     return created
   })
   const accessTokenTtlSeconds = Math.min(context.settings.accessTokenTtlSeconds, LIFETIME.cdsToken / 1000)

@@ -9,7 +9,7 @@ import {
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { AuthSettings } from '../context.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
 import { readHost } from '../portal/apps.ts'
 import { buildPortalUrl } from '../portal/list.ts'

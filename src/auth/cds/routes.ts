@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isId, isRecord } from '../../fhir/index.ts'
+import { isRecord } from '../../fhir/index.ts'
 import { isOpenedByOtherSite, readPerson } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { issueLaunch, prepareLaunch } from '../launch/prepare.ts'
 import { sendLaunchProblem } from '../launch/routes.ts'
 import { LIFETIME, LIMITS } from '../limits.ts'
-import { type Login, requireClinician } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
+import { requireClinician } from '../login/login.ts'
 import { NO_HEAD_ROUTE, paths } from '../paths.ts'
 import { createFhirReader, type FhirReader } from '../portal/fhir-reader.ts'
 import { listResources } from '../portal/patients.ts'
@@ -26,7 +27,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
     requireOwnPage(async (request, reply, login) => {
       const read = await createFhirReader(context, login.clinician)
       const id = readParameters(request.query).get('patient') ?? ''
-      const patient = isId(id) ? await read(`Patient/${id}`) : ({ kind: 'absent' } as const)
+      const patient = await read.resource('Patient', id)
       if (patient.kind === 'unavailable') return reply.sendProblem({ kind: 'unavailable' })
       if (patient.kind === 'absent' || settings.cds.services.length === 0)
         return reply.sendProblem({ kind: 'not-found' })

@@ -117,7 +117,7 @@ export async function checkAssertion(
   if (typeof iss !== 'string' || iss !== sub || iss.includes('\0'))
     return 'iss and sub are not both the client_id'
   if (sent.clientId !== undefined && sent.clientId !== iss) return 'iss is not the client_id of the request'
-  const client = await findClient(context.store, iss)
+  const client = await findClient(context.store.db, context, iss)
   if (client?.authMethod !== 'private_key_jwt') return 'the client is not registered for private_key_jwt'
   const claims = checkClaims(assertion.claims, listAudiences(context), context.clock())
   if (typeof claims === 'string') return claims

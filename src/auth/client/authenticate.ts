@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { isSameText, type Schema, type Store, sha256 } from '../../store/index.ts'
+import { isSameText, type Schema, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import { type Comparison, Refusal } from '../refusal.ts'
 import type { Parameters } from '../request.ts'
@@ -39,7 +39,7 @@ export async function verifyClient(
     const verified = await checkAssertion(context, credentials)
     if (typeof verified !== 'string') return verified
     const named = credentials.clientId ?? readNamedClient(credentials.assertion)
-    const client = named === undefined ? undefined : await findClient(context.store, named)
+    const client = named === undefined ? undefined : await findClient(context.store.db, context, named)
     const refusal = refuseAssertion(verified, client)
     return client && client.authMethod !== 'private_key_jwt'
       ? refusal.withComparison(compareMethods('private_key_jwt', client))
@@ -47,8 +47,8 @@ export async function verifyClient(
   }
   const client =
     credentials.kind === 'refresh-token'
-      ? await findClientOfRefreshToken(context.store, credentials.refreshToken)
-      : await findClient(context.store, credentials.clientId)
+      ? await findClientOfRefreshToken(context, credentials.refreshToken)
+      : await findClient(context.store.db, context, credentials.clientId)
   if (!client) return refuseUnknown(credentials)
   const checked = checkCredentials(client, credentials)
   if (!(checked instanceof Refusal)) return { client: checked }
@@ -79,14 +79,17 @@ function compareMethods(sent: string, { authMethod }: Client): Comparison {
   return { name: 'client authentication', sent, expected, origin: 'registered' }
 }
 
-async function findClientOfRefreshToken(store: Store, refreshToken: string): Promise<Client | undefined> {
-  const grant = await store.db
+async function findClientOfRefreshToken(
+  context: AuthContext,
+  refreshToken: string,
+): Promise<Client | undefined> {
+  const grant = await context.store.db
     .selectFrom('refresh_token')
     .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
     .select('grant.client_id')
     .where('token_hash', '=', sha256(refreshToken))
     .executeTakeFirst()
-  return grant && findClient(store, grant.client_id)
+  return grant && findClient(context.store.db, context, grant.client_id)
 }
 
 function checkCredentials(

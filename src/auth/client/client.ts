@@ -1,5 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
-import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
+import { prepareQuery, type Schema } from '../../store/index.ts'
+import type { AuthContext } from '../context.ts'
+import { computeClientMark, isUsableClient } from '../validity/rule.ts'
 
 /** The scope of the administration API, for clients without a user (ADMIN-1). */
 export const ADMIN_SCOPE = 'sallyport/admin'
@@ -33,19 +35,29 @@ export interface Client {
   readonly expiresAt: number | undefined
   /** When an administrator last enabled it again. */
   readonly enabledAt: number | undefined
+  /** Differs after every change that ends its grants. */
+  readonly mark: string
+  /** Whether it was made for loopback: so is what it adds. */
+  readonly isForLoopback: boolean
 }
 
-/** Finds a client that is not disabled. */
-export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise<Client | undefined> {
-  const { rows } = await selectClient(db, { id })
-  return rows[0] && toClient(rows[0])
+type ClientContext = Pick<AuthContext, 'rules' | 'clock'>
+
+/** Finds a client that may be used. */
+export async function findClient(
+  db: Kysely<Schema>,
+  { rules, clock }: ClientContext,
+  id: string,
+): Promise<Client | undefined> {
+  const [row] = (await selectClient(db, { id })).rows
+  return row && isUsableClient(row, rules, clock()) ? toClient(row) : undefined
 }
 
 const selectClient = prepareQuery((db, { id }: { id: string }) =>
-  db.selectFrom('client').selectAll().where('client_id', '=', id).where('disabled', '=', false),
+  db.selectFrom('client').selectAll().where('client_id', '=', id),
 )
 
-/** Finds a client, disabled or not. */
+/** Finds a client, whether it may be used or not. */
 export async function findRegisteredClient(db: Kysely<Schema>, id: string): Promise<Client | undefined> {
   const row = await db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
   return row && toClient(row)
@@ -53,7 +65,7 @@ export async function findRegisteredClient(db: Kysely<Schema>, id: string): Prom
 
 /** Clients with a launch URL, by name, unverified ones last: those with these ids, or whose names contain a text. */
 export async function findLaunchableClients(
-  { db }: Pick<Store, 'db'>,
+  { store: { db }, rules, clock }: Pick<AuthContext, 'store' | 'rules' | 'clock'>,
   { ids, text, limit }: { readonly ids?: readonly string[]; readonly text?: string; readonly limit: number },
 ): Promise<readonly Client[]> {
   const rows = await db
@@ -65,9 +77,11 @@ export async function findLaunchableClients(
     .$if(text !== undefined, query => query.where(containsText(text ?? '')))
     .orderBy('approved', 'desc')
     .orderBy('name')
+    .$if(!rules.onLoopback, query => query.where('for_loopback', '=', false))
+    .$if(!rules.lab, query => query.where('expires_at', 'is', null))
     .limit(limit)
     .execute()
-  return rows.map(toClient)
+  return rows.filter(row => isUsableClient(row, rules, clock())).map(toClient)
 }
 
 export function containsText(text: string) {
@@ -96,6 +110,8 @@ export function toClient(row: Selectable<Schema['client']>): Client {
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     enabledAt: row.enabled_at ?? undefined,
+    mark: computeClientMark(row),
+    isForLoopback: Boolean(row.for_loopback),
   }
 }
 

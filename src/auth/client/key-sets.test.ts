@@ -226,4 +226,34 @@ describe('a key set by URL', () => {
     auth.time.now = time
     await Promise.all([deployed.app.close(), listed.app.close()])
   })
+
+  it('is fetched from the URL of the app server, but from no other port or path of its host', async () => {
+    const store = await open()
+    const time = auth.time.now
+    const request = async (appUrl: string, jwksUrl: string) => {
+      const deployed = await TestAuthServer.open(store, { settings: { onLoopback: false, appUrl } })
+      const row = { auth_method: 'private_key_jwt', jwks_url: jwksUrl, scope: 'system/*.rs' } as const
+      await store.db.deleteFrom('client').where('client_id', '=', 'by-url').execute()
+      await deployed.addClient({ client_id: 'by-url', ...row })
+      auth.time.now = deployed.time.now
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.makeProof() }
+      const { statusCode } = await deployed.requestToken(form)
+      await deployed.app.close()
+      return statusCode
+    }
+    const appUrl = new URL(url).origin
+    const refused = async () => {
+      assert.equal(await request('http://127.0.0.1:1', url), 401)
+      for (const other of [
+        `${appUrl}/`,
+        `${appUrl}/jwks?x=1`,
+        `${appUrl}/jwks/other`,
+        `${appUrl}/other/../jwks2`,
+      ])
+        assert.equal(await request(appUrl, other), 401, other)
+    }
+    assert.equal(await requestsOf(refused), 0)
+    assert.equal(await request(appUrl, url), 200)
+    auth.time.now = time
+  })
 })

@@ -37,6 +37,11 @@ export function hasPrivateKey(document: unknown): boolean {
   )
 }
 
+/** The key set of the app server. */
+export function makeAppKeySetUrl({ appUrl }: { readonly appUrl: string }): string {
+  return `${appUrl}/jwks`
+}
+
 /** The key sets that clients publish. */
 export interface KeySets {
   /** The keys of a client. An unknown `kid` causes a new fetch, unless the server is `busy` with other fetches. */

@@ -10,7 +10,7 @@ import { refuseRequest, takeNextStep } from '../authorize/proceed.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { NO_HEAD_ROUTE, paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
@@ -103,7 +103,7 @@ async function findPatient(
   const id = resolveLaunchContext(launch, request.picked)?.patientId
   if (id === undefined) return undefined
   const read = await createFhirReader(context, clinician)
-  const response = await read(`Patient/${id}`)
+  const response = await read.resource('Patient', id)
   if (response.kind !== 'found') return { id, person: undefined, alike: [] }
   const person = readPerson(response.resource)
   return { id, person, alike: await findNamesakes(read, person) }

@@ -1,11 +1,29 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely, Selectable } from 'kysely'
-import { prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
+import type { Kysely } from 'kysely'
+import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
+import type { Client } from '../client/client.ts'
 import type { Clinician } from '../clinician.ts'
-import type { AuthSettings } from '../context.ts'
+import type { AuthContext, AuthSettings } from '../context.ts'
 import { stylePath } from '../discovery.ts'
 import type { LabSettings } from '../lab/settings.ts'
 import type { ExtraContext } from '../launch/options.ts'
+import { findLoginRow } from '../login/find-login.ts'
+import {
+  ACCOUNT_COLUMNS,
+  findRelatedPersons,
+  parseBasis,
+  type RelatedPersons,
+  readBasis,
+  toGiven,
+} from '../validity/facts.ts'
+import {
+  type AccessRules,
+  type Basis,
+  computeClientMark,
+  findEnd,
+  type Given,
+  isUsableClient,
+} from '../validity/rule.ts'
 
 /** The access that a clinician granted to a client. */
 export interface Grant {
@@ -29,21 +47,36 @@ export interface Grant {
   readonly endsAt: number | undefined
 }
 
-export type NewGrant = Omit<Grant, 'id' | 'clinician' | 'fhirUserId' | 'endsAt'> & {
+export type NewGrant = Omit<Grant, 'id' | 'clientId' | 'clinician' | 'fhirUserId' | 'endsAt'> & {
+  /** As it was when the user approved the grant. */
+  readonly client: Pick<Client, 'id' | 'mark'>
   readonly fhirUserId: string | undefined
-  readonly clinicianId: string
   readonly loginIdHash: string
   /** The launch id of the request. It becomes the id of the grant and the prefix of every `jti`. */
   readonly launchId: string | undefined
 }
 
-export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: number): Promise<string> {
+type GrantContext = Pick<AuthContext, 'rules' | 'clock'>
+
+/**
+ * Creates a grant on the basis of a login, in the transaction that issues a code or a token. Undefined if the login has
+ * ended, or the client changed. Locks the account and the client, so that a simultaneous change waits and finds the grant.
+ */
+export async function createGrant(
+  trx: Kysely<Schema>,
+  context: GrantContext,
+  grant: NewGrant,
+): Promise<string | undefined> {
+  const now = context.clock()
+  const given = await findBasis(trx, context, grant)
+  if (!given) return undefined
   const id = grant.launchId ?? randomUUID()
-  await insertGrant(db, {
+  await insertGrant(trx, {
     id,
-    client_id: grant.clientId,
-    clinician_id: grant.clinicianId,
+    client_id: grant.client.id,
+    client_mark: grant.client.mark,
     login_id_hash: grant.loginIdHash,
+    ...given,
     scope: grant.scope,
     patient_id: grant.patientId ?? null,
     encounter_id: grant.encounterId ?? null,
@@ -66,27 +99,103 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
 
 const insertGrant = prepareInsert('grant')
 
-/**
- * Finds an active grant: it is not revoked, its clinician is not disabled and, unless it has `offline_access`, its login
- * has not ended.
- */
-export async function findLiveGrant(db: Kysely<Schema>, id: string, now: number): Promise<Grant | undefined> {
-  const [row] = (await selectGrant(db, { id })).rows
-  const grant = row && toGrant(row)
-  return grant?.endsAt === undefined || grant.endsAt > now ? grant : undefined
+/** The columns that say what a grant is given for. */
+async function findBasis(
+  trx: Kysely<Schema>,
+  { rules, clock }: GrantContext,
+  { client, loginIdHash, lab }: NewGrant,
+) {
+  const row = await findLoginRow(trx, { rules, clock }, loginIdHash)
+  const known = row && (await readBasis(trx, rules, row.clinician_id))
+  const [found] = (await selectClientFacts(trx, { id: client.id })).rows
+  const isSameClient =
+    found && isUsableClient(found, rules, clock()) && computeClientMark(found) === client.mark
+  if (!row || !known || !isSameClient || known.account_mark !== row.account_mark) return undefined
+  const basis: Basis = { ...parseBasis(row.basis), ...known.basis, ...(lab && { lab: true }) }
+  const { clinician_id, issuer, subject } = row
+  return { clinician_id, issuer, subject, account_mark: known.account_mark, basis: JSON.stringify(basis) }
 }
 
-const selectGrant = prepareQuery((db, { id }: { id: string }) =>
-  db
+const selectClientFacts = prepareQuery((db, { id }: { id: string }) =>
+  lockRows(
+    db,
+    db
+      .selectFrom('client')
+      .select(['scope', 'created_at', 'enabled_at', 'expires_at', 'disabled', 'for_loopback'])
+      .where('client_id', '=', id),
+  ),
+)
+
+/** Finds a grant that is still good. */
+export async function findLiveGrant(
+  db: Kysely<Schema>,
+  { rules, clock }: GrantContext,
+  id: string,
+): Promise<Grant | undefined> {
+  const { rows } = await selectGrant(db, { id })
+  const [row] = await keepGoodGrants(db, rules, rows, clock())
+  return row && toGrant(row)
+}
+
+const selectGrant = prepareQuery((db, { id }: { id: string }) => selectGrants(db).where('grant.id', '=', id))
+
+/** Grants with everything that decides whether they are still good. */
+export function selectGrants(db: Kysely<Schema>) {
+  return db
     .selectFrom('grant')
     .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
+    .innerJoin('client', 'client.client_id', 'grant.client_id')
     .leftJoin('login', 'login.id_hash', 'grant.login_id_hash')
+    .leftJoin('clinician_link', join =>
+      join
+        .onRef('clinician_link.issuer', '=', 'grant.issuer')
+        .onRef('clinician_link.subject', '=', 'grant.subject'),
+    )
     .selectAll('grant')
-    .select(['clinician.display_name', 'clinician.fhir_user_id', 'login.expires_at as login_expires_at'])
-    .where('grant.id', '=', id)
-    .where('grant.revoked_at', 'is', null)
-    .where('clinician.disabled', '=', false),
-)
+    .select(['username', 'display_name', 'client.name as client_name'])
+    .select(['login.expires_at as login_expires_at', ...ACCOUNT_COLUMNS])
+    .select(['client.scope as client_scope', 'client.created_at as client_created_at'])
+    .select(['client.enabled_at as client_enabled_at', 'client.expires_at as client_expires_at'])
+    .select(['client.disabled as client_disabled', 'client.for_loopback as client_for_loopback'])
+}
+
+export type GrantRow = Awaited<ReturnType<ReturnType<typeof selectGrants>['execute']>>[number]
+
+/** The grants that are still good. */
+export async function keepGoodGrants(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  rows: readonly GrantRow[],
+  now: number,
+): Promise<readonly GrantRow[]> {
+  const related = await findRelatedPersons(db, rows)
+  return rows.filter(row => findEnd(toGivenGrant(row, related), rules, now) === undefined)
+}
+
+function toGivenGrant(row: GrantRow, related: RelatedPersons): Given {
+  return {
+    ...toGiven(row, related),
+    isRevoked: row.revoked_at !== null,
+    endsAt: findLatestEnd(row),
+    client: {
+      mark: row.client_mark,
+      scope: row.client_scope,
+      created_at: row.client_created_at,
+      enabled_at: row.client_enabled_at,
+      expires_at: row.client_expires_at,
+      disabled: Boolean(row.client_disabled),
+      for_loopback: Boolean(row.client_for_loopback),
+    },
+  }
+}
+
+/** When a grant ends: undefined means never, 0 that its login has ended. */
+export function findLatestEnd({
+  scope,
+  login_expires_at,
+}: Pick<GrantRow, 'scope' | 'login_expires_at'>): number | undefined {
+  return hasScope(scope, 'offline_access') ? undefined : (login_expires_at ?? 0)
+}
 
 /** Revokes a grant with all its codes and tokens. False if it was revoked before. */
 export async function revokeGrant(db: Kysely<Schema>, id: string, now: number): Promise<boolean> {
@@ -101,12 +210,6 @@ export async function revokeGrant(db: Kysely<Schema>, id: string, now: number): 
 
 export function hasScope(scope: string, name: string): boolean {
   return scope.split(' ').includes(name)
-}
-
-type GrantRow = Selectable<Schema['grant']> & {
-  readonly display_name: string
-  readonly fhir_user_id: string
-  readonly login_expires_at: number | null
 }
 
 function toGrant(row: GrantRow): Grant {
@@ -130,7 +233,7 @@ function toGrant(row: GrantRow): Grant {
       displayName: row.display_name,
       fhirUserId: row.fhir_user_id,
     },
-    endsAt: hasScope(row.scope, 'offline_access') ? undefined : (row.login_expires_at ?? 0),
+    endsAt: findLatestEnd(row),
   }
 }
 

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import type { Kysely, Transaction } from 'kysely'
 import { computeThumbprint } from '../../jwt/index.ts'
 import type { Schema, Sealer, Store } from '../../store/index.ts'
+import { runInThreadPool } from '../../turns/index.ts'
 
 /** A published RSA key (RFC 7517). */
 export interface PublicJwk {
@@ -133,7 +134,7 @@ async function retireOlderKeys(trx: Kysely<Schema>, generation: number, at: numb
 }
 
 async function makePrivateKey(): Promise<KeyObject> {
-  return (await generate('rsa', { modulusLength: 2048 })).privateKey
+  return (await runInThreadPool(() => generate('rsa', { modulusLength: 2048 }))).privateKey
 }
 
 async function insertKey(

@@ -1,11 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import type { Kysely, Transaction } from 'kysely'
-import type { Schema, Store } from '../../store/index.ts'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
 import { findLaunchUrlFault, storeOrigins } from '../client/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
-import { revoke } from '../revoke.ts'
 
 const DAY_MS = 86_400_000
 
@@ -33,7 +32,8 @@ export async function registerLabClient(
     if (known?.disabled) return 'client: an administrator disabled it'
     if (known && known.expires_at === null) return undefined
     if (!known && (await isFull(trx))) return `The lab has ${LIMITS.labClients} clients. Name one of them`
-    await storeClient(trx, { clientId, launchUrl, now: context.clock() })
+    const { onLoopback } = context.settings
+    await storeClient(trx, { clientId, launchUrl, onLoopback, now: context.clock() })
     const reason = 'The lab registered the client for a day'
     await auditEvent(context, request, { kind: 'register', status: 201, client: clientId, reason }, trx)
     return undefined
@@ -49,9 +49,16 @@ async function isFull(trx: Transaction<Schema>): Promise<boolean> {
   return Number(count) >= LIMITS.labClients
 }
 
+interface LabClient {
+  readonly clientId: string
+  readonly launchUrl: string
+  readonly onLoopback: boolean
+  readonly now: number
+}
+
 async function storeClient(
   trx: Transaction<Schema>,
-  { clientId, launchUrl, now }: { clientId: string; launchUrl: string; now: number },
+  { clientId, launchUrl, onLoopback, now }: LabClient,
 ): Promise<void> {
   const renewed = {
     redirect_uris: JSON.stringify([new URL(launchUrl).origin]),
@@ -67,6 +74,7 @@ async function storeClient(
       auth_method: 'none' as const,
     },
     ...{ secret_hash: null, jwks: null, jwks_url: null, scope: SCOPE, first_party: false, created_at: now },
+    for_loopback: onLoopback,
   }
   await trx
     .insertInto('client')
@@ -74,26 +82,4 @@ async function storeClient(
     .onConflict(conflict => conflict.column('client_id').doUpdateSet(renewed))
     .execute()
   await storeOrigins(trx, clientId)
-}
-
-/** Ends everything that lab launches created: links, access of apps and registered clients (LAB-2). */
-export async function endLab({ db }: Store, now: number): Promise<void> {
-  await db.transaction().execute(async trx => {
-    await trx.deleteFrom('launch_token').where('lab', 'is not', null).execute()
-    await revokeLabGrants(trx, now)
-    await trx.deleteFrom('grant').where('lab', 'is not', null).execute()
-    await trx.deleteFrom('client').where('expires_at', 'is not', null).execute()
-  })
-}
-
-async function revokeLabGrants(trx: Kysely<Schema>, now: number): Promise<void> {
-  const clients = trx.selectFrom('client').select('client_id').where('expires_at', 'is not', null)
-  const grants = await trx
-    .selectFrom('grant')
-    .select('id')
-    .where('lab', 'is not', null)
-    .union(trx.selectFrom('grant').select('id').where('client_id', 'in', clients))
-    .execute()
-  const expiresAt = now + LIMITS.labTokenSeconds * 1000
-  for (const { id } of grants) await revoke(trx, id, now, expiresAt)
 }

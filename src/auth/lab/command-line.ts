@@ -1,22 +1,22 @@
 /** Tokens and launches for the command line, without a login. Call it only if the lab is on (SETTING-9). */
 import { randomUUID } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { sha256 } from '../../store/index.ts'
 import { isForSystemsOnly } from '../apps/validate.ts'
 import { makeScopeTerms } from '../authorize/launch-context.ts'
 import { type Client, findClient } from '../client/client.ts'
 import { type Clinician, findClinician, findOwnPatient, formatFhirUser, isPatientUser } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { createGrant, findLiveGrant, type Grant, type NewGrant } from '../grant/grant.ts'
+import { createGrant, findLiveGrant, type Grant } from '../grant/grant.ts'
 import { checkGrantedScope, checkRequestedScope, grantScope } from '../grant/grant-scope.ts'
 import { createKeyRing } from '../keys/key-ring.ts'
 import { createLaunchToken, type Launch } from '../launch/launch-token.ts'
 import { buildLaunchUrl } from '../launch/prepare.ts'
+import { beginLogin } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
 import { buildTokens, signTokens, type TokenResponse } from '../token/token-response.ts'
 
-export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock'>
+export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock' | 'rules'>
 
 export interface CommandRequest {
   readonly clientId: string
@@ -71,10 +71,10 @@ export async function issueLaunchByCommand(
   })
 }
 
-async function findParties({ store }: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
-  const client = await findClient(store, request.clientId)
+async function findParties(context: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
+  const client = await findClient(context.store.db, context, request.clientId)
   if (!client) return refuse(`There is no app ${request.clientId}, or the app is disabled: see client list.`)
-  const user = await findClinician(store, request.username)
+  const user = await findClinician(context, request.username)
   if (!user) return refuse(`There is no user ${request.username}, or the user is disabled.`)
   const own = findOwnPatient(user)
   // Only the FHIR server knows for whom a related person acts, and it need not run.
@@ -115,35 +115,19 @@ async function storeGrant(
   const { client, user, patientId } = parties
   const now = clock()
   return store.db.transaction().execute(async trx => {
-    const loginIdHash = await createLogin(trx, user, {
-      now,
-      end: now + settings.accessTokenTtlSeconds * 1000,
-    })
-    const grant: NewGrant = {
-      ...{ clientId: client.id, clinicianId: user.id, loginIdHash, scope, patientId, encounterId },
+    // A grant ends with a login. Nobody knows the id of this one, and it ends with the token.
+    const lab = { endsAt: now + settings.accessTokenTtlSeconds * 1000 }
+    const loginIdHash = sha256(await beginLogin(context, trx, { clinicianId: user.id, lab }))
+    const id = await createGrant(trx, context, {
+      ...{ client, loginIdHash, scope, patientId, encounterId, authTime: now },
       ...{ needPatientBanner: undefined, fromEhr: false, extraContext: {}, launchId: undefined },
-      ...{ authTime: now, acr: undefined, amr: undefined, fhirUserId: undefined },
-    }
-    const id = await createGrant(trx, grant, now)
+      ...{ acr: undefined, amr: undefined, fhirUserId: undefined },
+    })
     await context.audit.recordIn(trx, makeRecord(context, 'token', parties, { launch: id, by: scope }))
-    const found = await findLiveGrant(trx, id, now)
+    const found = id === undefined ? undefined : await findLiveGrant(trx, context, id)
     if (!found) throw new Error('Cannot find the grant that was just created')
     return found
   })
-}
-
-/** A grant ends with a login. Nobody knows the id of this one, and it ends with the token. */
-async function createLogin(
-  trx: Kysely<Schema>,
-  user: Clinician,
-  { now, end }: { readonly now: number; readonly end: number },
-): Promise<string> {
-  const idHash = sha256(createRandomToken())
-  await trx
-    .insertInto('login')
-    .values({ id_hash: idHash, clinician_id: user.id, created_at: now, expires_at: end })
-    .execute()
-  return idHash
 }
 
 /** The reason in the audit records of these tokens and launches. */

@@ -341,11 +341,10 @@ describe('a lab that is off', () => {
     const { revoked, lifetime } = (await off.openBrowser().get('/oauth2/revocations')).json()
     assert.ok(revoked.includes(computeRevocationKey(token.launch_id)))
     assert.ok(lifetime >= 100)
-    const clients = await store.db.selectFrom('client').select('client_id').execute()
-    assert.deepEqual(
-      clients.map(({ client_id }) => client_id),
-      ['sallyport-app'],
-    )
+    const query = { client_id: 'mine', redirect_uri: 'http://localhost:3000' }
+    const { statusCode, body } = await off.authorize(off.openBrowser(), query)
+    assert.equal(statusCode, 400)
+    assert.match(body, /The app is not registered/)
   })
 
   it('refuses a link that another process, whose lab is on, created', async () => {

@@ -1,7 +1,7 @@
 import { type Html, html, renderActions, renderAlert, renderCopyable, renderPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
-import type { Login } from '../login/login.ts'
-import { paths } from '../paths.ts'
+import type { Login } from '../login/find-login.ts'
+import { getAppsPath, paths } from '../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import type { Parameters } from '../request.ts'
 import { LINK_PARAMETERS } from './read-link.ts'
@@ -30,7 +30,7 @@ export function renderLabPage({ settings }: AuthContext, options: LabPageOptions
     },
     html`<div class="pagehead"><div><h1>Lab</h1>
 <p class="pagehead__lead">Launch any app with any context, with or without pages, and with simulated errors. Everything else is checked as always.</p></div>
-<a class="btn btn--quiet" href="${paths.apps}">Registered apps</a></div>
+<a class="btn btn--quiet" href="${getAppsPath(settings)}">Registered apps</a></div>
 <div class="stack">
 ${isSent && (fault === undefined ? renderLink(settings.issuerUrl, form) : renderAlert('No link.', `${fault}.`, 'bad'))}
 ${renderForm(options)}

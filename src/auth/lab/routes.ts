@@ -1,26 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sha256 } from '../../store/index.ts'
-import { isOpenedByOtherSite, renderErrorPage } from '../../web/index.ts'
+import { renderErrorPage } from '../../web/index.ts'
 import { linkReference } from '../activity/view.ts'
 import { auditEvent } from '../audit.ts'
 import { type Clinician, findClinician, TEST_CLINICIAN } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../launch/prepare.ts'
 import { describeProblem } from '../launch-contexts.ts'
-import { beginLogin, findCurrentLogin, requireClinician } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
+import { beginLogin, requireClinician } from '../login/login.ts'
 import { NO_HEAD_ROUTE, paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { forbidCaching, readParameters } from '../request.ts'
+import { checkLaunch, findPageProblem, type Problem } from './access.ts'
 import { registerLabClient } from './client.ts'
 import { renderLabPage } from './page.ts'
 import { type LabLink, readLink } from './read-link.ts'
 import { describeSimulation } from './settings.ts'
-
-interface Problem {
-  readonly status: number
-  readonly error: string
-  readonly text: string
-}
 
 /**
  * `GET /lab/launch` launches an app as its parameters say, and `GET /lab` is the page that makes such links. Add these
@@ -30,6 +26,8 @@ export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.lab,
     requireClinician(context, async (request, reply, login) => {
+      const problem = findPageProblem(context, request, login)
+      if (problem) return sendProblem(request, reply, context, problem)
       const link = readLink(request.query)
       const page = renderLabPage(context, {
         ...{ login, form: readParameters(request.query) },
@@ -41,11 +39,11 @@ export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
   )
 
   app.get(paths.labLaunch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
-    const isOthers = isOpenedByOtherSite(request, context.settings.issuerUrl)
-    const link = isOthers ? CROSS_SITE : readLink(request.query)
+    const checked = await checkLaunch(context, request)
+    if ('status' in checked) return sendProblem(request, reply, context, checked)
+    const link = readLink(request.query)
     if (typeof link === 'string') return sendProblem(request, reply, context, toProblem(link))
-    if ('status' in link) return sendProblem(request, reply, context, link)
-    const launched = await launch(context, request, link)
+    const launched = await launch(context, request, checked.login, link)
     if ('status' in launched) return sendProblem(request, reply, context, launched)
     return link.redirects ? reply.redirect(launched.url, 302) : reply.send({ launch_url: launched.url })
   })
@@ -64,13 +62,6 @@ async function findSuggestions({ store: { db } }: AuthContext) {
 
 const LISTED = 100
 
-/** A page of another site must not launch itself with access to records. */
-const CROSS_SITE: Problem = {
-  status: 403,
-  error: 'access_denied',
-  text: 'A page of another site may have opened this link. Open it from the lab page.',
-}
-
 function toProblem(text: string): Problem {
   return { status: 400, error: 'invalid_request', text: `${text.replace(/\.$/, '')}.` }
 }
@@ -78,9 +69,10 @@ function toProblem(text: string): Problem {
 async function launch(
   context: AuthContext,
   request: FastifyRequest,
+  login: Login | undefined,
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
-  const clinician = await findUser(context, request, link.username)
+  const clinician = await findUser(context, login, link.username)
   if (!clinician) return describeProblem({ kind: 'unknown-user' })
   const { clientId } = link.launch
   if (link.launchUrl !== undefined && clientId !== undefined) {
@@ -92,20 +84,20 @@ async function launch(
   if (prepared.kind === 'no-patient') return toProblem('patient: expected the id of a Patient')
   if (prepared.kind !== 'ready') return describeProblem(prepared)
   const ready = await applySettings(context, clinician, link, prepared)
+  const by = login && login.clinician.id !== clinician.id ? login.clinician.username : undefined
   return issueLaunch(context, ready, trx =>
-    auditEvent(context, request, { ...describeEvent(ready, link), clinician }, trx),
+    auditEvent(context, request, { ...describeEvent(ready, link, by), clinician }, trx),
   )
 }
 
 /** The named user, or the one who is signed in, or the test clinician. */
 async function findUser(
   context: AuthContext,
-  request: FastifyRequest,
+  login: Login | undefined,
   username: string | undefined,
 ): Promise<Clinician | undefined> {
-  if (username !== undefined) return findClinician(context.store, username)
-  const login = await findCurrentLogin(context, request)
-  return login?.clinician ?? findClinician(context.store, TEST_CLINICIAN.username)
+  if (username !== undefined) return findClinician(context, username)
+  return login?.clinician ?? findClinician(context, TEST_CLINICIAN.username)
 }
 
 async function applySettings(
@@ -114,7 +106,7 @@ async function applySettings(
   { skipsLogin, launchUrl, settings }: LabLink,
   ready: ReadyLaunch,
 ): Promise<ReadyLaunch> {
-  const login = { clinicianId: id, before: undefined }
+  const login = { clinicianId: id, lab: {} }
   const loginHash = skipsLogin
     ? sha256(await context.store.db.transaction().execute(trx => beginLogin(context, trx, login)))
     : undefined
@@ -122,9 +114,19 @@ async function applySettings(
   return { ...ready, launchUrl: launchUrl ?? ready.launchUrl, launch: { ...ready.launch, lab } }
 }
 
-function describeEvent({ launch }: ReadyLaunch, { redirects, skipsLogin, settings }: LabLink) {
+/** `by`: the user who is signed in, if the launch is for another one. */
+function describeEvent(
+  { launch }: ReadyLaunch,
+  { redirects, skipsLogin, settings }: LabLink,
+  by: string | undefined,
+) {
   const { patientId, clientId, id } = launch
-  const texts = ['Launched by the lab', skipsLogin && 'without a sign-in', describeSimulation(settings)]
+  const texts = [
+    'Launched by the lab',
+    by !== undefined && `requested by ${by}`,
+    skipsLogin && 'without a sign-in',
+    describeSimulation(settings),
+  ]
   return {
     ...({ kind: 'launch', status: redirects ? 302 : 200, patient: patientId } as const),
     ...{ client: clientId, launch: id, reason: texts.filter(text => text).join('; ') },

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { isId } from '../../fhir/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { type Person, readPerson } from '../../web/index.ts'
 import type { Clinician } from '../clinician.ts'
@@ -109,11 +108,9 @@ export async function findSubject(
 }
 
 async function findPatient(read: FhirReader, patientId: string): Promise<Subject | SubjectProblem> {
-  if (!isId(patientId)) return { kind: 'unknown-patient' }
-  const response = await read(`Patient/${patientId}`)
+  const response = await read.resource('Patient', patientId)
   if (response.kind === 'unavailable') return response
-  const found = response.kind === 'found' && response.resource.resourceType === 'Patient'
-  return found && response.resource.id === patientId
+  return response.kind === 'found'
     ? { kind: 'subject', person: readPerson(response.resource) }
     : { kind: 'unknown-patient' }
 }
@@ -124,13 +121,10 @@ async function checkEncounter(
   encounterId: string,
   patientId: string,
 ): Promise<SubjectProblem | undefined> {
-  if (!isId(encounterId)) return { kind: 'unknown-encounter' }
-  const response = await read(`Encounter/${encounterId}`)
+  const response = await read.resource('Encounter', encounterId)
   if (response.kind === 'unavailable') return response
   const isOfPatient =
-    response.kind === 'found' &&
-    response.resource.resourceType === 'Encounter' &&
-    toEncounter(response.resource, settings.fhirBaseUrl).patientId === patientId
+    response.kind === 'found' && toEncounter(response.resource, settings.fhirBaseUrl).patientId === patientId
   return isOfPatient ? undefined : { kind: 'unknown-encounter' }
 }
 

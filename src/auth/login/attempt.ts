@@ -1,9 +1,11 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
-import { sha256 } from '../../store/index.ts'
+import { createRandomToken, sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
 import type { Clinician } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
+import { keepAccess } from '../validity/facts.ts'
+import { computeAccountMark, isUsableAccount } from '../validity/rule.ts'
 
 export interface Attempt {
   readonly username: string
@@ -27,11 +29,17 @@ export type AttemptResult =
       readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>
       /**
        * False if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
-       * the new hash, if there is one, and deletes the failures.
+       * the new hash, if there is one, and deletes the failures. A new hash of the same password ends no access.
        */
-      confirm(trx: Transaction<Schema>, newHash?: string): Promise<boolean>
+      confirm(trx: Transaction<Schema>, changed?: ChangedPassword): Promise<boolean>
     }
   | RefusedAttempt
+
+interface ChangedPassword {
+  readonly newHash: string
+  /** The login that does not end. */
+  readonly loginIdHash: string
+}
 
 /**
  * Checks one attempt. Failures are counted before the password is compared, to save the work, and again afterwards. A
@@ -55,7 +63,7 @@ export async function tryLogin(
   const clinician = await findByUsername(store, username)
   const attempt = {
     passwordHash: clinician?.password_hash,
-    enabled: clinician?.disabled === false,
+    enabled: clinician !== undefined && isUsableAccount(clinician, context.rules),
     ...{ username, password, network },
   }
   return checkPassword<AttemptResult>(attempt, async result => {
@@ -66,10 +74,14 @@ export async function tryLogin(
       return {
         kind: 'right',
         clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
-        async confirm(trx, newHash = result.newHash ?? clinician.password_hash) {
-          const isCurrent = await replaceHash(trx, clinician, newHash)
-          if (isCurrent) await limit.clear(trx)
-          return isCurrent
+        async confirm(trx, changed) {
+          const hash = changed?.newHash ?? result.newHash ?? clinician.password_hash
+          if (!(await replaceHash(trx, clinician, hash))) return false
+          const kept = { accountId: clinician.id, mark: computeAccountMark(clinician) }
+          if (hash !== clinician.password_hash)
+            await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
+          await limit.clear(trx)
+          return true
         },
       }
     return refuse(
@@ -97,10 +109,35 @@ export function createAttemptLimit(
       await ofNetwork.add(trx, clock())
     },
     clear: (trx: Kysely<Schema>) => ofUsername.clear(trx),
+    /**
+     * Counts an attempt as a failure before its password is checked, so that simultaneous attempts cannot exceed the limit.
+     * Returns undefined if the limit is reached: each attempt sees the rows of all that were counted before it.
+     */
+    async reserve(): Promise<Reservation | undefined> {
+      const attempt = createRandomToken()
+      const release = (trx: Kysely<Schema>) => deleteAttempt(trx, attempt)
+      await store.db.transaction().execute(async trx => {
+        await ofUsername.add(trx, clock(), attempt)
+        await ofNetwork.add(trx, clock(), attempt)
+      })
+      const isAllowed = (await ofUsername.wait(clock(), 1)) === 0 && (await ofNetwork.wait(clock(), 1)) === 0
+      if (isAllowed) return { release }
+      await release(store.db)
+      return undefined
+    },
   }
 }
 
-type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPassword'>
+/** An attempt that counts as a failure until it is released. */
+export interface Reservation {
+  release(trx: Kysely<Schema>): Promise<void>
+}
+
+async function deleteAttempt(trx: Kysely<Schema>, attempt: string): Promise<void> {
+  await trx.deleteFrom('login_failure').where('attempt', '=', attempt).execute()
+}
+
+type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPassword' | 'rules'>
 
 const BUSY_SECONDS = 5
 
@@ -123,7 +160,7 @@ async function replaceHash(
 function findByUsername({ db }: Store, username: string) {
   return db
     .selectFrom('clinician')
-    .select(['id', 'fhir_user_id', 'password_hash', 'disabled'])
+    .select(['id', 'fhir_user_id', 'password_hash', 'access_version', 'disabled', 'for_loopback'])
     .where('username', '=', username)
     .executeTakeFirst()
 }
@@ -141,14 +178,14 @@ function createFailureCounter(
 ) {
   const key = sha256(JSON.stringify(sender))
   return {
-    async add(trx: Kysely<Schema>, now: number): Promise<void> {
-      await trx.insertInto('login_failure').values({ username_address_hash: key, at: now }).execute()
+    async add(trx: Kysely<Schema>, now: number, attempt: string | null = null): Promise<void> {
+      await trx.insertInto('login_failure').values({ username_address_hash: key, at: now, attempt }).execute()
     },
     async clear(trx: Kysely<Schema>): Promise<void> {
       await trx.deleteFrom('login_failure').where('username_address_hash', '=', key).execute()
     },
-    /** Seconds until the next attempt is allowed. */
-    async wait(now: number): Promise<number> {
+    /** Seconds until the next attempt is allowed, without `own` rows of this attempt. */
+    async wait(now: number, own = 0): Promise<number> {
       const since = now - withinSeconds * 1000
       const oldest = await db
         .selectFrom('login_failure')
@@ -156,7 +193,7 @@ function createFailureCounter(
         .where('username_address_hash', '=', key)
         .where('at', '>', since)
         .orderBy('at', 'desc')
-        .offset(count - 1)
+        .offset(count - 1 + own)
         .limit(1)
         .executeTakeFirst()
       return oldest === undefined ? 0 : Math.ceil((oldest.at - since) / 1000)

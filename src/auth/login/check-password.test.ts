@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hash } from '@node-rs/bcrypt'
+import { isPasswordOf } from '../clinician.ts'
 import { LIMITS } from '../limits.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
@@ -55,7 +56,7 @@ describe('the password check', () => {
   })
 
   it('checks and counts a wrong password even if the queue is full', async () => {
-    const { store, settings, time } = await TestAuthServer.open(await open())
+    const { store, settings, time, rules } = await TestAuthServer.open(await open())
     const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })
     const passwordHash = await hash('sallyport', 4)
     const results: PasswordResult[] = []
@@ -81,7 +82,7 @@ describe('the password check', () => {
 
     const attempt = (result: PasswordResult) =>
       tryLogin(
-        { store, settings, clock: () => time.now, checkPassword: (_, settle) => settle(result) },
+        { store, settings, clock: () => time.now, checkPassword: (_, settle) => settle(result), rules },
         { username: 'clinician', password: 'any', address: '10.0.0.1' },
         async ({ keep }) => keep && store.db.transaction().execute(keep),
       )
@@ -109,6 +110,27 @@ describe('the password check', () => {
     assert.equal(order.indexOf('known own'), 101)
     assert.equal(order.at(-1), 'known attacker-1')
     assert.equal(order.length, 103)
+  })
+
+  it('compares the password of the test login once for all first requests of the login page', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const password_hash = await hash('sallyport', 12)
+    await auth.store.db.updateTable('clinician').set({ password_hash }).execute()
+    const time = async (work: () => Promise<unknown>) => {
+      const start = performance.now()
+      await work()
+      return performance.now() - start
+    }
+    const one = await time(() => isPasswordOf(password_hash, 'sallyport'))
+    const pages = await time(() =>
+      Promise.all(
+        Array.from({ length: 40 }, async () =>
+          assert.match((await auth.openBrowser().get('/login')).body, /sallyport<\/code>/),
+        ),
+      ),
+    )
+    // A comparison for each request takes 20 times as long on two processors.
+    assert.ok(pages < 8 * one, `40 pages take ${(pages / one).toFixed(1)} times as long as a comparison`)
   })
 
   it('takes the same time for any username, whatever the cost of its hash', async () => {

@@ -1,38 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Kysely, sql, type Transaction } from 'kysely'
-import {
-  createRandomToken,
-  prepareQuery,
-  type Schema,
-  type Sealer,
-  type Store,
-  sha256,
-} from '../../store/index.ts'
+import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
+import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
-import { type Clinician, isPatientUser, toClinician } from '../clinician.ts'
-import type { AuthContext, AuthSettings } from '../context.ts'
+import { type Clinician, isPatientUser } from '../clinician.ts'
+import type { AuthContext } from '../context.ts'
 import { LIFETIME } from '../limits.ts'
 import { paths } from '../paths.ts'
-
-/** A clinician's login in a browser. */
-export interface Login {
-  readonly idHash: string
-  readonly clinician: Clinician
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  /** When the user authenticated, here or at the identity provider. */
-  readonly authTime: number
-  /** Without a time of the provider, the user may have authenticated there long before this login. */
-  readonly isAuthTimeKnown: boolean
-  readonly acr?: string
-  readonly amr?: readonly string[]
-  /** The identity provider; undefined after a login with a password of ours. */
-  readonly issuer?: string
-  /** Patients and related persons are never administrators. */
-  readonly admin: boolean
-  readonly mayViewActivity?: boolean
-  readonly mayUseLab?: boolean
-}
+import type { Evidence } from '../validity/evidence.ts'
+import { isOffline, readBasis } from '../validity/facts.ts'
+import type { AccessRules, Basis } from '../validity/rule.ts'
+import { findLoginByHash, type Login } from './find-login.ts'
+import { mayUseLab, mayViewActivity } from './rights.ts'
 
 /** The statements of an identity provider about a login. */
 export interface ProviderLogin {
@@ -43,47 +21,10 @@ export interface ProviderLogin {
   readonly amr?: readonly string[] | undefined
   /** In milliseconds. */
   readonly authTime?: number | undefined
-  readonly admin: boolean
   readonly idToken?: string | undefined
+  /** What the rules of the provider accepted. */
+  readonly evidence: Evidence
 }
-
-/** Finds the login of a cookie, unless it has expired or its clinician is disabled. */
-export function findLogin(store: Store, id: string, now: number): Promise<Login | undefined> {
-  return findLoginByHash(store, sha256(id), now)
-}
-
-export async function findLoginByHash(
-  { db }: Store,
-  idHash: string,
-  now: number,
-): Promise<Login | undefined> {
-  const [row] = (await selectLogin(db, { idHash, now })).rows
-  return (
-    row && {
-      idHash: row.id_hash,
-      createdAt: row.created_at,
-      lastUsedAt: row.seen_at ?? row.created_at,
-      authTime: row.auth_time ?? row.created_at,
-      isAuthTimeKnown: row.auth_time !== null || row.issuer === null,
-      admin: Boolean(row.admin || row.login_admin) && !isPatientUser(toClinician(row)),
-      ...(row.acr === null ? {} : { acr: row.acr }),
-      ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),
-      ...(row.issuer === null ? {} : { issuer: row.issuer }),
-      clinician: toClinician(row),
-    }
-  )
-}
-
-const selectLogin = prepareQuery((db, { idHash, now }: { idHash: string; now: number }) =>
-  db
-    .selectFrom('login')
-    .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
-    .select(['id_hash', 'created_at', 'seen_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
-    .select(['auth_time', 'acr', 'amr', 'issuer', 'login.admin as login_admin', 'clinician.admin'])
-    .where('id_hash', '=', idHash)
-    .where('expires_at', '>', now)
-    .where('disabled', '=', false),
-)
 
 const NOTED_MS = 60_000
 
@@ -102,38 +43,58 @@ export async function recordLoginUse(
  * new login if it is the same clinician.
  */
 export async function beginLogin(
-  { sealer, clock }: Pick<AuthContext, 'sealer' | 'clock'>,
+  context: Pick<AuthContext, 'sealer' | 'clock' | 'rules'>,
   trx: Transaction<Schema>,
-  { clinicianId, before, provider }: NewLogin,
+  { clinicianId, before, provider, lab }: NewLogin,
 ): Promise<string> {
   const id = createRandomToken()
-  const now = clock()
+  const now = context.clock()
+  const columns = {
+    ...(await makeBasis(trx, context.rules, clinicianId, { evidence: provider?.evidence, lab })),
+    ...(provider && { issuer: provider.issuer, subject: provider.subject }),
+  }
   await trx
     .insertInto('login')
     .values({
       id_hash: sha256(id),
       clinician_id: clinicianId,
       created_at: now,
-      expires_at: now + LIFETIME.login,
-      ...(provider && toColumns(provider, sealer, sha256(id))),
+      expires_at: lab?.endsAt ?? now + LIFETIME.login,
+      ...columns,
+      ...(provider && toColumns(provider, context.sealer, sha256(id))),
     })
     .execute()
-  if (before?.clinician.id === clinicianId) await moveGrants(trx, before.idHash, sha256(id))
-  if (before) await endLogin(trx, before.idHash, now)
+  if (before?.clinician.id === clinicianId) await moveGrants(trx, before.idHash, sha256(id), columns)
+  if (before) await endLogin(trx, before.idHash)
   return id
 }
 
 interface NewLogin {
   readonly clinicianId: string
   /** The previous login of the browser. */
-  readonly before: Login | undefined
+  readonly before?: Login | undefined
   readonly provider?: ProviderLogin | undefined
+  /** Set if the user does not sign in, as in a lab launch. */
+  readonly lab?: { readonly endsAt?: number } | undefined
+}
+
+async function makeBasis(
+  trx: Kysely<Schema>,
+  rules: AccessRules,
+  clinicianId: string,
+  { evidence, lab }: { readonly evidence: Evidence | undefined; readonly lab: object | undefined },
+) {
+  const known = await readBasis(trx, rules, clinicianId)
+  if (!known) throw new Error('Cannot begin a login: there is no such account')
+  const basis: Basis = { ...known.basis, ...(lab && { lab: true }), ...(evidence && { evidence }) }
+  return { account_mark: known.account_mark, basis: JSON.stringify(basis) }
 }
 
 function toColumns(provider: ProviderLogin, sealer: Sealer, idHash: string) {
-  const { issuer, subject, sid, acr, amr, authTime, admin, idToken } = provider
+  const { sid, acr, amr, authTime, idToken, evidence } = provider
   return {
-    ...{ issuer, subject, sid: sid ?? null, acr: acr ?? null, auth_time: authTime ?? null, admin },
+    ...{ sid: sid ?? null, acr: acr ?? null, auth_time: authTime ?? null },
+    admin: evidence.admin !== undefined,
     amr: amr === undefined ? null : JSON.stringify(amr),
     id_token_sealed: idToken === undefined ? null : sealer.seal(idToken, toIdTokenCell(idHash)),
   }
@@ -157,36 +118,25 @@ export async function findIdToken(
   return sealed === undefined ? undefined : sealer.tryOpen(sealed, toIdTokenCell(idHash))
 }
 
-/**
- * Ends every login of a clinician, and all grants or only those without `offline_access`.
- */
-export async function endAccess(
+/** Grants that end with the login end with the new one. */
+async function moveGrants(
   trx: Kysely<Schema>,
-  clinicianId: string,
-  { now, keepOffline }: { readonly now: number; readonly keepOffline: boolean },
+  from: string,
+  to: string,
+  columns: Pick<Insertable<Schema['grant']>, 'account_mark' | 'basis' | 'issuer' | 'subject'>,
 ): Promise<void> {
-  await trx.deleteFrom('login').where('clinician_id', '=', clinicianId).execute()
   await trx
     .updateTable('grant')
-    .set({ revoked_at: now })
-    .where('clinician_id', '=', clinicianId)
-    .where('revoked_at', 'is', null)
-    .$if(keepOffline, query => query.where(isOnline))
+    .set({ issuer: null, subject: null, ...columns, login_id_hash: to })
+    .where('login_id_hash', '=', from)
+    .where(sql<boolean>`not ${isOffline}`)
     .execute()
-}
-
-// With spaces, because it may also be a value in a granular scope.
-const isOnline = sql<boolean>`' ' || scope || ' ' not like '% offline_access %'`
-
-async function moveGrants(trx: Kysely<Schema>, from: string, to: string): Promise<void> {
-  await trx.updateTable('grant').set({ login_id_hash: to }).where('login_id_hash', '=', from).execute()
 }
 
 /** Ends the logins of a provider's user, or of one session at the provider, and returns their clinicians. */
 export async function endProviderLogins(
   trx: Transaction<Schema>,
   { issuer, subject, sid }: { readonly issuer: string; readonly subject?: string; readonly sid?: string },
-  now: number,
 ): Promise<readonly Pick<Clinician, 'id' | 'fhirUserId'>[]> {
   const rows = await trx
     .selectFrom('login')
@@ -201,35 +151,13 @@ export async function endProviderLogins(
       ),
     )
     .execute()
-  for (const row of rows) await endLogin(trx, row.id_hash, now)
+  for (const row of rows) await endLogin(trx, row.id_hash)
   return rows.map(row => ({ id: row.id, fhirUserId: row.fhir_user_id }))
 }
 
-/** Ends a login and its grants without `offline_access`. */
-export async function endLogin(trx: Transaction<Schema>, idHash: string, now: number): Promise<void> {
+/** Ends a login. Its grants without `offline_access` end with it. */
+export async function endLogin(trx: Kysely<Schema>, idHash: string): Promise<void> {
   await trx.deleteFrom('login').where('id_hash', '=', idHash).execute()
-  await trx
-    .updateTable('grant')
-    .set({ revoked_at: now })
-    .where('login_id_hash', '=', idHash)
-    .where('revoked_at', 'is', null)
-    .where(isOnline)
-    .execute()
-}
-
-/** Ends the clinician's logins in other browsers. */
-export async function endOtherLogins(
-  trx: Transaction<Schema>,
-  { idHash, clinician }: Pick<Login, 'idHash' | 'clinician'>,
-  now: number,
-): Promise<void> {
-  const others = await trx
-    .selectFrom('login')
-    .select('id_hash')
-    .where('clinician_id', '=', clinician.id)
-    .where('id_hash', '<>', idHash)
-    .execute()
-  for (const { id_hash } of others) await endLogin(trx, id_hash, now)
 }
 
 /** Finds the login of the browser, unless it was idle for too long. Opening a page counts as use. */
@@ -243,18 +171,18 @@ export async function findCurrentLogin(
   if (isNavigation(request)) await recordLoginUse(store, login, clock())
   return {
     ...login,
-    mayViewActivity: mayViewActivity(settings, login.clinician),
-    mayUseLab: settings.lab && !isPatientUser(login.clinician),
+    mayViewActivity: mayViewActivity(settings, login),
+    mayUseLab: mayUseLab(settings, login),
   }
 }
 
 /** Like `findCurrentLogin`, but also finds an idle login, which can be ended or replaced. */
 export async function findLastLogin(
-  { settings, store, clock }: AuthContext,
+  context: AuthContext,
   request: FastifyRequest,
 ): Promise<Login | undefined> {
-  const id = request.cookies[makeLoginCookie(settings.issuerUrl).name]
-  return id === undefined ? undefined : findLogin(store, id, clock())
+  const id = request.cookies[makeLoginCookie(context.settings.issuerUrl).name]
+  return id === undefined ? undefined : findLoginByHash(context.store.db, context, sha256(id))
 }
 
 export function hasLoginCookie({ settings }: AuthContext, request: FastifyRequest): boolean {
@@ -307,13 +235,4 @@ export function clearLoginCookie({ settings }: AuthContext, reply: FastifyReply)
 // Browsers share cookies between ports, so the app's cookies have other names.
 function makeLoginCookie(issuerUrl: string) {
   return defineCookie(issuerUrl, 'sallyport-login')
-}
-
-/** The clinicians in the setting may view the activity page; by default all, on loopback or while the lab is on. */
-export function mayViewActivity(
-  { audit, onLoopback, lab }: AuthSettings,
-  clinician: Pick<Clinician, 'username' | 'fhirUserId'>,
-): boolean {
-  if (isPatientUser(clinician)) return false
-  return audit.activityClinicians?.includes(clinician.username) ?? (onLoopback || lab)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { before, describe, it } from 'node:test'
+import { before, describe, it, mock } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { LIMITS } from '../limits.ts'
 import { readForm } from '../testing/read-form.ts'
@@ -9,6 +9,12 @@ import type { TestBrowser } from '../testing/test-browser.ts'
 
 const HELIO = { client_id: 'helio', redirect_uri: 'https://helio.example/callback' }
 const SCOPES = 'launch openid offline_access patient/Condition.rs patient/Observation.crs'
+
+/** A FHIR server that never answers. */
+const waitForAbort: typeof fetch = async (_url, init) => {
+  init?.signal?.throwIfAborted()
+  return new Promise((_, reject) => init?.signal?.addEventListener('abort', reject))
+}
 
 eachDatabaseIfThorough((_name, open) => {
   describe('/manage', () => {
@@ -55,6 +61,25 @@ eachDatabaseIfThorough((_name, open) => {
       assert.match(body, /Until you remove it<\/span>[\s\S]*Works while you are away/)
       assert.match(body, /One of them keeps access while you are away/)
       assert.ok(body.includes(SCOPES))
+    })
+
+    it('waits at most 2 s for the names of patients', async () => {
+      await tokens(browser, HELIO, SCOPES)
+      const limits: number[] = []
+      const stuck = await TestAuthServer.open(auth.store, { fetch: waitForAbort })
+      const timeout = mock.method(AbortSignal, 'timeout', (ms: number) => {
+        limits.push(ms)
+        return AbortSignal.abort(new DOMException('No response', 'TimeoutError'))
+      })
+      try {
+        const { statusCode, body } = await (await stuck.logIn()).get('/manage')
+        assert.equal(statusCode, 200)
+        assert.match(body, /Helio/)
+        assert.deepEqual(limits, [2_000])
+      } finally {
+        timeout.mock.restore()
+        await stuck.app.close()
+      }
     })
 
     it('omits access that has ended: online access with the login, other access with its last token', async () => {

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { parseScopes } from '../../smart/index.ts'
-import type { Schema, Store } from '../../store/index.ts'
+import type { Schema } from '../../store/index.ts'
 import {
   formatDate,
   formatTime,
@@ -17,9 +17,10 @@ import {
 import { type Client, findClient } from '../client/client.ts'
 import { isPatientUser } from '../clinician.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
-import { hasScope } from '../grant/grant.ts'
+import type { AuthContext } from '../context.ts'
+import { findLatestEnd, type GrantRow, hasScope, keepGoodGrants, selectGrants } from '../grant/grant.ts'
 import { LIFETIME, LIMITS } from '../limits.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
@@ -36,28 +37,21 @@ export interface AppAccess {
   readonly endsAt: number | undefined
 }
 
-interface LiveGrant {
-  readonly client_id: string
-  readonly scope: string
-  readonly patient_id: string | null
-  readonly last_used_at: number
-  readonly login_expires_at: number | null
-}
-
 /** Finds the apps with current access on behalf of this clinician, last used first. */
 export async function findAccess(
-  store: Store,
+  context: Pick<AuthContext, 'store' | 'rules' | 'clock' | 'settings'>,
   clinicianId: string,
-  { now, accessTokenTtlMs }: { readonly now: number; readonly accessTokenTtlMs: number },
 ): Promise<readonly AppAccess[]> {
-  const grants = (await findGrants(store, clinicianId, now)).flatMap(grant => {
-    const endsAt = findEnd(grant, accessTokenTtlMs)
+  const { store, clock, settings } = context
+  const now = clock()
+  const grants = (await findGrants(context, clinicianId)).flatMap(grant => {
+    const endsAt = findEnd(grant, settings.accessTokenTtlSeconds * 1000)
     return endsAt === undefined || endsAt > now ? [{ ...grant, endsAt }] : []
   })
   const byClient = [...Map.groupBy(grants, grant => grant.client_id)]
   const all = await Promise.all(
     byClient.map(async ([id, some]) => {
-      const client = await findClient(store, id)
+      const client = await findClient(store.db, context, id)
       return client && summarizeAccess(client, some)
     }),
   )
@@ -83,31 +77,33 @@ export async function removeAccess(
   return numUpdatedRows > 0n
 }
 
-function findGrants({ db }: Store, clinicianId: string, now: number): Promise<readonly LiveGrant[]> {
-  return db
-    .selectFrom('grant')
-    .leftJoin('login', 'login.id_hash', 'grant.login_id_hash')
-    .select(['client_id', 'scope', 'patient_id', 'last_used_at', 'login.expires_at as login_expires_at'])
+async function findGrants(
+  { store: { db }, rules, clock }: Pick<AuthContext, 'store' | 'rules' | 'clock'>,
+  clinicianId: string,
+): Promise<readonly GrantRow[]> {
+  const rows = await selectGrants(db)
     .where('grant.clinician_id', '=', clinicianId)
     .where('revoked_at', 'is', null)
     .where(({ eb, or }) =>
-      or([eb('login.expires_at', '>', now), eb('last_used_at', '>', now - LIFETIME.offlineRefresh)]),
+      or([eb('login.expires_at', '>', clock()), eb('last_used_at', '>', clock() - LIFETIME.offlineRefresh)]),
     )
     .orderBy('last_used_at', 'desc')
     .execute()
+  return keepGoodGrants(db, rules, rows, clock())
 }
 
 /** When a grant ends: never, with the login, or with its last access token. */
-function findEnd(grant: LiveGrant, accessTokenTtlMs: number): number | undefined {
-  if (hasScope(grant.scope, 'offline_access')) return undefined
-  const lastToken = grant.last_used_at + accessTokenTtlMs
-  const login = grant.login_expires_at ?? 0
-  return hasScope(grant.scope, 'online_access') ? login : Math.min(login, lastToken)
+function findEnd(grant: GrantRow, accessTokenTtlMs: number): number | undefined {
+  const login = findLatestEnd(grant)
+  if (login === undefined) return undefined
+  return hasScope(grant.scope, 'online_access')
+    ? login
+    : Math.min(login, grant.last_used_at + accessTokenTtlMs)
 }
 
 function summarizeAccess(
   client: Client,
-  grants: readonly (LiveGrant & { endsAt: number | undefined })[],
+  grants: readonly (GrantRow & { endsAt: number | undefined })[],
 ): AppAccess {
   const scope = [...new Set(grants.flatMap(grant => grant.scope.split(' ')))].join(' ')
   const ends = grants.flatMap(({ endsAt }) => endsAt ?? [])

@@ -4,11 +4,11 @@ import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { requireLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { listLogos } from '../portal/apps.ts'
-import { createFhirReader } from '../portal/fhir-reader.ts'
+import { createNameReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
 import { findByIds } from '../portal/patients.ts'
 import { readParameters } from '../request.ts'
@@ -23,11 +23,7 @@ import {
 
 /** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
-  const findLoginAccess = ({ clinician }: Login) => {
-    const { store, clock, settings } = context
-    const accessTokenTtlMs = settings.accessTokenTtlSeconds * 1000
-    return findAccess(store, clinician.id, { now: clock(), accessTokenTtlMs })
-  }
+  const findLoginAccess = ({ clinician }: Login) => findAccess(context, clinician.id)
 
   app.get(
     paths.manage,
@@ -36,7 +32,7 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
       const name = readParameters(request.query).get('removed')
       // Only if it is true: the app may have access again when the URL is reloaded.
       const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
-      const removed = isGone ? await findClient(context.store, name) : undefined
+      const removed = isGone ? await findClient(context.store.db, context, name) : undefined
       const names = await findPeople(context, login, access)
       return reply.sendPage(renderManagePage(makeOptions(context, login), { access, names, removed }))
     }),
@@ -80,7 +76,7 @@ async function findPeople(
     ),
   ]
   const people = await findByIds(
-    await createFhirReader(context, clinician),
+    await createNameReader(context, clinician),
     ids.slice(0, LIMITS.patientsNamed),
   )
   return new Map(people.map(person => [person.id, person]))

@@ -9,7 +9,7 @@ import {
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
 import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
 import {

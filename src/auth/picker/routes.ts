@@ -8,7 +8,7 @@ import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waitin
 import type { AuthContext } from '../context.ts'
 import { NO_CHOICE, readEncounterChoice } from '../launch/options.ts'
 import { findSubject } from '../launch/prepare.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { NO_HEAD_ROUTE, paths } from '../paths.ts'
 import { createFhirReader } from '../portal/fhir-reader.ts'
 import { sendUnavailable, showsSampleData } from '../portal/page-parts.ts'

@@ -27,12 +27,12 @@ export async function findApps(
 ): Promise<AppList> {
   const { store } = context
   const limit = LIMITS.appsListed + 1
-  if (text !== undefined) return toAppList(context, await findLaunchableClients(store, { text, limit }))
+  if (text !== undefined) return toAppList(context, await findLaunchableClients(context, { text, limit }))
   const recent = await findRecent(store.db, clinicianId, 'app')
   const [first, used, listed] = await Promise.all([
     findApp(context),
-    recent.length === 0 ? [] : findLaunchableClients(store, { ids: recent, limit }),
-    findLaunchableClients(store, { limit }),
+    recent.length === 0 ? [] : findLaunchableClients(context, { ids: recent, limit }),
+    findLaunchableClients(context, { limit }),
   ])
   const clients = [...(first ? [first.client] : []), ...used.filter(({ approved }) => approved), ...listed]
   return toAppList(context, clients)
@@ -47,7 +47,7 @@ function toAppList(context: AuthContext, clients: readonly Client[]): AppList {
 
 /** The app with this client id, or the default one, if it can be launched. */
 export async function findApp(context: AuthContext, clientId?: string): Promise<App | undefined> {
-  const client = await findClient(context.store, clientId ?? context.settings.defaultClientId)
+  const client = await findClient(context.store.db, context, clientId ?? context.settings.defaultClientId)
   return client && toApp(context, client)
 }
 

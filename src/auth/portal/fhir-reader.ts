@@ -1,4 +1,4 @@
-import type { Resource } from '../../fhir/index.ts'
+import { isId, type Resource } from '../../fhir/index.ts'
 import type { Clinician } from '../clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { LIMITS } from '../limits.ts'
@@ -19,7 +19,10 @@ export type FhirReadResult =
 
 /** Reads from the FHIR server for one clinician. */
 export interface FhirReader {
-  (path: string): Promise<FhirReadResult>
+  /** Searches: `Patient?name=…`. */
+  (query: string): Promise<FhirReadResult>
+  /** Reads the resource of this type and id, and accepts nothing else. */
+  resource(type: string, id: string): Promise<FhirReadResult>
   /** Reads the page of a search of this type at a position, which the browser sends back. */
   page(position: string, type: string): Promise<FhirReadResult>
 }
@@ -29,6 +32,14 @@ const OWN_SECONDS = 2
 
 export async function createFhirReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
   return createReader(context, await context.getPortalToken(clinician))
+}
+
+/** How long a page that is complete without names waits for them. */
+const NAMES_SECONDS = 2
+
+/** Reads names for a page that is useful without them, and does not wait for a slow FHIR server. */
+export async function createNameReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
+  return createReader(context, await context.getPortalToken(clinician), NAMES_SECONDS)
 }
 
 type ReaderContext = Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>
@@ -41,10 +52,10 @@ export async function createUserLookup(context: ReaderContext, type: LookupType)
 function createReader(
   { settings, fetch }: Pick<AuthContext, 'settings' | 'fetch'>,
   token: string,
+  seconds = settings.fhir.upstream.timeoutSeconds + OWN_SECONDS,
 ): FhirReader {
-  const { fhirBaseUrl, fhir } = settings
+  const { fhirBaseUrl } = settings
   const authorization = `Bearer ${token}`
-  const seconds = fhir.upstream.timeoutSeconds + OWN_SECONDS
   const read = async (path: string): Promise<FhirReadResult> => {
     try {
       const response = await fetch(`${fhirBaseUrl}/${path}`, {
@@ -60,6 +71,13 @@ function createReader(
     }
   }
   return Object.assign(read, {
+    async resource(type: string, id: string): Promise<FhirReadResult> {
+      // `..` would read the base.
+      const result: FhirReadResult = isId(id) ? await read(`${type}/${id}`) : { kind: 'absent' }
+      const isOther =
+        result.kind === 'found' && (result.resource.resourceType !== type || result.resource.id !== id)
+      return isOther ? { kind: 'absent' } : result
+    },
     page: async (position: string, type: string): Promise<FhirReadResult> =>
       isPosition(position, type) ? read(position) : { kind: 'absent' },
   })

@@ -10,7 +10,7 @@ import {
 } from '../../web/index.ts'
 import { isPatientUser } from '../clinician.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import type { Login } from '../login/login.ts'
+import type { Login } from '../login/find-login.ts'
 import { paths } from '../paths.ts'
 import type { Unavailable } from './patients.ts'
 

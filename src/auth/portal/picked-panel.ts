@@ -57,6 +57,8 @@ export interface PickedOptions {
   readonly view: ListView
   readonly now: number
   readonly hasLab: boolean
+  /** Where users of the lab register apps. */
+  readonly appsPath: string
   /** Whether CDS services are configured. */
   readonly hasCards: boolean
   /** A launch form with a fault, which is shown again. */
@@ -86,16 +88,16 @@ ${options.hasCards && renderCardsPlace(picked.person.id)}
 </div>`
 }
 
-function renderNoApp({ hasLab }: PickedOptions): Html {
+function renderNoApp({ hasLab, appsPath }: PickedOptions): Html {
   return hasLab
-    ? html`<p>There is no app to launch yet. <a href="${paths.appsNew}">Register an app</a> with a launch URL.</p>`
+    ? html`<p>There is no app to launch yet. <a href="${appsPath}/new">Register an app</a> with a launch URL.</p>`
     : html`<p>There is no app to launch yet. Ask your administrator to register one with a launch URL.</p>`
 }
 
 type LaunchFormOptions = PickedOptions & { readonly chosen: App }
 
 function renderLaunchForm(options: LaunchFormOptions): Html {
-  const { picked, chosen, view, failed, hasLab } = options
+  const { picked, chosen, view, failed, hasLab, appsPath } = options
   const { client, isDefault } = chosen
   const { person, encounters } = picked
   const all = buildPortalUrl({ ...view, patient: person.id, client: chosen.client.id, encounters: 'all' })
@@ -106,7 +108,7 @@ ${renderEncounterChoice(encounters, { all, chosen: failed?.encounterId, fault: f
 ${renderMoreOptions(failed)}
 ${hasLab && html`<p class="small"><a href="${paths.lab}?${String(new URLSearchParams({ client: client.id, patient: person.id }))}">Launch settings for developers</a></p>`}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}${hasLab && html`${hasChoice(options) && ' or'} <a href="${paths.appsNew}">${hasChoice(options) ? 'register one' : 'Register an app'}</a>`}</p></div>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}${hasLab && html`${hasChoice(options) && ' or'} <a href="${appsPath}/new">${hasChoice(options) ? 'register one' : 'Register an app'}</a>`}</p></div>
 </form>`
 }
 

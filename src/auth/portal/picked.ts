@@ -44,7 +44,10 @@ export async function readPicked(
   options: PickedOptions,
 ): Promise<Picked | Unavailable | { readonly kind: 'absent' }> {
   if (!isId(id)) return { kind: 'absent' }
-  const [patient, encounters] = await Promise.all([read(`Patient/${id}`), readEncounters(read, id, options)])
+  const [patient, encounters] = await Promise.all([
+    read.resource('Patient', id),
+    readEncounters(read, id, options),
+  ])
   if (patient.kind !== 'found') return patient
   if ('kind' in encounters) return encounters
   const person = readPerson(patient.resource)

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Html, html, type Person, renderBadge, renderPage } from '../../web/index.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import { type Login, requireClinician } from '../login/login.ts'
-import { paths } from '../paths.ts'
+import type { Login } from '../login/find-login.ts'
+import { requireClinician } from '../login/login.ts'
+import { getAppsPath, paths } from '../paths.ts'
 import { readParameters } from '../request.ts'
 import { findApp, findApps, listLaunchTargets, listLogos } from './apps.ts'
 import { createFhirReader } from './fhir-reader.ts'
@@ -91,7 +92,8 @@ export async function sendPortal(
     list: renderList({ list, ...view, pickedId: patient, client: query.client, now }),
     beside: renderBeside(picked, {
       ...{ apps, chosen, appSearch: query.app, view, now, failed },
-      hasLab: settings.lab,
+      hasLab: login.mayUseLab ?? false,
+      appsPath: getAppsPath(settings),
       hasCards,
     }),
     isPicked: picked !== undefined,

@@ -1,3 +1,4 @@
+import { isRecord } from '../../fhir/index.ts'
 import { LONGEST_SCOPE_LIST } from '../../smart/index.ts'
 import {
   APP_DEFAULTS,
@@ -50,9 +51,10 @@ class InvalidMetadata extends Error {
 }
 
 function readDocument(body: unknown): ClientMetadata {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw makeInvalid('The body must be a JSON object.')
-  const document: Document = { ...body }
+  if (!isRecord(body)) throw makeInvalid('The body must be a JSON object.')
+  const document: Document = body
+  if (Object.keys(document).length > LIMITS.metadataMembers)
+    throw makeInvalid(`The body has more than ${LIMITS.metadataMembers} members.`)
   const authMethod = readChoice(document, 'token_endpoint_auth_method', AUTH_METHODS) ?? 'client_secret_basic'
   const grantTypes = readTexts(document, 'grant_types') ?? ['authorization_code']
   if (!grantTypes.every(type => GRANT_TYPES.includes(type)))

@@ -28,7 +28,11 @@ export function addRegisterRoutes(app: FastifyInstance, context: AuthContext): v
     if (tooMuch) return sendOAuthError(request, reply, tooMuch)
     // The initial access token comes from an administrator, so its clients are approved.
     const registered = await context.store.db.transaction().execute(async trx => {
-      const client = await registerClient(trx, metadata, { approved: !isAnonymous, now: context.clock() })
+      const client = await registerClient(trx, metadata, {
+        approved: !isAnonymous,
+        isForLoopback: isAnonymous && context.settings.onLoopback,
+        now: context.clock(),
+      })
       const event = { kind: 'register', status: 201, client: client.client_id } as const
       await auditEvent(context, request, event, trx)
       return client
@@ -88,13 +92,19 @@ function sendCreated(reply: FastifyReply, body: Readonly<Record<string, unknown>
 /** RFC 7591, 3.2.1. */
 type Registered = Readonly<Record<string, unknown>>
 
+interface NewRegistration {
+  readonly approved: boolean
+  readonly isForLoopback: boolean
+  readonly now: number
+}
+
 /** Registers a client with a new id. It is never first-party, so it needs consent. */
 async function registerClient(
   trx: Transaction<Schema>,
   metadata: ClientMetadata,
-  { approved, now }: { readonly approved: boolean; readonly now: number },
+  { approved, isForLoopback, now }: NewRegistration,
 ): Promise<Registered & { readonly client_id: string }> {
-  const added = await addApp(trx, randomUUID(), { app: { ...metadata.app, approved }, now })
+  const added = await addApp(trx, randomUUID(), { app: { ...metadata.app, approved }, now, isForLoopback })
   if (added instanceof AppFault) throw new Error(`Cannot register a checked client: ${added.text}`)
   const { id, secret } = added
   return {

@@ -12,6 +12,7 @@ import type { AuthContext, AuthSettings } from '../context.ts'
 import { initialize } from '../initialize.ts'
 import { keepFirstSigningKey } from '../keys/signing-key.ts'
 import { createAuthServer } from '../server.ts'
+import { type AccessRules, makeRules } from '../validity/rule.ts'
 import { testSettings } from './settings.ts'
 import { TestBrowser } from './test-browser.ts'
 import { createTestFhirServer, makeEncounter, patient, type TestFhirServer } from './test-fhir-server.ts'
@@ -29,6 +30,7 @@ export interface TestAuthServerOptions {
   readonly resources?: readonly Resource[]
   readonly logger?: Logger
   readonly audit?: Auditor
+  readonly fetch?: typeof fetch
   readonly userFilter?: AuthContext['userFilter']
   readonly controls?: AuthContext['controls']
   readonly explainRequest?: AuthContext['explainRequest']
@@ -48,6 +50,8 @@ export class TestAuthServer {
   readonly fhir: TestFhirServer
   /** The server's clock, in milliseconds. */
   readonly time: { now: number }
+  /** Changes the sign-in providers while the server runs. */
+  readonly changeLogin: (login: AuthSettings['login']) => void
 
   private constructor(
     app: FastifyInstance,
@@ -55,7 +59,9 @@ export class TestAuthServer {
     settings: AuthSettings,
     fhir: TestFhirServer,
     time: { now: number },
+    changeLogin: TestAuthServer['changeLogin'],
   ) {
+    this.changeLogin = changeLogin
     this.app = app
     this.time = time
     this.store = store
@@ -71,12 +77,14 @@ export class TestAuthServer {
     const clock = () => time.now
     await keepFirstSigningKey(store, keySealer, privateKey, time.now)
     await initialize({ settings, store, sealer: keySealer, clock, passwordCost: QUICK_COST })
+    const listeners: TestAuthServer['changeLogin'][] = []
     const app = await createAuthServer({
+      onLoginChange: apply => listeners.push(apply),
       settings,
       store,
       sealer: keySealer,
       clock,
-      fetch: fhir.fetch,
+      fetch: options.fetch ?? fhir.fetch,
       passwordCost: options.passwordCost ?? QUICK_COST,
       ...(options.logger ? { logger: options.logger } : {}),
       ...(options.audit ? { audit: options.audit } : {}),
@@ -84,7 +92,15 @@ export class TestAuthServer {
       userFilter: options.userFilter,
       explainRequest: options.explainRequest,
     })
-    return new TestAuthServer(app, store, settings, fhir, time)
+    const changeLogin = (login: AuthSettings['login']) => {
+      for (const apply of listeners) apply(login)
+    }
+    return new TestAuthServer(app, store, settings, fhir, time, changeLogin)
+  }
+
+  /** What decides about access, without changes of the providers. */
+  get rules(): AccessRules {
+    return makeRules(this.settings, () => this.settings.login)
   }
 
   openBrowser(): TestBrowser {

@@ -13,9 +13,10 @@ import { createRefreshToken, touchGrant } from './token-response.ts'
  * it is exchanged for. A second use revokes the grant (RFC 6749, 4.1.2).
  */
 export async function exchangeCode(
-  { clock }: Pick<AuthContext, 'clock'>,
+  context: Pick<AuthContext, 'clock' | 'rules'>,
   { trx, client, form }: TokenRequest,
 ): Promise<TokenGrant | Refusal> {
+  const { clock } = context
   const code = form.get('code')
   if (code === undefined) return refuseMissing('code')
   if (form.get('redirect_uri') === undefined) return refuseMissing('redirect_uri')
@@ -30,7 +31,7 @@ export async function exchangeCode(
     const hasEnded = await revokeGrant(trx, row.grant_id, clock())
     return hasEnded ? refusal.withKnown({ endedGrant: 'A used code was sent again' }) : refusal
   }
-  return redeem(trx, row, clock())
+  return redeem(trx, row, context)
 }
 
 type CodeRow = Selectable<Schema['authorization_code']> & { readonly lab: string | null }
@@ -101,8 +102,13 @@ const setCodeUsed = prepareQuery((db, { codeHash, now }: { codeHash: string; now
     .where('used_at', 'is', null),
 )
 
-async function redeem(trx: Kysely<Schema>, row: CodeRow, now: number): Promise<TokenGrant | Refusal> {
-  const grant = await findLiveGrant(trx, row.grant_id, now)
+async function redeem(
+  trx: Kysely<Schema>,
+  row: CodeRow,
+  context: Pick<AuthContext, 'clock' | 'rules'>,
+): Promise<TokenGrant | Refusal> {
+  const now = context.clock()
+  const grant = await findLiveGrant(trx, context, row.grant_id)
   if (!grant) return refuseCode('the grant or the login has ended')
   const simulated = simulateRefusal(grant.lab, 'token')
   if (simulated) return simulated

@@ -22,14 +22,14 @@ type TokenRow = Selectable<Schema['refresh_token']>
  * successor is unused. A retry gets the same successor, so a grant never has two valid refresh tokens.
  */
 export async function refreshTokens(
-  context: Pick<AuthContext, 'clock' | 'sealer'>,
+  context: Pick<AuthContext, 'clock' | 'sealer' | 'rules'>,
   { trx, client, form }: TokenRequest,
 ): Promise<TokenGrant | Refusal> {
   const token = form.get('refresh_token')
   if (token === undefined) return new Refusal('invalid_request', 'The parameter refresh_token is missing.')
   const now = context.clock()
   const [row] = (await selectToken(trx, { tokenHash: sha256(token), clientId: client.id })).rows
-  const grant = row && row.expires_at > now ? await findLiveGrant(trx, row.grant_id, now) : undefined
+  const grant = row && row.expires_at > now ? await findLiveGrant(trx, context, row.grant_id) : undefined
   if (!row || !grant) return refuseToken('it is unknown, expired, revoked, or belongs to another client')
   const simulated = simulateRefusal(grant.lab, 'refresh')
   if (simulated) return simulated

@@ -13,6 +13,7 @@ import {
   COMPARTMENTS,
   createAccessCache,
   createFhirApi,
+  createOnce,
   createPages,
   createSecuritySection,
   describeParameters,
@@ -30,7 +31,7 @@ import { type ReadyCheck, version } from '../../web/index.ts'
 import type { Database } from './repository/database.ts'
 import { openRepository } from './repository/open-repository.ts'
 import { type Outbox, openOutbox } from './repository/outbox.ts'
-import { parseContent, type Repository } from './repository/repository.ts'
+import type { Repository } from './repository/repository.ts'
 import { createMembership } from './search/access-condition.ts'
 import { type SqliteContext, SqliteSession } from './session.ts'
 
@@ -89,11 +90,6 @@ function createBackend(
     capabilities: createCapabilities(baseUrl, evaluateLate(smartConfiguration)),
     pages: openPages(database),
     accessCache: createAccessCache(),
-    findStored(type, id, version) {
-      const stored =
-        version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
-      return stored && parseContent(stored)
-    },
   }
 }
 
@@ -131,14 +127,10 @@ const DATE = '2026-01-01'
 
 /** The CapabilityStatement as JSON, built again only when the SMART configuration has changed. */
 function createCapabilities(baseUrl: string, smartConfiguration: () => object): () => string {
-  let last: { readonly from: string; readonly json: string } | undefined
-  return () => {
-    const configuration = smartConfiguration()
-    const from = JSON.stringify(configuration)
-    if (last?.from !== from)
-      last = { from, json: JSON.stringify(describeCapabilities(baseUrl, configuration)) }
-    return last.json
-  }
+  const format = createOnce((configuration: object) =>
+    JSON.stringify(describeCapabilities(baseUrl, configuration)),
+  )
+  return () => format(smartConfiguration())
 }
 
 /** All types are alike except AuditEvent; each has the search parameters that are indexed. */

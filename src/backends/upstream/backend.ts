@@ -48,9 +48,10 @@ export function createBackend(context: GatewayContext): FhirBackend {
   return {
     forRequest(request) {
       const caller = { holder: grantFingerprint(request.authenticated.grant), connection: request.connection }
+      const bound = bindCaller(context.upstream, caller)
       const upstream = READS.has(request.interaction.kind)
-        ? bindCaller(context.upstream, caller)
-        : limitRequests(context.upstream, computeAllowance(request.body), caller)
+        ? bound
+        : limitRequests(bound, computeAllowance(request.body))
       return new UpstreamSession({ ...context, upstream, deletions: new Map() }, request)
     },
     capabilities: context.capabilities,
@@ -92,10 +93,6 @@ class UpstreamSession implements BackendSession {
 
   serialize<T>(keys: readonly string[], work: () => Promise<T>) {
     return this.#context.serialize(keys, work)
-  }
-
-  async checksReferences() {
-    return (await this.#context.profile()).checksReferences
   }
 
   mayChange(operation: Operation) {

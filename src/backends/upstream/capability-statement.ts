@@ -36,13 +36,16 @@ export function createStatement(
   smartConfiguration: () => object,
 ): (upstream: CapabilityStatement) => string {
   let last:
-    | { readonly upstream: CapabilityStatement; readonly from: string; readonly json: string }
+    | { readonly upstream: CapabilityStatement; readonly configuration: object; readonly json: string }
     | undefined
   return upstream => {
     const configuration = smartConfiguration()
-    const from = JSON.stringify(configuration)
-    if (last?.upstream !== upstream || last.from !== from)
-      last = { upstream, from, json: JSON.stringify(buildStatement(upstream, gateway, configuration)) }
+    if (last?.upstream !== upstream || last.configuration !== configuration)
+      last = {
+        upstream,
+        configuration,
+        json: JSON.stringify(buildStatement(upstream, gateway, configuration)),
+      }
     return last.json
   }
 }

@@ -23,9 +23,9 @@ import {
 import { type Binding, bindDelete, bindUpdate, hasOverwritten } from './binding.ts'
 import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite } from './http/build-request.ts'
-import type { UpstreamResponse } from './http/client.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { pickHeaders } from './http/pass-through.ts'
+import type { UpstreamResponse } from './http/read-response.ts'
 import { locateFailure, parseResource, toFailure } from './http/response.ts'
 import type { UpstreamProfile } from './profile.ts'
 import { readVersion, UpstreamVersion } from './read-version.ts'
@@ -56,7 +56,8 @@ async function commitOne(
   const answer = await context.upstream.ask(outgoing)
   if (isFailure(answer)) return { kind: 'failed', failure: answer }
   if (answer.status >= 300) return describeRefusal(context, request, write, answer)
-  if (write.kind === 'create' && write.mustBeNew && answer.status === 200)
+  // A match that the plan did not find is checked by a new plan, before the response names it.
+  if (write.kind === 'create' && answer.status === 200 && (write.mustBeNew || !seesAll(request.access)))
     return { kind: 'conflict', failure: MATCHED }
   const committed = describeCommitted(context, write, answer)
   const failure = findOverwritten(write, committed) ?? (await findUndeleted(context, request, write))
@@ -84,7 +85,7 @@ async function describeRefusal(
 
 const MATCHED = fail({
   problem: 'stale',
-  text: 'Cannot update: a matching resource was created at the same time. Send the request again',
+  text: 'Cannot write: a matching resource was created at the same time. Send the request again',
 })
 
 const CHANGED = fail({

@@ -8,6 +8,17 @@ export const UPSTREAM_REQUESTS_PER_ENTRY = 20
 export const UPSTREAM_CHARACTERS = 64 * 1024 * 1024
 /** Bytes of an inspected response of the upstream, unless a setting says otherwise. */
 export const RESPONSE_BYTES = 16 * 1024 * 1024
+/** Bytes of a response of the token endpoint at which the gateway gets its own token. */
+export const TOKEN_RESPONSE_BYTES = 64 * 1024
+/** Bytes of a streamed response of the upstream, and the time for it. */
+export const STREAM_BYTES = 1024 * 1024 * 1024
+export const STREAM_MS = 30 * 60 * 1000
+/** Bytes that one request of a client reads in responses whose long strings are left out. */
+export const SKIMMED_BYTES = 512 * 1024 * 1024
+/** Bytes of a string that is left out of a resource which is too large to be inspected. */
+export const LONG_STRING = 64 * 1024
+/** Bytes of a string that is left out of a page of several resources, as a part of the largest inspected response. */
+export const LONG_STRING_OF_PAGE = 1 / 2
 /** Connections to the upstream, unless a setting says otherwise. */
 export const CONNECTIONS = 64
 /** Further connections for the gateway's own probes, which must not wait for requests. */

@@ -17,7 +17,7 @@ import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { type BodyRewrite, passThrough } from './http/pass-through.ts'
-import { dropFormat } from './search/find-page.ts'
+import { dropFormat, requestsSubset } from './search/find-page.ts'
 import { buildMembershipParams } from './search/narrow.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './search/paging.ts'
 import { chooseCacheControl } from './search/plan.ts'
@@ -30,7 +30,7 @@ export function passRequest(
   cursor?: Cursor,
 ): Promise<FhirResponse | Failure> | undefined {
   const { interaction, access, preferences } = request
-  if (!seesAll(access)) return undefined
+  if (!seesAll(access) || (context.isRecorded && requestsSubset(interaction))) return undefined
   switch (interaction.kind) {
     case 'read':
     case 'vread':

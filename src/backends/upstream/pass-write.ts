@@ -1,4 +1,5 @@
 import {
+  ANY_ENTRIES,
   formatExact,
   type Interaction,
   isRecord,
@@ -27,6 +28,7 @@ import { buildHeaders, buildQuery, buildWrite, STRICT } from './http/build-reque
 import type { UpstreamRequest } from './http/exchange.ts'
 import { type BodyRewrite, passThrough } from './http/pass-through.ts'
 import { createReplaceStream } from './http/urls.ts'
+import { requestsSubset } from './search/find-page.ts'
 
 type Write = InteractionOf<
   'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete'
@@ -117,6 +119,12 @@ function hasOtherType(interaction: Interaction, body: unknown): boolean {
   }
 }
 
+/** Whether the response to an entry would not show all patients whose data it concerns, for the audit trail. */
+function hidesPatients(interaction: Interaction): boolean {
+  const isBinary = interaction.kind === 'read' && interaction.type === 'Binary'
+  return isBinary || hasFormerPatient(interaction) || requestsSubset(interaction)
+}
+
 function hasFormerPatient(interaction: Interaction): boolean {
   return isWriting(interaction) && interaction.kind !== 'create'
 }
@@ -179,12 +187,12 @@ function writeHeaders(urls: GatewayContext['urls'], request: FhirRequest<Write>)
 
 function isUncheckedBundle(bundle: FhirRequest, { baseUrl, isRecorded }: GatewayContext): boolean {
   if (!changesAll(bundle.access)) return false
-  const parsed = parseEntries(bundle.body, baseUrl)
+  const parsed = parseEntries(bundle.body, baseUrl, ANY_ENTRIES)
   return (
     !isFailure(parsed) &&
     parsed.entries.every(entry => {
       const request = toEntryRequest(bundle, entry)
-      if (isFailure(request) || (isRecorded && hasFormerPatient(request.interaction))) return false
+      if (isFailure(request) || (isRecorded && hidesPatients(request.interaction))) return false
       return (
         !hasOtherType(request.interaction, request.body) &&
         isUncheckedEntry(request.interaction, bundle.access, baseUrl)

@@ -33,7 +33,6 @@ export interface UpstreamProfile {
   /** Whether a PUT may create a resource with a numeric id. If not, the server refuses it, and the gateway passes that on. */
   readonly numericIds: boolean
   /** Whether the server may refuse a reference to an absent resource, which would reveal what exists (WRITE-11). */
-  readonly checksReferences: boolean
 }
 
 /** A server that behaves as R4 defines. */
@@ -48,7 +47,6 @@ const STRICT: UpstreamProfile = {
   ownUrls: true,
   currentHistory: true,
   numericIds: true,
-  checksReferences: false,
 }
 
 /** HAPI FHIR JPA with its default settings (measured with 8.8.0). */
@@ -63,7 +61,6 @@ const HAPI: UpstreamProfile = {
   ownUrls: false,
   currentHistory: false,
   numericIds: false,
-  checksReferences: true,
 }
 
 /** An unknown server: nothing is assumed that only a conformant one does, if there is another way. */
@@ -73,7 +70,6 @@ const CAREFUL: UpstreamProfile = {
   cachedSearches: true,
   ownUrls: false,
   currentHistory: false,
-  checksReferences: true,
 }
 
 /** A server on which a PUT may overwrite a resource, whatever its preconditions are. */
@@ -100,8 +96,7 @@ export function chooseProfile(
 
 function recognize(statement: Readonly<Record<string, unknown>> | undefined): UpstreamProfile {
   const name = isRecord(statement?.software) ? String(statement.software.name) : ''
-  if (/\bHAPI\b/i.test(name)) return HAPI
-  return { ...CAREFUL, checksReferences: name !== 'Sallyport' }
+  return /\bHAPI\b/i.test(name) ? HAPI : CAREFUL
 }
 
 /**

@@ -1,4 +1,5 @@
-import { fail, isRecord, isResource, type Resource } from '../../fhir/index.ts'
+import { Readable } from 'node:stream'
+import { fail, isRecord, isResource, type Resource, readPartial } from '../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -8,8 +9,10 @@ import {
 } from '../../fhir-api/index.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet } from './http/build-request.ts'
-import type { UpstreamResponse } from './http/client.ts'
+import type { UpstreamRequest } from './http/exchange.ts'
+import type { UpstreamResponse } from './http/read-response.ts'
 import { isJson, parseResource, toFailure } from './http/response.ts'
+import { LONG_STRING } from './limits.ts'
 
 /** Reads a resource, or one version of it, from the upstream. */
 export async function readVersion(
@@ -20,13 +23,16 @@ export async function readVersion(
   version?: string,
 ): Promise<StoredVersion | undefined | Failure> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
-  const response = await context.upstream.ask(buildGet(request, path))
+  const outgoing = buildGet(request, path)
+  const response = await context.upstream.skim(outgoing, LONG_STRING)
   if (isFailure(response)) return response
   switch (response.status) {
     case 200:
-      return isJson(response.headers['content-type'])
+      if (!isJson(response.headers['content-type']))
+        return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
+      return response.bytes === 0
         ? new UpstreamVersion(type, id, response)
-        : fail({ problem: 'upstream-broken', why: 'it is not JSON' })
+        : createLargeVersion(type, id, response, () => streamVersion(context, request, outgoing, response))
     case 404:
       return undefined
     case 410: {
@@ -96,20 +102,73 @@ async function readBefore(
   return resource && !isFailure(resource) ? resource : undefined
 }
 
+/** A version of which only the part without long strings is in memory. */
+function createLargeVersion(
+  type: string,
+  id: string,
+  response: UpstreamResponse,
+  stream: () => Promise<Readable | Failure>,
+): StoredVersion | Failure {
+  const resource = parseResource(response)
+  if (isFailure(resource)) return resource
+  const partial = readPartial(response.text)
+  return partial
+    ? new UpstreamVersion(type, id, { ...response, text: partial.text }, { ...partial, stream })
+    : new UpstreamVersion(type, id, response)
+}
+
+/** Streams a version that was checked without its long strings, if it is still the same one. */
+async function streamVersion(
+  { upstream }: GatewayContext,
+  request: FhirRequest,
+  outgoing: UpstreamRequest,
+  { headers: { etag } }: UpstreamResponse,
+): Promise<Readable | Failure> {
+  if (etag === undefined) return UNVERSIONED
+  const response = await upstream.pass(outgoing)
+  if (isFailure(response)) return response
+  const { status, headers, body } = response
+  const isSame = status === 200 && headers.etag === etag && isJson(headers['content-type'])
+  if (isSame) return typeof body === 'string' ? Readable.from([Buffer.from(body)]) : body
+  if (typeof body !== 'string') body.destroy()
+  return status === 200 ? CHANGED : toFailure({ status, headers, text: '' }, request)
+}
+
+const UNVERSIONED = fail({
+  problem: 'too-costly',
+  text: 'Cannot read: the resource is too large, and the upstream FHIR server does not return its version',
+})
+
+const CHANGED = fail({
+  problem: 'stale',
+  text: 'Cannot read: the resource was changed at the same time. Send the request again',
+})
+
+/** A resource that is too large for memory. */
+interface LargeContent {
+  /** Without its long strings. */
+  readonly resource: Resource
+  readonly stream: () => Promise<Readable | Failure>
+}
+
 /** A version that the upstream has returned. */
 export class UpstreamVersion implements StoredVersion {
   readonly type: string
   readonly id: string
   readonly deleted = false
   readonly isTrusted = false
+  readonly stream: StoredVersion['stream']
   readonly #answer: UpstreamResponse
+  readonly #partial: Resource | undefined
   #resource: Resource | Failure | undefined
   #stated: StatedVersion | undefined
 
-  constructor(type: string, id: string, answer: UpstreamResponse) {
+  constructor(type: string, id: string, answer: UpstreamResponse, large?: LargeContent) {
     this.type = type
     this.id = id
+    this.stream = large?.stream
     this.#answer = answer
+    this.#partial = large?.resource
   }
 
   get text(): string {
@@ -144,7 +203,7 @@ export class UpstreamVersion implements StoredVersion {
   }
 
   #parse(): Resource | Failure {
-    const resource = parseResource(this.#answer)
+    const resource = this.#partial ?? parseResource(this.#answer)
     if (isFailure(resource)) return resource
     return resource.resourceType === this.type && resource.id === this.id
       ? resource

@@ -15,12 +15,19 @@ import { createBackend } from './backend.ts'
 import { createCapabilities, createStatement, type UpstreamCapabilities } from './capability-statement.ts'
 import type { GatewayContext } from './context.ts'
 import { createClient, type Upstream } from './http/client.ts'
-import type { ExchangeOutcome } from './http/exchange.ts'
+import type { ExchangeOutcome, StreamLimit } from './http/exchange.ts'
 import type { Fetch } from './http/send.ts'
 import { createCredentials, type UpstreamAuth } from './http/send.ts'
 import { createUrlRewriter } from './http/urls.ts'
 import { type Watch, watchUpstream } from './http/watch.ts'
-import { CONNECTIONS, COUNTS_REMEMBERED, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
+import {
+  CONNECTIONS,
+  COUNTS_REMEMBERED,
+  PROBE_CONNECTIONS,
+  RESPONSE_BYTES,
+  STREAM_BYTES,
+  STREAM_MS,
+} from './limits.ts'
 import { findMembers } from './membership.ts'
 import { chooseProfile, createUpstreamParameters, type ProfileName } from './profile.ts'
 import { openPages } from './search/paging.ts'
@@ -52,6 +59,8 @@ export interface GatewayOptions extends FhirApiOptions {
   readonly timeoutMs?: number
   /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit?: number
+  /** How much of a response is streamed, and for how long. */
+  readonly streamLimit?: StreamLimit
   readonly connections?: number
   /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
@@ -189,6 +198,7 @@ function createUpstream(
     }),
     timeoutMs,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
+    streamLimit: options.streamLimit ?? { bytes: STREAM_BYTES, ms: STREAM_MS },
     clock,
     onExchange(answer, method, seconds) {
       watching.observe(answer)

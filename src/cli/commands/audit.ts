@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   adoptSeals,
+  type EventIds,
   findRecords,
   formatRepeats,
   type KeptRecord,
+  openEventIds,
   type RecordFilter,
   toAuditEvent,
   type Verification,
@@ -79,8 +81,9 @@ Options:
   async run(args, io) {
     const filter = readFilter(args, Date.now())
     const limit = readLimit(args)
-    const print = createPrinter(io, args.values.json === true, loadSettings(io))
     await withStore(io, async store => {
+      const ids = await openEventIds(store)
+      const print = createPrinter(io, args.values.json === true, loadSettings(io), ids)
       const found = await findRecords(store, { ...filter, limit })
       for (const record of found.toReversed()) print(record)
       if (found.length === 0) io.stderr.write('The audit trail contains no such record.\n')
@@ -105,9 +108,16 @@ async function follow(
   }
 }
 
-function createPrinter({ stdout }: Io, asJson: boolean, settings: Settings): (record: KeptRecord) => void {
+function createPrinter(
+  { stdout }: Io,
+  asJson: boolean,
+  settings: Settings,
+  ids: EventIds,
+): (record: KeptRecord) => void {
   return record => {
-    stdout.write(`${asJson ? JSON.stringify(toAuditEvent(record, settings)) : formatLine(record)}\n`)
+    stdout.write(
+      `${asJson ? JSON.stringify(toAuditEvent(record, { ...settings, ids })) : formatLine(record)}\n`,
+    )
   }
 }
 
@@ -146,7 +156,7 @@ function formatLine(record: KeptRecord): string {
   const { at, allowed, status, decided_by, reason } = record
   const facts = [
     record.patient_id && `patient=${record.patient_id}`,
-    record.patients && `patients=${record.patients.trim().replaceAll(' ', ',')}`,
+    record.patients && `patients=${shortenList(record.patients.trim().split(' '))}`,
     record.client_id && `client=${record.client_id}`,
     record.fhir_user && `user=${record.fhir_user}`,
     record.launch_id && `launch=${record.launch_id}`,
@@ -156,6 +166,13 @@ function formatLine(record: KeptRecord): string {
   ]
   const result = `${allowed ? 'allowed' : 'refused'} ${status}`
   return [new Date(at).toISOString(), result, describeEvent(record), ...facts.filter(Boolean)].join('  ')
+}
+
+const FEW_PATIENTS = 10
+
+function shortenList(patients: readonly string[]): string {
+  const more = patients.length - FEW_PATIENTS
+  return more > 0 ? `${patients.slice(0, FEW_PATIENTS)} and ${more} more` : patients.join()
 }
 
 function describeEvent({ kind, method, request, repeats }: KeptRecord): string {
@@ -168,8 +185,9 @@ export const auditVerify: Command = {
   usage: `
 Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt]
 
-Recomputes the hash chain over the audit trail, even while the servers run. Finds records that were changed, removed, inserted or
-reordered after the servers sealed them, which they do about a second after writing. Needs the SMART_SECRET of the servers.
+Recomputes the hash chain over the audit trail, even while the servers run. Finds records that were changed, removed, inserted,
+reordered or filed under other patients after the servers sealed them, which they do about a second after writing. Needs the
+SMART_SECRET of the servers.
 
 Options:
   --head <head>   a head that an earlier verification printed, or that a feed received: also finds records removed from the end

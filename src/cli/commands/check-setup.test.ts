@@ -41,8 +41,25 @@ describe('sallyport check', () => {
     assert.deepEqual(listLines(stdout, 'ok'), [
       'settings: The settings are valid.',
       'database: The first start creates the database.',
+      'FHIR data: The folder accepts writes.',
     ])
     assert.throws(() => mkdirSync(join(folder, 'data', 'x')), { code: 'ENOENT' })
+  })
+
+  it('names accounts that were made on loopback and end with a public URL', async () => {
+    const file = await openData('samples.db')
+    const db = new DatabaseSync(file)
+    db.exec(
+      "insert into clinician (username, password_hash, display_name, fhir_user_id, for_loopback) values ('alba', 'x', 'Alba', 'Patient/1', true)",
+    )
+    db.close()
+    const data = { SMART_DATABASE_URL: `sqlite:${file}` }
+    assert.deepEqual(listLines((await check(data)).stdout, 'warning'), [])
+    const { stdout } = await check({ ...data, SMART_ISSUER_URL: 'https://auth.example' })
+    assert.match(
+      listLines(stdout, 'warning').join('\n'),
+      /^public URL: Made on loopback, so that nobody can use them with a public URL: account alba\. To keep/m,
+    )
   })
 
   it('lists every invalid setting, and exits with 1', async () => {
@@ -141,6 +158,15 @@ describe('sallyport check', () => {
       writeFiles({ 'a-file': '' })
       const [line = ''] = await listOf({ SMART_DATA_DIR: 'a-file' })
       assert.match(line, /^problem +database .*a-file is not a folder that this user can write/)
+    })
+
+    it('reports a data folder in which the embedded FHIR server cannot write, whatever the database', async () => {
+      writeFiles({ 'a-file': '' })
+      const env = { SMART_DATABASE_URL: 'postgres://me@127.0.0.1:1/ehr', SMART_DATA_DIR: 'a-file' }
+      const { stdout } = await check(env)
+      assert.match(stdout, /^problem +FHIR data .*a-file is not a folder that this user can write/m)
+      const upstream = await check({ ...env, SMART_FHIR_UPSTREAM_URL: 'http://127.0.0.1:1/fhir' })
+      assert.doesNotMatch(upstream.stdout, /FHIR data/)
     })
   })
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import {
   type Configuration,
   type LoginProvider,
@@ -25,7 +25,7 @@ export const checkCommand: Command = {
 Usage: npm run -s sallyport -- check
 
 Validates an installation without changing it, whether the servers run or not: the settings and the files that they name,
-certificates (key, expiry, host names), the database, the secret, the sign-in providers and the upstream FHIR server. Prints a line
+certificates (key, expiry, host names), the database, the folder of the FHIR data, the secret, the sign-in providers and the upstream FHIR server. Prints a line
 for each, and every problem with its remedy.
 
 Exit code: 0 without problems, otherwise 1.
@@ -67,6 +67,7 @@ async function checkSetup(io: Io): Promise<readonly Finding[]> {
     ...checkFiles(settings),
     ...checkCertificate(settings, Date.now()),
     ...(await Promise.all(checks)).flat(),
+    ...(settings.fhir.upstreamUrl === undefined ? [checkResources(settings)] : []),
   ]
 }
 
@@ -169,6 +170,7 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
       return [
         makeFinding('ok', subject)('The database accepts writes.'),
         ...(await checkSecret(settings, store)),
+        ...(await checkMadeForLoopback(settings, store)),
       ]
     } finally {
       await store.close()
@@ -181,20 +183,52 @@ async function checkDatabase(settings: Settings): Promise<readonly Finding[]> {
 
 /** The first start creates it. */
 function checkNewDatabase({ databaseUrl }: Settings): Finding {
-  let folder = dirname(databaseUrl.replace(/^sqlite:/, ''))
-  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+  const folder = findFolder(databaseUrl.replace(/^sqlite:/, ''))
   if (isWritable(folder)) return makeFinding('ok', 'database')('The first start creates the database.')
   const text = `The first start cannot create the database: ${folder} is not a folder that this user can write. Set SMART_DATA_DIR to one.`
   return makeFinding('problem', 'database')(text)
 }
 
+/** The FHIR resources of the embedded server are in a file of their own, also when PostgreSQL has everything else. */
+function checkResources({ dataDir }: Settings): Finding {
+  const subject = 'FHIR data'
+  const file = join(dataDir, 'fhir.db')
+  const folder = findFolder(file)
+  // SQLite writes further files into the folder.
+  if (!isWritable(folder))
+    return makeFinding(
+      'problem',
+      subject,
+    )(`${folder} is not a folder that this user can write. Set SMART_DATA_DIR to one.`)
+  if (existsSync(file) && !canWrite(file))
+    return makeFinding('problem', subject)(`This user cannot write ${file}. Correct its owner or its mode.`)
+  return makeFinding('ok', subject)('The folder accepts writes.')
+}
+
+/** The nearest folder above a file that exists: a start creates those below it. */
+function findFolder(file: string): string {
+  let folder = dirname(file)
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
+  return folder
+}
+
 function isWritable(folder: string): boolean {
+  return canWrite(folder) && statSync(folder).isDirectory()
+}
+
+function canWrite(path: string): boolean {
   try {
-    accessSync(folder, constants.W_OK)
-    return statSync(folder).isDirectory()
+    accessSync(path, constants.W_OK)
+    return true
   } catch {
     return false
   }
+}
+
+async function checkMadeForLoopback(settings: Settings, store: Store): Promise<readonly Finding[]> {
+  const { describeMadeForLoopback } = await import('../../auth/index.ts')
+  const text = await describeMadeForLoopback(store, settings)
+  return text === undefined ? [] : [makeFinding('warning', 'public URL')(text)]
 }
 
 async function checkSecret({ secret }: Settings, store: Store): Promise<readonly Finding[]> {

@@ -74,6 +74,8 @@ function print(
   io.stdout.write(`${lines.join('\n')}\n`)
 }
 
+const LARGEST_RESPONSE = 64 * 1024 * 1024
+
 /** Sends with the gateway's credentials, and only to the gateway's upstream. */
 export async function withClient<T>(
   baseUrl: string,
@@ -86,12 +88,15 @@ export async function withClient<T>(
   const timeoutMs = fhir.upstream.timeoutSeconds * 1000
   const auth = isUpstream ? readUpstreamAuth(fhir.upstream) : ({ kind: 'none' } as const)
   const credentials = createCredentials({ auth, fetch, clock: Date.now, timeoutMs })
-  const dispatcher = new Agent({ ...(isUpstream && { connect: readUpstreamTls(fhir.upstream) }) })
+  const dispatcher = new Agent({
+    maxResponseSize: LARGEST_RESPONSE,
+    ...(isUpstream && { connect: readUpstreamTls(fhir.upstream) }),
+  })
   const send: Send = async ({ method, path, headers = {}, body = null }) => {
     const authorization = await credentials.getAuthorization()
     const began = performance.now()
     const response = await sendRequest(baseUrl + path, {
-      ...{ method, body, dispatcher, headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+      ...{ method, body, dispatcher, signal: AbortSignal.timeout(timeoutMs) },
       headers: { ...headers, ...(authorization !== undefined && { authorization }) },
     })
     const text = await response.body.text()

@@ -81,6 +81,7 @@ eachDatabaseIfThorough((_, __, create) => {
         expires_at: null,
         disabled: false,
         enabled_at: null,
+        for_loopback: false,
       })
     })
 

@@ -54,8 +54,9 @@ Usage: npm run -s sallyport -- client show --id <id>`,
   },
 }
 
-function describeState({ disabled, approved }: ClientRow): string {
+function describeState({ disabled, approved, for_loopback }: ClientRow): string {
   if (disabled) return 'disabled'
+  if (for_loopback) return 'loopback only'
   return approved ? 'approved' : 'unverified'
 }
 
@@ -69,7 +70,8 @@ function listRows(client: ClientRow): readonly (readonly string[])[] {
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
     [
       'state',
-      describeState(client) + (client.approved ? '' : `: client approve ${client.client_id} approves it`),
+      describeState(client) +
+        (client.approved && !client.for_loopback ? '' : `: client approve ${client.client_id} approves it`),
     ],
     ...listIfSet('pkce', client.pkce_required ? null : 'optional'),
     ...listIfSet('iss-parameter', client.iss_parameter ? null : 'not sent'),

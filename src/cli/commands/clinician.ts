@@ -66,7 +66,7 @@ Usage: npm run -s sallyport -- clinician list`,
       row.username,
       row.display_name,
       row.fhir_user_id.includes('/') ? row.fhir_user_id : `Practitioner/${row.fhir_user_id}`,
-      row.disabled ? 'disabled' : row.admin ? 'administrator' : 'active',
+      row.disabled ? 'disabled' : row.for_loopback ? 'loopback only' : row.admin ? 'administrator' : 'active',
       row.id,
     ])
     io.stdout.write(

@@ -6,6 +6,7 @@ import type { Repository } from '../../backends/sqlite/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
+import { requireLab } from '../require-lab.ts'
 import { Closing } from '../start/parts.ts'
 import { loadSamplePatients } from '../start/sample-patients.ts'
 import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
@@ -107,7 +108,7 @@ export const dataReset: Command = {
 Usage: npm run -s sallyport -- data reset [--all] [--yes]
 
 Removes all FHIR resources of the embedded server, with their history, and creates the sample patients again. Works while the
-servers run. Only for tests: on loopback, or with SMART_LAB=true.
+servers run. Only for tests: while the lab is on (see SMART_LAB).
 
 Options:
   --all  also remove all apps, clinicians, logins and sessions, and revoke all tokens; the demo app and the test login are
@@ -130,9 +131,9 @@ Options:
   },
 }
 
-function checkResettable({ lab, fhir }: Settings): void {
-  if (!lab)
-    throw new CommandFailure('Cannot reset off loopback: it is for tests only; SMART_LAB=true allows it')
+function checkResettable(settings: Settings): void {
+  requireLab(settings, 'reset')
+  const { fhir } = settings
   if (fhir.upstreamUrl !== undefined)
     throw new CommandFailure('Cannot reset: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data')
 }

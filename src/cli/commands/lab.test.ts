@@ -101,13 +101,25 @@ describe('sallyport token', () => {
     })
   })
 
-  it('works off loopback only with SMART_LAB=true, and on loopback not with SMART_LAB=false', async () => {
+  it('works off loopback only if a setting names the risk, and on loopback not with SMART_LAB=false', async () => {
     const line = 'token --client my-app --patient one'
-    const isAllowed = async (more: Readonly<Record<string, string>>) => (await run(line, more)).exitCode === 0
-    const secret = readFileSync(join(folder, 'secret'), 'utf8').trim()
-    const deployed = { SMART_ISSUER_URL: 'https://auth.ehr.example', SMART_SECRET: secret }
-    assert.deepEqual(await Promise.all([deployed, { SMART_LAB: 'false' }].map(isAllowed)), [false, false])
-    assert.equal(await isAllowed({ ...deployed, SMART_LAB: 'true' }), true)
+    const refusal = async (more: Readonly<Record<string, string>>) => (await run(line, more)).stderr
+    const deployed = {
+      SMART_ISSUER_URL: 'https://auth.ehr.example',
+      SMART_FHIR_BASE_URL: 'https://fhir.ehr.example/fhir',
+      SMART_APP_URL: 'https://app.ehr.example',
+      SMART_TRUST_PROXY: 'loopback',
+      SMART_SECRET: readFileSync(join(folder, 'secret'), 'utf8').trim(),
+    }
+    const off = 'Cannot do this: it is for tests only, and SMART_LAB is not true\n'
+    assert.equal(await refusal(deployed), off)
+    assert.equal(await refusal({ SMART_LAB: 'false' }), off)
+    const lab = { ...deployed, SMART_LAB: 'true' }
+    assert.match(await refusal(lab), /needs SMART_LAB_EXPOSES_ALL_PATIENTS=true/)
+    const named = { ...lab, SMART_LAB_EXPOSES_ALL_PATIENTS: 'true' }
+    const clear = { SMART_APP_URL: 'http://app.ehr.example', SMART_ALLOW_HTTP: 'true' }
+    assert.match(await refusal({ ...named, ...clear }), /SMART_APP_URL must be https/)
+    assert.equal((await run(line, named)).exitCode, 0)
   })
 })
 

@@ -13,6 +13,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
+import { requireLab } from '../require-lab.ts'
 import { findDataFile, loadSettings, openAuditor, withSealer } from '../with-store.ts'
 
 const commonOptions = {
@@ -29,7 +30,7 @@ const commonUsage = `\
   --user <username>   the user who launches the app (default: clinician)`
 
 const LAB_ONLY =
-  'Only for tests: on loopback, or with SMART_LAB=true. The audit trail names the command line.'
+  'Only for tests: while the lab is on (see SMART_LAB). The audit trail names the command line.'
 
 export const token: Command = {
   usage: `
@@ -102,12 +103,13 @@ async function withLab<T>(
   use: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
   const settings = loadSettings(io)
-  if (!settings.lab)
-    throw new CommandFailure('Cannot do this off loopback: it is for tests only; SMART_LAB=true allows it')
+  requireLab(settings, 'do this')
   await checkSubject(settings, request)
   return withSealer(settings, async (store, sealer) => {
     await initializeOnce(settings, store, sealer)
-    return use({ settings, store, sealer, audit: openAuditor(settings, store), clock: Date.now })
+    const { makeRules } = await import('../../auth/index.ts')
+    const rules = makeRules(settings, () => settings.login)
+    return use({ settings, store, sealer, audit: openAuditor(settings, store), clock: Date.now, rules })
   })
 }
 

@@ -4,7 +4,7 @@ import type { Settings } from '../../config/index.ts'
 import type { EnforcementPolicy } from '../../smart/index.ts'
 import { findOfferedOperations } from './files.ts'
 import { createLiveFilter } from './live.ts'
-import type { Parts, Storage } from './parts.ts'
+import type { Parts, PrintLine, Storage } from './parts.ts'
 
 /** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
@@ -21,11 +21,17 @@ export interface PreparedAuth {
 }
 
 /** Creates the first keys, client and clinician. Call it in one process, before `openAuth`. */
-export async function prepareAuth({ settings }: Parts, storage: Storage): Promise<PreparedAuth> {
-  const { initialize, seedSampleAccounts } = await import('../../auth/index.ts')
+export async function prepareAuth(
+  { settings }: Parts,
+  storage: Storage,
+  printLine: PrintLine,
+): Promise<PreparedAuth> {
+  const { initialize, seedSampleAccounts, describeMadeForLoopback } = await import('../../auth/index.ts')
   const { seeded } = await initialize({ settings, ...storage })
   if (seeded && hasSampleAccounts(settings)) await seedSampleAccounts(storage.store)
-  return { testLogin: findTestLogin(storage, settings.seedClinicianPassword, seeded) }
+  const unusable = await describeMadeForLoopback(storage.store, settings)
+  if (unusable !== undefined) printLine(unusable)
+  return { testLogin: findTestLogin(storage, settings, seeded) }
 }
 
 /** On loopback, with all patients of the catalogue. */
@@ -68,11 +74,12 @@ export async function createExplainRequest(
 
 async function findTestLogin(
   { store }: Storage,
-  password: string,
+  settings: Settings,
   seeded: boolean,
 ): Promise<TestLogin | undefined> {
   const { findTestAccounts, isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
-  const { hash, samples } = await findTestAccounts(store)
+  const { seedClinicianPassword: password } = settings
+  const { hash, samples } = await findTestAccounts(store, settings)
   const found = { username: TEST_CLINICIAN.username, password, seeded, samples }
   if (seeded) return found
   return hash !== undefined && (await isPasswordOf(hash, password)) ? found : undefined

@@ -22,6 +22,8 @@ export type Report = Metrics | readonly CheckResult[]
 export interface WorkerMethods {
   /** Resolves when the servers listen. */
   start(input: WorkerInput): Promise<void>
+  /** Shows that the process responds. */
+  ping(): Promise<void>
   drain(): Promise<void>
   /** Resolves when running requests are finished and everything is closed. */
   stop(): Promise<void>

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
+import { givesAccessByCareTeam } from '../../smart/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { findDataFile } from '../with-store.ts'
@@ -51,6 +52,8 @@ export async function openFhir(
     searchPermission: settings.fhir.searchPermission,
     userFilter: createLiveFilter(live),
     protectedTypes: settings.fhir.protectedTypes,
+    relationContexts: settings.fhir.relationContexts,
+    careTeamsGiveAccess: () => givesAccessByCareTeam(live.current.policy),
     operations: findOfferedOperations(settings),
     fetch,
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
@@ -73,6 +76,8 @@ export async function openFhir(
         : []),
     ],
     versionAccess: settings.fhir.versionAccess,
+    bodyLimit: settings.fhir.bodyLimitMegabytes * 1024 * 1024,
+    entryLimit: settings.fhir.bundleEntries,
     logger,
     web: createWebOptions(parts),
   }

@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 import type { UpstreamTls } from '../../backends/upstream/index.ts'
 import { parsePolicyText, type Settings } from '../../config/index.ts'
 import {
+  isId,
   listGatewayOperations,
   type OperationRule,
   operations,
@@ -210,8 +211,8 @@ interface FhirUser {
 /** An id alone means a Practitioner. */
 export function readFhirUser(text: string, fhirBaseUrl: string): FhirUser {
   const below = text.startsWith(`${fhirBaseUrl}/`) ? text.slice(fhirBaseUrl.length + 1) : text
-  const [, type = 'Practitioner', id] = /^(?:([A-Za-z]+)\/)?([A-Za-z0-9.-]{1,64})$/.exec(below) ?? []
-  if (id !== undefined && USERS.includes(type)) return { type, id }
+  const [, type = 'Practitioner', id = ''] = /^(?:([A-Za-z]+)\/)?([^/]+)$/.exec(below) ?? []
+  if (isId(id) && USERS.includes(type)) return { type, id }
   throw failMisuse(
     'Cannot use --fhir-user: expected the id of a Practitioner, or for example Practitioner/<id>',
   )

@@ -7,7 +7,15 @@ import type { Parts } from './parts.ts'
 
 type Given = Pick<
   GatewayOptions,
-  'guard' | 'audit' | 'smartConfiguration' | 'checks' | 'versionAccess' | 'logger' | 'web'
+  | 'guard'
+  | 'audit'
+  | 'smartConfiguration'
+  | 'checks'
+  | 'versionAccess'
+  | 'bodyLimit'
+  | 'entryLimit'
+  | 'logger'
+  | 'web'
 >
 
 export async function openGateway(

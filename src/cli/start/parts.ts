@@ -1,7 +1,7 @@
 import { type Auditor, createAuditor, noAudit } from '../../audit/index.ts'
 import type { Controls } from '../../auth/index.ts'
 import type { Serialize } from '../../cache/index.ts'
-import { ensureSecret, type Settings } from '../../config/index.ts'
+import { ensureSecret, type Settings, SettingsError } from '../../config/index.ts'
 import type { TrustedIssuer } from '../../interceptor/index.ts'
 import { isDatabaseUnavailable, openSealer, type Sealer, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
@@ -73,11 +73,18 @@ export async function openStorage({ settings, logger, worker }: Parts, closing: 
   })
   closing.add(() => store.close())
   reportPool(store)
-  return {
-    store,
-    sealer: await openSealer(store, secret),
-    audit: openAudit({ settings, logger }, store, closing),
-  }
+  const sealer = await openSealer(store, secret)
+  await checkSecret(store, sealer)
+  return { store, sealer, audit: openAudit({ settings, logger }, store, closing) }
+}
+
+/** Every server needs the secret: it also seals the audit trail and the tokens of sessions. */
+async function checkSecret(store: Store, sealer: Sealer): Promise<void> {
+  const { canOpenSigningKeys } = await import('../../auth/index.ts')
+  if (await canOpenSigningKeys(store, sealer)) return
+  throw new SettingsError(
+    'Cannot start: SMART_SECRET does not decrypt the signing keys of this database. Set the secret that encrypted them, or replace all keys: keys withdraw --all',
+  )
 }
 
 /** Developers repeat their requests, and each error page has a reference. */

@@ -12,10 +12,18 @@ import { createServer as createTlsServer } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { makeCertificate } from '../../../test/support/certificate.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { createAuditor, measureAuditLag, type RefusedRecord, startFeed } from '../../audit/index.ts'
+import {
+  createAuditor,
+  createEventIds,
+  measureAuditLag,
+  type RefusedRecord,
+  startFeed,
+} from '../../audit/index.ts'
 import { readConfiguration } from '../../config/index.ts'
 import type { Store } from '../../store/index.ts'
 import { createFeedSender, createSyslog } from './prepare.ts'
+
+const ids = createEventIds(Buffer.alloc(32))
 
 interface Sent {
   readonly meta: { readonly source: string }
@@ -87,7 +95,7 @@ eachDatabase((name, open, create) => {
       const store = await open()
       const repository = await openRepository()
       const env = { SMART_AUDIT_FEED_URL: repository.url, SMART_AUDIT_FEED_TOKEN: 'secret-1' }
-      const send = await createFeedSender(readSettings(env))
+      const send = await createFeedSender(readSettings(env), ids)
       const start = () => startFeed(store, { ...quiet, name: 'feed', send })
       const first = await addRecords(store, 0, 250)
       const feeds = [start(), start()]
@@ -97,7 +105,7 @@ eachDatabase((name, open, create) => {
       assert.ok(repository.bundles.every(({ type, entry }) => type === 'transaction' && entry.length <= 100))
       assert.ok(repository.headers.every(header => header === 'Bearer secret-1'))
       const text = JSON.stringify(repository.bundles[0]?.entry[0])
-      assert.match(text, /"source":"http:\/\/localhost:8080\/fhir\/AuditEvent\/\d+"/)
+      assert.match(text, /"source":"http:\/\/localhost:8080\/fhir\/AuditEvent\/[0-9a-f]{32}"/)
       assert.match(text, /"reference":"http:\/\/localhost:8080\/fhir\/Patient\/juniper"/)
       assert.match(text, /"request":\{"method":"POST","url":"AuditEvent"\}/)
       const later = await addRecords(store, 250, 3)
@@ -111,7 +119,7 @@ eachDatabase((name, open, create) => {
       const store = await open()
       const statuses = [503, 401, 200]
       const repository = await openRepository(() => statuses.shift() ?? 200)
-      const send = await createFeedSender(readSettings({ SMART_AUDIT_FEED_URL: repository.url }))
+      const send = await createFeedSender(readSettings({ SMART_AUDIT_FEED_URL: repository.url }), ids)
       const names = await addRecords(store, 0, 3)
       const errors: unknown[] = []
       const feed = startFeed(store, { ...quiet, name: 'feed', send, onError: error => errors.push(error) })
@@ -133,7 +141,7 @@ eachDatabase((name, open, create) => {
       let isStrict = true
       const isBad = ({ resource }: Bundle['entry'][number]) => /event 4$/.test(resource.outcomeDesc)
       const repository = await openRepository(({ entry }) => (isStrict && entry.some(isBad) ? 422 : 200))
-      const send = await createFeedSender(readSettings({ SMART_AUDIT_FEED_URL: repository.url }))
+      const send = await createFeedSender(readSettings({ SMART_AUDIT_FEED_URL: repository.url }), ids)
       const names = await addRecords(store, 0, 10)
       const refused: RefusedRecord[] = []
       const options = {
@@ -180,7 +188,7 @@ eachDatabase((name, open, create) => {
         child.kill('SIGKILL')
         await once(child, 'exit')
         killed = true
-        const send = await createFeedSender(readSettings({ SMART_AUDIT_FEED_URL: repository.url }))
+        const send = await createFeedSender(readSettings({ SMART_AUDIT_FEED_URL: repository.url }), ids)
         // After the lease of the killed process.
         const feed = startFeed(store, { ...quiet, name: 'feed', send, clock: () => Date.now() + 60_000 })
         await waitUntil(() => repository.received().length >= 150)
@@ -210,8 +218,8 @@ describe('audit records over syslog', () => {
     const env = { SMART_AUDIT_SYSLOG_URL: `tls://localhost:${port}` }
     const record = { id: 7, ...RECORD }
     const { signal } = new AbortController()
-    await assert.rejects(createSyslog(readSettings(env))([record], signal), /certificate/)
-    const send = createSyslog(readSettings({ ...env, SMART_AUDIT_TLS_CA: ca }))
+    await assert.rejects(createSyslog(readSettings(env), ids)([record], signal), /certificate/)
+    const send = createSyslog(readSettings({ ...env, SMART_AUDIT_TLS_CA: ca }), ids)
     breaks = 1
     await assert.rejects(send([record, record], signal))
     assert.deepEqual(await send([record, { ...record, allowed: false, status: 403 }], signal), [])

@@ -1,6 +1,8 @@
 import {
   createFhirSender,
   createSyslogSender,
+  type EventIds,
+  openEventIds,
   type SendRecords,
   startFeed,
   startReportingUnknown,
@@ -32,7 +34,7 @@ export function prepare(parts: Parts, printLine: PrintLine, closing: Closing): P
   const storage = openWithUpkeep(parts, closing)
   return {
     storage,
-    auth: names.includes('auth') ? storage.then(kept => prepareAuth(parts, kept)) : undefined,
+    auth: names.includes('auth') ? storage.then(kept => prepareAuth(parts, kept, printLine)) : undefined,
     fhir: names.includes('fhir') ? prepareFhir(parts, printLine, closing) : undefined,
   }
 }
@@ -96,11 +98,12 @@ async function startAuditFeeds(
   { settings, logger }: Pick<Parts, 'settings' | 'logger'>,
   store: Store,
 ): Promise<readonly { stop(): Promise<void> }[]> {
+  const ids = await openEventIds(store)
   return Promise.all(
     listFeedNames(settings).map(async name =>
       startFeed(store, {
         name,
-        send: name === 'feed' ? await createFeedSender(settings) : createSyslog(settings),
+        send: name === 'feed' ? await createFeedSender(settings, ids) : createSyslog(settings, ids),
         onError: error => logger.error({ err: error, feed: name }, 'Cannot send audit records; they wait'),
         onRefused: refused => logger.error({ feed: name, refused }, 'Audit records were refused; they wait'),
       }),
@@ -108,13 +111,17 @@ async function startAuditFeeds(
   )
 }
 
-export async function createFeedSender({ auditFeeds, fhirBaseUrl }: FeedSettings): Promise<SendRecords> {
+export async function createFeedSender(
+  { auditFeeds, fhirBaseUrl }: FeedSettings,
+  ids: EventIds,
+): Promise<SendRecords> {
   const { Agent, request } = await import('undici')
   const dispatcher = new Agent({ connect: readFeedTls(auditFeeds), maxResponseSize: MOST_RESPONSE_BYTES })
   return createFhirSender({
     url: auditFeeds.fhirUrl ?? '',
     token: auditFeeds.token,
     fhirBaseUrl,
+    ids,
     async post(url, init) {
       const { statusCode, body } = await request(url, { ...init, method: 'POST', dispatcher })
       return { status: statusCode, text: await body.text() }
@@ -122,6 +129,7 @@ export async function createFeedSender({ auditFeeds, fhirBaseUrl }: FeedSettings
   })
 }
 
-export function createSyslog({ auditFeeds, fhirBaseUrl }: FeedSettings): SendRecords {
-  return createSyslogSender({ url: auditFeeds.syslogUrl ?? '', fhirBaseUrl, tls: readFeedTls(auditFeeds) })
+export function createSyslog({ auditFeeds, fhirBaseUrl }: FeedSettings, ids: EventIds): SendRecords {
+  const tls = readFeedTls(auditFeeds)
+  return createSyslogSender({ url: auditFeeds.syslogUrl ?? '', fhirBaseUrl, ids, tls })
 }

@@ -64,7 +64,13 @@ function openSlots({
     const number = at + 1
     return openSlot(
       number,
-      () => forkWorker({ input: { ...input, live: live.current, number }, gather, ...shared }),
+      () =>
+        forkWorker({
+          input: { ...input, live: live.current, number },
+          gather,
+          ...shared,
+          onSilent: () => logger.error({ worker: number }, 'Worker does not respond; it is replaced'),
+        }),
       logger,
     )
   })

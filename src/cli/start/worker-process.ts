@@ -11,6 +11,7 @@ import {
   type WorkerMethods,
 } from './channel.ts'
 import type { LiveSettings } from './live.ts'
+import { watchSilence } from './watch-silence.ts'
 
 /** A process of a worker, as its supervisor sees it. */
 export interface WorkerProcess {
@@ -33,6 +34,8 @@ export interface WorkerOptions extends Pick<SupervisorMethods, 'gather' | 'setLo
   readonly input: WorkerInput
   /** Shared by all workers. */
   readonly serialize: Serialize
+  /** Called before a process that does not respond is killed. */
+  readonly onSilent: () => void
 }
 
 /** Longer than the checks of `/readyz` may take. */
@@ -40,8 +43,11 @@ export const REPORT_MS = 1_200
 /** Longer than the servers let running requests finish. */
 const STOP_MS = 9_000
 const UNREF = { ref: false }
+/** A process that listens is asked every second, and killed if it is silent for ten. */
+const PING_MS = 1_000
+const SILENT_PINGS = 10
 
-export function forkWorker({ input, serialize, ...methods }: WorkerOptions): WorkerProcess {
+export function forkWorker({ input, serialize, onSilent, ...methods }: WorkerOptions): WorkerProcess {
   const worker = cluster.fork()
   const closeAssigned = trackAssigned(worker.process)
   const { take, release, releaseAll } = createHolds(serialize)
@@ -56,6 +62,7 @@ export function forkWorker({ input, serialize, ...methods }: WorkerOptions): Wor
   worker.on('error', () => {})
   worker.on('exit', (code, signal) => {
     isListening = false
+    clearInterval(pinging)
     const reason = signal ?? `exit code ${code}`
     end(`Worker ${input.number} ended: ${reason}`)
     releaseAll()
@@ -63,6 +70,15 @@ export function forkWorker({ input, serialize, ...methods }: WorkerOptions): Wor
     resolve(reason)
   })
   const kill = () => worker.process.kill('SIGKILL')
+  let pinging: NodeJS.Timeout | undefined
+  const tick = watchSilence({
+    ping: () => call('ping'),
+    onSilent() {
+      onSilent()
+      kill()
+    },
+    ticks: SILENT_PINGS,
+  })
 
   return {
     pid: worker.process.pid,
@@ -72,6 +88,7 @@ export function forkWorker({ input, serialize, ...methods }: WorkerOptions): Wor
     async start() {
       await call('start', input)
       isListening = true
+      pinging = setInterval(tick, PING_MS).unref()
     },
     report: request =>
       Promise.race([call('report', request), pause(REPORT_MS, undefined, UNREF)]).catch(() => undefined),

@@ -20,6 +20,7 @@ export function runWorker(port: Port): void {
   const { promise: serving, resolve } = Promise.withResolvers<Serving & Pick<Parts, 'live'>>()
   const channel: Channel<SupervisorMethods> = openChannel<WorkerMethods, SupervisorMethods>(port, {
     start: async input => resolve(await startServing(input, channel)),
+    ping: async () => {},
     drain: async () => (await serving).drain(),
     stop: async () => (await serving).close(),
     apply: async next => (await serving).live.change(next),

@@ -13,7 +13,7 @@ import { type Failure, isFailure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { createAccessCheck, findWrittenPatients } from './access-check.ts'
 import { checkNamedBinaries } from './binaries.ts'
-import { checkReferences, hidesSearch } from './check-references.ts'
+import { checkReferences, findHiddenSearch } from './check-references.ts'
 
 /** The resources of one commit: their checks may rely on each other. */
 export interface WrittenTogether {
@@ -37,7 +37,6 @@ export async function checkContent(
   const { baseUrl, excludedTypes, session } = context
   const { access } = request
   const resource = toPlain(content)
-  if (hidesSearch(resource, access, baseUrl)) return OUTSIDE
   const filter = access.filterFor(resource.resourceType, permission)
   if (filter !== 'everything') {
     const check = await createAccessCheck({
@@ -56,6 +55,8 @@ export async function checkContent(
     if (isFailure(check)) return check
     if (!check.allowsWrite(permission, resource)) return OUTSIDE
   }
+  const element = findHiddenSearch(resource, access, baseUrl)
+  if (element !== undefined) return fail({ problem: 'outside-access', element })
   return (
     (await checkNamedBinaries(context, request, resource, identities)) ??
     checkReferences(context, request, { filter, resource, before: parseContent(before), known })

@@ -2,6 +2,7 @@ import {
   fail,
   findReferredPatients,
   isRecord,
+  isResource,
   isResourceType,
   type Params,
   parseParams,
@@ -26,6 +27,9 @@ import { createAccessCheck, seesAll } from './access-check.ts'
 /** So many ids fit into the URL of one search. */
 const IDS_AT_ONCE = 50
 
+/** References of one write to resources of patients that are looked up. */
+const MAX_REFERENCES = 1_000
+
 interface NewReferences {
   readonly filter: AccessFilter
   readonly resource: Resource
@@ -36,9 +40,9 @@ interface NewReferences {
 }
 
 /**
- * Where the server checks references: fails if new content names a resource outside the patients of the grant. An absent
- * one is refused in the same way, so that the response does not reveal which of them exist (WRITE-11). A Patient is
- * checked by its id (WRITE-2).
+ * Fails if new content of a limited caller names a resource of other patients: it would show up in searches for them, and a
+ * server that checks references would reveal whether it exists. An absent one is refused in the same way (WRITE-11). A Patient
+ * is checked by its id (WRITE-2).
  */
 export async function checkReferences(
   context: Context,
@@ -46,20 +50,46 @@ export async function checkReferences(
   { filter, resource, before, known }: NewReferences,
 ): Promise<Failure | undefined> {
   const patients = listPatientConstraints(filter, resource, context.baseUrl)
-  if (!patients || !(await context.session.checksReferences?.())) return undefined
-  const stored = new Set(before ? listReferences(before, context.baseUrl) : [])
-  const named = listReferences(resource, context.baseUrl).filter(it => !stored.has(it) && !known.has(it))
-  for (const [type, references] of Map.groupBy(new Set(named), getType)) {
-    if (type === 'Patient' || !(hasCompartment(type) || namesPatients(type))) continue
+  if (!patients) return undefined
+  const elements = findElements(resource, context.baseUrl)
+  const stored = new Set(before ? findElements(before, context.baseUrl).keys() : [])
+  const named = [...elements.keys()].filter(
+    it => isOfPatients(getType(it)) && !stored.has(it) && !known.has(it),
+  )
+  if (named.length > MAX_REFERENCES) return TOO_MANY_REFERENCES
+  for (const [type, references] of Map.groupBy(named, getType)) {
     for (let at = 0; at < references.length; at += IDS_AT_ONCE) {
       const some = references.slice(at, at + IDS_AT_ONCE)
-      const found = await findWithin(context, request, type, some, { filterFor: () => patients })
+      const find = () => findWithin(context, request, type, some, { filterFor: () => patients })
+      const found = await (context.reads ? context.reads.spend(find) : find())
       if (isFailure(found)) return found
-      if (!some.every(it => found.has(it))) return fail({ problem: 'outside-access' })
+      const missing = some.find(it => !found.has(it))
+      if (missing !== undefined) return fail({ problem: 'outside-access', element: elements.get(missing) })
       for (const it of some) known.add(it)
     }
   }
   return undefined
+}
+
+const TOO_MANY_REFERENCES = fail({
+  problem: 'too-costly',
+  text: `Cannot check more than ${MAX_REFERENCES} references to resources of patients in one resource`,
+})
+
+/** Whether resources of a type may be about patients. A Patient itself is checked by its id. */
+function isOfPatients(type: string): boolean {
+  return type !== 'Patient' && (hasCompartment(type) || namesPatients(type))
+}
+
+/** The resources of this server that content refers to, as `Type/id`, and the first element that does. */
+function findElements(resource: Resource, baseUrl: string): ReadonlyMap<string, string> {
+  const elements = new Map<string, string>()
+  for (const { text, element } of listReferenceElements(resource)) {
+    const reference = parseReference(text, baseUrl)
+    const name = reference && `${reference.type}/${reference.id}`
+    if (name !== undefined && !elements.has(name)) elements.set(name, element)
+  }
+  return elements
 }
 
 /** The patients of a filter as constraints; undefined if it allows the content whatever its patients are. */
@@ -114,11 +144,28 @@ export function listReferences(content: unknown, baseUrl: string): readonly stri
 
 /** All references in content, in any form. */
 export function listReferenceTexts(content: unknown): readonly string[] {
-  if (Array.isArray(content)) return content.flatMap(listReferenceTexts)
-  if (!isRecord(content)) return []
-  return Object.entries(content).flatMap(([name, value]) =>
-    name === 'reference' && typeof value === 'string' ? [value] : listReferenceTexts(value),
-  )
+  return listReferenceElements(content).map(({ text }) => text)
+}
+
+/** A reference, and the element that has it: `Observation.performer[0]`. */
+export interface ReferenceElement {
+  readonly text: string
+  readonly element: string
+}
+
+/** All references in content with their elements. */
+export function listReferenceElements(content: unknown): readonly ReferenceElement[] {
+  const found: ReferenceElement[] = []
+  const visit = (value: unknown, element: string): void => {
+    if (Array.isArray(value)) for (const [at, item] of value.entries()) visit(item, `${element}[${at}]`)
+    else if (isRecord(value))
+      for (const [name, item] of Object.entries(value)) {
+        if (name === 'reference' && typeof item === 'string') found.push({ text: item, element })
+        else visit(item, element === '' ? name : `${element}.${name}`)
+      }
+  }
+  visit(content, isResource(content) ? content.resourceType : '')
+  return found
 }
 
 function getType(reference: string): string {
@@ -156,24 +203,15 @@ export function isUnrestricted(
 }
 
 /**
- * Whether new content makes the server search where the caller may not: the result would reveal stored data. Servers also
- * resolve references with a base URL, or with a slash before the question mark (`Patient/?name=…`), so that every
- * reference with a question mark counts as conditional.
+ * The first element of new content that makes the server search where the caller may not: the result would reveal stored
+ * data. Servers also resolve references with a base URL, or with a slash before the question mark (`Patient/?name=…`), so
+ * that every reference with a question mark counts as conditional.
  */
-export function hidesSearch(content: unknown, access: Access, baseUrl: string): boolean {
-  return !seesAll(access) && hides(content)
-
-  function hides(value: unknown): boolean {
-    if (Array.isArray(value)) return value.some(hides)
-    if (!isRecord(value)) return false
-    return Object.entries(value).some(([name, item]) =>
-      name === 'reference' && typeof item === 'string' ? isHidden(item) : hides(item),
-    )
-  }
-
-  function isHidden(reference: string): boolean {
-    if (!reference.includes('?')) return false
-    const conditional = parseConditionalReference(reference)
+export function findHiddenSearch(content: unknown, access: Access, baseUrl: string): string | undefined {
+  if (seesAll(access)) return undefined
+  return listReferenceElements(content).find(({ text }) => {
+    if (!text.includes('?')) return false
+    const conditional = parseConditionalReference(text)
     return !conditional || !isUnrestricted(conditional, access, baseUrl)
-  }
+  })?.element
 }

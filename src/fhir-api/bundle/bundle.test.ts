@@ -26,6 +26,7 @@ function makeContext(handle: Context['handle'], more: Partial<BackendSession> = 
     ...{ accessCache: createAccessCache(), excludedTypes: undefined, capabilities: nothing },
     pages: { parameter: '_page', seal: nothing, open: nothing },
     smartConfiguration: nothing,
+    isRecorded: false,
   }
 }
 
@@ -34,7 +35,7 @@ function makeBundleRequest(report: (error: unknown) => void = () => {}): FhirReq
     ...{ interaction: { kind: 'bundle' }, body: {}, preconditions: {}, access: fullAccess, report },
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access: fullAccess }) },
-    ...{ requestId: '1', connection: { destroyed: false } },
+    ...{ requestId: '1', connection: { destroyed: false, once: () => undefined } },
   }
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Entry, isWriting, limits, parseEntries } from '../../fhir/index.ts'
+import { ANY_ENTRIES, type Entry, isWriting, limits, parseEntries } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
@@ -19,7 +19,7 @@ import { performTransaction } from './transaction.ts'
 
 /** `POST [base]`: a batch or a transaction. */
 export const bundle: Handler<'bundle'> = async (context, request) => {
-  const parsed = parseEntries(request.body, context.baseUrl)
+  const parsed = parseEntries(request.body, context.baseUrl, ANY_ENTRIES)
   if (isFailure(parsed)) return parsed
   const { type, entries } = parsed
   const passed = await context.session.passThrough?.(request)

@@ -7,11 +7,8 @@ import {
   isRecord,
   parseReference,
 } from '../../fhir/index.ts'
-import {
-  type ConditionalReference,
-  isUnrestricted,
-  parseConditionalReference,
-} from '../access/check-references.ts'
+import { seesAll } from '../access/access-check.ts'
+import { listReferenceElements, parseConditionalReference } from '../access/check-references.ts'
 import type { Context } from '../context.ts'
 import type { PlannedWrite } from '../interactions/plan-change.ts'
 import { findMatch, isWriteRequest, planWrite } from '../interactions/plan-write.ts'
@@ -215,37 +212,22 @@ async function resolveConditionalReferences(
   content: ExactResource,
 ): Promise<Targets | Failure> {
   const targets = new Map<string, string>()
-  for (const reference of collectReferences(content)) {
-    const conditional = parseConditionalReference(reference)
-    if (!conditional || isLeftToBackend(context, request, conditional)) continue
+  for (const { text, element } of listReferenceElements(content)) {
+    const conditional = targets.has(text) ? undefined : parseConditionalReference(text)
+    if (!conditional || isLeftToBackend(context, request)) continue
     const { type, params } = conditional
     const found = await findMatch(context, request, type, params)
-    if (!found) return fail({ problem: 'no-match', type })
+    if (!found) return fail({ problem: 'no-match', type, element })
     if (isFailure(found)) return found
-    targets.set(reference, `${type}/${found.id}`)
+    targets.set(text, `${type}/${found.id}`)
   }
   return targets
 }
 
-function collectReferences(content: unknown): ReadonlySet<string> {
-  const references = new Set<string>()
-  const collect = (value: unknown): void => {
-    if (Array.isArray(value)) value.forEach(collect)
-    else if (isRecord(value))
-      for (const [name, item] of Object.entries(value)) {
-        if (name === 'reference' && typeof item === 'string') references.add(item)
-        else collect(item)
-      }
-  }
-  collect(content)
-  return references
-}
-
-/** An upstream may resolve unrestricted references, except those to a Patient, whose target has to be checked. */
-function isLeftToBackend(
-  { session, baseUrl }: Context,
-  { access }: FhirRequest,
-  reference: ConditionalReference,
-): boolean {
-  return !session.local && reference.type !== 'Patient' && isUnrestricted(reference, access, baseUrl)
+/**
+ * An upstream resolves the references of a caller who may see everything. For others, content is checked, and an unresolved
+ * reference could be to anything.
+ */
+function isLeftToBackend({ session }: Context, { access }: FhirRequest): boolean {
+  return !session.local && seesAll(access)
 }

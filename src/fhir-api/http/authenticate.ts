@@ -56,8 +56,34 @@ function continueWith(
   done: Done,
 ): void {
   request.authenticated = result.allowed ? result : undefined
-  if (result.allowed) done()
-  else sendUnauthorized(api, request, reply, result).catch(done)
+  if (!result.allowed) sendUnauthorized(api, request, reply, result).catch(done)
+  else if (mayUseBody(api, request, result)) done()
+  else sendForbidden(api, request, reply, result).catch(done)
+}
+
+/** Whether a scope may permit the request. The form of a `_search` may add parameters, but never permits more. */
+function mayUseBody(api: FhirApi, request: FastifyRequest, caller: Authenticated): boolean {
+  if (request.body !== undefined || !hasBody(request.headers)) return true
+  const interaction = findInteraction(request, api)
+  return interaction.kind === 'misunderstood' || api.guard.mayAllow(caller, interaction)
+}
+
+function hasBody(headers: FastifyRequest['headers']): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Sends the refusal before a byte of the body is read. */
+async function sendForbidden(
+  api: FhirApi,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caller: Authenticated,
+): Promise<FastifyReply> {
+  const interaction = findInteraction(request, api)
+  const decision = interaction.kind === 'misunderstood' ? undefined : caller.decide(interaction)
+  if (!decision || decision.allowed) throw new Error('Cannot refuse: the decision has changed')
+  const outcome = fail({ problem: 'refused', refused: decision })
+  return sendResponse(reply, await recordOutcome(api, request, { interaction }, outcome))
 }
 
 async function sendUnauthorized(

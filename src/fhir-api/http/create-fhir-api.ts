@@ -2,8 +2,9 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { fail, findMethods, type Interaction, limits } from '../../fhir/index.ts'
+import { createBodyLimits, fail, findMethods, type Interaction } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, AuthFailure, VersionAccess } from '../../smart/index.ts'
+import { runInThreadPool, ThreadPoolFull } from '../../turns/index.ts'
 import {
   type Counter,
   createServer,
@@ -17,7 +18,7 @@ import type { CacheCounts } from '../access/access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 import { type Failure, isFailure } from '../response.ts'
 import { authenticate, authenticateCaller } from './authenticate.ts'
-import type { FhirApi } from './fhir-api.ts'
+import type { CountingAuthenticator, FhirApi } from './fhir-api.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
 
@@ -38,7 +39,9 @@ export interface FhirApiOptions {
   /** The checks of `/readyz`. */
   readonly checks?: readonly ReadyCheck[]
   /** The largest request body, in bytes. */
-  readonly bodyLimit?: number
+  readonly bodyLimit?: number | undefined
+  /** The largest number of entries of a transaction; a batch may have twice as many. */
+  readonly entryLimit?: number | undefined
   /** The origins whose pages may read responses; all by default. */
   readonly origins?: Origins
   /** Options of every server: TLS, proxies, metrics. */
@@ -48,7 +51,9 @@ export interface FhirApiOptions {
 /** The FHIR HTTP API on a backend, not yet listening. */
 export async function createFhirApi(options: FhirApiOptions, backend: FhirBackend): Promise<FastifyInstance> {
   const { baseUrl, guard, audit, logger, checks = [], origins = '*', smartConfiguration } = options
-  const { clock = Date.now, bodyLimit = limits.BODY_BYTES, versionAccess = 'current' } = options
+  const { clock = Date.now, versionAccess = 'current' } = options
+  const bodyLimits = createBodyLimits(options.bodyLimit, options.entryLimit)
+  const bodyLimit = bodyLimits.bytes
   const registry = options.metrics ?? new Registry()
   const decisions = createDecisionCounter(registry)
   const counting = countDecisions(guard, decisions)
@@ -74,7 +79,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
       clock,
       baseUrl,
       basePath,
-      bodyLimit,
+      bodyLimits,
       origins,
       versionAccess,
     },
@@ -99,8 +104,9 @@ async function decodeBody(body: Buffer, encoding: string, limit: number): Promis
     case 'gzip':
     case 'x-gzip':
       try {
-        return await decompress(body, { maxOutputLength: limit })
+        return await runInThreadPool(() => decompress(body, { maxOutputLength: limit }))
       } catch (error) {
+        if (error instanceof ThreadPoolFull) throw error
         return isTooLong(error)
           ? fail({ problem: 'body-too-large', limit })
           : fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid gzip' })
@@ -119,7 +125,7 @@ const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE',
 
 /** Serves every URL below the FHIR base by one route: `parseInteraction` alone parses URLs. */
 function addRoutes(app: FastifyInstance, api: FhirApi): void {
-  const { bodyLimit } = api
+  const { bytes: bodyLimit } = api.bodyLimits
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
     const encoding = request.headers['content-encoding']
@@ -153,21 +159,18 @@ function createDecisionCounter(registry: Registry): Counter {
   })
 }
 
-interface CountingAuthenticator extends Authenticator {
-  /** How often the caller of a valid token was cached. */
-  count(): CacheCounts
-}
-
 /** Counts every decision: about tokens, and about each interaction of a request. */
 function countDecisions(guard: Authenticator, decisions: Counter): CountingAuthenticator {
   const counts = { hits: 0, misses: 0 }
   const counted = new WeakMap<Authenticated, Authenticated>()
+  const uncounted = new WeakMap<Authenticated, Authenticated>()
 
   function countCaller(caller: Authenticated): Authenticated {
     const known = counted.get(caller)
     if (known) return known
     const made: Authenticated = { ...caller, decide: interaction => countDecision(caller, interaction) }
     counted.set(caller, made)
+    uncounted.set(made, caller)
     return made
   }
 
@@ -186,6 +189,7 @@ function countDecisions(guard: Authenticator, decisions: Counter): CountingAuthe
 
   return {
     count: () => counts,
+    mayAllow: (caller, interaction) => (uncounted.get(caller) ?? caller).decide(interaction).allowed,
     authenticate(authorization) {
       const result = guard.authenticate(authorization)
       if (result instanceof Promise) {

@@ -1,21 +1,36 @@
 import type { FastifyRequest } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { formatAsForm, type Interaction, type Misunderstood, parseInteraction } from '../../fhir/index.ts'
-import type { Authenticator, VersionAccess } from '../../smart/index.ts'
+import {
+  type BodyLimits,
+  formatAsForm,
+  type Interaction,
+  type Misunderstood,
+  parseInteraction,
+} from '../../fhir/index.ts'
+import type { Authenticated, Authenticator, VersionAccess } from '../../smart/index.ts'
 import type { Counter, Origins } from '../../web/index.ts'
+import type { CacheCounts } from '../access/access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 
 /** Everything that the handling of a request needs. */
 export interface FhirApi extends BaseLocation {
-  readonly guard: Authenticator
+  readonly guard: CountingAuthenticator
   readonly decisions: Counter
   readonly audit: FhirAudit | undefined
   readonly backend: FhirBackend
   readonly versionAccess: VersionAccess
   readonly smartConfiguration: () => object
   readonly clock: () => number
-  readonly bodyLimit: number
+  readonly bodyLimits: BodyLimits
   readonly origins: Origins
+}
+
+/** Counts the decisions that it makes. */
+export interface CountingAuthenticator extends Authenticator {
+  /** How often the caller of a valid token was cached. */
+  count(): CacheCounts
+  /** Whether the decision about an interaction would allow it. It does not count. */
+  mayAllow(caller: Authenticated, interaction: Interaction): boolean
 }
 
 interface BaseLocation {

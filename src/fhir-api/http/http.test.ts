@@ -43,6 +43,8 @@ const caller: Authenticated = {
       : { allowed: true, access: fullAccess, by: 'user/*.cruds' },
 }
 
+const OBSERVATION = { kind: 'read', type: 'Observation', id: '1', params: [] } as const
+
 const authenticate = (authorization: string | undefined) =>
   authorization === 'Bearer all' ? caller : unknown
 
@@ -60,6 +62,7 @@ async function open(setting: Setting = {}): Promise<TestApi> {
     prepare: async () => void events.push('prepared'),
     deliver: async () => true,
     redeliver: async () => {},
+    recordPatients: async () => {},
     createRecords: () => [],
     createBegunRecords: () => [],
     async intend() {
@@ -286,6 +289,36 @@ describe('the FHIR API', () => {
     }
     const more = { payload: Readable.from(body()) }
     assert.equal(await ask('POST /Patient', more), 'authenticated, recorded 401, sent 401; 401')
+  })
+
+  it('refuses a request that no scope permits before its body is read', async () => {
+    const refuses = (kind: string): Authenticator => ({
+      authenticate: () => ({ ...caller, decide: it => caller.decide(it.kind === kind ? OBSERVATION : it) }),
+    })
+    const cases = [
+      ['bundle', 'POST /', 'application/fhir+json'],
+      ['create', 'POST /Patient', 'application/fhir+json'],
+      ['update', 'PUT /Patient/1', 'application/fhir+json'],
+      ['patch', 'PATCH /Patient/1', 'application/json-patch+json'],
+      ['search-type', 'POST /Patient/_search', 'application/x-www-form-urlencoded'],
+    ] as const
+    for (const [kind, line, type] of cases) {
+      const { app, events } = await open({ guard: refuses(kind) })
+      await app.listen({ port: 0, host: '127.0.0.1' })
+      const { port } = app.server.address() as AddressInfo
+      const [method, path = ''] = line.split(' ')
+      // The body never comes.
+      const headers = { authorization: 'Bearer all', 'content-type': type, 'content-length': '50' }
+      const sending = request({ port, host: '127.0.0.1', method, path: `/fhir${path}`, headers })
+      sending.flushHeaders()
+      const reply = await new Promise<IncomingMessage>((resolve, reject) =>
+        sending.once('response', resolve).once('error', reject),
+      )
+      assert.equal(reply.statusCode, 403, line)
+      assert.deepEqual(events, ['authenticated', 'recorded 403', 'sent 403'], line)
+      sending.destroy()
+      await app.close()
+    }
   })
 
   it('reads the parameters of a posted search from the form', async () => {

@@ -5,6 +5,7 @@ import type { Grant } from '../../smart/index.ts'
 import type { FhirResponse } from '../response.ts'
 import { type Failure, isFailure, toResponse } from '../response.ts'
 import type { FhirApi } from './fhir-api.ts'
+import { recordPatients } from './record-stream.ts'
 
 /** The request, as far as it is known. */
 interface AuditInput {
@@ -17,7 +18,7 @@ interface AuditInput {
 
 export type AuditOutcome = Pick<
   FinishedRequest,
-  'status' | 'responseBody' | 'contents' | 'location' | 'before' | 'entries'
+  'status' | 'responseBody' | 'contents' | 'location' | 'after' | 'before' | 'documents' | 'entries'
 >
 
 /** Returns the response once the audit trail has recorded it, so that it may be sent. */
@@ -29,7 +30,24 @@ export async function recordOutcome(
 ): Promise<FhirResponse> {
   const response = respondWith(api, outcome)
   if (api.audit) await record(api, request, input, describe(response), getFailure(outcome))
-  return response
+  return recordStream(api, request, input, response)
+}
+
+/** Records the patients of a response that is sent as a stream, unless its contents are known. */
+export function recordStream(
+  api: FhirApi,
+  request: FastifyRequest,
+  input: AuditInput,
+  response: FhirResponse,
+): FhirResponse {
+  const { audit, baseUrl } = api
+  const { body, contents } = response
+  if (!audit || body === undefined || typeof body === 'string' || contents) return response
+  const finished = describeRequest(api, request, input, describe(response))
+  return {
+    ...response,
+    body: recordPatients(body, baseUrl, patients => audit.recordPatients(finished, patients)),
+  }
 }
 
 /** The response to send. */
@@ -84,20 +102,21 @@ export function describeRequest(
     method: request.method,
     address: (request.raw.url ?? '').slice(api.basePath.length),
     authenticated: request.authenticated,
-    findStored: api.backend.findStored,
     requestId: String(request.id),
     clientAddress: request.ip,
   }
 }
 
 function describe(response: FhirResponse): AuditOutcome {
-  const { status, location, headers, body, contents, deleted, before, entries } = response
+  const { status, location, headers, body, contents, deleted, after, before, documents, entries } = response
   return {
     status,
     responseBody: typeof body === 'string' ? body : undefined,
     contents,
     location: location ?? headers?.location ?? deleted,
+    after,
     before,
+    documents,
     entries: entries?.map(describe),
   }
 }

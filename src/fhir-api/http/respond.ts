@@ -25,6 +25,7 @@ import {
   describeRequest,
   record,
   recordOutcome,
+  recordStream,
   respondWith,
 } from './record.ts'
 
@@ -35,7 +36,11 @@ const anonymous: Authenticated = {
 }
 
 /** Decides the request before its body is parsed. */
-function readRequest(interaction: Interaction, request: FastifyRequest): FhirRequest | Failure {
+function readRequest(
+  { bodyLimits }: FhirApi,
+  interaction: Interaction,
+  request: FastifyRequest,
+): FhirRequest | Failure {
   const { headers } = request
   const authenticated = isPublic(interaction) ? anonymous : request.authenticated
   if (!authenticated) throw new Error('Cannot decide: the caller is not authenticated')
@@ -43,7 +48,7 @@ function readRequest(interaction: Interaction, request: FastifyRequest): FhirReq
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   const content = wantsContent(headers, interaction)
   if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
-  const read = readBody(interaction, headers, readBytes(request))
+  const read = readBody(interaction, headers, readBytes(request), bodyLimits)
   // The bytes would otherwise stay in memory until the response is sent.
   request.body = undefined
   if (isFailure(read)) return read
@@ -67,7 +72,7 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   if (request.bodyProblem) return recordOutcome(api, request, { interaction }, request.bodyProblem)
   if (interaction.kind === 'misunderstood')
     return recordOutcome(api, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
-  const allowed = readRequest(interaction, request)
+  const allowed = readRequest(api, interaction, request)
   if (isFailure(allowed)) return recordOutcome(api, request, { interaction }, allowed)
   const { audit } = api
   const context = createContext(api, allowed)
@@ -91,6 +96,7 @@ function createContext(api: FhirApi, request: FhirRequest): Context {
     pages: backend.pages,
     excludedTypes: backend.excludedTypes,
     capabilities: backend.capabilities,
+    isRecorded: api.audit !== undefined,
     smartConfiguration: api.smartConfiguration,
     clock: api.clock,
     handle,
@@ -165,7 +171,7 @@ async function performWrite(
   try {
     const outcome = await performDurably(context, allowed)
     await audit.complete(intent, describe(outcome))
-    return respondWith(api, outcome)
+    return recordStream(api, request, allowed, respondWith(api, outcome))
   } catch (error) {
     await audit.complete(intent, describeRequest(api, request, allowed, describeError(error)))
     throw error

@@ -1,9 +1,16 @@
-import { pipeline, type Readable } from 'node:stream'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
+import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { NativeContent } from '../../fhir/index.ts'
+import { ThreadPoolFull } from '../../turns/index.ts'
 import { type FhirResponse, getHeaders } from '../response.ts'
+import {
+  chooseEncoding,
+  compress,
+  compressStream,
+  type Encoding,
+  encodeDocument,
+  mayCompressStream,
+} from './compress.ts'
 
 export function sendResponse(
   reply: FastifyReply,
@@ -28,39 +35,13 @@ function sendContent(reply: FastifyReply, id: string, { contentType, bytes }: Na
     .header('content-security-policy', "sandbox; default-src 'none'; frame-ancestors 'none'")
     .header('x-content-type-options', 'nosniff')
     .header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`)
-    .header('content-length', bytes.length)
-  return reply.request.method === 'HEAD' ? reply.send() : reply.send(bytes)
+  if (Buffer.isBuffer(bytes)) reply.header('content-length', bytes.length)
+  if (reply.request.method !== 'HEAD') return reply.send(bytes)
+  if (!Buffer.isBuffer(bytes)) bytes.destroy()
+  return reply.send()
 }
 
-type Encoding = 'br' | 'gzip'
-
-// Fast rather than small: a response is sent once.
-const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
-
-const GZIP = { level: 5 }
-
-const compressBrotli = promisify(brotliCompress)
-
-const compressGzip = promisify(gzip)
-
-/** The supported encoding that the client accepts (RFC 9110, 12.5.3). */
-function chooseEncoding(accepted: string | undefined): Encoding | undefined {
-  if (accepted === undefined) return undefined
-  const listed = accepted.split(',').map(it => it.trim().toLowerCase())
-  const accepts = (name: string) =>
-    listed.some(it => it === name || (it.startsWith(`${name};`) && !/;\s*q=0(?:\.0*)?$/.test(it)))
-  return accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : undefined
-}
-
-function compress(body: string, encoding: Encoding): Promise<Buffer> {
-  return encoding === 'br' ? compressBrotli(body, BROTLI) : compressGzip(body, GZIP)
-}
-
-/** Compresses while the body arrives. When one stream fails or closes, so does the other. */
-function compressStream(body: Readable, encoding: Encoding): Readable {
-  const compressing = encoding === 'br' ? createBrotliCompress(BROTLI) : createGzip(GZIP)
-  return pipeline(body, compressing, () => undefined)
-}
+const PUBLIC_DOCUMENTS: ReadonlySet<string> = new Set(['capabilities', 'smart-configuration'])
 
 const WORTH_COMPRESSING = 1024
 
@@ -71,9 +52,26 @@ const WORTH_COMPRESSING = 1024
 function sendBody(reply: FastifyReply, body: string | Readable): FastifyReply | Promise<FastifyReply> {
   const encoding = negotiateEncoding(reply, body)
   if (reply.request.method === 'HEAD') return sendHead(reply, body, encoding)
+  const kind = reply.request.interaction?.kind
+  if (typeof body === 'string' && kind !== undefined && PUBLIC_DOCUMENTS.has(kind))
+    return sendEncoded(reply, body, encodeDocument(kind, body, encoding))
   if (encoding === undefined) return reply.send(body)
   if (typeof body !== 'string') return reply.send(compressStream(body, encoding))
-  return compress(body, encoding).then(bytes => reply.send(bytes))
+  return sendEncoded(reply, body, compress(body, encoding))
+}
+
+/** The response is not compressed if the thread pool has too much to do. */
+async function sendEncoded(
+  reply: FastifyReply,
+  body: string,
+  encoded: Promise<Buffer>,
+): Promise<FastifyReply> {
+  try {
+    return reply.send(await encoded)
+  } catch (error) {
+    if (!(error instanceof ThreadPoolFull)) throw error
+    return reply.removeHeader('content-encoding').send(body)
+  }
 }
 
 /** Chooses the encoding and sets the headers `Vary` and `Content-Encoding`. */
@@ -81,7 +79,10 @@ function negotiateEncoding(reply: FastifyReply, body: string | Readable): Encodi
   if (typeof body === 'string' && body.length < WORTH_COMPRESSING) return undefined
   const vary = reply.getHeader('vary')
   reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${String(vary)}, Accept-Encoding`)
-  const encoding = chooseEncoding(reply.request.headers['accept-encoding'])
+  const encoding =
+    typeof body === 'string' || mayCompressStream()
+      ? chooseEncoding(reply.request.headers['accept-encoding'])
+      : undefined
   if (encoding) reply.header('content-encoding', encoding)
   return encoding
 }

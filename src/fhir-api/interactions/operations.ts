@@ -182,6 +182,7 @@ const performLastN: Handler<'operation'> = async (context, original) => {
         }),
       ),
     }),
+    contents: newest.map(({ entry }) => entry),
   }
 }
 

@@ -88,6 +88,11 @@ async function createPatched(
 ): Promise<ExactResource | Failure> {
   const before = version.parse()
   if (isFailure(before)) return before
+  if (version.stream)
+    return fail({
+      problem: 'too-costly',
+      text: `Cannot patch ${version.type}/${version.id}: it is too large. Update it with PUT`,
+    })
   const patched = applyTo(version, request.body)
   const after = isFailure(patched) ? patched : toPlain(patched)
   const check = await checkStored(context, request, isFailure(after) ? [before] : [before, after])

@@ -1,11 +1,14 @@
+import type { SentContent } from '../../audit/index.ts'
 import {
   fail,
   findShape,
   isUnchanged,
+  isWhole,
   type Params,
   parseHistory,
   readContent,
   shapeResponse,
+  streamContent,
 } from '../../fhir/index.ts'
 import { failHidden } from '../../smart/index.ts'
 import { findThroughDocument, isLimitedBinary } from '../access/binaries.ts'
@@ -25,8 +28,25 @@ import type { FhirResponse } from '../response.ts'
 import { type Failure, isFailure } from '../response.ts'
 import type { HistoryEntry, HistoryPage, StoredVersion } from '../stored-version.ts'
 
+export const read: Handler<'read'> = (context, request) =>
+  request.interaction.type === 'Binary' && context.isRecorded
+    ? readBinary(context, request)
+    : findAndShow(context, request)
+
+/** The audit trail files a Binary under its patient, or under those of the documents that name it. */
+const readBinary: Handler<'read'> = async (context, request) => {
+  const response = await findAndShow(context, request)
+  if (isFailure(response) || showsPatient(response)) return response
+  return { ...response, documents: await context.session.findDocuments(request.interaction.id) }
+}
+
+function showsPatient({ body, contents = [] }: FhirResponse): boolean {
+  const texts = [body, ...contents.map(({ text }) => text)]
+  return texts.some(text => typeof text === 'string' && text.includes('"securityContext"'))
+}
+
 /** Checks the content: the URL does not say whose resource it is. */
-export const read: Handler<'read'> = async (context, request) => {
+const findAndShow: Handler<'read'> = async (context, request) => {
   const { type, id, params } = request.interaction
   const passing = context.session.passThrough?.(request)
   const passed = passing && (await passing)
@@ -53,19 +73,35 @@ export const vread: Handler<'vread'> = async (context, request) => {
   return show(await findResource(context, request, 'r', type, id, version), params, request)
 }
 
-function show(
+async function show(
   found: StoredVersion | Failure,
   params: Params,
-  { preconditions, preferences }: FhirRequest,
-): FhirResponse | Failure {
+  request: FhirRequest,
+): Promise<FhirResponse | Failure> {
+  const { preconditions, preferences } = request
   if (isFailure(found)) return found
   const { type, id, text } = found
   if (found.deleted || text === undefined) return fail({ problem: 'gone', type, id })
   const version = { etag: found.etag, lastModified: found.lastModified }
-  if (isUnchanged(toCurrentVersion(found), preconditions)) return { status: 304, version }
-  if (preferences.content) return { status: 200, version, body: text, content: readContent(text) }
-  const body = params.length === 0 ? text : shapeResponse(text, findShape(params))
-  return { status: 200, version, body, contents: [{ type, id, text, parse: () => found.parse() }] }
+  const contents = [found]
+  if (isUnchanged(toCurrentVersion(found), preconditions)) return { status: 304, version, contents }
+  const shape = findShape(params)
+  if (found.stream && isWhole(shape)) {
+    const body = request.isEntry ? tooLargeForBundle(found) : await found.stream()
+    if (isFailure(body)) return body
+    return preferences.content
+      ? { status: 200, version, content: streamContent(text, body), contents }
+      : { status: 200, version, body, contents }
+  }
+  if (preferences.content) return { status: 200, version, body: text, content: readContent(text), contents }
+  return { status: 200, version, body: shapeResponse(text, shape), contents }
+}
+
+function tooLargeForBundle({ type, id }: StoredVersion): Failure {
+  return fail({
+    problem: 'too-costly',
+    text: `Cannot read ${type}/${id} in a Bundle: it is too large. Read it by itself`,
+  })
 }
 
 /** The history of a resource, a type or the server: the versions that are within the access. */
@@ -138,7 +174,12 @@ export function respondWithHistory(
     links: createLinks(context, request, path, used, cursors),
     entries: versions.map(it => formatVersion(context.baseUrl, it)),
   })
-  return { status: 200, body }
+  return { status: 200, body, contents: versions.map(toSent) }
+}
+
+function toSent({ type, id, text, ...version }: HistoryEntry): SentContent {
+  const parse = () => (text === undefined ? undefined : JSON.parse(text))
+  return { type, id, text: text ?? '', parse, findPatients: () => version.findPatients() }
 }
 
 function formatVersion(baseUrl: string, version: HistoryEntry): string {

@@ -1,5 +1,5 @@
-import { type Params, shapeResponse } from '../../fhir/index.ts'
-import { bundleJson } from '../bundle-json.ts'
+import { createOutcome, type Params, shapeResponse } from '../../fhir/index.ts'
+import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { createLinks, type Paged, type Pages, resumePage, type Trail } from '../paging.ts'
 import { type FhirRequest, getPath, type Search } from '../request.ts'
@@ -25,7 +25,7 @@ export function respondWithPage(
   context: { readonly baseUrl: string; readonly pages: Pages },
   request: FhirRequest<Paged>,
   path: string,
-  { matches, includes, used, shape, total, cursors }: SearchPage,
+  { matches, includes, contents, used, shape, total, cursors }: SearchPage,
   trail?: Trail,
 ): FhirResponse {
   const format = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') => {
@@ -35,13 +35,26 @@ export function respondWithPage(
   const entries = [
     ...matches.map(entry => format(entry, 'match')),
     ...includes.map(entry => format(entry, 'include')),
+    ...describePartial([...matches, ...includes].filter(it => it.isPartial)),
   ]
   const links = createLinks(context, request, path, used, cursors, trail)
   return {
     status: 200,
     body: bundleJson({ type: 'searchset', total, links, entries }),
-    contents: [...matches, ...includes],
+    contents: contents ?? [...matches, ...includes],
   }
+}
+
+/** Names the resources of a page whose long strings are left out (R4 search.html#outcome). */
+function describePartial(entries: readonly SearchEntry[]): readonly string[] {
+  if (entries.length === 0) return []
+  const names = entries.map(({ type, id }) => `${type}/${id}`).join(', ')
+  const { resourceType, issue } = createOutcome(
+    'too-long',
+    `Too large for a page, and shown without attachments: ${names}. Read each by its id.`,
+  )
+  const resource = { resourceType, issue: issue.map(it => ({ ...it, severity: 'information' })) }
+  return [entryJson({ resource: JSON.stringify(resource), search: { mode: 'outcome' } })]
 }
 
 /** A search of one type on behalf of another interaction. */

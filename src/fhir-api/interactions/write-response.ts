@@ -1,32 +1,68 @@
-import { createOutcome, type Resource } from '../../fhir/index.ts'
-import { checkStored, isWithin } from '../access/find-resource.ts'
+import type { SentContent } from '../../audit/index.ts'
+import { createOutcome, fail, parseReference, type Resource, toPlain } from '../../fhir/index.ts'
+import { checkStored, findResource, isWithin } from '../access/find-resource.ts'
 import type { Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import type { FhirResponse } from '../response.ts'
-import { isFailure } from '../response.ts'
+import { type FhirResponse, isFailure, toResponse } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
 /** The response to a change without its content, also for the audit trail. */
 export function describeWrite(write: VersionedWrite, committed: Committed): FhirResponse {
   const { status, version, location, headers } = committed
-  const before = write.kind === 'create' ? undefined : write.before
-  const content = before && !before.deleted ? before.parse() : undefined
   return {
     ...{ status, version, location, headers },
-    before: content && !isFailure(content) ? content : undefined,
+    after: findWritten(write, committed),
+    before: findFormer(write),
     deleted: write.kind === 'delete' ? `${write.type}/${write.id}` : undefined,
   }
 }
 
+/** The new version or, if the backend does not return it, its content; undefined if the id is not known either. */
+function findWritten(write: VersionedWrite, { stored }: Committed): SentContent | undefined {
+  if (write.kind === 'delete') return undefined
+  if (stored) return stored
+  const { type, id, resource } = write
+  return id === undefined
+    ? undefined
+    : { type, id, text: undefined, parse: () => ({ ...toPlain(resource), id }) }
+}
+
+function findFormer(write: VersionedWrite): SentContent | undefined {
+  return write.kind === 'create' || !write.before || write.before.deleted ? undefined : write.before
+}
+
 /** The response to a change: with the resource, unless the caller prefers less or may not read it. */
-export function respondToWrite(
+export async function respondToWrite(
   context: Context,
   request: FhirRequest,
   write: VersionedWrite,
   committed: Committed,
 ): Promise<FhirResponse> {
+  if (
+    write.kind === 'create' &&
+    committed.status === 200 &&
+    !(await mayNameMatch(context, request, committed))
+  )
+    return toResponse(MATCH_HIDDEN)
   return addContent(context, request, describeWrite(write, committed), committed.stored)
+}
+
+const MATCH_HIDDEN = fail({
+  problem: 'stale',
+  text: 'Cannot create: a matching resource was created at the same time. Send the request again',
+})
+
+/** Whether the caller may learn which resource a conditional create has found: it was created after the plan. */
+async function mayNameMatch(
+  context: Context,
+  request: FhirRequest,
+  { location = '', stored }: Committed,
+): Promise<boolean> {
+  if (stored) return mayRead(context, request, stored)
+  const match = parseReference(location, context.baseUrl)
+  const found = match && (await findResource(context, request, 'r', match.type, match.id))
+  return found !== undefined && !isFailure(found)
 }
 
 /** The response to a create that changes nothing, because the resource exists already. */
@@ -40,7 +76,8 @@ export function respondUnchanged(
   const versionId = isFailure(resource) ? undefined : resource.meta?.versionId
   const url = `${context.baseUrl}/${type}/${id}`
   const location = versionId === undefined ? url : `${url}/_history/${versionId}`
-  return addContent(context, request, { status: 200, version: { etag, lastModified }, location }, stored)
+  const response = { status: 200, version: { etag, lastModified }, location, after: stored }
+  return addContent(context, request, response, stored)
 }
 
 async function addContent(

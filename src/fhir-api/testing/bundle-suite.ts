@@ -501,6 +501,27 @@ export function testBundles(target: Target): void {
         assert.deepEqual(found.body.entry?.[0]?.resource?.focus, [{ reference: 'Condition/ca' }])
       })
 
+      itTransaction(
+        'resolve a conditional reference to a shared type, in an element of the compartment too',
+        async () => {
+          const identifier = [{ system: 'urn:npi', value: '7' }]
+          assert.ok(
+            (await fhir('PUT Practitioner/seven', { resourceType: 'Practitioner', id: 'seven', identifier }))
+              .status < 300,
+          )
+          const by = (reference: string) =>
+            transaction(post(observation('x', 'ann', { performer: [{ reference }] })))
+          const found = await ann('POST ', by('Practitioner?identifier=urn:npi|7'))
+          assert.equal(found.status, 200, found.text)
+          assert.deepEqual(found.body.entry?.[0]?.resource?.performer, [{ reference: 'Practitioner/seven' }])
+          const none = await ann('POST ', by('Practitioner?identifier=urn:npi|8'))
+          assert.equal(
+            readIssue(none),
+            '404 not-found: Cannot resolve Observation.performer[0]: no Practitioner matches its search parameters',
+          )
+        },
+      )
+
       itTransaction('are refused if two of them write one resource', async () => {
         const twice = { resource: condition('t', 'ann'), request: { method: 'PUT', url: 'Condition/t' } }
         assert.equal((await own('POST ', transaction(twice, twice))).status, 400)

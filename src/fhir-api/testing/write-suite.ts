@@ -654,7 +654,8 @@ function testWritesWithin(target: Target): void {
         const { id: _, ...mine } = condition('x', 'ann', { evidence: [{ detail: [{ reference }] }] })
         return mine
       }
-      assert.equal(readIssue(await ann('POST Condition', asserted('Observation?code=x'))), NOT_WITHIN)
+      const refused = await ann('POST Condition', asserted('Observation?code=x'))
+      assert.match(readIssue(refused), /^403 forbidden: Cannot store Condition\.evidence\[0\]\.detail\[0\]: /)
       assert.equal((await ann('POST Condition', asserted('Observation/oa'))).status, 201)
     })
 

@@ -138,8 +138,8 @@ export function nameMandatory(type: string, params: Params): Params {
   )
 }
 
-/** Whether resources are complete. */
-function isWhole({ summary, elements }: Shape): boolean {
+/** Whether a response contains complete resources. */
+export function isWhole({ summary, elements }: Shape): boolean {
   return elements.length === 0 && summary !== 'text' && summary !== 'data'
 }
 
@@ -167,9 +167,11 @@ function selectElements<R extends Resource | ExactResource>(
   const shown = Object.entries(resource).filter(
     ([key]) => ALWAYS.has(key) || isShown(key.startsWith('_') ? key.slice(1) : key),
   )
+  return tagSubsetted(Object.fromEntries(shown) as R)
+}
+
+/** The same resource, marked as incomplete. */
+export function tagSubsetted<R extends Resource | ExactResource>(resource: R): R {
   const tags = Array.isArray(resource.meta?.tag) ? resource.meta.tag : []
-  return {
-    ...(Object.fromEntries(shown) as R),
-    meta: { ...resource.meta, tag: [...tags, SUBSETTED] },
-  }
+  return { ...resource, meta: { ...resource.meta, tag: [...tags, SUBSETTED] } }
 }

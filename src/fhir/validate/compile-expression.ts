@@ -1,9 +1,13 @@
 import { type Element, findStructure, getKey, isResourceType } from '../definitions.ts'
 import { isRecord } from '../resource.ts'
+import { isConstant, usesContext } from './constant.ts'
 import {
+  addChildren,
   areEqual,
   BOOLEANS,
   COMBINE,
+  createKeys,
+  type ElementKeys,
   FUNCTIONS,
   hasKey,
   type Items,
@@ -129,31 +133,21 @@ function compileKeys(
 
 function compile(expression: Expression, types: Types): Compiled {
   const compiled = compileUncached(expression, types)
-  return isConstant(expression) && expression.kind !== 'variable'
+  return isConstant(expression) && expression.kind !== 'variable' && expression.kind !== 'literal'
     ? { ...compiled, items: evaluateOnce(expression, compiled.items) }
     : compiled
 }
 
 function evaluateOnce(expression: Expression, items: Evaluate): Evaluate {
-  const base = findVariable(expression) === 'context' ? 'context' : 'resource'
+  const readsContext = usesContext(expression)
   return (item, scope) => {
+    const base = readsContext ? scope.context : scope.resource
     const known = scope.constants.get(expression)
-    if (known && known.base === scope[base]) return known.items
+    if (known && known.base === base) return known.items
     const found = items(item, scope)
-    scope.constants.set(expression, { base: scope[base], items: found, keys: undefined })
+    scope.constants.set(expression, { base, items: found, keys: undefined })
     return found
   }
-}
-
-/** Whether an expression is a path that starts with a variable. */
-function isConstant(expression: Expression): boolean {
-  return findVariable(expression) !== undefined
-}
-
-function findVariable(expression: Expression): string | undefined {
-  if (expression.kind === 'variable') return expression.name
-  if (expression.kind === 'child') return findVariable(expression.of)
-  return expression.kind === 'call' && expression.args.length === 0 ? findVariable(expression.of) : undefined
 }
 
 function compileUncached(expression: Expression, types: Types): Compiled {
@@ -202,7 +196,7 @@ function compileChild(of: Expression, name: string, types: Types): Compiled {
   const type = element && element.types.length === 1 ? element.types[0]?.code : undefined
   const known = type !== undefined && findStructure(type) ? type : undefined
   const { items } = parent
-  if (of.kind === 'this') return { items: item => listChildren([item], keys), type: known }
+  if (of.kind === 'this') return { items: item => addChildren([], item, keys), type: known }
   return { items: (item, scope) => listChildren(items(item, scope), keys), type: known }
 }
 
@@ -213,10 +207,9 @@ function findElement(name: string, type: string | undefined): Element | undefine
   return element
 }
 
-/** The names of an element in JSON: one for each type of a choice. */
-function listKeys(name: string, type: string | undefined): readonly string[] {
+function listKeys(name: string, type: string | undefined): ElementKeys {
   const element = findElement(name, type)
-  return element ? element.types.map(it => getKey(element, it)) : [name]
+  return createKeys(element ? element.types.map(it => getKey(element, it)) : [name])
 }
 
 type Call = Extract<Expression, { readonly kind: 'call' }>

@@ -70,7 +70,11 @@ export function areEqual(left: Items, right: Items): boolean | undefined {
   if (left.length === 0 || right.length === 0) return undefined
   if (left.length !== right.length) return false
   if (left.some((it, index) => isRecord(it) !== isRecord(right[index]))) return undefined
-  return left.every((it, index) => it === right[index] || toKey(it) === toKey(right[index]))
+  return left.every((it, index) => isSame(it, right[index]))
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return left === right || (typeof left === 'object' && toKey(left) === toKey(right))
 }
 
 export function isOfType(value: unknown, type: string): boolean {
@@ -81,19 +85,50 @@ export function isOfType(value: unknown, type: string): boolean {
 
 type Values = Readonly<Record<string, unknown>>
 
+/** The name of an element in JSON, and that of its extensions if it is a primitive: `birthDate` and `_birthDate`. */
+interface ElementKey {
+  readonly name: string
+  readonly companion: string
+}
+
+/** One for each type of a choice. */
+export interface ElementKeys {
+  readonly all: readonly ElementKey[]
+  readonly byMember: ReadonlyMap<string, ElementKey>
+}
+
+export function createKeys(names: readonly string[]): ElementKeys {
+  const all = names.map(name => ({ name, companion: `_${name}` }))
+  return { all, byMember: new Map(all.flatMap(it => [[it.name, it] as const, [it.companion, it] as const])) }
+}
+
+/** A choice may have 50 types: then the members of an object are looked up among them, and not the other way round. */
+const FEW_KEYS = 4
+
 /** A primitive that has only extensions exists, too. */
-export function hasKey(value: Values, keys: readonly string[]): boolean {
-  for (const key of keys) if (value[key] !== undefined || value[`_${key}`] !== undefined) return true
+export function hasKey(value: Values, { all, byMember }: ElementKeys): boolean {
+  if (all.length <= FEW_KEYS)
+    return all.some(({ name, companion }) => value[name] !== undefined || value[companion] !== undefined)
+  for (const member of Object.keys(value)) if (byMember.has(member)) return true
   return false
 }
 
-export function listChildren(items: Items, keys: readonly string[]): Items {
+export function listChildren(items: Items, keys: ElementKeys): Items {
   const found: unknown[] = []
-  for (const item of items) {
-    if (!isRecord(item)) continue
-    for (const key of keys) addValues(found, item[key] ?? item[`_${key}`], item[`_${key}`])
-  }
+  for (const item of items) addChildren(found, item, keys)
   return found
+}
+
+export function addChildren(found: unknown[], item: unknown, keys: ElementKeys): unknown[] {
+  if (!isRecord(item)) return found
+  for (const { name, companion } of findKeys(item, keys))
+    addValues(found, item[name] ?? item[companion], item[companion])
+  return found
+}
+
+function findKeys(value: Values, { all, byMember }: ElementKeys): Iterable<ElementKey> {
+  if (all.length <= FEW_KEYS) return all
+  return new Set(Object.keys(value).flatMap(member => byMember.get(member) ?? []))
 }
 
 function addValues(found: unknown[], value: unknown, companion: unknown): void {
@@ -110,7 +145,7 @@ type TextFunction = (items: Items, args: readonly string[]) => Items
 
 export const FUNCTIONS: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
   ['count', items => [items.length]],
-  ['isDistinct', items => [new Set(items.map(toKey)).size === items.length]],
+  ['isDistinct', items => [items.length < 2 || new Set(items.map(toKey)).size === items.length]],
   ['hasValue', items => [items.length === 1 && !isRecord(items[0])]],
   ['startsWith', (items, [text = '']) => mapText(items, it => it.startsWith(text))],
   ['contains', (items, [text = '']) => mapText(items, it => it.includes(text))],

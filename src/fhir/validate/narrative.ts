@@ -22,8 +22,7 @@ const XHTML = 'http://www.w3.org/1999/xhtml'
 // XML 1.0, 2.2
 const notCharacters = /[^\t\n\r\u0020-\ufffd]/
 // Without a document type, XML has five named entities (XML 1.0, 4.6).
-const badEntity = /&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-fA-F]{1,6});)/
-const numericEntity = /&#(x?)([\da-fA-F]+);/g
+const entity = /&(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-fA-F]{1,6});/y
 
 /**
  * Whether a narrative is well-formed XML: one `div` in the XHTML namespace with the formatting that R4 allows (txt-1) and
@@ -86,16 +85,16 @@ function readName(text: string, start: number): string {
 /** The index after the attributes; undefined if one is not allowed or repeated, or the root has no namespace. */
 function skipAttributes(text: string, start: number, isRoot: boolean): number | undefined {
   if (text[start] === '>' && !isRoot) return start
-  const names: string[] = []
+  const names = new Set<string>()
   let at = start
   attribute.lastIndex = at
   for (let found = attribute.exec(text); found !== null; found = attribute.exec(text)) {
     const [, name = '', quoted, single = ''] = found
-    if (names.includes(name) || !isAttribute(name, quoted ?? single)) return undefined
-    names.push(name)
+    if (names.has(name) || !isAttribute(name, quoted ?? single)) return undefined
+    names.add(name)
     at = attribute.lastIndex
   }
-  return isRoot && !names.includes('xmlns') ? undefined : at
+  return isRoot && !names.has('xmlns') ? undefined : at
 }
 
 function isAttribute(name: string, value: string): boolean {
@@ -109,18 +108,19 @@ function isAttribute(name: string, value: string): boolean {
 /** Whether characters between tags or quotation marks are well-formed XML. */
 function isText(text: string): boolean {
   if (text.includes(']]>')) return false
-  return !text.includes('&') || (!badEntity.test(text) && listCodePoints(text).every(isCharacter))
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', entity.lastIndex)) {
+    entity.lastIndex = at
+    if (!entity.test(text) || !isEntity(text.slice(at + 1, entity.lastIndex - 1))) return false
+  }
+  return true
 }
 
-function listCodePoints(text: string): readonly number[] {
-  return [...text.matchAll(numericEntity)].map(([, hex, digits = '']) =>
-    Number.parseInt(digits, hex === 'x' ? 16 : 10),
-  )
-}
-
-function isCharacter(code: number): boolean {
-  if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return false
-  return !notCharacters.test(String.fromCodePoint(code))
+/** Whether a name, or the number of a code point (`#60`, `#x3c`), stands for a character of XML 1.0, 2.2. */
+function isEntity(name: string): boolean {
+  if (!name.startsWith('#')) return true
+  const code = name[1] === 'x' ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1))
+  if (code < 0x20) return code === 0x9 || code === 0xa || code === 0xd
+  return code < 0xd800 || (code > 0xdfff && code < 0xfffe) || (code > 0xffff && code <= 0x10ffff)
 }
 
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }

@@ -48,6 +48,8 @@ export interface PlanEntry extends Property {
   readonly invariants: readonly Invariant[]
   /** An extension of something else than an extension, whose URL is absolute (R4 extensibility.html). */
   readonly isOutermostExtension: boolean
+  /** The keys of a choice whose types come before this one in the definition. */
+  readonly rivals: ReadonlySet<string>
 }
 
 interface RequiredElement {
@@ -96,7 +98,15 @@ function makeEntry(structure: string, property: Property): PlanEntry {
     codes: element.binding === undefined ? undefined : listCodes(element.binding),
     invariants: findStructure(path) ? [] : listInvariants(path),
     isOutermostExtension: type.code === 'Extension' && structure !== 'Extension',
+    rivals: new Set(element.choice ? listRivals(property) : []),
   }
+}
+
+function listRivals({ element, type }: Property): readonly string[] {
+  return element.types
+    .slice(0, element.types.indexOf(type))
+    .map(it => getKey(element, it))
+    .flatMap(key => [key, `_${key}`])
 }
 
 function listKeys(element: Element): readonly string[] {

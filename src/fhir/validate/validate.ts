@@ -1,4 +1,4 @@
-import { getKey, isResourceType } from '../definitions.ts'
+import { isResourceType } from '../definitions.ts'
 import { JSON_DEPTH } from '../limits.ts'
 import { type Fault, isRecord } from '../resource.ts'
 import {
@@ -113,7 +113,7 @@ function checkKey(walk: Walk, value: Values, key: string, plan: Plan, typed: boo
   walk.path.push(key)
   if (entry !== undefined) {
     checkEntry(walk, value, entry)
-    if (entry.element.choice) checkChoice(walk, value, entry, plan)
+    if (entry.element.choice) checkChoice(walk, value, entry)
   } else if (key.startsWith('_')) checkUnderscored(walk, value, key, plan)
   else if (!(typed && key === 'resourceType')) addFault(walk, 'structure', 'Unknown element')
   walk.path.pop()
@@ -127,19 +127,13 @@ function checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): v
     return
   }
   checkCompanion(walk, value[key], value[entry.key], entry)
-  if (entry.element.choice && value[entry.key] === undefined) checkChoice(walk, value, entry, plan)
+  if (entry.element.choice && value[entry.key] === undefined) checkChoice(walk, value, entry)
 }
 
 /** A choice has one type; reported at each but the first, in the order of the definition. */
-function checkChoice(walk: Walk, value: Values, entry: PlanEntry, plan: Plan): void {
-  for (const type of entry.element.types) {
-    const key = getKey(entry.element, type)
-    if (key === entry.key) return
-    if (plan.entries.has(key) && (value[key] !== undefined || value[`_${key}`] !== undefined)) {
-      addFault(walk, 'structure', `Only one ${entry.element.name}[x] is allowed`)
-      return
-    }
-  }
+function checkChoice(walk: Walk, value: Values, { element, rivals }: PlanEntry): void {
+  if (rivals.size > 0 && Object.keys(value).some(key => rivals.has(key)))
+    addFault(walk, 'structure', `Only one ${element.name}[x] is allowed`)
 }
 
 function checkEntry(walk: Walk, value: Values, entry: PlanEntry): void {

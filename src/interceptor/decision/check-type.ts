@@ -119,33 +119,47 @@ function findDecidingSource(
  * Checks the types that chained parameters search (`subject:Patient.name`, `_has:…`): a caller must not learn through
  * a chain what it may not search. Each link needs a type that the grant covers, and the server applies the filter of
  * that type to the link. The server refuses a parameter that cannot be read, unless reading it takes too many steps: all
- * parameters of a search share one limit of steps.
+ * parameters of a search share one limit of steps. Undefined if nothing is refused.
  */
-export function checkChains(context: DecisionContext, type: string, params: Params): readonly Decision[] {
+export function checkChains(context: DecisionContext, type: string, params: Params): Decision | undefined {
   const steps = { left: limits.SEARCH_STEPS }
-  const decisions: Decision[] = []
   for (const [name, value] of params) {
     if (!isChained(name)) continue
     const clause = parseSearch(type, name, value, context.policy.fhirBaseUrl, steps)
-    if (clause.kind !== 'error') decisions.push(...checkClause(context, clause))
-    else if (clause.reason === 'too-costly')
-      return [deny({ kind: 'misunderstood', status: 400, text: clause.text, isExcess: true })]
+    if (clause.kind === 'error') {
+      if (clause.reason === 'too-costly')
+        return deny({ kind: 'misunderstood', status: 400, text: clause.text, isExcess: true })
+    } else if (!maySearchChain(context, clause))
+      return checkType(context, findRefusedType(context, clause), 's')
   }
-  return decisions
+  return undefined
 }
 
 export function isChained(name: string): boolean {
   return name.includes('.') || name.startsWith('_has:')
 }
 
-function checkClause(context: DecisionContext, clause: SearchClause): readonly Decision[] {
-  if (clause.kind === 'has') return checkLink(context, clause.type, clause.clause)
-  if (clause.kind !== 'chain') return []
-  const ways = clause.targets.map(target => checkLink(context, target.type, target.clause))
-  const way = ways.find(decisions => decisions.every(decision => decision.allowed))
-  return way ?? ways[0] ?? []
+/** Whether the grant covers one way through a chain: a link may lead to more than a hundred types. */
+function maySearchChain(context: DecisionContext, clause: SearchClause): boolean {
+  if (clause.kind === 'has') return maySearchLink(context, clause.type, clause.clause)
+  if (clause.kind !== 'chain') return true
+  return clause.targets.some(target => maySearchLink(context, target.type, target.clause))
 }
 
-function checkLink(context: DecisionContext, type: string, clause: SearchClause): readonly Decision[] {
-  return [checkType(context, type, 's'), ...checkClause(context, clause)]
+function maySearchLink(context: DecisionContext, type: string, clause: SearchClause): boolean {
+  return maySearch(context, type) && maySearchChain(context, clause)
+}
+
+/** Like `checkType`, without the text of a refusal. */
+function maySearch(context: DecisionContext, type: string): boolean {
+  const { unmerged, sources } = context.access.explainFilter(type, 's')
+  const within = unmerged === 'everything' ? unmerged : unmerged.filter(it => mayMatch(it, type, {}))
+  return findDecidingSource(sources, within) !== undefined
+}
+
+/** The first type that refuses the first way through a chain. */
+function findRefusedType(context: DecisionContext, clause: SearchClause): string {
+  const link = clause.kind === 'has' ? clause : clause.kind === 'chain' ? clause.targets[0] : undefined
+  if (!link) throw new Error('Cannot refuse a chain: every link is covered')
+  return maySearch(context, link.type) ? findRefusedType(context, link.clause) : link.type
 }

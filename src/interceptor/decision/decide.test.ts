@@ -492,9 +492,19 @@ describe('decide', () => {
   })
 
   it('permits a Bundle, whose entries are checked one by one', () => {
-    const decision = decideRequest('POST /', one('openid'))
+    const decision = decideRequest('POST /', one('patient/Condition.rs'))
     assert(decision.allowed)
     assert.equal(decision.by, 'entries')
+  })
+
+  it('refuses a Bundle if no scope could permit any entry', () => {
+    for (const scope of ['openid fhirUser', 'launch/patient offline_access', '']) {
+      const decision = decideRequest('POST /', one(scope))
+      assert(!decision.allowed, scope)
+      const { status, outcome } = refuse(decision.refusal)
+      assert.equal(status, 403)
+      assert.match(outcome.issue[0]?.details.text ?? '', /^Insufficient scope for POST on \*\. /)
+    }
   })
 
   it('responds to an unreadable request with its status and the reason', () => {

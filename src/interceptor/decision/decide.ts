@@ -90,7 +90,7 @@ export function decide(
     case 'smart-configuration':
       return { allowed: true, by: 'public', access: noAccess, within: [] }
     case 'bundle':
-      return { allowed: true, by: 'entries', access, within: [] }
+      return decideBundle(makeContext('POST'))
     case 'read':
     case 'vread':
     case 'history-instance':
@@ -122,6 +122,28 @@ export function decide(
   }
 }
 
+/** Each entry is decided by itself. Without a scope for any entry, the body is not even read. */
+function decideBundle(context: DecisionContext): Decision {
+  const { access } = context
+  return grantsAnything(access)
+    ? { allowed: true, by: 'entries', access, within: [] }
+    : deny(describeInsufficientScope(context, '*', 'r'))
+}
+
+const granting = new WeakMap<GrantedAccess, boolean>()
+
+function grantsAnything(access: GrantedAccess): boolean {
+  const known = granting.get(access)
+  if (known !== undefined) return known
+  const grants = resourceTypes.some(type =>
+    ALL.some(permission =>
+      access.explainFilter(type, permission).sources.some(({ by }) => by !== 'fhirUser'),
+    ),
+  )
+  granting.set(access, grants)
+  return grants
+}
+
 function decideSearch(
   context: DecisionContext,
   search: InteractionOf<'search-system' | 'search-type' | 'search-compartment'>,
@@ -129,10 +151,8 @@ function decideSearch(
   const target = search.kind === 'search-compartment' ? { patient: search.id } : {}
   if (search.kind === 'search-system' || search.type === '*')
     return checkTypes(context, search.params, target)
-  return requireAll(
-    checkType(context, search.type, 's', target),
-    ...checkChains(context, search.type, search.params),
-  )
+  const decision = checkType(context, search.type, 's', target)
+  return decision.allowed ? (checkChains(context, search.type, search.params) ?? decision) : decision
 }
 
 /** A conditional write is also a search: its response reveals whether a resource matches. */
@@ -143,9 +163,9 @@ function decideWrite(
   criteria: Params | undefined,
 ): Decision {
   const write = checkType(context, type, permission)
-  return criteria === undefined
-    ? write
-    : requireAll(write, checkType(context, type, 's'), ...checkChains(context, type, criteria))
+  if (criteria === undefined || !write.allowed) return write
+  const decision = requireAll(write, checkType(context, type, 's'))
+  return decision.allowed ? (checkChains(context, type, criteria) ?? decision) : decision
 }
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>

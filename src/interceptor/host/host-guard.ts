@@ -16,7 +16,7 @@ import { holdPreflight } from './check-response.ts'
 import { type ConfigurationResponse, createConfigurationReader } from './configuration.ts'
 
 export interface HostGuard {
-  /** Checks the token, before the body is read. */
+  /** Checks the token, and whether a scope permits the request, before the body is read. */
   authenticate(request: IncomingMessage, url: string): Promise<Refused | undefined>
   /** Checks the whole request, and holds the host's response back if it must be checked too. */
   authorize(exchange: Exchange): Promise<Refused | undefined>
@@ -52,9 +52,12 @@ export function createHostGuard(options: HostOptions): HostGuard {
     interceptor.authenticate(getAuthorizationHeader(request.rawHeaders))
 
   async function authenticate(request: IncomingMessage, url: string): Promise<Refused | undefined> {
-    if (isPreflight(request) || isPublic(parseRequest(request, url, undefined, base))) return undefined
+    const interaction = parseRequest(request, url, undefined, base)
+    if (isPreflight(request) || isPublic(interaction)) return undefined
     const caller = await findCaller(request)
-    return caller.allowed ? undefined : caller
+    if (!caller.allowed || interaction.kind === 'misunderstood') return caller.allowed ? undefined : caller
+    const decision = caller.decide(interaction)
+    return decision.allowed ? undefined : decision
   }
 
   async function authorize(exchange: Exchange): Promise<Refused | undefined> {

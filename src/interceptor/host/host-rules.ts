@@ -2,6 +2,7 @@ import {
   findSearchParameter,
   type Interaction,
   isRecord,
+  limits,
   listCompartmentParameters,
   type Params,
   parseReference,
@@ -189,9 +190,10 @@ function isPatient(name: string, value: string, patient: string, baseUrl: string
 
 /** The host follows a chain through all of its data, so the grant must cover every type of the chain completely. */
 function checkChains(type: string, params: Params, access: Access, baseUrl: string): Refusal | undefined {
+  const steps = { left: limits.SEARCH_STEPS }
   const isWithinGrant = ([name, value]: Params[number]) => {
     if (!isChained(name)) return true
-    const clause = parseSearch(type, name, value, baseUrl)
+    const clause = parseSearch(type, name, value, baseUrl, steps)
     return (
       clause.kind !== 'error' &&
       findLinkedTypes(clause).every(linked => isEverything(access.filterFor(linked, 's')))

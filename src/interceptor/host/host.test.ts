@@ -154,6 +154,17 @@ describe('fastifyInterceptor', () => {
     const headers = { ...write.headers, authorization: auth.bearer({ scope: 'patient/*.c' }) }
     assert.equal((await fetch(url, { ...write, headers })).status, 400)
   })
+
+  it('checks whether a scope permits the request before the body is read', async () => {
+    const headers = {
+      'content-type': 'application/fhir+json',
+      authorization: auth.bearer({ scope: 'openid' }),
+    }
+    for (const path of ['', '/Condition']) {
+      const reply = await fetch(`${host.running.url}/fhir${path}`, { method: 'POST', headers, body: '{' })
+      assert.equal(reply.status, 403, path)
+    }
+  })
 })
 
 describe('expressInterceptor, without express', () => {

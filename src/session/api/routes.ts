@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatExact } from '../../fhir/index.ts'
 import { prepareQuery } from '../../store/index.ts'
+import { createDocument } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
 import { type Failure, type Result, succeed, toResponse } from '../failure.ts'
 import type { SessionRequest } from '../records/resources.ts'
@@ -16,11 +17,10 @@ export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
   for (const row of apiRows as readonly ApiRow[]) {
     app.get<{ Querystring: Query }>(row.path, (request, reply) => answer(context, row, request, reply))
   }
-  const document = createOpenApiDocument(
-    context.settings.appUrl,
-    planSessionCookie(context, '<sessionId>').name,
+  const sendDocument = createDocument(
+    createOpenApiDocument(context.settings.appUrl, planSessionCookie(context, '<sessionId>').name),
   )
-  app.get('/api/openapi.json', async () => document)
+  app.get('/api/openapi.json', (_request, reply) => sendDocument(reply))
 }
 
 async function answer(

@@ -64,6 +64,9 @@ describe('an EHR that returns invalid responses', () => {
       ],
       ['two codes', /"code" parameter must be provided only once$/, q => q.append('code', 'another')],
       ['no code', /no authorization code/, q => q.delete('code')],
+      ['an id_token', /implicit and hybrid flows are not supported$/, q => q.set('id_token', 'eyJ')],
+      ['a token', /implicit and hybrid flows are not supported$/, q => q.set('token', 'x')],
+      ['a response of another mode', /contains a JARM response/, q => q.set('response', 'x')],
     ] as readonly (readonly [string, RegExp, (query: URLSearchParams) => void])[]) {
       it(`refuses a callback URL with ${what} as bad input and requests no token`, async () => {
         const browser = new AppBrowser(setup.app)
@@ -98,6 +101,11 @@ describe('an EHR that returns invalid responses', () => {
       [
         'a patient that is no FHIR id',
         { token: { patient: '../Patient/other' } },
+        /^token response patient: Expected string to match/,
+      ],
+      [
+        'a patient that is a dot segment',
+        { token: { patient: '..' } },
         /^token response patient: Expected string to match/,
       ],
       [

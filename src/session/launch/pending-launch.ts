@@ -5,7 +5,7 @@ import {
   prepareQuery,
   sha256,
 } from '../../store/index.ts'
-import { type CookieDefinition, findNetwork } from '../../web/index.ts'
+import { type CookieDefinition, findSite } from '../../web/index.ts'
 import { type AppContext, defineAppCookie } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 
@@ -80,15 +80,15 @@ export async function makeRoom(
   return over.map(({ name }) => planCookie(context, name.slice(prefix.length)))
 }
 
-/** Returns undefined if too many launches are pending, from one network or in total. */
+/** Returns undefined if too many launches of the network are pending. */
 export async function keepLaunch(
   context: AppContext,
   launch: PendingLaunch,
   address: string,
 ): Promise<LaunchTicket | undefined> {
-  const networkHash = sha256(findNetwork(address))
+  const networkHash = sha256(findSite(address))
   const now = context.clock()
-  if (await isFull(context.store.db, { networkHash, now })) return undefined
+  if (!(await admitRow(context.store.db, { networkHash, now }))) return undefined
   const state = createRandomToken()
   const cookieValue = createRandomToken()
   await insertLaunch(context.store.db, {
@@ -111,7 +111,7 @@ export async function keepLaunch(
 
 const insertLaunch = prepareInsert('app_launch')
 
-const isFull = limitPendingRows('app_launch', {
+const admitRow = limitPendingRows('app_launch', {
   perNetwork: PENDING_LAUNCHES_PER_NETWORK,
   inAll: PENDING_LAUNCHES_IN_ALL,
 })

@@ -1,9 +1,5 @@
 import type { Failure } from '../failure.ts'
-import {
-  LAUNCH_PARAMETER_CHARACTERS,
-  PENDING_LAUNCHES_IN_ALL,
-  PENDING_LAUNCHES_PER_NETWORK,
-} from '../limits.ts'
+import { LAUNCH_PARAMETER_CHARACTERS, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 import type { OAuthProblem } from '../oauth/client.ts'
 
 export type LaunchRefusal =
@@ -18,7 +14,7 @@ export type LaunchRefusal =
   | { readonly kind: 'no-tokens'; readonly problem: OAuthProblem }
   | { readonly kind: 'no-patient' }
 
-export const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network, or ${PENDING_LAUNCHES_IN_ALL} in total, are pending`
+export const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network are pending`
 
 interface LongParameter {
   readonly kind: 'long-parameter'

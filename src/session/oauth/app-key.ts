@@ -2,6 +2,7 @@ import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import { computeThumbprint } from '../../jwt/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
+import { runInThreadPool } from '../../turns/index.ts'
 
 /** SMART 2.2, asymmetric authentication. ES384 costs both servers more, and is only for keys of earlier versions. */
 const ALGORITHMS = {
@@ -92,7 +93,7 @@ async function makeNext(
   { store, sealer, clock }: { readonly store: Store; readonly sealer: Sealer; readonly clock: () => number },
   after: number,
 ): Promise<void> {
-  const { privateKey } = await generate('rsa', { modulusLength: 2048 })
+  const { privateKey } = await runInThreadPool(() => generate('rsa', { modulusLength: 2048 }))
   const jwk = privateKey.export({ format: 'jwk' })
   await store.db
     .insertInto('app_key')

@@ -3,7 +3,8 @@ import { Value } from '@sinclair/typebox/value'
 import { GRANTED_SCOPE_CHARACTERS } from '../limits.ts'
 import type { Tokens } from '../sessions/session.ts'
 
-const FhirId = Type.String({ pattern: '^[A-Za-z0-9.-]{1,64}$' })
+/** A part of URLs, in which `.` and `..` would name another resource. */
+const FhirId = Type.String({ pattern: '^(?!\\.{1,2}$)[A-Za-z0-9.-]{1,64}$' })
 
 const TokenResponse = Type.Object({
   access_token: Type.String({ minLength: 1 }),

@@ -47,11 +47,17 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
     return { kind: 'granted', grant, identity: readIdentity(response.claims()) }
   } catch (error) {
     const problem = toOAuthProblem(error)
-    return !asked && problem.kind === 'unacceptable' && problem.code === 'OAUTH_INVALID_RESPONSE'
+    return !asked && problem.kind === 'unacceptable' && CALLBACK_FAULTS.has(problem.code)
       ? { kind: 'bad-callback', code: problem.code, check: problem.check }
       : problem
   }
 }
+
+/** The library refuses parameters of other flows (`id_token`, `token`) as an unsupported operation. */
+const CALLBACK_FAULTS: ReadonlySet<string> = new Set([
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_UNSUPPORTED_OPERATION',
+])
 
 function addRequestId(init: RequestInit | undefined, requestId: string): RequestInit {
   const headers = new Headers(init?.headers)

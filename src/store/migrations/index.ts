@@ -22,6 +22,10 @@ import { auditFeeds } from './0027-audit-feeds.ts'
 import { pendingSignInExpiry } from './0028-pending-sign-in-expiry.ts'
 import { auditQueue } from './0031-audit-queue.ts'
 import { auditQueuePosition } from './0032-audit-queue-position.ts'
+import { reservedLoginAttempts } from './0040-reserved-login-attempts.ts'
+import { auditKey } from './0041-audit-key.ts'
+import { auditLinks } from './0042-audit-links.ts'
+import { accessThatEnds } from './0043-access-that-ends.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -48,4 +52,8 @@ export const migrations: readonly Migration[] = [
   pendingSignInExpiry,
   auditQueue,
   auditQueuePosition,
+  reservedLoginAttempts,
+  auditKey,
+  auditLinks,
+  accessThatEnds,
 ]

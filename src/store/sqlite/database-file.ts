@@ -1,51 +1,12 @@
 import { statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { DatabaseUnavailable } from '../availability.ts'
 import { SharedRuns } from './shared-runs.ts'
-
-/** A queue: one caller holds the turn until it releases it; the others wait in order. */
-export class Turns {
-  readonly #limitMs: number
-  readonly #waiting: (() => void)[] = []
-  #isTaken = false
-
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs
-  }
-
-  /** Returns the function that releases the turn. Rejects after the limit. */
-  async take(): Promise<() => void> {
-    if (this.#isTaken) await this.#wait()
-    this.#isTaken = true
-    return () => this.#passOn()
-  }
-
-  #passOn(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#isTaken = false
-  }
-
-  #wait(): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const timer = setTimeout(() => {
-      this.#waiting.splice(this.#waiting.indexOf(begin), 1)
-      reject(new DatabaseUnavailable(`Cannot write to database: no turn within ${this.#limitMs} ms`))
-    }, this.#limitMs)
-    const begin = () => {
-      clearTimeout(timer)
-      resolve()
-    }
-    this.#waiting.push(begin)
-    return promise
-  }
-}
+import { Turns, WRITE_WAIT_MS, WriteWait } from './write-wait.ts'
 
 const BUSY_MS = 5000
-const SQLITE_BUSY = 5
 const KEPT_STATEMENTS = 500
 
 /** One connection for reads, one for writes, and a queue for writers. */
@@ -53,6 +14,8 @@ export interface DatabaseFile {
   readonly reads: Connection
   readonly writes: Connection
   readonly turns: Turns
+  /** Begins the wait of a write. */
+  startWait(): WriteWait
   /** Throws if the file was deleted or replaced: SQLite keeps writing to it, and those writes would be lost. */
   check(): void
   /** Resolves when everything committed so far is on disk. A commit may be acknowledged only then. */
@@ -63,11 +26,11 @@ export interface DatabaseFile {
 // Two stores of one process on one file must not wait for each other inside SQLite: that would block the process.
 const turnsByPath = new Map<string, Turns>()
 
-export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<DatabaseFile> {
-  const turns = turnsByPath.get(path) ?? new Turns(turnMs)
+export async function openDatabaseFile(path: string, waitMs = WRITE_WAIT_MS): Promise<DatabaseFile> {
+  const turns = turnsByPath.get(path) ?? new Turns()
   turnsByPath.set(path, turns)
   const writes = new Connection(path)
-  await retryWhileBusy(() =>
+  await new WriteWait(BUSY_MS).retryWhileBusy(() =>
     writes.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on'),
   )
   const reads = new Connection(path)
@@ -78,6 +41,7 @@ export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<
     reads,
     writes,
     turns,
+    startWait: () => new WriteWait(waitMs),
     check: () => checkFile(path, ino),
     flush: () => log.flush(),
     close: async () => {
@@ -103,9 +67,10 @@ export async function commit<T>(file: DatabaseFile, work: () => T): Promise<T> {
 }
 
 async function runInTurn<T>(file: DatabaseFile, work: () => T): Promise<T> {
-  const giveBack = await file.turns.take()
+  const wait = file.startWait()
+  const giveBack = await file.turns.take(wait)
   try {
-    await retryWhileBusy(() => file.writes.write('begin immediate'))
+    await wait.retryWhileBusy(() => file.writes.write('begin immediate'))
     return runAndCommit(file.writes, work)
   } finally {
     giveBack()
@@ -136,25 +101,6 @@ export function insertRows(connection: Connection, table: string, rows: readonly
     names = own
     connection.write(statement, ...Object.values(row))
   }
-}
-
-/** Retries while another process writes, without blocking this one. */
-export async function retryWhileBusy<T>(act: () => T): Promise<T> {
-  const end = performance.now() + BUSY_MS
-  for (;;) {
-    try {
-      return act()
-    } catch (error) {
-      if (!isBusy(error)) throw error
-      if (performance.now() > end)
-        throw new DatabaseUnavailable('Cannot write to database: another process holds it', { cause: error })
-      await pause(1)
-    }
-  }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === SQLITE_BUSY
 }
 
 interface Prepared {

@@ -132,7 +132,7 @@ describe('openSqlite', () => {
   })
 
   it('rejects a write through the store inside a transaction after a time limit, and continues', async () => {
-    const store = await openSqlite(`${folder}/nested.db`, { turnMs: 50 })
+    const store = await openSqlite(`${folder}/nested.db`, { writeWaitMs: 50 })
     await migrate(store)
     const nested = store.db.transaction().execute(() => insertClinician(store, 'ada'))
     await assert.rejects(nested, /Cannot write to database: no turn within 50 ms/)

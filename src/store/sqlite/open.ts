@@ -20,14 +20,7 @@ import {
 import type { Schema } from '../schema.ts'
 import { makeFolder, type OpenedDatabase, type StoreOptions } from '../store.ts'
 import { openAuditQueue } from './audit-queue.ts'
-import {
-  type Connection,
-  commit,
-  type DatabaseFile,
-  insertRows,
-  openDatabaseFile,
-  retryWhileBusy,
-} from './database-file.ts'
+import { type Connection, commit, type DatabaseFile, insertRows, openDatabaseFile } from './database-file.ts'
 
 class SharedSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -38,14 +31,14 @@ class SharedSqliteAdapter extends SqliteAdapter {
 /** Creates the file, readable by this user only, if it does not exist. */
 export async function openSqlite(
   path: string,
-  options: Pick<StoreOptions, 'turnMs' | 'clock' | 'auditRequired' | 'worker' | 'onStuckRecords'> = {},
+  options: Pick<StoreOptions, 'writeWaitMs' | 'clock' | 'auditRequired' | 'worker' | 'onStuckRecords'> = {},
 ): Promise<OpenedDatabase> {
-  const { turnMs, clock, auditRequired = true, worker, onStuckRecords } = options
+  const { writeWaitMs, clock, auditRequired = true, worker, onStuckRecords } = options
   makeFolder(dirname(resolve(path)))
   closeSync(openSync(path, 'a', 0o600))
   // SQLite keeps its log beside the file itself, not beside a link to it.
   const absolute = realpathSync(path)
-  const file = await openDatabaseFile(absolute, turnMs)
+  const file = await openDatabaseFile(absolute, writeWaitMs)
   const queue = openAuditQueue(file, {
     ...{ path: absolute, worker },
     onError: error => {
@@ -176,8 +169,9 @@ class SqliteSession implements DatabaseConnection {
   }
 
   async begin(): Promise<void> {
-    this.#giveBack = await this.#file.turns.take()
-    await retryWhileBusy(() => this.#file.writes.write('begin immediate'))
+    const wait = this.#file.startWait()
+    this.#giveBack = await this.#file.turns.take(wait)
+    await wait.retryWhileBusy(() => this.#file.writes.write('begin immediate'))
   }
 
   /** Other writers continue while the log is flushed. */
@@ -208,9 +202,10 @@ class SqliteSession implements DatabaseConnection {
   }
 
   async #write<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    const giveBack = await this.#file.turns.take()
+    const wait = this.#file.startWait()
+    const giveBack = await this.#file.turns.take(wait)
     try {
-      return await retryWhileBusy(() => this.#file.writes.run<Row>(query))
+      return await wait.retryWhileBusy(() => this.#file.writes.run<Row>(query))
     } finally {
       giveBack()
     }

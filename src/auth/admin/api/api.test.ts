@@ -2,14 +2,16 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type FastifyInstance, fastify } from 'fastify'
 import { createSchemaCheck } from '../../../../test/support/openapi.ts'
-import { createAuditor } from '../../../audit/index.ts'
+import { createAuditor, createFhirSender, findRecords, openEventIds } from '../../../audit/index.ts'
 import { parsePolicyText } from '../../../config/index.ts'
+import { type Resource, validate } from '../../../fhir/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { listRoutes } from '../../../web/index.ts'
 import type { Controls } from '../../context.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { makeProvider } from '../../testing/test-sign-in.ts'
 import { openTestStore } from '../../testing/test-store.ts'
+import { OPERATIONS } from '../operations.ts'
 
 const POLICY = `rules:
   - clinicians: [Practitioner/p7]
@@ -30,6 +32,10 @@ const RESOURCES = [
   },
 ]
 
+interface Entity {
+  readonly detail?: readonly { readonly type: string; readonly valueString: string }[]
+}
+
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 describe('the administration API', () => {
@@ -37,18 +43,21 @@ describe('the administration API', () => {
   let auth: TestAuthServer
   let token: string
   let provider: FastifyInstance
-  const live = { level: 'info', problems: [] as string[] }
+  const live = { level: 'info', problems: [] as string[], policy: POLICY, nextPolicy: POLICY }
   const controls: Controls = {
     getPolicy: () => {
-      const policy = parsePolicyText(POLICY)
+      const policy = parsePolicyText(live.policy)
       return 'problem' in policy ? undefined : policy
     },
     getLogLevel: () => live.level as 'info',
     setLogLevel: async level => {
       live.level = level
     },
-    reload: async () =>
-      live.problems.length > 0 ? { problems: live.problems } : { needRestart: ['smart.x'] },
+    reload: async () => {
+      if (live.problems.length > 0) return { problems: live.problems }
+      live.policy = live.nextPolicy
+      return { needRestart: ['smart.x'] }
+    },
   }
 
   before(async () => {
@@ -110,7 +119,19 @@ describe('the administration API', () => {
       if (String(response.headers['content-type']).startsWith('application/json'))
         await check(expected, response)
       used.add(operation.operationId)
+      // A request that changes something is an operation, for which a decision about the sign-in exists.
+      if (method !== 'GET' && template !== '/policy/validate')
+        assert.ok(await isRecorded(response), `${method} ${path}`)
       return response
+    }
+    const operations = Object.keys(OPERATIONS)
+    const isRecorded = async ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) => {
+      const { request } = await auth.store.db
+        .selectFrom('audit_event')
+        .select('request')
+        .where('request_id', '=', String(headers['x-request-id']))
+        .executeTakeFirstOrThrow()
+      return operations.some(operation => `${request} `.startsWith(`${operation} `))
     }
 
     const app = {
@@ -351,6 +372,74 @@ describe('the administration API', () => {
     } while (after !== '')
     assert.ok(ids.length >= 3)
     assert.deepEqual(ids, [...new Set(ids)].toSorted())
+  })
+
+  it('records the values before and after each change, which feeds send in the AuditEvent', async () => {
+    const uris = Array.from({ length: 20 }, (_, at) => `https://growth.example/${'x'.repeat(500)}/${at}`)
+    const client = {
+      client_id: 'growth',
+      redirect_uris: ['https://growth.example/cb'],
+      scope: 'patient/*.rs',
+    }
+    const user = { username: 'changed', display_name: 'Before', fhir_user: 'Practitioner/p9' }
+    const changes = async (from: number) => {
+      const records = await findRecords(auth.store, {
+        events: [{ kind: 'admin' }],
+        order: 'oldest',
+        limit: 1000,
+      })
+      const sent: string[] = []
+      const send = createFhirSender({
+        url: 'https://repository.example/fhir',
+        fhirBaseUrl: 'https://fhir.example/fhir',
+        ids: await openEventIds(auth.store),
+        post: async (_, { body }) => ({ status: 200, text: String(sent.push(body)) }),
+      })
+      await send(
+        records.filter(({ id }) => id > from),
+        AbortSignal.timeout(1000),
+      )
+      const { entry } = JSON.parse(sent[0] ?? '{"entry":[]}')
+      return entry.flatMap(({ resource }: { resource: Resource & { entity?: readonly Entity[] } }) => {
+        assert.deepEqual(validate(resource), [])
+        const details = resource.entity?.flatMap(({ detail = [] }) => detail) ?? []
+        return [Object.fromEntries(details.map(({ type, valueString }) => [type, JSON.parse(valueString)]))]
+      })
+    }
+    const newest = async () => (await findRecords(auth.store, { limit: 1 }))[0]?.id ?? 0
+    const changed = async (method: Method, path: string, payload?: object) => {
+      const from = await newest()
+      const response = await send(method, path, payload)
+      assert.ok(response.statusCode < 300, response.body)
+      return { body: response.body, changes: await changes(from) }
+    }
+
+    const added = await changed('POST', '/clients', client)
+    assert.equal(added.changes[0].before, undefined)
+    assert.equal(added.changes[0].after.scope, 'patient/*.rs')
+    const many = await changed('PATCH', '/clients/growth', { redirect_uris: uris, client_name: 'Growth' })
+    assert.deepEqual(many.changes[0].before.redirect_uris, client.redirect_uris)
+    assert.equal(many.changes[0].after.client_name, 'Growth')
+    assert.match(
+      String(many.changes[0].after.redirect_uris),
+      /^https:\/\/growth.example\/x+…,.*… and 15 more$/,
+    )
+    assert.deepEqual((await changed('POST', '/clients/growth/disable')).changes, [
+      { before: { disabled: false }, after: { disabled: true } },
+    ])
+    const { id } = JSON.parse((await changed('POST', '/clinicians', user)).body)
+    assert.deepEqual((await changed('PATCH', `/clinicians/${id}`, { display_name: 'After' })).changes, [
+      { before: { displayName: 'Before' }, after: { displayName: 'After' } },
+    ])
+    live.nextPolicy = 'rules:\n  - clinicians: all\n    patients: all'
+    const [reload, policy] = (await changed('POST', '/policy/reload')).changes
+    assert.deepEqual(
+      [reload, policy.before.policy.rules.length, policy.after.policy.rules.length],
+      [{}, 3, 1],
+    )
+    live.policy = POLICY
+    const removed = await changed('DELETE', '/clients/growth')
+    assert.deepEqual([removed.changes[0].before.client_id, removed.changes[0].after], ['growth', undefined])
   })
 
   it('exports CSV that a spreadsheet does not run, and NDJSON with AuditEvents', async () => {

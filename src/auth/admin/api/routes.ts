@@ -1,14 +1,22 @@
 import { Readable } from 'node:stream'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { version } from '../../../web/index.ts'
-import { authenticateBearer, type BearerError, sendBearerError } from '../../access-token.ts'
+import type { Kysely } from 'kysely'
+import { lockRows, type Schema } from '../../../store/index.ts'
+import { createDocument, version } from '../../../web/index.ts'
+import {
+  type AccessToken,
+  authenticateBearer,
+  type BearerError,
+  findIssuedFor,
+  sendBearerError,
+} from '../../access-token.ts'
 import { auditEvent } from '../../audit.ts'
-import { ADMIN_SCOPE, findClient } from '../../client/client.ts'
+import { ADMIN_SCOPE, type Client, findClient } from '../../client/client.ts'
 import type { AuthContext } from '../../context.ts'
 import { paths } from '../../paths.ts'
 import { forbidCaching } from '../../request.ts'
-import { type Admin, AdminFailure, type AdminFailureCode } from '../action.ts'
+import { type Admin, AdminFailure, type AdminFailureCode, refuseWithoutRight } from '../action.ts'
 import { clientEndpoints } from './clients.ts'
 import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from './endpoint.ts'
 import { policyEndpoints, providerEndpoints, systemEndpoints } from './state.ts'
@@ -47,23 +55,39 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
       async handler(request, reply) {
         const admin = admins.get(request)
         if (!admin) throw new Error('Cannot answer without an administrator')
-        const result = await answer(endpoint, request, { admin, context, app })
+        const result = await refuseWithoutRight(() => answer(endpoint, request, { admin, context, app }))
         return sendResult(reply, endpoint, result)
       },
     })
-  const document = createOpenApiDocument(context.settings.issuerUrl, ENDPOINTS)
-  app.get(`${paths.adminApi}/openapi.json`, async () => document)
+  const sendDocument = createDocument(createOpenApiDocument(context.settings.issuerUrl, ENDPOINTS))
+  app.get(`${paths.adminApi}/openapi.json`, (_request, reply) => sendDocument(reply))
 }
 
 /** Only the token of a client that still has the scope, never a cookie, which a page of another site could use. */
 async function findAdmin(context: AuthContext, request: FastifyRequest): Promise<Admin | BearerError> {
-  const { store, audit, clock, settings } = context
+  const { store, audit, clock, rules, settings } = context
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
   if (typeof token === 'string') return token
-  const client = await findClient(store, token.clientId)
-  if (token.grant || token.scope !== ADMIN_SCOPE || client?.scope !== ADMIN_SCOPE) return 'insufficient-scope'
-  const actor = { kind: 'client', id: client.id } as const
-  return { store, audit, clock, actor, requestId: request.id, address: request.ip }
+  const client = await findAdministrator(store.db, context, token)
+  if (!client) return 'insufficient-scope'
+  const { id, isForLoopback } = client
+  const mayAct = async (db: Kysely<Schema>) => {
+    await lockRows(db, db.selectFrom('client').select('name').where('client_id', '=', id)).execute()
+    if (typeof (await findIssuedFor(db, context, token)) === 'string') return false
+    return (await findAdministrator(db, context, token)) !== undefined
+  }
+  const actor = { kind: 'client', id } as const
+  const by = { actor, mayAct, isForLoopback, requestId: request.id, address: request.ip }
+  return { store, audit, clock, rules, ...by }
+}
+
+async function findAdministrator(
+  db: Kysely<Schema>,
+  context: AuthContext,
+  { clientId, grant, scope }: AccessToken,
+): Promise<Client | undefined> {
+  const client = await findClient(db, context, clientId)
+  return !grant && scope === ADMIN_SCOPE && client?.scope === ADMIN_SCOPE ? client : undefined
 }
 
 function recordRefusal(context: AuthContext, request: FastifyRequest, error: BearerError): Promise<void> {
@@ -98,6 +122,7 @@ const FAILURES: Readonly<Record<AdminFailureCode, readonly [status: number, erro
   not_found: [404, 'not_found'],
   conflict: [409, 'conflict'],
   reauthenticate: [403, 'insufficient_user_authentication'],
+  forbidden: [403, 'insufficient_scope'],
   unavailable: [503, 'temporarily_unavailable'],
 }
 

@@ -178,7 +178,7 @@ export const auditEndpoints = [
     async handle({ admin, query: { after, limit, ...query } }) {
       const filter = readFilter(query)
       if (filter instanceof AdminFailure) return filter
-      await recordAction(admin, 'audit list', { after: query })
+      await recordAction(admin, { operation: 'audit list', after: query })
       const page = await listRecords(admin, { ...filter, after, limit })
       return toPage(page, describeRecord)
     },

@@ -14,7 +14,7 @@ import { type Confirmation, defineAction, renderSecret } from './shell.ts'
 
 /** Actions on one app, each with a page that asks for confirmation. */
 export const appActions: readonly AdminRoute[] = [
-  ...defineAppAction('approve', false, {
+  ...defineAppAction('approve', {
     ask: name => ({
       title: `Approve ${name}?`,
       text: 'The app registered itself. After the approval, pages no longer mark it as unverified, and show its logo.',
@@ -23,7 +23,7 @@ export const appActions: readonly AdminRoute[] = [
     }),
     perform: ({ admin, params }) => approveClient(admin, params.id ?? ''),
   }),
-  ...defineAppAction('disable', false, {
+  ...defineAppAction('disable', {
     ask: name => ({
       title: `Disable ${name}?`,
       text: 'The app is treated like an unknown one. Its access tokens are refused within 5 seconds, for all users.',
@@ -31,7 +31,7 @@ export const appActions: readonly AdminRoute[] = [
     }),
     perform: ({ admin, params }) => setClientDisabled(admin, params.id ?? '', true),
   }),
-  ...defineAppAction('enable', false, {
+  ...defineAppAction('enable', {
     ask: name => ({
       title: `Enable ${name}?`,
       text: 'The app can be launched again. It does not get its earlier access back.',
@@ -40,7 +40,7 @@ export const appActions: readonly AdminRoute[] = [
     }),
     perform: ({ admin, params }) => setClientDisabled(admin, params.id ?? '', false),
   }),
-  ...defineAppAction('rotate-secret', true, {
+  ...defineAppAction('rotate-secret', {
     ask: name => ({
       title: `Rotate the secret of ${name}?`,
       text: 'The server generates a new secret and shows it once. The old secret stops working at once.',
@@ -48,7 +48,7 @@ export const appActions: readonly AdminRoute[] = [
     }),
     perform: ({ admin, params }) => rotateClientSecret(admin, params.id ?? ''),
   }),
-  ...defineAppAction('remove', false, {
+  ...defineAppAction('remove', {
     ask: name => ({
       title: `Remove ${name}?`,
       text: 'The app loses its registration and all access. Its access tokens are refused within 5 seconds, for all users.',
@@ -64,10 +64,13 @@ interface AppAction {
 }
 
 /** An action on the app in the path. The settings describe the demo app, so its registration does not change here. */
-function defineAppAction(name: string, stepUp: boolean, { ask, perform }: AppAction): readonly AdminRoute[] {
+function defineAppAction(
+  name: 'approve' | 'disable' | 'enable' | 'rotate-secret' | 'remove',
+  { ask, perform }: AppAction,
+): readonly AdminRoute[] {
   return defineAction({
     path: `/apps/:id/${name}`,
-    stepUp,
+    operation: `client ${name}`,
     async ask(request) {
       const client = await findApp(request)
       return client ? { section: 'apps', back: buildAppPath(client.id), ...ask(client.name) } : failUnknown()

@@ -7,15 +7,7 @@ import {
   renderDateTime,
   renderEmptyState,
 } from '../../../web/index.ts'
-import {
-  type AppFormOptions,
-  type FormProperties,
-  fillAppForm,
-  NEW_APP,
-  readAppForm,
-  renderAppForm,
-} from '../../apps/form.ts'
-import type { AppChanges } from '../../apps/operations.ts'
+import { type AppFormOptions, fillAppForm, NEW_APP, readAppForm, renderAppForm } from '../../apps/form.ts'
 import { isConfigured } from '../../apps/page.ts'
 import { APP_DEFAULTS, AppFault } from '../../apps/validate.ts'
 import type { Client } from '../../client/client.ts'
@@ -84,11 +76,13 @@ ${renderNextPage('/apps', request, next)}`,
   {
     method: 'GET',
     path: '/apps/new',
+    operation: 'client add',
     handle: async request => request.reply.sendPage(renderFormPage(request, { form: NEW_APP })),
   },
   {
     method: 'POST',
     path: '/apps/new',
+    operation: 'client add',
     async handle(request) {
       const { admin, form, reply } = request
       const app = readAppForm(form, { isAdministrator: true })
@@ -115,6 +109,7 @@ ${renderNextPage('/apps', request, next)}`,
   {
     method: 'GET',
     path: '/apps/:id/edit',
+    operation: 'client set',
     async handle(request) {
       const client = await findApp(request)
       if (!client) return failUnknown()
@@ -124,15 +119,14 @@ ${renderNextPage('/apps', request, next)}`,
   {
     method: 'POST',
     path: '/apps/:id/edit',
+    operation: 'client set',
     async handle(request) {
       const { admin, form, reply } = request
       const client = await findApp(request)
       if (!client || isConfigured(request.context.settings, client)) return failUnknown()
       const read = readAppForm(form, { isAdministrator: true })
       const changed =
-        read instanceof AppFault
-          ? new ClientFailure(read)
-          : await changeClient(admin, client.id, dropSameKeys(client, read))
+        read instanceof AppFault ? new ClientFailure(read) : await changeClient(admin, client.id, read)
       return changed instanceof ClientFailure
         ? reply.sendPage(renderFormPage(request, { form, client, fault: changed.fault }), { status: 400 })
         : sendChanged(request, changed, 'saved')
@@ -159,15 +153,6 @@ function renderTabs(request: AdminRequest): Html {
     ([state, { text }]) =>
       html`<li><a href="${paths.admin}/apps?state=${state}"${state === current && html` aria-current="page"`}>${text}</a></li>`,
   )}</ul></nav>`
-}
-
-/** Keys that stay as they are do not change, so that other changes need no recent sign-in (ADMIN-4). */
-function dropSameKeys(
-  client: Client,
-  { newSecret, authMethod, jwks, jwksUrl, ...others }: FormProperties,
-): AppChanges {
-  const isSame = authMethod === client.authMethod && jwks === client.jwks && jwksUrl === client.jwksUrl
-  return { ...others, ...(newSecret && { newSecret }), ...(!isSame && { authMethod, jwks, jwksUrl }) }
 }
 
 function sendChanged(request: AdminRequest, changed: ChangedClient | AdminFailure, done: string) {

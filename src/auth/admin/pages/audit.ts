@@ -1,6 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { type AuditKind, formatRepeats, type KeptRecord, toAuditEvent } from '../../../audit/index.ts'
+import {
+  type AuditKind,
+  formatRepeats,
+  type KeptRecord,
+  openEventIds,
+  toAuditEvent,
+} from '../../../audit/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
 import { describeApp, findNames, type Names } from '../../activity/describe.ts'
@@ -50,7 +56,7 @@ export const auditRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const { context, reply, form } = request
       const view = readAuditView(form)
-      await recordAction(request.admin, 'audit list', { after: { ...view.filter } })
+      await recordAction(request.admin, { operation: 'audit list', after: { ...view.filter } })
       const limit = SHOWN
       const { items: records, next: older } = await listRecords(request.admin, {
         ...view.filter,
@@ -69,8 +75,11 @@ export const auditRoutes: readonly AdminRoute[] = [
       const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
       const [record] = (await listRecords(request.admin, { ids: [id], limit: 1 })).items
       if (!record) return reply.sendProblem({ kind: 'not-found' })
-      await recordAction(request.admin, `audit show ${id}`)
-      return reply.sendPage(renderRecordPage(request, record, await findNames(context.store, [record])))
+      await recordAction(request.admin, { operation: 'audit show', target: String(id) })
+      const { fhirBaseUrl } = context.settings
+      const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
+      const names = await findNames(context.store, [record])
+      return reply.sendPage(renderRecordPage(request, record, names, event))
     },
   },
   { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },
@@ -244,7 +253,7 @@ function summarizePatients(record: KeptRecord): string {
   return all.length <= FEW ? all.join(', ') : `${all.slice(0, FEW).join(', ')} and ${all.length - FEW} more`
 }
 
-function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Names): Html {
+function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Names, event: object): Html {
   const user = describeUser(record, names)
   const code = (text: string | null) => (text === null ? undefined : html`<code>${text}</code>`)
   return renderAdminPage(
@@ -279,7 +288,7 @@ function renderRecordPage(request: AdminRequest, record: KeptRecord, names: Name
       ['Address', code(record.address)],
     ])}
 ${record.details !== null && renderDetails(JSON.parse(record.details))}
-<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${formatJson(toAuditEvent(record, request.context.settings))}</pre></details>`,
+<details class="more after"><summary>As a FHIR AuditEvent</summary><pre class="card card__body">${formatJson(event)}</pre></details>`,
   )
 }
 

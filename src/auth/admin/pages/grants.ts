@@ -61,6 +61,7 @@ function countScopes(scope: string): string {
 
 export const grantRoutes: readonly AdminRoute[] = defineAction({
   path: '/grants/:id/revoke',
+  operation: 'grant revoke',
   async ask({ params }) {
     return {
       section: 'apps',

@@ -29,7 +29,7 @@ export const keyRoutes: readonly AdminRoute[] = [
   },
   ...defineAction({
     path: '/keys/rotate',
-    stepUp: true,
+    operation: 'keys rotate',
     ask: async () => ({
       section: 'keys',
       title: 'Rotate the signing keys?',
@@ -45,7 +45,7 @@ export const keyRoutes: readonly AdminRoute[] = [
   }),
   ...defineAction({
     path: '/keys/:kid/withdraw',
-    stepUp: true,
+    operation: 'keys withdraw',
     async ask({ admin, params }) {
       const key = (await listKeys(admin)).find(({ kid }) => kid === params.kid)
       if (!key) return new AdminFailure('not_found', 'there is no such key')

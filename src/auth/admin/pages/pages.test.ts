@@ -79,7 +79,38 @@ describe('/admin', () => {
     assert.equal((await findLastAction())?.request, 'settings reload')
   })
 
-  describe('a change of keys, secrets or administrators', () => {
+  describe('an action that gives access', () => {
+    it('needs a recent sign-in, also if it adds something', async () => {
+      const browser = await auth.logIn('ada')
+      auth.time.now += 301_000
+      const forms: readonly (readonly [path: string, form: Readonly<Record<string, string>>])[] = [
+        [
+          '/admin/apps/new',
+          {
+            ...{ client_id: 'own', name: 'Own', auth_method: 'none', scope: 'launch user/*.cruds' },
+            ...{ redirect_uris: 'https://own.test/cb', first_party: '1' },
+          },
+        ],
+        [
+          '/admin/clinicians/new',
+          { kind: 'clinician', username: 'eve', displayName: 'Eve', fhirUser: 'x', password: '1' },
+        ],
+      ]
+      for (const [path, form] of forms) {
+        assert.equal((await browser.get(path)).headers.location, '/login?prompt=login')
+        const late = await browser.post(path, form)
+        assert.equal(late.statusCode, 403)
+        assert.match(late.body, /<h1>Sign in again</)
+        for (const [name, value] of Object.entries(form)) assert.equal(readForm(late.body).get(name), value)
+      }
+      const { db } = auth.store
+      const added = [
+        ...(await db.selectFrom('client').select('client_id').where('client_id', '=', 'own').execute()),
+        ...(await db.selectFrom('clinician').select('id').where('username', '=', 'eve').execute()),
+      ]
+      assert.deepEqual(added, [])
+    })
+
     it('needs a recent sign-in, and loses nothing', async () => {
       const browser = await auth.logIn('ada')
       auth.time.now += 301_000

@@ -23,6 +23,7 @@ export const policyRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/policy',
+    operation: 'policy validate',
     async handle(request) {
       const { form, reply } = request
       const text = form.get('file') ?? form.get('text') ?? ''

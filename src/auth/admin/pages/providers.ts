@@ -17,6 +17,7 @@ export const providerRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/providers/:id/test',
+    operation: 'provider test',
     async handle(request) {
       const tested = await testProvider(request.admin, request.context, request.params.id ?? '')
       return tested instanceof AdminFailure

@@ -1,15 +1,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
+import { lockRows, type Schema } from '../../../store/index.ts'
 import { type Html, html, renderErrorPage, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../audit.ts'
 import { isPatientUser } from '../../clinician.ts'
 import type { AuthContext } from '../../context.ts'
 import { RECENT_SECONDS } from '../../limits.ts'
 import { rememberReturnPath } from '../../login/complete.ts'
-import { findCurrentLogin, type Login } from '../../login/login.ts'
+import { findLoginByHash, type Login } from '../../login/find-login.ts'
+import { findCurrentLogin } from '../../login/login.ts'
 import { paths } from '../../paths.ts'
 import { makeSignedInBar } from '../../portal/page-parts.ts'
 import { type Parameters, readParameters } from '../../request.ts'
-import { type Admin, AdminFailure, type AdminFailureCode, requireRecentLogin } from '../action.ts'
+import {
+  type Admin,
+  AdminFailure,
+  type AdminFailureCode,
+  refuseWithoutRight,
+  requireRecentSignIn,
+} from '../action.ts'
+import { givesAccess, type Operation } from '../operations.ts'
 
 /** A request of an administrator. */
 export interface AdminRequest {
@@ -25,15 +35,19 @@ export interface AdminRequest {
   readonly form: Parameters
 }
 
-/** A page or an action of the administration area. */
-export interface AdminRoute {
-  readonly method: 'GET' | 'POST'
+/** A page or an action of the administration area. If its operation gives access, it asks for a recent sign-in (ADMIN-22). */
+export type AdminRoute = {
   /** Below `/admin`. */
   readonly path: string
-  /** Requires a recent sign-in (ADMIN-22). */
-  readonly stepUp?: boolean
   handle(request: AdminRequest): Promise<FastifyReply | AdminFailure>
-}
+} & (
+  | {
+      readonly method: 'GET'
+      /** The operation of the form that the page shows. */
+      readonly operation?: Operation
+    }
+  | { readonly method: 'POST'; readonly operation: Operation }
+)
 
 /** Adds routes of the area. This function alone decides who may use them (ADMIN-20). */
 export function addAdminRoutes(
@@ -81,7 +95,7 @@ function acceptFiles(area: FastifyInstance): void {
 function addRoute(
   area: FastifyInstance,
   context: AuthContext,
-  { method, path, stepUp = false, handle }: AdminRoute,
+  { method, path, operation, handle }: AdminRoute,
   getLogin: (request: FastifyRequest) => Login | undefined,
 ): void {
   area.route({
@@ -91,12 +105,17 @@ function addRoute(
       const login = getLogin(request)
       if (!login) return signIn(context, request, reply)
       const admin = makeAdmin(context, request, login)
-      const stale = stepUp ? requireRecentLogin(admin) : undefined
+      const stale = operation && givesAccess(operation) ? requireRecentSignIn(admin) : undefined
       if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
       const params = dropNul(request.params)
       const form = readParameters(method === 'GET' ? request.query : request.body)
-      const result = stale ?? (await handle({ context, request, reply, login, admin, params, form }))
-      return result instanceof AdminFailure ? sendFailure(context, request, reply, login, result) : result
+      const result =
+        stale ??
+        (await refuseWithoutRight(() => handle({ context, request, reply, login, admin, params, form })))
+      if (!(result instanceof AdminFailure)) return result
+      return result.code === 'forbidden'
+        ? refuse(context, request, reply, login)
+        : sendFailure(context, request, reply, login, result)
     },
   })
 }
@@ -106,11 +125,27 @@ function dropNul(params: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(params ?? {}).filter(([, value]) => !value.includes('\0')))
 }
 
-function makeAdmin({ store, audit, clock }: AuthContext, request: FastifyRequest, login: Login): Admin {
+function makeAdmin(context: AuthContext, request: FastifyRequest, login: Login): Admin {
+  const { store, audit, clock, rules } = context
   const { clinician } = login
   const authTime = login.isAuthTimeKnown ? login.authTime : 0
   const actor = { kind: 'clinician', id: clinician.id, fhirUserId: clinician.fhirUserId, authTime } as const
-  return { store, audit, clock, actor, requestId: request.id, address: request.ip }
+  const mayAct = async (db: Kysely<Schema>) => {
+    await lockRows(db, db.selectFrom('clinician').select('id').where('id', '=', clinician.id)).execute()
+    return (await findLoginByHash(db, context, login.idHash))?.admin ?? false
+  }
+  const { isForLoopback } = login
+  return {
+    store,
+    audit,
+    clock,
+    rules,
+    actor,
+    mayAct,
+    isForLoopback,
+    requestId: request.id,
+    address: request.ip,
+  }
 }
 
 const STATUSES: Readonly<Record<AdminFailureCode, number>> = {
@@ -118,6 +153,7 @@ const STATUSES: Readonly<Record<AdminFailureCode, number>> = {
   not_found: 404,
   conflict: 409,
   reauthenticate: 403,
+  forbidden: 403,
   unavailable: 503,
 }
 

@@ -15,17 +15,7 @@ import { userRoutes } from './users.ts'
 
 /** `/admin`: the administration area. */
 export function addAdminPages(app: FastifyInstance, context: AuthContext): void {
-  addAdminRoutes(app, context, [
-    ...signInRoutes,
-    ...systemRoutes,
-    ...appRoutes,
-    ...userRoutes,
-    ...grantRoutes,
-    ...keyRoutes,
-    ...providerRoutes,
-    ...policyRoutes,
-    ...auditRoutes,
-  ])
+  addAdminRoutes(app, context, adminRoutes)
 }
 
 /** The sign-in in another tab, while a form waits. */
@@ -52,4 +42,16 @@ const signInRoutes: readonly AdminRoute[] = [
         ),
       ),
   },
+]
+
+export const adminRoutes: readonly AdminRoute[] = [
+  ...signInRoutes,
+  ...systemRoutes,
+  ...appRoutes,
+  ...userRoutes,
+  ...grantRoutes,
+  ...keyRoutes,
+  ...providerRoutes,
+  ...policyRoutes,
+  ...auditRoutes,
 ]

@@ -10,6 +10,7 @@ import {
 import { paths } from '../../paths.ts'
 import { makeSignedInBar, showsSampleData } from '../../portal/page-parts.ts'
 import { AdminFailure } from '../action.ts'
+import type { Operation } from '../operations.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
@@ -86,16 +87,16 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
 interface Action {
   /** Below the area. */
   readonly path: string
-  readonly stepUp?: boolean
+  readonly operation: Operation
   ask(request: AdminRequest): Promise<Confirmation | AdminFailure>
   /** Returns a page, or the path of the next one below the area. */
   perform(request: AdminRequest): Promise<Html | string | AdminFailure>
 }
 
-export function defineAction({ path, stepUp = false, ask, perform }: Action): readonly AdminRoute[] {
+export function defineAction({ path, operation, ask, perform }: Action): readonly AdminRoute[] {
   return [
     {
-      ...({ method: 'GET', path, stepUp } as const),
+      ...({ method: 'GET', path, operation } as const),
       async handle(request) {
         const asked = await ask(request)
         return asked instanceof AdminFailure
@@ -104,7 +105,7 @@ export function defineAction({ path, stepUp = false, ask, perform }: Action): re
       },
     },
     {
-      ...({ method: 'POST', path, stepUp } as const),
+      ...({ method: 'POST', path, operation } as const),
       async handle(request) {
         const result = await perform(request)
         if (result instanceof AdminFailure) return result

@@ -31,6 +31,7 @@ ${renderFacts(listFacts(context))}`,
   },
   ...defineAction({
     path: '/reload',
+    operation: 'settings reload',
     ask: async () => ({
       section: 'system',
       title: 'Reload the settings?',

@@ -2,6 +2,7 @@ import { type Html, html, renderField } from '../../../web/index.ts'
 import type { Parameters } from '../../request.ts'
 import { type Admin, AdminFailure } from '../action.ts'
 import { changeUser, endSessions, linkUser, setPassword, unlinkUser } from '../clinicians.ts'
+import type { Operation } from '../operations.ts'
 import { findUser, type UserDescription } from '../users.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { type Confirmation, defineAction, renderSecret } from './shell.ts'
@@ -10,7 +11,7 @@ const SECTION = 'clinicians'
 
 /** Actions on one user, each with a page that asks for confirmation. */
 export const userActions: readonly AdminRoute[] = [
-  ...defineUserAction('disable', false, {
+  ...defineUserAction('disable', 'clinician disable', {
     ask: ({ displayName }) => ({
       title: `Disable ${displayName}?`,
       text: 'The user cannot sign in. All sign-ins end, and apps lose the access that the user gave them.',
@@ -18,7 +19,7 @@ export const userActions: readonly AdminRoute[] = [
     }),
     perform: (admin, user) => changeUser(admin, user, { disabled: true }),
   }),
-  ...defineUserAction('enable', false, {
+  ...defineUserAction('enable', 'clinician enable', {
     ask: ({ displayName }) => ({
       title: `Enable ${displayName}?`,
       text: 'The user can sign in again. Apps do not get their access back.',
@@ -27,7 +28,7 @@ export const userActions: readonly AdminRoute[] = [
     }),
     perform: (admin, user) => changeUser(admin, user, { disabled: false }),
   }),
-  ...defineUserAction('end-sessions', false, {
+  ...defineUserAction('end-sessions', 'clinician end-sessions', {
     ask: ({ displayName }) => ({
       title: `End the sessions of ${displayName}?`,
       text: 'All sign-ins end, and apps lose the access that the user gave them. The user can sign in again.',
@@ -35,7 +36,7 @@ export const userActions: readonly AdminRoute[] = [
     }),
     perform: (admin, user) => endSessions(admin, user),
   }),
-  ...defineUserAction('make-administrator', true, {
+  ...defineUserAction('make-administrator', 'clinician set', {
     ask: ({ displayName }) => ({
       title: `Make ${displayName} an administrator?`,
       text: 'Administrators use this area: they change apps, users and keys, and read the audit trail.',
@@ -43,7 +44,7 @@ export const userActions: readonly AdminRoute[] = [
     }),
     perform: (admin, user) => changeUser(admin, user, { admin: true }),
   }),
-  ...defineUserAction('remove-administrator', true, {
+  ...defineUserAction('remove-administrator', 'clinician set', {
     ask: ({ displayName }) => ({
       title: `Remove ${displayName} from the administrators?`,
       text: 'The user keeps the account. If no administrator is left, the command line can add one.',
@@ -51,7 +52,7 @@ export const userActions: readonly AdminRoute[] = [
     }),
     perform: (admin, user) => changeUser(admin, user, { admin: false }),
   }),
-  ...defineUserAction('link', true, {
+  ...defineUserAction('link', 'clinician link', {
     ask: ({ displayName }) => ({
       title: `Link ${displayName} to a provider account`,
       text: 'The account of the identity provider then signs in as this user. If it is linked to another user, that link is removed.',
@@ -61,7 +62,7 @@ export const userActions: readonly AdminRoute[] = [
     fields: renderLinkFields,
     perform: (admin, user, form) => linkUser(admin, user, readLink(form)),
   }),
-  ...defineUserAction('unlink', true, {
+  ...defineUserAction('unlink', 'clinician unlink', {
     ask: ({ displayName }) => ({
       title: `Remove a link of ${displayName}?`,
       text: 'The provider account can no longer sign in as this user, and its current sign-ins end.',
@@ -72,7 +73,7 @@ export const userActions: readonly AdminRoute[] = [
   }),
   ...defineAction({
     path: '/clinicians/:id/reset-password',
-    stepUp: true,
+    operation: 'clinician set-password',
     async ask(request) {
       const user = await requireUser(request)
       if (user instanceof AdminFailure) return user
@@ -99,15 +100,15 @@ interface UserAction {
   perform(admin: Admin, user: UserDescription, form: Parameters): Promise<UserDescription | AdminFailure>
 }
 
-/** An action on the user in the path. */
+/** An action on the user in the path. An account has the same operations as a clinician. */
 function defineUserAction(
   name: string,
-  stepUp: boolean,
+  operation: Operation,
   { ask, fields, perform }: UserAction,
 ): readonly AdminRoute[] {
   return defineAction({
     path: `/clinicians/:id/${name}`,
-    stepUp,
+    operation,
     async ask(request) {
       const user = await requireUser(request)
       if (user instanceof AdminFailure) return user

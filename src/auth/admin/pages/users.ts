@@ -57,19 +57,18 @@ ${renderNextPage('/clinicians', request, next)}`,
   {
     method: 'GET',
     path: '/clinicians/new',
+    operation: 'clinician add',
     handle: async request => request.reply.sendPage(renderNewUser(request)),
   },
   {
     method: 'POST',
     path: '/clinicians/new',
+    operation: 'clinician add',
     async handle(request) {
       const { admin, form, reply } = request
       const password = form.get('password') === '1' ? createPassword() : undefined
       const user = await addUser(admin, { ...readUser(form), password })
-      if (user instanceof AdminFailure)
-        return user.code === 'reauthenticate'
-          ? user
-          : reply.sendPage(renderNewUser(request, user), { status: 400 })
+      if (user instanceof AdminFailure) return reply.sendPage(renderNewUser(request, user), { status: 400 })
       return password === undefined
         ? reply.redirect(`${paths.admin}${buildUserPath(user)}?done=added`, 303)
         : reply.sendPage(renderPassword(request, user, password))
@@ -87,6 +86,7 @@ ${renderNextPage('/clinicians', request, next)}`,
   {
     method: 'POST',
     path: '/clinicians/:id',
+    operation: 'clinician set',
     async handle(request) {
       const { admin, form, params, reply } = request
       const { displayName, fhirUser } = readUser(form)

@@ -8,6 +8,7 @@ import { NO_PASSWORD } from '../../clinician.ts'
 import type { AuthContext, AuthSettings } from '../../context.ts'
 import { createKeyRing } from '../../keys/key-ring.ts'
 import { createUserLookup, isResource } from '../../portal/fhir-reader.ts'
+import { isUsableAccount, makeRules } from '../../validity/rule.ts'
 import { checkAllowed, mapFhirUser, matchesRule, type PractitionerQuery, readNames } from './identity.ts'
 import { SignInRefusal } from './refusal.ts'
 
@@ -37,7 +38,7 @@ export function findSubject({ kind }: LoginProvider, claims: Claims): string | u
 }
 
 /** What accounts are found with; `login explain` has no more. */
-type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch'>
+type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch' | 'rules'>
 
 /** Finds the account of verified claims. Changes nothing. Users are identified by issuer and subject, never by a name. */
 export async function findAccount(
@@ -62,7 +63,7 @@ async function findOnce(
   if (refused) return refused
   const issuer = getProviderIssuer(provider)
   const link = await findLink(context.store.db, issuer, subject)
-  if (link?.disabled) return new SignInRefusal('disabled')
+  if (link && !isUsableAccount(link, context.rules)) return new SignInRefusal('disabled')
   if (!link && !provider.provision) return new SignInRefusal('unknown-subject')
   const mapped = link && !link.provisioned ? readLinked(link) : readMapped(context, provider, claims)
   if (mapped instanceof SignInRefusal) return mapped
@@ -83,7 +84,8 @@ function findLink(db: Kysely<Schema>, issuer: string, subject: string) {
   return db
     .selectFrom('clinician_link')
     .innerJoin('clinician', 'clinician.id', 'clinician_link.clinician_id')
-    .select(['clinician.id', 'username', 'display_name', 'fhir_user_id', 'disabled', 'admin', 'provisioned'])
+    .select(['clinician.id', 'username', 'display_name', 'fhir_user_id', 'admin', 'provisioned'])
+    .select(['disabled', 'for_loopback'])
     .where('issuer', '=', issuer)
     .where('subject', '=', subject)
     .executeTakeFirst()
@@ -159,8 +161,10 @@ async function findPractitioner(
   query: PractitionerQuery,
 ): Promise<string | SignInRefusal> {
   const read = await createUserLookup(context, 'Practitioner')
-  const path = query.kind === 'id' ? `Practitioner/${query.id}` : `${query.query}&_count=2`
-  const result = await read(path)
+  const result =
+    query.kind === 'id'
+      ? await read.resource('Practitioner', query.id)
+      : await read(`${query.query}&_count=2`)
   if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
   if (result.kind === 'absent') return new SignInRefusal('no-practitioner')
   const [first, second] = listPractitioners(result.resource)
@@ -204,7 +208,9 @@ export async function explainSignIn(
   const { store, sealer, fetch = globalThis.fetch } = options
   const clock = Date.now
   const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
-  const account = await findAccount({ ...options, keys, clock, fetch }, provider, subject, claims)
+  const rules = makeRules(options.settings, () => options.settings.login)
+  const context = { ...options, keys, clock, fetch, rules }
+  const account = await findAccount(context, provider, subject, claims)
   const rows = [
     ['Provider', provider.id],
     ['Subject', subject],

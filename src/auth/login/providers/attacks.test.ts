@@ -5,6 +5,7 @@ import { change, Hospital, signRs256, type Tamper } from '../../../../test/suppo
 import { decodeJwt } from '../../../jwt/index.ts'
 import { encode } from '../../testing/signing-client.ts'
 import type { TestAuthServer } from '../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../testing/test-browser.ts'
 import {
   describeSignIn,
   makeProvider,
@@ -147,6 +148,35 @@ describe('attacks on a sign-in', () => {
     assert.equal(describeSignIn(await attacker.get(own.href)), '502 bad-response')
   })
 
+  const badCallbacks: Readonly<Record<string, (query: URLSearchParams) => void>> = {
+    'an id_token': query => query.set('id_token', 'eyJ'),
+    'a token': query => query.set('token', 'x'),
+    'an access token': query => query.set('access_token', 'x'),
+    'a response of another mode': query => query.set('response', 'eyJ'),
+    'two codes': query => query.append('code', 'x'),
+    'no code': query => query.delete('code'),
+    'the iss of another issuer': query => query.set('iss', 'https://evil.example'),
+    'an empty iss': query => query.set('iss', ''),
+  }
+  for (const [name, change] of Object.entries(badCallbacks))
+    it(`refuses a callback URL with ${name} as bad input, and requests no token`, async () => {
+      const browser = auth.openBrowser()
+      const url = new URL(await hospital.authorize(await startSignIn(browser), 'user-1'))
+      change(url.searchParams)
+      hospital.requests.length = 0
+      assert.equal(describeSignIn(await browser.get(url.href)), '400 bad-callback')
+      assert.equal(hospital.requests.includes('/token'), false)
+    })
+
+  for (const url of ['javascript:alert(1)', 'data:text/html,x', '//', 'not a URL', 7])
+    it(`is not available if the authorization endpoint is ${url}`, async () => {
+      hospital.metadata = { authorization_endpoint: url }
+      const hostile = await openSignInServer(await open(), [makeProvider(hospital)])
+      const response = await hostile.openBrowser().get('/login/providers/hospital')
+      hospital.metadata = {}
+      assert.equal(describeSignIn(response), '503 unreachable')
+    })
+
   it('limits the cookies and the sign-ins in progress', async () => {
     const browser = auth.openBrowser()
     for (let at = 0; at < 15; at++) await startSignIn(browser)
@@ -212,7 +242,7 @@ describe('a mix-up of two providers', () => {
     const browser = auth.openBrowser()
     const url = await startSignIn(browser, '/login/providers/hostile')
     assert.equal(new URL(url).searchParams.get('redirect_uri'), 'http://localhost:9000/login/callback')
-    assert.equal(describeSignIn(await browser.get(await redirectToHonest(url))), '502 bad-response')
+    assert.equal(describeSignIn(await browser.get(await redirectToHonest(url))), '400 bad-callback')
     assert.equal(hostile.requests.includes('/token'), false)
     const signedIn = await signIn(browser, honest, 'user-1', '/login/providers/honest')
     assert.equal(describeSignIn(signedIn), '302 /portal')
@@ -230,10 +260,49 @@ describe('a mix-up of two providers', () => {
     )
     const callback = new URL(await redirectToHonest(url, 'http://localhost:9000/login/callback/honest'))
     callback.searchParams.delete('iss')
-    assert.equal(describeSignIn(await browser.get(callback.href)), '502 bad-response')
+    assert.equal(describeSignIn(await browser.get(callback.href)), '400 bad-callback')
     assert.equal(hostile.requests.includes('/token'), false)
     const signedIn = await signIn(browser, honest, 'user-1', '/login/providers/honest')
     assert.equal(describeSignIn(signedIn), '302 /portal')
+  })
+
+  it('is recognized although the provider withdraws its iss, or the settings the other provider, meanwhile', async () => {
+    const announce = (supported: boolean) => {
+      for (const hospital of [honest, hostile])
+        hospital.metadata = { authorization_response_iss_parameter_supported: supported }
+    }
+    const finish = async (server: TestAuthServer, started: TestBrowser, callback: string) => {
+      const browser = server.openBrowser()
+      for (const [name, value] of started.cookies) browser.cookies.set(name, value)
+      return describeSignIn(await browser.get(callback))
+    }
+    for (const iss of ['', '&iss=']) {
+      announce(true)
+      const auth = await openServer()
+      const browser = auth.openBrowser()
+      const start = () => startSignIn(browser, '/login/providers/hostile')
+      const callbacks = [await redirectToHonest(await start()), await redirectToHonest(await start())]
+      const [withdrawn = '', removed = ''] = callbacks.map(url => url.replace(/&iss=[^&]*/, iss))
+      const alone = await openSignInServer(auth.store, [makeProvider(hostile, { id: 'hostile' })])
+      announce(false)
+      auth.time.now += 11_000
+      await startSignIn(auth.openBrowser(), '/login/providers/hostile')
+      const refused = [await finish(auth, browser, withdrawn), await finish(alone, browser, removed)]
+      assert.equal(hostile.requests.includes('/token'), false)
+      assert.deepEqual(refused, ['400 bad-callback', '400 bad-callback'])
+    }
+    announce(true)
+  })
+
+  it('ends a sign-in if the settings name another issuer under the same id meanwhile', async () => {
+    const auth = await openServer()
+    const browser = auth.openBrowser()
+    const callback = await honest.authorize(await startSignIn(browser, '/login/providers/honest'), 'user-1')
+    const later = await openSignInServer(auth.store, [makeProvider(hostile, { id: 'honest' })])
+    const same = later.openBrowser()
+    for (const [name, value] of browser.cookies) same.cookies.set(name, value)
+    assert.equal(describeSignIn(await same.get(callback)), '400 expired')
+    assert.equal(hostile.requests.includes('/token'), false)
   })
 
   it('does not let one provider sign in users of the other', async () => {

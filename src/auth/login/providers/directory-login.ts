@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { getProviderIssuer, type LdapProvider } from '../../../config/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
@@ -7,7 +8,7 @@ import type { AuthContext } from '../../context.ts'
 import { type Attempt, createAttemptLimit, type RefusedAttempt } from '../attempt.ts'
 import { describeLaunch } from '../complete.ts'
 import { findSubject } from './account.ts'
-import { authenticateAtDirectory } from './ldap.ts'
+import { authenticateAtDirectory, type BindResult, type GuardBind } from './ldap.ts'
 import { SignInRefusal } from './refusal.ts'
 import { completeSignIn, refuseSignIn } from './routes.ts'
 
@@ -23,25 +24,34 @@ export async function logInAtDirectory(
   pending: PendingAuthorization | undefined,
   attempt: Attempt,
 ): Promise<FastifyReply | RefusedAttempt['kind']> {
-  const limit = createAttemptLimit(context, { ...attempt, username: `${provider.id}/${attempt.username}` })
-  const refuse = async (kind: RefusedAttempt['kind']) => {
-    context.metrics.signIns.add([provider.id, kind])
-    await recordFailure(kind)
-    return kind
-  }
-  if ((await limit.wait()) > 0) return refuse('too-many')
-  const claims = await authenticateAtDirectory(provider, attempt.username, attempt.password).catch(
-    (error: unknown) => {
-      request.log.warn({ provider: provider.id, err: error }, 'Cannot use the directory')
-      return new SignInRefusal('unreachable')
-    },
-  )
+  const arrived = performance.now()
+  const claims = await authenticateAtDirectory(provider, attempt, guardBind).catch((error: unknown) => {
+    request.log.warn({ provider: provider.id, err: error }, 'Cannot use the directory')
+    return new SignInRefusal('unreachable')
+  })
   if (claims instanceof SignInRefusal)
     return refuseSignIn(context, request, reply, claims, { provider, pending })
-  if ((await limit.wait()) > 0) return refuse('too-many')
-  if (claims === 'wrong') return refuse('wrong')
-  await limit.clear(context.store.db)
-  return completeDirectoryLogin(claims)
+  if (claims !== 'wrong' && claims !== 'too-many') return completeDirectoryLogin(claims)
+  context.metrics.signIns.add([provider.id, claims])
+  await recordFailure(claims)
+  await pauseUntilNextStep(arrived)
+  return claims
+
+  /** One attempt at an account at a time: those that wait see whether the attempts before them failed. */
+  function guardBind(account: string, bind: () => Promise<BindResult>): ReturnType<GuardBind> {
+    const username = `${provider.id}/${account}`
+    const limit = createAttemptLimit(context, { username, address: attempt.address })
+    return context.takeDirectoryTurn([username], async () => {
+      const reservation = await limit.reserve()
+      if (!reservation) return 'too-many'
+      const result = await bind()
+      if (result === 'right') {
+        await limit.clear(context.store.db)
+        await reservation.release(context.store.db)
+      }
+      return result
+    })
+  }
 
   function completeDirectoryLogin(found: Claims): Promise<FastifyReply> {
     const subject = findSubject(provider, found)
@@ -65,9 +75,16 @@ export async function logInAtDirectory(
       ...failure,
       ...describeLaunch(pending),
     } as const
-    await context.store.db.transaction().execute(async trx => {
-      if (kind === 'wrong') await limit.add(trx)
-      await auditEvent(context, request, event, trx)
-    })
+    await auditEvent(context, request, event)
   }
+}
+
+/**
+ * A directory answers in a few milliseconds for an unknown user and in a hundred for a known one, whose password it
+ * compares. A refusal is sent at the next multiple of this time, so that its time does not reveal which users exist.
+ */
+const REFUSAL_STEP_MS = 500
+
+async function pauseUntilNextStep(since: number): Promise<void> {
+  await pause(REFUSAL_STEP_MS - ((performance.now() - since) % REFUSAL_STEP_MS))
 }

@@ -35,6 +35,9 @@ describe('the Practitioner of claims', () => {
       '7',
       'Practitioner/7/_history/1',
       'Practitioner/../Patient/7',
+      'Practitioner/..',
+      'Practitioner/.',
+      `${BASE}/Practitioner/..`,
       'Practitioner/',
     ])
       assert.equal(
@@ -54,6 +57,7 @@ describe('the Practitioner of claims', () => {
       String(map(template, { employee: { number: '../Patient/7' } })),
       /does not name a Practitioner/,
     )
+    assert.match(String(map(template, { employee: { number: '..' } })), /does not name a Practitioner/)
   })
 
   it('is found by a search to which a claim cannot add values or parameters', () => {

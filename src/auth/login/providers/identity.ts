@@ -1,5 +1,8 @@
 import type { ClaimRule, FhirUserRule, LoginProvider } from '../../../config/index.ts'
+import { isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
+import { describeDirectory, describeMapping, type Evidence } from '../../validity/evidence.ts'
+import type { ProviderLogin } from '../login.ts'
 import { SignInRefusal } from './refusal.ts'
 
 /** Finds a claim by its name, or below other claims: `realm_access.roles`. */
@@ -22,10 +25,34 @@ function readText(claims: Claims, name: string): string | undefined {
 }
 
 /** Whether one of the values is in the claim, which is a text or a list of texts. */
-export function matchesRule(claims: Claims, { claim, values }: ClaimRule): boolean {
-  const found = findClaim(claims, claim)
+export function matchesRule(claims: Claims, rule: ClaimRule): boolean {
+  return findMatch(claims, rule) !== undefined
+}
+
+/** The values of a rule that are in the claim. */
+function findMatch(claims: Claims, rule: ClaimRule | undefined): ClaimRule | undefined {
+  if (!rule) return undefined
+  const found = findClaim(claims, rule.claim)
   const texts: readonly unknown[] = Array.isArray(found) ? found : [found]
-  return texts.some(text => typeof text === 'string' && values.includes(text))
+  const values = rule.values.filter(value => texts.includes(value))
+  return values.length === 0 ? undefined : { claim: rule.claim, values }
+}
+
+/** What the rules of the provider accept in a sign-in. The login is good while they still do. */
+export function collectEvidence(
+  provider: LoginProvider,
+  { claims, login }: { readonly claims: Claims; readonly login: Pick<ProviderLogin, 'acr' | 'authTime'> },
+  now: number,
+): Evidence {
+  const { acr, authTime } = login
+  return {
+    allow: findMatch(claims, provider.allow),
+    admin: findMatch(claims, provider.admin),
+    acr,
+    age: authTime === undefined ? undefined : Math.floor((now - authTime) / 1000),
+    mapping: describeMapping(provider),
+    directory: describeDirectory(provider),
+  }
 }
 
 /** The claims that a provider's settings use. */
@@ -114,10 +141,10 @@ function readReference(
   const below = text.startsWith(`${fhirBaseUrl}/`) ? text.slice(fhirBaseUrl.length + 1) : text
   if (/^[a-z][a-z0-9+.-]*:/i.test(below))
     return new SignInRefusal('bad-claims', `The ${name} names another FHIR server`)
-  const [, id] = /^Practitioner\/([A-Za-z0-9.-]{1,64})$/.exec(below) ?? []
-  return id === undefined
-    ? new SignInRefusal('bad-claims', `The ${name} does not name a Practitioner`)
-    : { kind: 'id', id }
+  const [type, id = '', ...more] = below.split('/')
+  return type === 'Practitioner' && isId(id) && more.length === 0
+    ? { kind: 'id', id }
+    : new SignInRefusal('bad-claims', `The ${name} does not name a Practitioner`)
 }
 
 function fillPlaceholders(

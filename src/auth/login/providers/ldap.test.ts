@@ -25,7 +25,16 @@ const makeUser = (uid: string, number: string) => ({
     ...{ entryUUID: `id-of-${uid}`, entryuuid: `id-of-${uid}` },
   },
 })
+const makeLocked = (uid: string, state: 'locked' | 'disabled') => ({ ...makeUser(uid, uid), state })
+/** A directory ignores case and spaces, so that one account has many usernames. */
+const SPELLINGS = ['edsger', 'EDSGER', 'Edsger', 'edsgeR', 'eDSGER']
 const ENTRIES = [
+  makeLocked('leslie', 'locked'),
+  makeLocked('donald', 'disabled'),
+  {
+    ...makeUser('edsger', 'dijkstra'),
+    attributes: { ...makeUser('edsger', 'dijkstra').attributes, uid: SPELLINGS },
+  },
   makeUser('ada', 'byron'),
   makeUser('grace', 'lovelace'),
   {
@@ -62,6 +71,13 @@ describe('sign-in at a directory (LDAP)', () => {
 
   const logIn = async (username: string, password: string, server = auth) =>
     describeSignIn(await server.openBrowser().post('/login', { username, password, provider: 'staff' }))
+
+  /** How many of these simultaneous wrong guesses were tried: 401, and not 429. */
+  async function guess(usernames: readonly string[], server: TestAuthServer): Promise<number> {
+    const results = await Promise.all(usernames.map(username => logIn(username, 'wrong', server)))
+    for (const result of results) assert.match(result, /^(401|429)/)
+    return results.filter(result => result.startsWith('401')).length
+  }
 
   it('shows a form of its own, beside that of the clinician table', async () => {
     const browser = auth.openBrowser()
@@ -113,9 +129,78 @@ describe('sign-in at a directory (LDAP)', () => {
 
   it('limits failures', async () => {
     const limited = await openServer()
-    for (let at = 0; at < 10; at++) assert.match(await logIn('ada', 'wrong', limited), /^401/)
+    assert.equal(
+      await guess(
+        Array.from({ length: 10 }, () => 'ada'),
+        limited,
+      ),
+      10,
+    )
     assert.match(await logIn('ada', 'password of ada', limited), /^429/)
     assert.match(await logIn('grace', 'password of grace', limited), /^403/)
+  })
+
+  it('counts all spellings of one account together', async () => {
+    const limited = await openServer()
+    assert.equal(await guess([...SPELLINGS, ...SPELLINGS], limited), 10)
+    assert.equal(await guess(SPELLINGS, limited), 0)
+    assert.match(await logIn('edsger', 'password of edsger', limited), /^429/)
+  })
+
+  it('counts the spellings of an unknown username in the same way', async () => {
+    const limited = await openServer()
+    const usernames = ['Unknown', 'unknown', ' UNKNOWN', 'ｕnknown', 'unKnown ']
+    assert.equal(await guess([...usernames, ...usernames, ...usernames], limited), 10)
+  })
+
+  it('never tries more simultaneous guesses at the directory than the limit', async () => {
+    const limited = await openServer()
+    const before = directory.binds.length
+    assert.equal(
+      await guess(
+        Array.from({ length: 60 }, () => 'ada'),
+        limited,
+      ),
+      10,
+    )
+    const tried = directory.binds.slice(before).filter(dn => dn.startsWith('uid=ada,'))
+    assert.equal(tried.length, 10)
+  })
+
+  it('accepts many simultaneous sign-ins of one user', async () => {
+    const right = Array.from({ length: 20 }, () => logIn('ada', 'password of ada'))
+    assert.deepEqual(new Set(await Promise.all(right)), new Set(['302 /portal']))
+  })
+
+  it('treats a locked and a disabled account as a wrong password, and counts it', async () => {
+    const limited = await openServer()
+    for (const username of ['leslie', 'donald']) {
+      assert.match(await logIn(username, `password of ${username}`, limited), /^401/)
+      assert.equal(
+        await guess(
+          Array.from({ length: 20 }, () => username),
+          limited,
+        ),
+        9,
+      )
+    }
+  })
+
+  it('takes as long for an unknown user as for a known one, although the directory does not', async () => {
+    const slow = await startDirectory(ENTRIES, undefined, 150)
+    const server = await openServer({ url: slow.url })
+    const measure = async (username: string) => {
+      const start = performance.now()
+      assert.match(await logIn(username, 'wrong', server), /^401/)
+      return performance.now() - start
+    }
+    try {
+      const known = Math.min(await measure('ada'), await measure('ada'), await measure('ada'))
+      const unknown = Math.min(await measure('unknown'), await measure('unknown'), await measure('unknown'))
+      assert.ok(unknown > 0.8 * known, `${unknown} ms for an unknown user, ${known} ms for a known one`)
+    } finally {
+      await slow.close()
+    }
   })
 
   it('says that the directory is unavailable, and passwords of the clinician table still work', async () => {

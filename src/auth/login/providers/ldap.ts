@@ -8,26 +8,38 @@ const TIMEOUT_MS = 5_000
 /** Attributes that are not text. */
 const BINARY = ['objectGUID']
 
+/** Decides whether a password of an account may be checked, and counts the check. */
+export type GuardBind = (account: string, bind: () => Promise<BindResult>) => Promise<BindResult | 'too-many'>
+
+export type BindResult = 'right' | 'wrong'
+
 /**
  * Checks a username and password at a directory, and returns the attributes of the user as claims, with the names of the
- * groups as `groups`. The password is never compared here: the directory decides by a bind.
+ * groups as `groups`. The password is never compared here: the directory decides by a bind. The guard gets the account by
+ * the name that the directory gives it, because a directory accepts many spellings of one username.
  */
 export async function authenticateAtDirectory(
   provider: LdapProvider,
-  username: string,
-  password: string,
-): Promise<Claims | 'wrong'> {
+  { username, password }: { readonly username: string; readonly password: string },
+  guardBind: GuardBind,
+): Promise<Claims | 'wrong' | 'too-many'> {
   // RFC 4513, 5.1.2: a bind with an empty password succeeds without authentication.
   if (username === '' || password === '') return 'wrong'
   return withClient(provider, async directory => {
     await bindService(provider, directory)
     const entry = await findUser(provider, directory, username)
-    const isRight = await withClient(provider, client =>
-      tryBind(client, entry?.dn ?? UNKNOWN(provider), password),
+    const result = await guardBind(entry?.dn ?? normalizeUsername(username), () =>
+      withClient(provider, client => tryBind(client, entry?.dn ?? UNKNOWN(provider), password)),
     )
-    if (!entry || !isRight) return 'wrong'
+    if (result !== 'right') return result
+    if (!entry) return 'wrong'
     return { ...toClaims(entry), groups: await listGroups(provider, directory, entry.dn, username) }
   })
+}
+
+/** Unknown usernames are counted as a directory would compare them (RFC 4518), so that the limit does not reveal which exist. */
+function normalizeUsername(username: string): string {
+  return username.normalize('NFKC').toLowerCase().trim().replace(/\s+/g, ' ')
 }
 
 /** Rejects with the reason if the directory cannot be used. */
@@ -60,13 +72,32 @@ async function bindService({ bindDn, bindPasswordFile }: LdapProvider, client: C
   await client.bind(bindDn, (await readFile(bindPasswordFile, 'utf8')).trim())
 }
 
-async function tryBind(client: Client, dn: string, password: string): Promise<boolean> {
-  const { InvalidCredentialsError, NoSuchObjectError } = await import('ldapts')
+/**
+ * Result codes of a bind that tell of the directory and not of the account (RFC 4511, 4.1.9). All others count as a wrong
+ * password: a locked account (19), a disabled one (53) or one without a password (48) looks no different.
+ */
+const DIRECTORY_FAILURES = {
+  operationsError: 1,
+  protocolError: 2,
+  timeLimitExceeded: 3,
+  authMethodNotSupported: 7,
+  strongerAuthRequired: 8,
+  adminLimitExceeded: 11,
+  unavailableCriticalExtension: 12,
+  confidentialityRequired: 13,
+  busy: 51,
+  unavailable: 52,
+} as const
+
+const DIRECTORY_FAILURE_CODES: ReadonlySet<number> = new Set(Object.values(DIRECTORY_FAILURES))
+
+async function tryBind(client: Client, dn: string, password: string): Promise<BindResult> {
+  const { ResultCodeError } = await import('ldapts')
   try {
     await client.bind(dn, password)
-    return true
+    return 'right'
   } catch (error) {
-    if (error instanceof InvalidCredentialsError || error instanceof NoSuchObjectError) return false
+    if (error instanceof ResultCodeError && !DIRECTORY_FAILURE_CODES.has(error.code)) return 'wrong'
     throw error
   }
 }

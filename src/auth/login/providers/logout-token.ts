@@ -40,7 +40,7 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: AuthCon
     function endSession({ provider, jti, expiresAt, session }: LogoutToken): Promise<boolean> {
       return context.store.db.transaction().execute(async trx => {
         if (!(await consumeToken(trx, provider, jti, expiresAt))) return false
-        const clinicians = await endProviderLogins(trx, session, context.clock())
+        const clinicians = await endProviderLogins(trx, session)
         const details = { kind: 'logout', status: 200, reason: `Signed out by ${provider.id}` } as const
         for (const clinician of clinicians) await auditEvent(context, request, { ...details, clinician }, trx)
         return true

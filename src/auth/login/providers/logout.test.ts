@@ -68,6 +68,19 @@ describe('the logout of a provider’s user', () => {
     return hospital.logoutTokens.at(-1) ?? ''
   }
 
+  for (const url of ['javascript:alert(1)', 'data:text/html,x', 'http://', 'not a URL', '', 7])
+    it(`ends without a step at the provider if its end_session_endpoint is ${JSON.stringify(url)}`, async () => {
+      hospital.metadata = { end_session_endpoint: url }
+      const server = await openSignInServer(auth.store, [makeProvider(hospital)])
+      const browser = server.openBrowser()
+      await browser.get(await hospital.authorize(await startSignIn(browser), 'user-1', jar))
+      assert(await isSignedIn(browser))
+      const response = await browser.post('/logout', {})
+      hospital.metadata = {}
+      assert.deepEqual([response.statusCode, response.headers.location], [302, '/login?signed-out=1'])
+      assert.equal(await isSignedIn(browser), false)
+    })
+
   it('also ends the session at the provider', async () => {
     const browser = await signIn()
     const page = await browser.post('/logout', {})

@@ -47,7 +47,8 @@ export async function prepareSignIn(
   if (!configuration) return new SignInRefusal('unreachable')
   const wishes = readWishes(provider, wanted?.request)
   const pending = {
-    providerId: provider.id,
+    issuer: provider.issuer,
+    mustNameIssuer: context.providers.canBeMixedUp,
     nonce: randomNonce(),
     codeVerifier: randomPKCECodeVerifier(),
     redirectUri: chooseRedirectUri(context, provider, configuration),
@@ -90,8 +91,12 @@ function chooseRedirectUri(
   configuration: Configuration,
 ): string {
   const hasIss = configuration.serverMetadata().authorization_response_iss_parameter_supported === true
-  const callback = `${settings.issuerUrl}${paths.loginCallback}`
+  const callback = makeCommonCallback(settings)
   return hasIss || !providers.canBeMixedUp ? callback : `${callback}/${id}`
+}
+
+function makeCommonCallback({ issuerUrl }: AuthContext['settings']): string {
+  return `${issuerUrl}${paths.loginCallback}`
 }
 
 async function buildUrl(
@@ -115,7 +120,7 @@ async function buildUrl(
 
 /** A user whom the provider authenticated. */
 export interface ProviderUser {
-  readonly login: Omit<ProviderLogin, 'admin'>
+  readonly login: Omit<ProviderLogin, 'evidence'>
   readonly claims: Claims
 }
 
@@ -126,8 +131,8 @@ export async function finishSignIn(
   pending: PendingSignIn,
   { url, state }: { readonly url: URL; readonly state: string },
 ): Promise<ProviderUser | SignInRefusal> {
-  if (`${url.origin}${url.pathname}` !== pending.redirectUri)
-    return new SignInRefusal('bad-response', 'The response came to the callback of another provider')
+  const fault = findCallbackFault(context, pending, url)
+  if (fault !== undefined) return new SignInRefusal('bad-callback', fault)
   const client = context.providers.getClient(provider)
   const configuration = await client.discover()
   if (!configuration) return new SignInRefusal('unreachable')
@@ -148,6 +153,30 @@ export async function finishSignIn(
   } catch (error) {
     return toRefusal(error)
   }
+}
+
+/** Parameters of responses of other flows. */
+const OTHER_FLOWS = ['id_token', 'token', 'access_token', 'response'] as const
+
+/**
+ * Why a callback URL, which any page can make, is not the response to this sign-in. The current metadata of the provider do
+ * not decide whether `iss` may be absent: a hostile provider could change them during the sign-in.
+ */
+function findCallbackFault(
+  { settings, providers }: AuthContext,
+  { redirectUri, issuer, mustNameIssuer }: PendingSignIn,
+  url: URL,
+): string | undefined {
+  const names = [...url.searchParams.keys()]
+  const isCommon = redirectUri === makeCommonCallback(settings)
+  const iss = url.searchParams.get('iss')
+  if (`${url.origin}${url.pathname}` !== redirectUri)
+    return 'The response came to the callback of another provider'
+  if (new Set(names).size < names.length) return 'A parameter is repeated'
+  if (OTHER_FLOWS.some(name => names.includes(name))) return 'The response is not one of the code flow'
+  if (!names.includes('code') && !names.includes('error')) return 'The response has neither code nor error'
+  if (iss === null && isCommon && (mustNameIssuer || providers.canBeMixedUp)) return 'The response has no iss'
+  return iss === null || iss === issuer ? undefined : 'The iss of the response is that of another issuer'
 }
 
 /** `max_age` and `acr_values` of the settings and `prompt=login` are requirements: the provider must show that it met them. */
@@ -187,7 +216,7 @@ function readLogin(
   { sub, sid, acr, amr, auth_time: authTime }: Claims,
   idToken: string,
   now: number,
-): Omit<ProviderLogin, 'admin'> {
+): Omit<ProviderLogin, 'evidence'> {
   const methods = Array.isArray(amr) ? amr.flatMap(one => readText(one) ?? []).slice(0, MOST_METHODS) : []
   return {
     ...{ issuer: provider.issuer, subject: String(sub), idToken },

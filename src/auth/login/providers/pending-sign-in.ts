@@ -1,12 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createRandomToken, limitPendingRows, sha256 } from '../../../store/index.ts'
-import { type CookieDefinition, defineCookie, findNetwork } from '../../../web/index.ts'
+import { type CookieDefinition, defineCookie, findSite } from '../../../web/index.ts'
 import type { AuthContext } from '../../context.ts'
 import { LIFETIME, LIMITS } from '../../limits.ts'
 
 /** A sign-in whose user is at the provider. */
 export interface PendingSignIn {
-  readonly providerId: string
+  /** Of the provider. */
+  readonly issuer: string
+  /** Whether another provider could have sent the response (RFC 9700, 4.4). */
+  readonly mustNameIssuer: boolean
   readonly nonce: string
   readonly codeVerifier: string
   readonly redirectUri: string
@@ -28,7 +31,7 @@ function defineSignInCookie({ settings }: AuthContext, state: string): CookieDef
   return { ...cookie, attributes: { ...cookie.attributes, maxAge, priority: 'low' } }
 }
 
-/** Stores a sign-in, binds it to the browser by a cookie, and returns its state. Undefined if too many are pending. */
+/** Stores a sign-in, binds it to the browser by a cookie, and returns its state. Undefined if too many of the network are pending. */
 export async function storePendingSignIn(
   context: AuthContext,
   request: FastifyRequest,
@@ -36,8 +39,8 @@ export async function storePendingSignIn(
   pending: PendingSignIn,
 ): Promise<string | undefined> {
   const { store, sealer, clock } = context
-  const networkHash = sha256(findNetwork(request.ip))
-  if (await isFull(store.db, { networkHash, now: clock() })) return undefined
+  const networkHash = sha256(findSite(request.ip))
+  if (!(await admitRow(store.db, { networkHash, now: clock() }))) return undefined
   const state = createRandomToken()
   const browser = createRandomToken()
   await store.db
@@ -56,7 +59,7 @@ export async function storePendingSignIn(
   return state
 }
 
-const isFull = limitPendingRows('pending_sign_in', {
+const admitRow = limitPendingRows('pending_sign_in', {
   perNetwork: LIMITS.pendingPerNetwork,
   inAll: LIMITS.pending,
 })

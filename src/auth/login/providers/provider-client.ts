@@ -45,6 +45,8 @@ export interface ProviderClient {
   reach(): Promise<Configuration | undefined>
   /** The claims of a token that a key of the provider signed. An unknown `kid` causes a new fetch of the keys. */
   verify(token: string): Promise<Claims | 'invalid' | 'unreachable'>
+  /** The `end_session_endpoint`. Undefined if the provider has none that can be used. */
+  findLogoutUrl(): Promise<URL | undefined>
 }
 
 interface Discovery {
@@ -79,7 +81,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     clock,
     async fetch(url, previous) {
       try {
-        return { value: (await fetchKeys(options, url)).keys, freshForMs: METADATA_FRESH_MS }
+        return { value: (await fetchKeys(url)).keys, freshForMs: METADATA_FRESH_MS }
       } catch (error) {
         onFailure(provider.id, error)
         return { value: previous?.value, freshForMs: PAUSE_MS }
@@ -117,7 +119,18 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const key = keys.find(({ kid }) => kid === jwt.header.kid)
       return key && verifySignature(jwt, key) ? jwt.claims : 'invalid'
     },
+    async findLogoutUrl() {
+      const { end_session_endpoint: text } = (await discover())?.serverMetadata() ?? {}
+      return text === undefined ? undefined : parseEndpoint(provider, text)
+    },
   }
+}
+
+/** A URL in the metadata of a provider. A provider with https must not send browsers or tokens over plain http. */
+function parseEndpoint({ issuer }: OidcProvider, text: unknown): URL | undefined {
+  const url = typeof text === 'string' ? URL.parse(text) : null
+  const isUsable = url?.protocol === 'https:' || (url?.protocol === 'http:' && issuer.startsWith('http:'))
+  return url && isUsable ? url : undefined
 }
 
 async function discoverProvider(options: ProviderClientOptions): Promise<Configuration> {
@@ -131,7 +144,7 @@ async function discoverProvider(options: ProviderClientOptions): Promise<Configu
     [customFetch]: (url, init) => fetchLimited(url, init as RequestInit),
     execute: allowed,
   })
-  requireEndpoints(configuration.serverMetadata())
+  requireEndpoints(provider, configuration.serverMetadata())
   return configuration
 }
 
@@ -149,8 +162,10 @@ export interface ProviderReport {
 export async function checkOidcProvider(provider: OidcProvider): Promise<ProviderReport> {
   const options = { provider, clock: Date.now, onFailure: () => undefined }
   const metadata = (await discoverProvider(options)).serverMetadata()
-  const { authorization_endpoint = '', token_endpoint = '', jwks_uri = '' } = metadata
-  const { keys, date } = await fetchKeys(options, jwks_uri)
+  const { authorization_endpoint = '', token_endpoint = '', jwks_uri = '', end_session_endpoint } = metadata
+  if (end_session_endpoint !== undefined && !parseEndpoint(provider, end_session_endpoint))
+    throw new Error('The end_session_endpoint is not an https URL')
+  const { keys, date } = await fetchKeys(jwks_uri)
   return {
     authorizationEndpoint: authorization_endpoint,
     tokenEndpoint: token_endpoint,
@@ -160,17 +175,16 @@ export async function checkOidcProvider(provider: OidcProvider): Promise<Provide
   }
 }
 
-function requireEndpoints(metadata: ServerMetadata): void {
-  for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const)
-    if (typeof metadata[name] !== 'string') throw new Error(`The discovery document has no ${name}`)
+function requireEndpoints(provider: OidcProvider, metadata: ServerMetadata): void {
+  for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
+    if (metadata[name] === undefined) throw new Error(`The discovery document has no ${name}`)
+    if (!parseEndpoint(provider, metadata[name])) throw new Error(`The ${name} is not an https URL`)
+  }
 }
 
 async function fetchKeys(
-  options: ProviderClientOptions,
   url: string,
 ): Promise<{ readonly keys: readonly VerificationKey[]; readonly date: number }> {
-  const isClear = options.provider.issuer.startsWith('http:')
-  if (!isClear && !url.startsWith('https:')) throw new Error('The jwks_uri is not https')
   const signal = AbortSignal.timeout(TIMEOUT_SECONDS * 1000)
   const response = await fetchLimited(url, { redirect: 'manual', signal })
   if (response.status !== 200) throw new Error(`The response status of the key set is ${response.status}`)

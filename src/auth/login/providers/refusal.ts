@@ -44,6 +44,12 @@ const TEXTS = {
     text: 'The response of the sign-in provider did not pass a security check.',
     advice: `${ADVICE.again} If this happens again, ask your administrator, and give the reference below.`,
   },
+  'bad-callback': {
+    status: 400,
+    title: 'The sign-in could not be verified',
+    text: 'A part of the URL of this page is missing, appears twice, or comes from another sign-in.',
+    advice: ADVICE.again,
+  },
   'weak-authentication': {
     status: 403,
     title: 'A stronger sign-in is required',

@@ -9,6 +9,7 @@ import { NO_HEAD_ROUTE, paths } from '../../paths.ts'
 import { readParameters } from '../../request.ts'
 import { completeLogin, describeLaunch } from '../complete.ts'
 import { findAccount, storeAccount } from './account.ts'
+import { collectEvidence } from './identity.ts'
 import { addBackchannelLogoutRoute } from './logout-token.ts'
 import {
   finishSignIn,
@@ -60,7 +61,7 @@ async function handleCallback(
 ): Promise<FastifyReply> {
   const state = readParameters(request.query).get('state') ?? ''
   const signIn = await takePendingSignIn(context, request, reply, state)
-  const provider = signIn && context.providers.find(signIn.providerId)
+  const provider = signIn && context.providers.findByIssuer(signIn.issuer)
   if (!signIn || provider?.kind !== 'oidc')
     return refuseSignIn(context, request, reply, new SignInRefusal('expired'), {})
   const { interaction = '' } = signIn
@@ -97,7 +98,7 @@ export async function completeSignIn(
     const authenticated = {
       store: (trx: Parameters<typeof storeAccount>[0]) => storeAccount(trx, account, context.clock()),
       retry: tryOnce,
-      provider: { ...user.login, admin: account.admin },
+      provider: { ...user.login, evidence: collectEvidence(provider, user, context.clock()) },
       reason: `Signed in with ${provider.id}`,
     }
     return completeLogin(context, request, reply, authenticated, pending)

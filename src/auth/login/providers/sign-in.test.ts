@@ -10,7 +10,8 @@ import { rsaPair } from '../../../../test/support/rsa-pair.ts'
 import { createAuditor } from '../../../audit/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
 import { computeThumbprint } from '../../../jwt/index.ts'
-import { changeUser, unlinkUser } from '../../admin/clinicians.ts'
+import { COMMAND_LINE } from '../../admin/action.ts'
+import { changeUser, linkUser, unlinkUser } from '../../admin/clinicians.ts'
 import { decodeClaims, type TestAuthServer } from '../../testing/test-auth-server.ts'
 import {
   describeSignIn,
@@ -221,10 +222,9 @@ describe('the account of a provider’s user', () => {
     await store.db.updateTable('clinician').set({ admin: true }).execute()
     await signIn(browser, hospital, 'user-1')
     assert.equal((await browser.get('/admin')).statusCode, 200)
-    const admin = { store, audit: createAuditor({ store }), clock: () => time.now }
-    const actor = { kind: 'command' } as const
+    const admin = { store, audit: createAuditor({ store }), clock: () => time.now, rules: auth.rules }
     const [row] = await store.db.selectFrom('clinician_link').select('clinician_id').execute()
-    await changeUser({ ...admin, actor }, { id: row?.clinician_id ?? '' }, { admin: false })
+    await changeUser({ ...admin, ...COMMAND_LINE }, { id: row?.clinician_id ?? '' }, { admin: false })
     assert.equal((await browser.get('/admin')).statusCode, 403)
   })
 
@@ -234,14 +234,61 @@ describe('the account of a provider’s user', () => {
     const { store, time } = auth
     await signIn(browser, hospital, 'user-1')
     assert.equal((await browser.get('/portal')).statusCode, 200)
-    const admin = { store, audit: createAuditor({ store }), clock: () => time.now }
+    const admin = { store, audit: createAuditor({ store }), clock: () => time.now, rules: auth.rules }
     const { clinician_id: id, ...link } = await store.db
       .selectFrom('clinician_link')
       .select(['clinician_id', 'issuer', 'subject'])
       .executeTakeFirstOrThrow()
-    await unlinkUser({ ...admin, actor: { kind: 'command' } }, { id }, link)
+    await unlinkUser({ ...admin, ...COMMAND_LINE }, { id }, link)
     assert.equal((await browser.get('/portal')).statusCode, 302)
   })
+
+  it('ends when the link moves to another clinician', async () => {
+    const auth = await openServer()
+    const browser = auth.openBrowser()
+    await signIn(browser, hospital, 'user-1')
+    await auth.addClinician('other')
+    const { store, time, rules } = auth
+    const admin = { store, audit: createAuditor({ store }), clock: () => time.now, rules, ...COMMAND_LINE }
+    const { issuer, subject } = await store.db
+      .selectFrom('clinician_link')
+      .select(['issuer', 'subject'])
+      .executeTakeFirstOrThrow()
+    await linkUser(admin, { username: 'other' }, { issuer, subject })
+    assert.equal((await browser.get('/portal')).statusCode, 302)
+  })
+
+  const staff = { claim: 'groups', values: ['admins', 'visitors'] }
+  const list = (changes: Partial<OidcProvider> | undefined) =>
+    changes ? [makeProvider(hospital, { allow: staff, admin: staff, ...changes })] : []
+  for (const [how, changes, outcome] of [
+    ['is removed', undefined, 'ended'],
+    ['allows other groups', { allow }, 'ended'],
+    ['allows groups by another claim', { allow: { ...staff, claim: 'roles' } }, 'ended'],
+    ['allows fewer groups, but this one', { allow: { ...staff, values: ['admins'] } }, 'administrator'],
+    ['requires an acr', { acrValues: ['urn:mfa'] }, 'ended'],
+    ['requires a recent authentication, as this one', { maxAge: 60 }, 'administrator'],
+    ['maps users by another claim', { fhirUser: { kind: 'claim', claim: 'other' } }, 'ended'],
+    ['calls other users administrators', { admin: allow }, 'user'],
+    ['calls no user an administrator', { admin: undefined }, 'user'],
+    ['has another name', { name: 'Clinic' }, 'administrator'],
+  ] as const)
+    it(`leaves the session as the provider would accept it when it ${how}`, async () => {
+      const auth = await openSignInServer(await open(), list({}))
+      const browser = auth.openBrowser()
+      await signIn(browser, hospital, 'user-2')
+      const find = async () => {
+        const { statusCode } = await browser.get('/admin')
+        return new Map([
+          [200, 'administrator'],
+          [403, 'user'],
+          [302, 'ended'],
+        ]).get(statusCode)
+      }
+      assert.equal(await find(), 'administrator')
+      auth.changeLogin({ passwords: true, providers: list(changes) })
+      assert.equal(await find(), outcome)
+    })
 
   it('is tested by an administrator, with its metadata, keys and clock', async () => {
     const gone = makeProvider({ issuer: 'http://127.0.0.1:1' }, { id: 'gone' })
@@ -252,6 +299,25 @@ describe('the account of a provider’s user', () => {
     const test = async (id: string) => (await browser.post(`/admin/providers/${id}/test`, {})).body
     assert.match(await test('hospital'), /hospital can be used[\s\S]*Key set[\s\S]*The same as here/)
     assert.match(await test('gone'), /gone cannot be used/)
+  })
+
+  it('is never found by a search that the id of a Practitioner makes', async () => {
+    const auth = await openServer({ provision: false })
+    await auth.addClinician('ada', { id: 'ada' })
+    const link = { issuer: hospital.issuer, subject: 'user-1', clinician_id: 'ada', created_at: 0 }
+    await auth.store.db
+      .insertInto('clinician_link')
+      .values({ ...link, provisioned: false })
+      .execute()
+    auth.fhir.requests.length = 0
+    for (const fhir_user_id of ['..', '.', 'x/..', '?identifier=urn:x|e-byron', 'Practitioner/..']) {
+      await auth.store.db.updateTable('clinician').set({ fhir_user_id }).where('id', '=', 'ada').execute()
+      assert.equal(await attempt(auth), '403 no-practitioner', fhir_user_id)
+    }
+    assert.equal(auth.fhir.requests.length, 0)
+    hospital.users = { 'user-1': { ...ADA, fhirUser: 'Practitioner/..' } }
+    assert.equal(await attempt(await openServer()), '403 bad-claims')
+    hospital.users = { 'user-1': ADA }
   })
 
   it('needs exactly one Practitioner on the FHIR server', async () => {

@@ -10,9 +10,10 @@ import {
 import type { AccessFilter } from '../../../smart/index.ts'
 import { VERSIONS_CHECKED } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
+import type { Repository } from '../repository/repository.ts'
 import { findStoredTypes } from '../search/parse-criteria.ts'
 import type { Steps } from '../search/search-scope.ts'
-import { toEtag } from '../stored-version.ts'
+import { findVersionPatients, toEtag } from '../stored-version.ts'
 import {
   type CheckedVersion,
   countVersions,
@@ -37,7 +38,7 @@ export function* findHistory(
   if (isFailure(page)) return page
   const { versions, next } = page
   return {
-    versions: versions.map(toEntry),
+    versions: versions.map(version => toEntry(context.repository, version)),
     total: after === undefined && !next ? versions.length : yield* countVersions(context, scope, query),
     cursors: new Map(next && [['next', next]]),
   }
@@ -131,12 +132,13 @@ const TOO_MANY_LEFT_OUT = fail({
   text: `Cannot check more than ${VERSIONS_CHECKED} versions, or ${limits.PAGE_CHARACTERS} characters of them, for one page: request the history of one resource, or with _since`,
 })
 
-function toEntry(version: Version): HistoryEntry {
+function toEntry({ database }: Repository, version: Version): HistoryEntry {
   const { type, id, method, isCreation, updated, content } = version
   const isDeletion = method === 'DELETE'
   return {
     ...{ type, id, method, etag: toEtag(version), lastModified: new Date(updated).toISOString() },
     text: isDeletion ? undefined : content,
     status: isDeletion ? '204 No Content' : isCreation ? '201 Created' : '200 OK',
+    findPatients: () => findVersionPatients(database, version),
   }
 }

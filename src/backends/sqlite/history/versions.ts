@@ -190,6 +190,7 @@ function buildTimeCondition({ low, high }: { readonly low: number; readonly high
 }
 
 export interface Version {
+  readonly rid: number
   readonly type: string
   readonly id: string
   readonly version: number
@@ -218,11 +219,11 @@ export function* readVersions(
   const { text, values } = sql`SELECT v.seq, v.tid, r.id, v.version, v.updated, v.method,
       v.version = 1 OR (SELECT p.method FROM version p WHERE p.rid = v.rid AND p.version = v.version - 1) = 'DELETE',
       v.content,
-      CASE WHEN v.content IS NULL OR r.deleted = 1 THEN r.content END, r.deleted
+      CASE WHEN v.content IS NULL OR r.deleted = 1 THEN r.content END, r.deleted, v.rid
     FROM json_each(${JSON.stringify(seqs)}) j CROSS JOIN version v ON v.seq = j.value
     CROSS JOIN resource r ON r.rid = v.rid`
   for (const row of database.each(text, values)) {
-    const [seq, tid, id, number, updated, method, isCreation, old, current, isDeleted] = row
+    const [seq, tid, id, number, updated, method, isCreation, old, current, isDeleted, rid] = row
     const type = names.typeOf(Number(tid))
     const content = String(old ?? current)
     const filter = filters.get(type) ?? []
@@ -231,7 +232,7 @@ export function* readVersions(
     const needsCurrent = isDeleted === 1 && versionAccess === 'current'
     const checked = isUndecided ? new Set(needsCurrent ? [content, String(current)] : [content]) : []
     const version: Version = {
-      ...{ type, id: String(id), version: Number(number), updated: Number(updated) },
+      ...{ rid: Number(rid), type, id: String(id), version: Number(number), updated: Number(updated) },
       ...{ method: String(method), isCreation: isCreation === 1, content },
     }
     const isVisible = [...checked].every(it =>

@@ -1,4 +1,5 @@
 import type { Fault } from '../../../fhir/index.ts'
+import { isBusy } from '../../../store/index.ts'
 import type { Repository } from '../repository/repository.ts'
 
 /** The position of a resource: the line on which it begins, from 1. */
@@ -139,7 +140,6 @@ function write(full: readonly Waiting[], repository: Repository, tally: Tally): 
 }
 
 // Another process has been writing for as long as the database waits (5 s).
-const SQLITE_BUSY = 5
 const ATTEMPTS = 6
 
 /** Retries until the other writer is done: a server, or another import. */
@@ -148,8 +148,7 @@ function retryWhileBusy<T>(work: () => T): T {
     try {
       return work()
     } catch (error) {
-      const isBusy = error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
-      if (!isBusy || attempt === ATTEMPTS) throw error
+      if (!isBusy(error) || attempt === ATTEMPTS) throw error
     }
   }
 }

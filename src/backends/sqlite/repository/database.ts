@@ -27,10 +27,10 @@ export interface Database extends Transactions {
 }
 
 /** Opens the file, or creates it with its tables. */
-export function openDatabase(file: string): Database {
+export function openDatabase(file: string, waitMs?: number): Database {
   const sqlite = openFile(file)
   const statements = new Map<string, StatementSync>()
-  const transactions = openTransactions(sqlite)
+  const transactions = openTransactions(sqlite, waitMs)
   return {
     file,
     rows: (sql, values) => readAll(prepareCached(sqlite, statements, sql), values),

@@ -2,6 +2,7 @@ import {
   type ExactResource,
   type Fault,
   formatExact,
+  isId,
   isResourceType,
   type Resource,
   toPlain,
@@ -107,8 +108,6 @@ const UNREADABLE: Fault = {
   text: 'Not imported: the server serves AuditEvents from its own audit trail, so nobody could read this one',
 }
 
-const ID = /^[A-Za-z0-9\-.]{1,64}$/
-
 /** Writes valid resources under their own ids, or new ones, in one transaction. */
 export function load(repository: Repository, resources: Iterable<unknown>): LoadReport {
   const counts = { created: 0, updated: 0, unchanged: 0 }
@@ -157,7 +156,7 @@ function check(candidate: unknown): { resource: ExactResource } | Omit<RefusedRe
   if (type === undefined)
     return refuse([{ path: 'resourceType', code: 'structure', text: 'Not an R4 resource type' }])
   if (type === 'AuditEvent') return refuse([UNREADABLE])
-  if (id !== undefined && !ID.test(String(id)))
+  if (id !== undefined && !isId(String(id)))
     return refuse([
       { path: `${type}.id`, code: 'value', text: 'Not an id: 1 to 64 letters, digits, dots, hyphens' },
     ])

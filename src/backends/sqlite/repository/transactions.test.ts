@@ -38,6 +38,26 @@ describe('a file that another process writes to', () => {
     assert.equal(turns[0], 'free')
     assert.deepEqual(turns.slice(1).sort(), ['group', 'plan'])
   })
+
+  it('is given up by every waiting write after the same time, however many wait', async () => {
+    const waiting = openDatabase(join(folder, 'fhir.db'), 150)
+    other.exec('BEGIN IMMEDIATE')
+    const start = performance.now()
+    const give = async (write: () => Promise<unknown>) => {
+      await assert.rejects(write(), isDatabaseUnavailable)
+      return performance.now() - start
+    }
+    const times = await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        give(() => (at % 2 ? waiting.group(() => 'group') : waiting.plan(async () => 'plan'))),
+      ),
+    )
+    other.exec('COMMIT')
+    // One after the other, the last of four plans would wait four times as long as the first.
+    assert.ok(Math.max(...times) < 2.5 * Math.min(...times), times.join(' '))
+    assert.equal(await waiting.plan(async () => 'plan'), 'plan')
+    waiting.close()
+  })
 })
 
 describe('transaction', () => {

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { setTimeout as pause } from 'node:timers/promises'
-import { DatabaseUnavailable } from '../../../store/index.ts'
+import { DatabaseUnavailable, isBusy, Turns, WRITE_WAIT_MS, WriteWait } from '../../../store/index.ts'
 
 export interface Transactions {
   /**
@@ -38,10 +37,8 @@ export interface Transactions {
   flush(failuresBefore: number): void | Promise<void>
 }
 
-/** How long a statement, or a group, waits for another process. */
+/** How long a statement outside of groups waits for another process. It blocks this one. */
 export const BUSY_MS = 5000
-const RETRY_MS = 1
-const SQLITE_BUSY = 5
 
 interface Group {
   readonly durable: Promise<void>
@@ -49,7 +46,8 @@ interface Group {
   reject(error: unknown): void
 }
 
-export function openTransactions(sqlite: DatabaseSync): Transactions {
+/** `waitMs`: how long a write waits for other writes of this process and for other processes, together. */
+export function openTransactions(sqlite: DatabaseSync, waitMs = WRITE_WAIT_MS): Transactions {
   const begin = sqlite.prepare('BEGIN IMMEDIATE')
   const beginRead = sqlite.prepare('BEGIN')
   const commit = sqlite.prepare('COMMIT')
@@ -60,7 +58,8 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
   let failures = 0
   let lastFailure: unknown
   let planned: Group | undefined
-  let lastPlan: Promise<unknown> = Promise.resolve()
+  const plans = new Turns()
+  const openings = new Turns()
 
   function transaction<T>(work: () => T, keep: (result: T) => boolean = () => true): T {
     if (depth > 0) return runNested(work, keep)
@@ -106,14 +105,11 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     }
   }
 
-  /** Undefined if another process is writing: `begin` must not wait, because it would block this process. */
-  function tryOpenGroup(): Group | undefined {
+  /** Throws if another process is writing: `begin` must not wait, because it would block this process. */
+  function openGroup(): Group {
     sqlite.exec('PRAGMA busy_timeout = 0')
     try {
       begin.run()
-    } catch (error) {
-      if (isBusy(error)) return undefined
-      throw error
     } finally {
       sqlite.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
     }
@@ -121,14 +117,23 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     return group
   }
 
-  async function openGroup(): Promise<Group> {
-    const end = performance.now() + BUSY_MS
-    while (performance.now() < end) {
-      await pause(RETRY_MS)
-      const opened = group ?? tryOpenGroup()
-      if (opened) return opened
+  function tryOpenGroup(): Group | undefined {
+    try {
+      return openGroup()
+    } catch (error) {
+      if (isBusy(error)) return undefined
+      throw error
     }
-    throw new DatabaseUnavailable('Cannot write: another process holds the file')
+  }
+
+  /** One of the waiting writes asks for the file; the others join its group. */
+  async function waitForGroup(wait: WriteWait): Promise<Group> {
+    const release = await openings.take(wait)
+    try {
+      return await wait.retryWhileBusy(() => group ?? openGroup())
+    } finally {
+      release()
+    }
   }
 
   function createGroup(): Group {
@@ -187,19 +192,20 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
       return group?.durable
     },
     async group(work) {
-      const { durable } = group ?? tryOpenGroup() ?? (await openGroup())
+      const { durable } = group ?? tryOpenGroup() ?? (await waitForGroup(new WriteWait(waitMs)))
       const result = runInGroup(work)
       await durable
       return result
     },
-    plan(work) {
-      const run = async () => {
-        planned = group ?? tryOpenGroup() ?? (await openGroup())
-        return work()
+    async plan(work) {
+      const wait = new WriteWait(waitMs)
+      const release = await plans.take(wait)
+      try {
+        planned = group ?? tryOpenGroup() ?? (await waitForGroup(wait))
+        return await work()
+      } finally {
+        release()
       }
-      const plan = lastPlan.then(run)
-      lastPlan = plan.catch(() => {})
-      return plan
     },
     commitPlan(work, keep) {
       if (!group || planned !== group) return 'conflict'
@@ -207,10 +213,6 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     },
     pending: () => group?.durable,
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === SQLITE_BUSY
 }
 
 interface Savepoint {

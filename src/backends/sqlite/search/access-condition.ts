@@ -12,7 +12,7 @@ import type { Repository } from '../repository/repository.ts'
 import { selectRange } from './clause-walk.ts'
 import { buildOwnCondition } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
-import { all, any, FALSE, join, list, name, type Sql, sql } from './sql.ts'
+import { all, any, FALSE, list, name, type Sql, sql, union } from './sql.ts'
 
 type AccessContext = Pick<Repository, 'names' | 'baseUrl'>
 
@@ -56,10 +56,9 @@ export function findCandidates(
   if (filter.length > MOST_PARTS || panels.values().some(isLarge)) return undefined
   const parts = filter.map(constraint => selectByConstraint(context, type, constraint))
   const found = parts.flatMap(part => part ?? [])
-  return found.length === parts.length ? join(found, ' UNION ALL ') : undefined
+  return found.length === parts.length ? union(found) : undefined
 }
 
-// SQLite accepts 500 parts of a compound.
 const MOST_PARTS = 50
 const FEW_PATIENTS = 200
 
@@ -217,22 +216,19 @@ function buildActiveCondition(names: Names): Sql {
 /** The ids of the patients on a panel, as a subquery with one column. */
 function selectPanelPatients(names: Names, { patients, organizations, careTeams, member }: Panel): Sql {
   const team = names.typeId('CareTeam')
-  return join(
-    [
-      selectValues([...patients]),
-      ...(organizations.length > 0 ? [selectManagedPatients(names, organizations)] : []),
-      ...(careTeams.length > 0
-        ? [
-            selectTeamPatients(
-              names,
-              sql`resource t WHERE t.tid = ${team} AND t.id IN (${selectValues(careTeams)})`,
-            ),
-          ]
-        : []),
-      ...(member ? [selectTeamPatients(names, selectTeamsOf(names, member))] : []),
-    ],
-    ' UNION ALL ',
-  )
+  return union([
+    selectValues([...patients]),
+    ...(organizations.length > 0 ? [selectManagedPatients(names, organizations)] : []),
+    ...(careTeams.length > 0
+      ? [
+          selectTeamPatients(
+            names,
+            sql`resource t WHERE t.tid = ${team} AND t.id IN (${selectValues(careTeams)})`,
+          ),
+        ]
+      : []),
+    ...(member ? [selectTeamPatients(names, selectTeamsOf(names, member))] : []),
+  ])
 }
 
 function selectManagedPatients(names: Names, organizations: readonly string[]): Sql {

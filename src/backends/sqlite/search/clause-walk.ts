@@ -4,7 +4,7 @@ import { toKey } from '../repository/index-writer.ts'
 import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
 import { boundComparison, boundText, canSelect, isOfColumn } from './own-condition.ts'
 import type { SearchScope, Steps } from './search-scope.ts'
-import { join, name, type Sql, sql } from './sql.ts'
+import { join, name, type Sql, sql, union } from './sql.ts'
 import { JOIN_RESOURCE, listSteps, type Walk, walkRids } from './walk.ts'
 
 /** The numbers of index rows that are counted at once, and at most, to find the shortest walk. */
@@ -47,12 +47,11 @@ export function selectRange(names: Names, type: string, clause: SearchClause): S
   const walks = isRange ? walkClause(names, type, clause) : undefined
   return (
     walks &&
-    join(
+    union(
       walks.map(
         ({ index, where, start, end }) =>
           sql`SELECT w.rid FROM ${index} WHERE ${where} AND ${start} AND ${end}`,
       ),
-      ' UNION ALL ',
     )
   )
 }

@@ -5,7 +5,7 @@ import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from
 import type { SearchScope, Steps } from './search-scope.ts'
 import { FEW_LINKS, findStart, type Start, selectReferred, selectReferring } from './select-current.ts'
 import { buildAfter, buildOrder, compareRows, selectSortValue } from './sort-order.ts'
-import { all, join, name, type Sql, sql } from './sql.ts'
+import { all, join, name, type Sql, sql, union } from './sql.ts'
 import { listSteps, listWalks, type Walk } from './walk.ts'
 
 /** `rid`, then the values of the sort keys. */
@@ -108,7 +108,7 @@ function* findLinked(
         : selectReferring(scope, type, clause, end.type, found),
     )
   }
-  return join(parts, ' UNION ALL ')
+  return union(parts)
 }
 
 /** The rows whose resources are still found. A resource whose position changed during a pause may be in two rows. */

@@ -11,6 +11,7 @@ export interface Hit {
   readonly rid: number
   readonly type: string
   readonly id: string
+  readonly version: number
   readonly content: string
 }
 
@@ -72,9 +73,15 @@ function loadPage(scope: SearchScope, rids: readonly number[], mostCharacters: n
 }
 
 export function loadHit({ database, names }: Pick<SearchScope, 'database' | 'names'>, rid: number): Hit {
-  const [row] = database.rows('SELECT tid, id, content FROM resource WHERE rid = ?', [rid])
-  const [tid, id, content] = row ?? []
-  return { rid, type: names.typeOf(Number(tid)), id: String(id), content: String(content) }
+  const [row] = database.rows('SELECT tid, id, version, content FROM resource WHERE rid = ?', [rid])
+  const [tid, id, version, content] = row ?? []
+  return {
+    rid,
+    type: names.typeOf(Number(tid)),
+    id: String(id),
+    version: Number(version),
+    content: String(content),
+  }
 }
 
 /** The `rid`s of all resources that a query finds in a compartment. */

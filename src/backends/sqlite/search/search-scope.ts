@@ -99,7 +99,7 @@ export function* noticePauses<T>(
   }
 }
 
-type Connection = FhirRequest['connection']
+type Connection = Pick<FhirRequest['connection'], 'destroyed'>
 
 /**
  * Does the first step at once, and the others in later turns of the event loop: up to `most` steps, and none after the

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { SEARCH_DATA } from '../../../fhir-api/testing/find-suite.ts'
-import { BASE, type Fhir, observation, readIds, readIssue, startFhir } from '../testing/fhir.ts'
+import {
+  BASE,
+  createAuthenticator,
+  type Fhir,
+  observation,
+  readIds,
+  readIssue,
+  startFhir,
+} from '../testing/fhir.ts'
 
 let fhir: Fhir
 before(async () => {
@@ -92,6 +100,62 @@ describe('search', () => {
       '\u{10ffff}',
     ])
       assert.equal((await fhir(`GET Patient?name:contains=${encodeURIComponent(text)}`)).body.total, 0, text)
+  })
+})
+
+/** Searches of every kind of parameter, modifier and value. */
+const MANY: Readonly<Record<string, (at: number) => string>> = {
+  'Observation?code': at => `c${at}`,
+  'Observation?code=': at => `http://s|c${at}`,
+  'Observation?code==': at => `http://s${at}|`,
+  'Observation?code:not': at => `c${at}`,
+  'Observation?code:text': at => `t${at}`,
+  'Patient?identifier:contains': at => `i${at}`,
+  'Patient?name': at => `n${at}`,
+  'Patient?name:exact': at => `n${at}`,
+  'Patient?name:contains': at => `n${at}`,
+  'Observation?subject': at => `Patient/p${at}`,
+  'Observation?subject=': at => `http://other/Patient/p${at}`,
+  'Observation?subject:identifier': at => `http://s|i${at}`,
+  'Observation?date': at => `ge${2000 + (at % 99)}`,
+  'Observation?date=': at => `ne${2000 + (at % 99)}`,
+  'Observation?value-quantity': at => `${at}|http://u|mg`,
+  'RiskAssessment?probability': at => `ge${at}`,
+  'ValueSet?url': at => `http://v/${at}`,
+  'ValueSet?url:below': at => `http://v/${at}`,
+  'ValueSet?url:above': at => `http://v/${at}`,
+  'Patient?_id': at => `p${at}`,
+  'Observation?subject:Patient.name': at => `n${at}`,
+  'Patient?_has:Observation:patient:code': at => `c${at}`,
+}
+
+describe('many values', () => {
+  const list = (value: (at: number) => string, count: number) =>
+    Array.from({ length: count }, (_, at) => value(at)).join()
+
+  it('are searched for up to a limit that the refusal names', async () => {
+    for (const [search, value] of Object.entries(MANY)) {
+      const [type = '', parameter = ''] = search.replace(/=+$/, '').split('?')
+      const find = (count: number) =>
+        fhir(`POST ${type}/_search`, `${parameter}=${encodeURIComponent(list(value, count))}`, {
+          'content-type': 'application/x-www-form-urlencoded',
+        })
+      for (const count of [39, 390]) {
+        const { status, text } = await find(count)
+        assert.ok(status === 200 || text.includes('Cannot search by more than 400 values'), search + text)
+      }
+      assert.match(readIssue(await find(900)), /^400 too-costly: Cannot search by (?:more than|so many)/)
+    }
+  })
+
+  it('may be in each of many granular scopes', async () => {
+    const filter = Array.from({ length: 20 }, (_, scope) => ({
+      query: [['code', list(at => `c${scope}-${at}`, 40)] as const],
+    }))
+    const server = await startFhir({ guard: createAuthenticator({ granular: { filterFor: () => filter } }) })
+    for (const search of ['Observation', 'Observation?_summary=count', 'Observation?code=c1-1'])
+      assert.equal((await server.as('granular')(`GET ${search}`)).status, 200, search)
+    await server.close()
   })
 })
 

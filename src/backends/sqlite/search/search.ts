@@ -25,7 +25,7 @@ import type { Access } from '../../../smart/index.ts'
 import { CONDITION_STEPS } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
 import type { Repository } from '../repository/repository.ts'
-import { SqliteVersion, toEntry } from '../stored-version.ts'
+import { SqliteVersion, toContents, toEntry } from '../stored-version.ts'
 import { findIncludes, findReferenced } from './includes.ts'
 import { findCareRange, findUsed, parseBounded, parseCriteria } from './parse-criteria.ts'
 import { countCheaply, countQuery, type FoundRows, type Hit, runQuery } from './run-query.ts'
@@ -68,10 +68,12 @@ export function* findPage(
   if (isFailure(included)) return included
   const isInCare = (hit: Hit) => !care || isInCareRange(JSON.parse(hit.content), care, repository.baseUrl)
   const hits = options.isShown ? found.hits.filter(options.isShown) : found.hits
+  const includes = included.filter(isInCare)
   return {
     ...page,
     matches: hits.map(hit => toEntry(scope.database, hit)),
-    includes: included.filter(isInCare).map(hit => toEntry(scope.database, hit)),
+    includes: includes.map(hit => toEntry(scope.database, hit)),
+    contents: toContents(scope.database, [...hits, ...includes]),
     total: yield* findTotal(scope, query, { ...found, hits }, after === undefined),
     cursors: found.next ? new Map([['next', found.next]]) : NONE,
   }

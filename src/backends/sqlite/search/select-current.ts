@@ -9,7 +9,7 @@ import { selectRange } from './clause-walk.ts'
 import type { EntryClause } from './entry-match.ts'
 import { buildOwnCondition, canSelect, isOfColumn, selectByEntries } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
-import { all, any, join, name, type Sql, sql } from './sql.ts'
+import { all, any, name, type Sql, sql, union } from './sql.ts'
 
 /**
  * Selects the current resources of a type that are within the caller's access and for which all clauses hold. It starts
@@ -195,11 +195,10 @@ type LeadingClause = EntryClause | ChainClause | HasClause
 function selectRids(scope: SearchScope, type: string, clause: LeadingClause): Sql {
   switch (clause.kind) {
     case 'chain':
-      return join(
+      return union(
         clause.targets.map(target =>
           selectReferring(scope, type, clause, target.type, selectLinked(scope, target)),
         ),
-        ' UNION ALL ',
       )
     case 'has':
       return selectReferred(scope, type, clause, selectLinked(scope, clause))

@@ -56,6 +56,21 @@ export function any(parts: readonly Sql[]): Sql {
   return sql`((${any(parts.slice(0, half))}) OR (${any(parts.slice(half))}))`
 }
 
+const UNITED = 250
+
+/** All rows of the selects. Nested by halves: SQLite accepts 500 parts of a compound. */
+export function union(selects: readonly Sql[]): Sql {
+  const [only] = selects
+  if (only && selects.length === 1) return only
+  if (selects.length <= UNITED) return join(selects.map(nestUnion), ' UNION ALL ')
+  const half = Math.ceil(selects.length / 2)
+  return union([union(selects.slice(0, half)), union(selects.slice(half))])
+}
+
+function nestUnion(select: Sql): Sql {
+  return select.text.includes(' UNION ALL ') ? sql`SELECT * FROM (${select})` : select
+}
+
 function isSql(part: SqlValue | Sql): part is Sql {
   return typeof part === 'object' && part !== null && 'text' in part
 }

@@ -35,11 +35,11 @@ function endless(resources: readonly object[] = []) {
   const context: GatewayContext = {
     ...{ baseUrl, urls: createUrlRewriter(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
     upstream: {
-      ask: async () => {
+      skim: async () => {
         seen.times += 1
-        return answer
+        return { ...answer, bytes: 0 }
       },
-      ...{ pass: nothing, probe: nothing },
+      ...{ ask: nothing, pass: nothing, probe: nothing },
     },
     operations: [],
     isUpstreamParameter: () => false,
@@ -69,7 +69,7 @@ function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=cou
     ...{ interaction: { kind: 'bundle' }, body, preconditions: {}, access },
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access }) },
-    ...{ requestId: '1', connection: { destroyed: false }, report: () => {} },
+    ...{ requestId: '1', connection: { destroyed: false, once: () => undefined }, report: () => {} },
   }
 }
 
@@ -95,6 +95,7 @@ describe('the number of requests to the upstream for one request', () => {
       get destroyed() {
         return seen.times >= 7
       },
+      once: () => undefined,
     }
     assert.equal(answeredIn(await handle(context, { ...bundleOf(3), connection })), 3)
     assert.equal(seen.times, 7)

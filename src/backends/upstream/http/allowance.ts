@@ -1,7 +1,12 @@
 import { fail, isRecord } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
-import { UPSTREAM_CHARACTERS, UPSTREAM_REQUESTS, UPSTREAM_REQUESTS_PER_ENTRY } from '../limits.ts'
-import type { Upstream } from './client.ts'
+import {
+  SKIMMED_BYTES,
+  UPSTREAM_CHARACTERS,
+  UPSTREAM_REQUESTS,
+  UPSTREAM_REQUESTS_PER_ENTRY,
+} from '../limits.ts'
+import { DISCONNECTED, type Upstream } from './client.ts'
 import type { Caller } from './slots.ts'
 
 /** The largest number of requests to the upstream for one request. A single search has its own limit, but a Bundle has thousands. */
@@ -10,40 +15,45 @@ export function computeAllowance(body: unknown): number {
   return UPSTREAM_REQUESTS + UPSTREAM_REQUESTS_PER_ENTRY * entries
 }
 
-/** Sends all requests on behalf of a caller. */
+/** Sends all requests on behalf of a caller, and none after the caller has disconnected. */
 export function bindCaller(upstream: Upstream, caller: Caller): Upstream {
+  const { connection } = caller
   return {
     ...upstream,
-    ask: request => upstream.ask(request, caller),
-    pass: request => upstream.pass(request, caller),
+    ask: async request => (connection.destroyed ? DISCONNECTED : upstream.ask(request, caller)),
+    pass: async request => (connection.destroyed ? DISCONNECTED : upstream.pass(request, caller)),
+    skim: async (request, longest) =>
+      connection.destroyed ? DISCONNECTED : upstream.skim(request, longest, caller),
   }
 }
 
-/** Limits the number of requests and the size of the responses, and stops when the caller has disconnected. */
-export function limitRequests(upstream: Upstream, most: number, caller: Caller): Upstream {
+/** Limits the number of requests and the size of the responses. */
+export function limitRequests(upstream: Upstream, most: number): Upstream {
   let sent = 0
   let characters = 0
+  let skimmed = 0
   const findRefusal = () => {
     sent += 1
-    if (caller.connection.destroyed) return DISCONNECTED
-    if (characters > UPSTREAM_CHARACTERS) return TOO_MUCH
+    if (characters > UPSTREAM_CHARACTERS || skimmed > SKIMMED_BYTES) return TOO_MUCH
     return sent > most ? TOO_MANY : undefined
   }
   return {
     ...upstream,
     async ask(request) {
-      const answer = findRefusal() ?? (await upstream.ask(request, caller))
+      const answer = findRefusal() ?? (await upstream.ask(request))
       if (!isFailure(answer)) characters += answer.text.length
       return answer
     },
-    pass: async request => findRefusal() ?? upstream.pass(request, caller),
+    pass: async request => findRefusal() ?? upstream.pass(request),
+    async skim(request, longest) {
+      const answer = findRefusal() ?? (await upstream.skim(request, longest))
+      if (isFailure(answer)) return answer
+      characters += answer.text.length
+      skimmed += answer.bytes
+      return answer
+    },
   }
 }
-
-const DISCONNECTED: Failure = fail({
-  problem: 'too-costly',
-  text: 'Cannot continue: the caller has closed the connection',
-})
 
 const TOO_MUCH = fail({
   problem: 'too-costly',

@@ -24,18 +24,23 @@ export function buildWrite(
   urls: UrlRewriter,
   more: Readonly<Record<string, string>> = {},
 ): UpstreamRequest {
+  const text = urls.toUpstreamBody(formatExact(body))
+  // The response to a long one might be too large to be read.
+  const answer = text.length > LONG_BODY ? 'minimal' : 'representation'
   return {
     method,
     path,
     headers: {
       ...buildHeaders(request),
       'content-type': JSON_TYPE,
-      prefer: `return=representation, ${STRICT}`,
+      prefer: `return=${answer}, ${STRICT}`,
       ...more,
     },
-    body: urls.toUpstreamBody(formatExact(body)),
+    body: text,
   }
 }
+
+const LONG_BODY = 4 * 1024 * 1024
 
 // Many servers accept URLs of up to 8 kB.
 const LONGEST_QUERY = 6000

@@ -1,4 +1,4 @@
-import type { Readable, Transform } from 'node:stream'
+import { type Readable, Transform } from 'node:stream'
 import {
   brotliDecompress,
   brotliDecompressSync,
@@ -10,6 +10,7 @@ import {
   inflate,
   inflateSync,
 } from 'node:zlib'
+import { runInThreadPool } from '../../../turns/index.ts'
 
 type Limit = { readonly maxOutputLength: number }
 
@@ -61,9 +62,12 @@ function decodeShort(body: Buffer, { unpackSync }: Decoder, limit: number): Deco
 }
 
 function decodeLong(body: Buffer, { unpack }: Decoder, limit: number): Promise<Decoded> {
-  return new Promise(resolve => {
-    unpack(body, { maxOutputLength: limit }, (error, result) => resolve(error ? explain(error) : result))
-  })
+  return runInThreadPool(
+    () =>
+      new Promise(resolve => {
+        unpack(body, { maxOutputLength: limit }, (error, result) => resolve(error ? explain(error) : result))
+      }),
+  )
 }
 
 function explain(error: unknown): 'too-large' | undefined {
@@ -76,6 +80,18 @@ export function decodeStream(body: Readable, encoding: string): Readable | undef
   if (PLAIN.has(encoding)) return body
   const decoder = DECODERS.get(encoding)
   return decoder && pipe(body, decoder.createStream())
+}
+
+/** Passes a number of bytes on, and fails if there are more. */
+export function createByteLimit(bytes: number): Transform {
+  let left = bytes
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length
+      if (left < 0) done(new Error(`the response has more than ${bytes} bytes`))
+      else done(null, chunk)
+    },
+  })
 }
 
 /** Connects two streams so that an error in one ends the other. */

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
+import type { Connection } from '../../../fhir-api/index.ts'
+import { watchConnection } from './presence.ts'
 
 /** A request to the upstream. */
 export interface UpstreamRequest {
@@ -26,6 +28,14 @@ export type TransportFailure =
   /** The request was not sent: the gateway has no credentials for it. */
   | { readonly failure: 'unsigned'; readonly cause: string }
   | { readonly failure: 'too-large' }
+  /** The caller has disconnected. */
+  | { readonly failure: 'abandoned' }
+
+/** How much of a response is streamed, and for how long. */
+export interface StreamLimit {
+  readonly bytes: number
+  readonly ms: number
+}
 
 export interface ExchangeOptions {
   /** By `performance.now()`. */
@@ -33,19 +43,30 @@ export interface ExchangeOptions {
   readonly deadlines: Deadlines
   /** The longest body that is kept in memory. */
   readonly limit: number
-  /** If set, a longer body is streamed. The deadline then applies to the headers, and this to each pause in the body. */
-  readonly pauseMs?: number
+  /** The exchange ends when this connection closes. */
+  readonly connection?: Connection | undefined
+  /** If set, a longer body is streamed. Then this limits the body and each pause in it, instead of the deadline. */
+  readonly stream?: StreamOptions
+}
+
+interface StreamOptions extends StreamLimit {
+  readonly pauseMs: number
+  /** Whether the deadline applies to the headers alone, also if the body is short. */
+  readonly endsDeadline: boolean
 }
 
 /** The type of a body that is received with these options. */
-type ReceivedBody<O extends ExchangeOptions> = O extends { readonly pauseMs: number }
+type ReceivedBody<O extends ExchangeOptions> = O extends { readonly stream: object }
   ? Buffer | Readable
   : Buffer
 
 /** How an exchange ends. */
 export type Exchanged<O extends ExchangeOptions> = RawResponse<ReceivedBody<O>> | TransportFailure
 
-/** Sends a request and collects the response within a deadline. Redirects are not followed. */
+/**
+ * Sends a request and collects the response. Bytes, time and the presence of the caller limit every response. Redirects are
+ * not followed.
+ */
 export function exchange<O extends ExchangeOptions>(
   pool: Pool,
   request: UpstreamRequest,
@@ -53,10 +74,12 @@ export function exchange<O extends ExchangeOptions>(
   options: O,
 ): Promise<Exchanged<O>> {
   const { method, headers, body = null } = request
+  const { connection, stream } = options
+  if (connection?.destroyed) return Promise.resolve({ failure: 'abandoned' })
   return new Promise(resolve => {
     const collecting = new ResponseCollector(resolve as Resolve, options)
     try {
-      pool.dispatch({ method, path, headers, body, bodyTimeout: options.pauseMs ?? 0 }, collecting)
+      pool.dispatch({ method, path, headers, body, bodyTimeout: stream?.pauseMs ?? 0 }, collecting)
     } catch (error) {
       collecting.fail({ failure: 'unreachable', unsent: true, cause: describeError(error) })
     }
@@ -67,8 +90,9 @@ type Resolve = (result: RawResponse<Buffer | Readable> | TransportFailure) => vo
 
 /** A class, because there is one for every request. */
 class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
-  readonly deadline: number
+  deadline: number
   index = -1
+  readonly #stopWatching: (() => void) | undefined
   readonly #resolve: Resolve
   readonly #options: ExchangeOptions
   readonly #chunks: Buffer[] = []
@@ -85,10 +109,17 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
     this.#options = options
     this.deadline = options.deadline
     options.deadlines.add(this)
+    const { connection } = options
+    this.#stopWatching = connection && watchConnection(connection, () => this.fail({ failure: 'abandoned' }))
   }
 
   expire(): void {
     this.fail({ failure: 'late' })
+  }
+
+  #finish(): void {
+    this.#options.deadlines.delete(this)
+    this.#stopWatching?.()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -102,25 +133,26 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
     status: number,
     headers: IncomingHttpHeaders,
   ): void {
-    const { limit, pauseMs, deadlines } = this.#options
+    const { limit, stream } = this.#options
     this.#status = status
     this.#headers = headers
-    if (pauseMs !== undefined) deadlines.delete(this)
+    if (stream?.endsDeadline) this.#extendDeadline(stream)
     if (Number(headers['content-length'] ?? 0) > limit) this.#exceed(controller)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.length
     if (this.#stream) {
-      if (!this.#stream.push(chunk)) controller.pause()
+      if (this.#size > (this.#options.stream?.bytes ?? 0)) this.fail({ failure: 'too-large' })
+      else if (!this.#stream.push(chunk)) controller.pause()
       return
     }
-    this.#size += chunk.length
     this.#chunks.push(chunk)
     if (this.#size > this.#options.limit) this.#exceed(controller)
   }
 
   onResponseEnd(): void {
-    this.#options.deadlines.delete(this)
+    this.#finish()
     if (this.#stream) this.#stream.push(null)
     else {
       const [first] = this.#chunks
@@ -129,6 +161,7 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
+    this.#finish()
     const unsent = this.#control === undefined
     // Later, because the receiver of a new stream does not listen to it yet.
     if (this.#stream) setImmediate(() => this.#stream?.destroy(error))
@@ -141,18 +174,28 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   /** Only the first failure counts. */
   fail(failure: TransportFailure): void {
     this.#hasFailed = true
-    this.#options.deadlines.delete(this)
+    this.#finish()
     this.#resolve(failure)
+    this.#stream?.destroy(new Error(`the response is ${failure.failure}`))
     this.#control?.abort(ENDED)
   }
 
   #exceed(controller: Dispatcher.DispatchController): void {
-    if (this.#options.pauseMs === undefined) this.fail({ failure: 'too-large' })
+    const { stream } = this.#options
+    if (!stream) this.fail({ failure: 'too-large' })
     else {
+      this.#extendDeadline(stream)
       this.#stream = createStream(controller)
       for (const chunk of this.#chunks) this.#stream.push(chunk)
       this.#respond(this.#stream)
     }
+  }
+
+  #extendDeadline({ ms }: StreamOptions): void {
+    const { deadlines } = this.#options
+    deadlines.delete(this)
+    this.deadline = performance.now() + ms
+    deadlines.add(this)
   }
 
   #respond(body: Buffer | Readable): void {
@@ -187,7 +230,13 @@ export type ExchangeOutcome = Pick<RawResponse, 'status' | 'headers'> | Transpor
 
 /** Whether the upstream, or a proxy before it, failed. */
 export function isFailing(answer: ExchangeOutcome): boolean {
-  return 'failure' in answer ? answer.failure !== 'too-large' : answer.status >= 502
+  if ('status' in answer) return answer.status >= 502
+  return answer.failure !== 'too-large' && answer.failure !== 'abandoned'
+}
+
+/** Whether the exchange says nothing about the upstream, because its caller has ended it. */
+export function isAbandoned(answer: ExchangeOutcome): boolean {
+  return 'failure' in answer && answer.failure === 'abandoned'
 }
 
 export function isUnauthorized(answer: ExchangeOutcome): boolean {

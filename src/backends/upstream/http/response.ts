@@ -5,16 +5,25 @@ import {
   type IssueCode,
   isRecord,
   isResource,
+  OMITTED,
   type OperationOutcome,
   type OutcomeIssue,
+  type PartialResource,
   type Resource,
+  readPartial,
   splitBundle,
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, seesAll, type VersionedWrite } from '../../../fhir-api/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  isFailure,
+  seesAll,
+  type VersionedWrite,
+} from '../../../fhir-api/index.ts'
 import { RESPONSE_VALUES } from '../limits.ts'
-import type { UpstreamResponse } from './client.ts'
+import type { UpstreamResponse } from './read-response.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
 
@@ -41,6 +50,8 @@ export interface UpstreamBundle {
 export interface BundleEntry {
   /** JSON of the resource, if there is one. */
   readonly text: string | undefined
+  /** The resource, if its long strings were left out. */
+  readonly partial?: PartialResource | undefined
   readonly fullUrl: unknown
   readonly search: unknown
   readonly request: unknown
@@ -54,7 +65,8 @@ export function parseBundle({ headers, text }: UpstreamResponse): UpstreamBundle
     if (typeof split === 'string') return fail({ problem: 'upstream-broken', why: split, excess: split })
     const { bundle, texts } = split
     if (!isResource(bundle)) return failBroken('it is not a resource')
-    return { bundle, entries: listEntries(bundle, texts) }
+    const entries = listEntries(bundle, texts)
+    return { bundle, entries: text.includes(OMITTED) ? entries?.map(toPartialEntry) : entries }
   } catch {
     return failBroken('its JSON is invalid')
   }
@@ -71,9 +83,14 @@ function listEntries(
   })
 }
 
+function toPartialEntry(entry: BundleEntry): BundleEntry {
+  const partial = entry.text === undefined ? undefined : readPartial(entry.text)
+  return partial ? { ...entry, partial, text: partial.text } : entry
+}
+
 /** The resource of an entry; undefined if it has none. */
-export function parseEntry({ text }: BundleEntry): Resource | undefined | Failure {
-  if (text === undefined) return undefined
+export function parseEntry({ text, partial }: BundleEntry): Resource | undefined | Failure {
+  if (text === undefined || partial) return partial?.resource
   try {
     const resource: unknown = JSON.parse(text)
     return isResource(resource) ? resource : undefined
@@ -228,6 +245,11 @@ const CODES: Readonly<Record<number, IssueCode>> = {
   415: 'not-supported',
   429: 'transient',
   501: 'not-supported',
+}
+
+/** Whether a response was too large to be inspected. */
+export function isTooLarge(failure: unknown): failure is Failure {
+  return isFailure(failure) && failure.problem === 'upstream-broken' && failure.excess !== undefined
 }
 
 /** The failure of a page that is too large even with one resource. */

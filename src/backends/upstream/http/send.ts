@@ -1,6 +1,7 @@
 import type { Pool } from 'undici'
 import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
+import { TOKEN_RESPONSE_BYTES } from '../limits.ts'
 import {
   describeError,
   type Exchanged,
@@ -126,7 +127,7 @@ function createClientCredentials(
       body: form,
       signal: AbortSignal.timeout(timeoutMs),
     })
-    const body: unknown = await response.json().catch(() => undefined)
+    const body = await readJson(response)
     const { access_token, expires_in, error } = isRecord(body) ? body : {}
     if (!response.ok || typeof access_token !== 'string')
       throw new Error(`Cannot get an access token for the upstream: ${describeFault(response, body, error)}`)
@@ -138,6 +139,22 @@ function createClientCredentials(
   return {
     getAuthorization: () => cache.get(auth.tokenUrl),
     forget: () => cache.forget(auth.tokenUrl),
+  }
+}
+
+/** Undefined if the body is not JSON or is too long. */
+async function readJson({ body }: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body ?? []) {
+    length += chunk.length
+    if (length > TOKEN_RESPONSE_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString())
+  } catch {
+    return undefined
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type Authenticator, fullAccess } from '../../../smart/index.ts'
@@ -9,7 +10,7 @@ import { startGateway, startUpstream, type UpstreamProcess } from '../testing/st
 import { createDeadlines } from './exchange.ts'
 import { type Caller, createSlots, type Release } from './slots.ts'
 
-const callerOf = (holder: string, destroyed = false): Caller => ({ holder, connection: { destroyed } })
+const callerOf = (holder: string): Caller => ({ holder, connection: new Socket() })
 
 describe('createSlots', () => {
   it('limits a grant to its share of the connections', () => {
@@ -43,10 +44,12 @@ describe('createSlots', () => {
     const slots = createSlots(1, 1, createDeadlines())
     const first = slots.take(callerOf('a'), 1_000)
     assert.equal(await slots.take(callerOf('b'), 1), 'late')
-    const disconnected = slots.take(callerOf('c', true), 1_000)
+    const connection = new Socket()
+    const disconnected = slots.take({ holder: 'c', connection }, 1_000)
     const staying = slots.take(callerOf('d'), 1_000)
+    connection.destroy()
+    assert.equal(await disconnected, 'abandoned')
     if (typeof first === 'function') first()
-    assert.equal(await disconnected, 'late')
     assert.equal(typeof (await staying), 'function')
   })
 

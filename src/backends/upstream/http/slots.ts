@@ -1,19 +1,20 @@
+import type { Connection } from '../../../fhir-api/index.ts'
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import type { Deadlines, Timed } from './exchange.ts'
+import { watchConnection } from './presence.ts'
 
 /** The caller on whose behalf a request is sent. */
 export interface Caller {
   /** The fingerprint of the grant: all of its tokens share one part. */
   readonly holder: string
-  /** Destroyed when the caller has disconnected. */
-  readonly connection: { readonly destroyed: boolean }
+  readonly connection: Connection
 }
 
 /** Releases a slot. Called once. */
 export type Release = () => void
 
 /** Why there is no slot: the time has passed, the caller has disconnected, or too many requests of the grant wait. */
-export type NoSlot = 'late' | 'crowded'
+export type NoSlot = 'late' | 'abandoned' | 'crowded'
 
 /**
  * Shares the connections to the upstream among grants: each has at most a part of them, and waiting grants take turns. A
@@ -24,8 +25,8 @@ export interface Slots {
 }
 
 interface Waiting extends Timed {
-  readonly caller: Caller
   resolve(outcome: Release | NoSlot): void
+  stopWatching(): void
 }
 
 interface Share {
@@ -60,11 +61,9 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
     for (const [holder, share] of shares) {
       if (active >= most) return
       if (share.active >= mostOfOne) continue
-      const next = takeFirst(share)
-      if (!next) {
-        if (share.active === 0) shares.delete(holder)
-        continue
-      }
+      const [next] = share.waiting
+      if (!next) continue
+      leave(share, next)
       shares.delete(holder)
       shares.set(holder, share)
       next.resolve(start(holder, share))
@@ -72,33 +71,26 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
     }
   }
 
-  function takeFirst({ waiting }: Share): Waiting | undefined {
-    for (let it = waiting[0]; it; it = waiting[0]) {
-      leave(waiting, it)
-      if (!it.caller.connection.destroyed) return it
-      it.resolve('late')
-    }
-    return undefined
-  }
-
-  function leave(waiting: Waiting[], it: Waiting): void {
+  function leave({ waiting }: Share, it: Waiting): void {
     waiting.splice(waiting.indexOf(it), 1)
     waitingCount -= 1
     deadlines.delete(it)
+    it.stopWatching()
   }
 
-  function wait(caller: Caller, share: Share, timeoutMs: number): Promise<Release | NoSlot> {
+  function wait({ holder, connection }: Caller, share: Share, timeoutMs: number): Promise<Release | NoSlot> {
     return new Promise(resolve => {
+      const giveUp = (why: NoSlot) => {
+        leave(share, waiting)
+        if (share.active === 0 && share.waiting.length === 0) shares.delete(holder)
+        resolve(why)
+      }
       const waiting: Waiting = {
-        caller,
         resolve,
         deadline: performance.now() + timeoutMs,
         index: -1,
-        expire() {
-          leave(share.waiting, waiting)
-          if (share.active === 0 && share.waiting.length === 0) shares.delete(caller.holder)
-          resolve('late')
-        },
+        expire: () => giveUp('late'),
+        stopWatching: watchConnection(connection, () => giveUp('abandoned')),
       }
       share.waiting.push(waiting)
       waitingCount += 1

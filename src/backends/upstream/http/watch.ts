@@ -6,7 +6,7 @@ import { type ExchangeOutcome, isFailing, isLate, isUnauthorized, type Transport
 
 /** Knows whether the upstream is available, by the responses to requests and, while there are none, by probes. */
 export interface Watch {
-  /** Takes the result of every exchange except probes. */
+  /** Takes the result of every exchange except probes and those that the caller has ended. */
   observe(answer: ExchangeOutcome): void
   readonly check: ReadyCheck
   /** Undefined until the first probe. */
@@ -166,6 +166,7 @@ function explainOutage(failure: TransportFailure): Outage | undefined {
     case 'unsigned':
       return { kind: 'unusable', reason: 'the gateway gets no access token for it', cause: failure.cause }
     case 'too-large':
+    case 'abandoned':
       return undefined
   }
 }

@@ -46,11 +46,11 @@ export async function findMatch(
   params: Params,
 ): Promise<ConditionMatch | Failure> {
   const found = new Map<string | undefined, CheckedResource>()
-  let strays = 0
+  let omitted = 0
   for (const search of await listConditionSearches(context, request, type, params)) {
     const count = await visitMatches(context, search, 1, page => {
       for (const match of page.matches) found.set(match.resource.id, match)
-      strays += page.strays
+      omitted += page.omitted
     })
     if (isFailure(count)) return count
     if (count === 'too-many' || found.size > 1) return fail({ problem: 'multiple-matches', type })
@@ -58,7 +58,8 @@ export async function findMatch(
   const [match] = found.values()
   return {
     match: match && toVersion(type, match),
-    ifNoneExist: strays === 0 ? await bindCondition(context, request, type, params) : undefined,
+    // The upstream would find a match that the caller may not see, and name it.
+    ifNoneExist: omitted === 0 ? await bindCondition(context, request, type, params) : undefined,
   }
 }
 

@@ -1,4 +1,11 @@
-import { fail, type HistoryQuery, isRecord, parseReference, type Resource } from '../../../fhir/index.ts'
+import {
+  fail,
+  findContentPatients,
+  type HistoryQuery,
+  isRecord,
+  parseReference,
+  type Resource,
+} from '../../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -61,7 +68,7 @@ async function fetchVersions(
   link: string,
   of: HistoryRequest['of'],
 ): Promise<UpstreamItems<HistoryEntry> | Failure> {
-  const response = await requestPage(context, request, buildGet(request, link))
+  const response = await requestPage(context, buildGet(request, link))
   if (isFailure(response)) return response
   if (
     response.kind === 'declined' &&
@@ -73,7 +80,6 @@ async function fetchVersions(
   if (response.kind === 'declined') return toFailure(response.response, request)
   const links = readLinks(context, response.bundle)
   if (isFailure(links)) return links
-  if (response.kind === 'unchecked') return { items: [], next: links.get('next') }
   const items = await findVisibleVersions(context, request, permission, response.entries, of)
   return isFailure(items) ? items : { items, next: links.get('next') }
 }
@@ -157,7 +163,7 @@ async function findVisibleVersions(
   })
   // The API has checked the current version of a single resource.
   const shown = of ? within : await filterByCurrentContent(context, request, permission, within)
-  return isFailure(shown) ? shown : shown.map(toEntry)
+  return isFailure(shown) ? shown : shown.map(version => toEntry(context, version, contents.get(version)))
 }
 
 /** The versions whose resource is within the access in its current version too. */
@@ -244,7 +250,11 @@ function findIdentity(baseUrl: string, ...urls: readonly unknown[]) {
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
 
-function toEntry({ type, id, resource, text, request, response }: Version): HistoryEntry {
+function toEntry(
+  { baseUrl }: GatewayContext,
+  { type, id, resource, text, request, response }: Version,
+  content: Resource | undefined,
+): HistoryEntry {
   const { status, etag, lastModified } = response
   return {
     type,
@@ -259,5 +269,6 @@ function toEntry({ type, id, resource, text, request, response }: Version): Hist
           : '204 No Content',
     etag: typeof etag === 'string' ? etag : undefined,
     lastModified: typeof lastModified === 'string' ? lastModified : undefined,
+    findPatients: () => content && [...findContentPatients(content, baseUrl)],
   }
 }

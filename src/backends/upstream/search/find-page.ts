@@ -1,5 +1,7 @@
 import {
   couldMatch,
+  findShape,
+  type Interaction,
   isResourceType,
   type Params,
   parseSearch,
@@ -136,9 +138,11 @@ async function searchOverTypes(
 ): Promise<SearchPage | Failure> {
   const { params, posted } = request.interaction
   const path = getPath(request.interaction)
+  const isShapedHere = context.isRecorded && requestsSubset(request.interaction)
+  const sent = isShapedHere ? params.filter(([name]) => !SHAPES.has(name)) : params
   const outgoing =
     link === undefined
-      ? buildSearch(request, path, dropFormat(params), posted === true, context.urls)
+      ? buildSearch(request, path, dropFormat(sent), posted === true, context.urls)
       : buildGet(request, link)
   const isSeen = (resource: Resource) => !EXCLUDED_TYPES.has(resource.resourceType)
   const fresh = setCacheControl(requireStrict(outgoing), chooseCacheControl(context, request))
@@ -150,7 +154,7 @@ async function searchOverTypes(
   })
   if (isFailure(page)) return page
   const total = page.isWhole ? page.matches.length : undefined
-  return toSearchPage(page, dropFormat(used), WHOLE, total)
+  return toSearchPage(page, dropFormat(used), isShapedHere ? findShape(params) : WHOLE, total)
 }
 
 function mayMatch(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
@@ -159,6 +163,18 @@ function mayMatch(resource: Resource, [name, value]: Params[number], baseUrl: st
 }
 
 const WHOLE: Shape = { summary: 'false', elements: [] }
+const SHAPES: ReadonlySet<string> = new Set(['_elements', '_summary'])
+
+/** Whether the response would lack the elements that show whose resources it contains: the audit trail needs them. */
+export function requestsSubset(interaction: Interaction): boolean {
+  return (
+    'params' in interaction &&
+    interaction.params.some(
+      ([name, value]) =>
+        name === '_elements' || (name === '_summary' && value !== 'false' && value !== 'count'),
+    )
+  )
+}
 
 export function dropFormat(params: Params): Params {
   return params.filter(([name]) => name !== '_format' && name !== '_pretty')

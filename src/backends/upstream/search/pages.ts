@@ -30,10 +30,12 @@ export const PAGE_SIZE = 100
 export class ParsedResource implements CheckedResource {
   readonly resource: Resource
   readonly text: string
+  readonly isPartial: boolean
 
-  constructor(resource: Resource, text: string) {
+  constructor(resource: Resource, text: string, isPartial = false) {
     this.resource = resource
     this.text = text
+    this.isPartial = isPartial
   }
 
   get type(): string {
@@ -92,7 +94,7 @@ async function fetchOnce(
   pageCheck: PageCheck,
 ): Promise<(UpstreamPage & { readonly mayLackNext: boolean }) | Failure> {
   const memory = openMemory(context, request, outgoing, pageCheck.key)
-  const response = await requestPage(context, request, outgoing, memory?.recall)
+  const response = await requestPage(context, outgoing, memory?.recall)
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
   const { bundle } = response
@@ -116,14 +118,14 @@ async function checkResponse(
   pageCheck: PageCheck,
   memory: PageMemory | undefined,
 ): Promise<{ readonly page: CheckedPage; readonly entries: number } | Failure> {
-  if (response.kind === 'unchecked') return { page: UNCHECKED, entries: 0 }
   if (response.kind === 'known') return { page: response.page, entries: response.page.matches.length }
   const { entries, text, bundle } = response
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const checked = await checkEntries(context, request, entries, pageCheck)
   if (isFailure(checked)) return checked
   const { page, isCacheable } = checked
-  if (isCacheable && page.matches.length === entries.length) memory?.keep(text, bundle, page)
+  const isPartial = page.matches.some(it => it.isPartial)
+  if (isCacheable && !isPartial && page.matches.length === entries.length) memory?.keep(text, bundle, page)
   return { page, entries: entries.length }
 }
 
@@ -148,8 +150,6 @@ async function checkEntries(
   return { page, isCacheable: check.isCacheable }
 }
 
-const UNCHECKED = { matches: [], includes: [], strays: 0, omitted: 1, findNewest: () => '' }
-
 interface ParsedEntry {
   readonly checked: CheckedResource
   readonly mode: unknown
@@ -167,8 +167,11 @@ async function parseEntries(entries: readonly BundleEntry[]): Promise<readonly P
     const resource = parseEntry(entry)
     if (!resource) continue
     if (isFailure(resource)) return resource
-    const { text = '', search } = entry
-    parsed.push({ checked: new ParsedResource(resource, text), mode: readMode(search) })
+    const { text = '', search, partial } = entry
+    parsed.push({
+      checked: new ParsedResource(resource, text, partial !== undefined),
+      mode: readMode(search),
+    })
     characters += text.length
     if (characters > CHARACTERS_AT_ONCE) await takeTurns()
   }

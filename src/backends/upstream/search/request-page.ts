@@ -1,18 +1,13 @@
-import { Readable } from 'node:stream'
-import type { Resource } from '../../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure, seesAll } from '../../../fhir-api/index.ts'
+import { type Failure, isFailure } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
-import type { UpstreamResponse } from '../http/client.ts'
-import { pipe } from '../http/decode.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { explainPageFailure, isJson, parseBundle, type UpstreamBundle } from '../http/response.ts'
-import { createLinkSealer } from './paging.ts'
+import type { UpstreamResponse } from '../http/read-response.ts'
+import { explainPageFailure, isJson, isTooLarge, parseBundle, type UpstreamBundle } from '../http/response.ts'
+import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
 
 /** The upstream's response to the request for a page. */
 export type PageResponse =
   | ({ readonly kind: 'page'; readonly text: string } & UpstreamBundle)
-  /** A page of one resource that is too large to be checked, so that nobody knows who may see it. Its links remain. */
-  | { readonly kind: 'unchecked'; readonly bundle: Resource }
   /** Any other status than 200. */
   | { readonly kind: 'declined'; readonly response: UpstreamResponse }
 
@@ -23,84 +18,37 @@ type Recall<Known> = (text: string) => Known | undefined
 const USUAL_COUNT = 100
 
 /**
- * Requests a page. If it is too large to be inspected, requests smaller ones, each a quarter of the one before, down to
- * one resource.
+ * Requests a page. If it is too large to be inspected, long strings are left out, of a single resource more than of several.
+ * If that is not enough, requests a page with a quarter of the resources, down to one.
  */
 export async function requestPage<Known = never>(
   context: GatewayContext,
-  request: FhirRequest,
   first: UpstreamRequest,
   recall?: Recall<Known>,
 ): Promise<PageResponse | Known | Failure> {
   let outgoing = first
   for (;;) {
-    const response = await context.upstream.ask(outgoing)
-    if (!isFailure(response) && response.status !== 200) return { kind: 'declined', response }
-    const page = isFailure(response) ? response : readPage(response, recall)
-    if (!isFailure(page) || page.problem !== 'upstream-broken' || page.excess === undefined) return page
     const count = findCount(outgoing) ?? USUAL_COUNT
-    if (count <= 1)
-      return isLimited(request) ? skipResource(context, outgoing, page) : explainPageFailure(page)
+    const longestOfPage = context.responseLimit * LONG_STRING_OF_PAGE
+    const longest = count <= 1 ? Math.min(LONG_STRING, longestOfPage) : longestOfPage
+    const page = readPage(await context.upstream.skim(outgoing, longest), recall)
+    if (!isTooLarge(page)) return page
+    if (count <= 1) return explainPageFailure(page)
     outgoing = setParam(outgoing, COUNT, String(Math.max(1, Math.floor(count / 4))))
   }
 }
 
-/** Whether the page may contain something that the caller must not see. */
-function isLimited({ interaction, access }: FhirRequest): boolean {
-  switch (interaction.kind) {
-    case 'search-type':
-    case 'search-compartment':
-    case 'history-type':
-    case 'history-instance':
-      return access.filterFor(interaction.type, 's') !== 'everything'
-    default:
-      return !seesAll(access)
-  }
-}
-
-function readPage<Known>(response: UpstreamResponse, recall?: Recall<Known>): PageResponse | Known | Failure {
-  const { headers, text } = response
+function readPage<Known = never>(
+  response: UpstreamResponse | Failure,
+  recall?: Recall<Known>,
+): PageResponse | Known | Failure {
+  if (isFailure(response)) return response
+  const { status, headers, text } = response
+  if (status !== 200) return { kind: 'declined', response }
   const known = isJson(headers['content-type']) ? recall?.(text) : undefined
   if (known) return known
   const bundle = parseBundle(response)
   return isFailure(bundle) ? bundle : { kind: 'page', text, ...bundle }
-}
-
-/**
- * Skips a page of one resource, which a limited caller is not shown. A page with more resources, of an upstream that
- * ignores `_count`, remains a failure: resources that the caller may see would be left out too.
- */
-async function skipResource(
-  context: GatewayContext,
-  outgoing: UpstreamRequest,
-  tooLarge: Failure,
-): Promise<PageResponse | Failure> {
-  const response = await context.upstream.pass(outgoing)
-  if (isFailure(response)) return response
-  const link: object[] = []
-  const links = createLinkSealer((relation, url) => {
-    link.push({ relation, url })
-    return url
-  })
-  const body = typeof response.body === 'string' ? Readable.from(response.body) : response.body
-  const entries = await countEntries(pipe(body, links)).catch(() => 0)
-  return entries === 1
-    ? { kind: 'unchecked', bundle: { resourceType: 'Bundle', link } }
-    : explainPageFailure(tooLarge)
-}
-
-const ENTRY = '"fullUrl"'
-
-/** Counts the entries of a Bundle without keeping it in memory. */
-async function countEntries(body: Readable): Promise<number> {
-  let count = 0
-  let rest = ''
-  for await (const chunk of body) {
-    const parts = (rest + chunk.toString('latin1')).split(ENTRY)
-    count += parts.length - 1
-    rest = (parts.at(-1) ?? '').slice(-ENTRY.length)
-  }
-  return count
 }
 
 const COUNT = '_count'

@@ -6,6 +6,9 @@ import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
 export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
+/** The response to content whose element refers to a resource outside the grant, or an absent one. */
+export const makeOutside = (element: string) =>
+  `403 forbidden: Cannot store ${element}: the resource that it refers to does not exist, or is not covered by the token`
 export const BROKEN = '502 transient: The upstream FHIR server sent an invalid response.'
 
 const vitals: Access = {

@@ -13,7 +13,7 @@ export function performRequest(
     {
       ...{ baseUrl: context.baseUrl, versionAccess: context.versionAccess, handle },
       ...{ clock: () => 0, smartConfiguration: () => ({}), pages, accessCache, capabilities },
-      ...{ excludedTypes, session: backend.forRequest(request) },
+      ...{ excludedTypes, session: backend.forRequest(request), isRecorded: context.isRecorded },
     },
     request,
   )

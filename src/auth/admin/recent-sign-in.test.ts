@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
+import { rsaPair } from '../../../test/support/rsa-pair.ts'
+import { createAuditor } from '../../audit/index.ts'
+import { createSealer } from '../../store/index.ts'
+import { ADMIN_SCOPE } from '../client/client.ts'
+import { type Controls, NO_CONTROLS } from '../context.ts'
+import { createProviders } from '../login/providers/providers.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { type Admin, AdminFailure, COMMAND_LINE, recordAction, refuseWithoutRight } from './action.ts'
+import { exportRecords } from './audit.ts'
+import { changeByMetadata, registerByMetadata } from './client-metadata.ts'
+import { approveClient, removeClient, rotateClientSecret, setClientDisabled } from './clients.ts'
+import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from './clinicians.ts'
+import { revokeGrantById } from './grants.ts'
+import { listKeys, rotateKeys, withdrawKey } from './keys.ts'
+import { OPERATIONS, type Operation } from './operations.ts'
+import { testProvider } from './providers.ts'
+import { reloadSettings, setLogLevel } from './system.ts'
+import type { UserKind } from './users.ts'
+
+/** Actions that only read or record a consequence, and whose functions need a whole server. */
+type ReadOnly = 'policy changed' | 'policy explain' | 'policy validate' | 'audit list' | 'audit show'
+
+const sealer = createSealer('test secret')
+const controls: Controls = {
+  ...NO_CONTROLS,
+  reload: async () => ({ needRestart: [] }),
+  setLogLevel: async () => undefined,
+}
+const providers = createProviders(
+  { passwords: true, providers: [] },
+  { clock: Date.now, onFailure: () => undefined },
+)
+const REDIRECT = ['https://chart.example/callback']
+const SERVICE = {
+  token_endpoint_auth_method: 'private_key_jwt',
+  scope: 'system/*.cruds',
+  jwks: { keys: [{ ...rsaPair().publicKey.export({ format: 'jwk' }), kid: 'own', alg: 'RS384' }] },
+} as const
+
+/** The action on the client, the user or the grant with this name. */
+type Attempt = (admin: Admin, name: string) => Promise<unknown>
+
+function makeUserAttempts<Kind extends UserKind>(kind: Kind) {
+  const other = kind === 'clinician' ? 'Practitioner/other' : 'Patient/other'
+  const link = { issuer: 'https://idp.example', subject: 'sub' }
+  const attempts = {
+    add: (admin, name) =>
+      addUser(admin, {
+        kind,
+        username: `new ${name}`,
+        displayName: 'New',
+        fhirUser: other,
+        password: 'a password',
+      }),
+    set: (admin, username) => changeUser(admin, { username, kind }, { fhirUser: other }),
+    enable: (admin, username) => changeUser(admin, { username, kind }, { disabled: false }),
+    disable: (admin, username) => changeUser(admin, { username, kind }, { disabled: true }),
+    'set-password': (admin, username) => setPassword(admin, { username, kind }, {}),
+    'end-sessions': (admin, username) => endSessions(admin, { username, kind }),
+    link: (admin, username) => linkUser(admin, { username, kind }, link),
+    unlink: (admin, username) => unlinkUser(admin, { username, kind }, { ...link, subject: username }),
+  } satisfies Record<string, Attempt>
+  return Object.fromEntries(
+    Object.entries(attempts).map(([verb, attempt]) => [`${kind} ${verb}`, attempt]),
+  ) as Record<`${Kind} ${keyof typeof attempts}`, Attempt>
+}
+
+/** Every operation. The type requires a row for a new one. */
+const ATTEMPTS: Readonly<Record<Exclude<Operation, ReadOnly>, Attempt>> = {
+  ...makeUserAttempts('clinician'),
+  ...makeUserAttempts('account'),
+  'client add': (admin, name) =>
+    registerByMetadata(admin, { ...SERVICE, client_id: `new ${name}`.replace(/ /g, '-') }),
+  'client set': (admin, name) =>
+    changeByMetadata(admin, name, { first_party: true, redirect_uris: ['https://evil.example/'] }),
+  'client approve': approveClient,
+  'client enable': (admin, name) => setClientDisabled(admin, name, false),
+  'client disable': (admin, name) => setClientDisabled(admin, name, true),
+  'client rotate-secret': rotateClientSecret,
+  'client remove': removeClient,
+  'grant revoke': revokeGrantById,
+  'keys rotate': admin => rotateKeys(admin, sealer),
+  'keys withdraw': async admin => withdrawKey(admin, sealer, (await listKeys(admin))[0]?.kid ?? ''),
+  'settings reload': admin => reloadSettings(admin, { controls }),
+  'log-level set': admin => setLogLevel(admin, { controls }, 'debug'),
+  'provider test': admin => testProvider(admin, { providers }, 'hospital'),
+  'audit export': admin => exportRecords(admin, 'csv', { fhirBaseUrl: 'http://localhost:8080/fhir' }),
+}
+
+/** What may happen after a sign-in of any age. Everything else asks: add a row only for what gives nobody access. */
+const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
+  ...[
+    'account disable',
+    'account end-sessions',
+    'audit export',
+    'audit list',
+    'audit show',
+    'client disable',
+  ],
+  ...['client remove', 'clinician disable', 'clinician end-sessions', 'grant revoke', 'log-level set'],
+  ...['policy changed', 'policy explain', 'policy validate', 'provider test'],
+]
+
+eachDatabaseIfThorough((_, open) => {
+  describe('a sign-in of an administrator half an hour ago', () => {
+    let auth: TestAuthServer
+    let command: Admin
+    let grants = 0
+    before(async () => {
+      const store = await open()
+      const audit = createAuditor({ store })
+      auth = await TestAuthServer.open(store, { audit })
+      command = { store, audit, clock: () => auth.time.now, rules: auth.rules, ...COMMAND_LINE }
+    })
+
+    const actAs = (minutes: number): Admin => ({
+      ...command,
+      actor: { kind: 'clinician', id: 'c', fhirUserId: 'p', authTime: auth.time.now - minutes * 60_000 },
+      mayAct: async () => true,
+    })
+    const attempt = async (act: Attempt, admin: Admin, name: string) => {
+      const result = await refuseWithoutRight(() => act(admin, name))
+      return result instanceof AdminFailure ? result.code : 'done'
+    }
+    const readTables = () =>
+      Promise.all(
+        (['client', 'clinician', 'clinician_link', 'grant', 'signing_key', 'runtime_value'] as const).map(
+          table => auth.store.db.selectFrom(table).selectAll().execute(),
+        ),
+      )
+    /** Creates a client, a user or a grant for an operation, and returns its name. */
+    async function prepare(operation: string, isAdministrator = false): Promise<string> {
+      const [subject = ''] = operation.split(' ')
+      const name = `${operation}${isAdministrator ? ' admin' : ''}`.replace(/ /g, '-')
+      if (subject === 'client') {
+        const app = isAdministrator ? { scope: ADMIN_SCOPE } : { scope: 'openid', redirect_uris: REDIRECT }
+        await registerByMetadata(command, { client_id: name, ...app })
+      }
+      if (subject === 'clinician' || subject === 'account') {
+        const fhirUser = subject === 'account' ? 'Patient/1' : 'Practitioner/1'
+        const user = {
+          kind: subject,
+          username: name,
+          displayName: name,
+          fhirUser,
+          admin: isAdministrator,
+        } as const
+        await addUser(command, user)
+        await linkUser(
+          command,
+          { username: name, kind: subject },
+          { issuer: 'https://idp.example', subject: name },
+        )
+      }
+      if (subject !== 'grant') return name
+      await auth.exchange(await auth.getCode(await auth.logIn()))
+      const rows = await auth.store.db.selectFrom('grant').select('id').orderBy('created_at').execute()
+      return rows[grants++]?.id ?? assert.fail()
+    }
+
+    for (const [operation, act] of Object.entries(ATTEMPTS)) {
+      const isFree = WITHOUT_RECENT_SIGN_IN.includes(operation)
+      it(`${isFree ? 'is enough' : 'is not enough'} for ${operation}`, async () => {
+        const name = await prepare(operation)
+        const content = await readTables()
+        const old = await attempt(act, actAs(30), name)
+        if (isFree) return assert.notEqual(old, 'reauthenticate')
+        assert.equal(old, 'reauthenticate')
+        assert.deepEqual(await readTables(), content)
+        assert.equal(await attempt(act, actAs(4), name), 'done')
+        return undefined
+      })
+    }
+
+    for (const operation of ['client disable', 'client remove', 'clinician disable'] as const)
+      it(`is not enough for ${operation} if it is about an administrator`, async () => {
+        const name = await prepare(operation, true)
+        const content = await readTables()
+        assert.equal(await attempt(ATTEMPTS[operation], actAs(30), name), 'reauthenticate')
+        assert.deepEqual(await readTables(), content)
+        assert.equal(await attempt(ATTEMPTS[operation], actAs(4), name), 'done')
+      })
+
+    it('is enough for no other operation', async () => {
+      const free: string[] = []
+      for (const operation of Object.keys(OPERATIONS) as Operation[]) {
+        const failure = await refuseWithoutRight(() => recordAction(actAs(30), { operation }))
+        if (failure instanceof AdminFailure) assert.equal(failure.code, 'reauthenticate')
+        else free.push(operation)
+      }
+      assert.deepEqual(free.toSorted(), WITHOUT_RECENT_SIGN_IN)
+    })
+
+    it('means the same for a clinician and for an account, whose pages are the same', () => {
+      const decisions: Readonly<Record<string, string>> = OPERATIONS
+      for (const [operation, decision] of Object.entries(decisions).filter(([name]) =>
+        name.startsWith('clinician '),
+      ))
+        assert.equal(decisions[operation.replace('clinician', 'account')], decision)
+    })
+  })
+})

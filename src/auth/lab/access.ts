@@ -1,0 +1,54 @@
+import type { FastifyRequest } from 'fastify'
+import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
+import { RECENT_SECONDS } from '../limits.ts'
+import type { Login } from '../login/find-login.ts'
+import { findCurrentLogin } from '../login/login.ts'
+import { isRecentLogin } from '../login/rights.ts'
+
+export interface Problem {
+  readonly status: number
+  readonly error: string
+  readonly text: string
+}
+
+/** A page of another site must not launch itself with access to records. */
+const CROSS_SITE = refuse('A page of another site may have opened this link. Open it from the lab page.')
+const PLAIN_HTTP = refuse('Off loopback, the lab is available over https only.')
+const NOT_ADMINISTRATOR = refuse('Off loopback, the lab is for administrators who are signed in.')
+const NOT_RECENT = refuse(
+  `A launch of the lab needs a sign-in in the last ${RECENT_SECONDS / 60} minutes. Sign in again in the administration area, then open the link once more.`,
+)
+
+function refuse(text: string): Problem {
+  return { status: 403, error: 'access_denied', text }
+}
+
+/** Why a user may not open pages of the lab, which give no access: off loopback they are for administrators (LAB-9). */
+export function findPageProblem(
+  { settings }: AuthContext,
+  { protocol }: FastifyRequest,
+  { mayUseLab }: Pick<Login, 'mayUseLab'>,
+): Problem | undefined {
+  if (!settings.onLoopback && protocol !== 'https') return PLAIN_HTTP
+  return mayUseLab ? undefined : NOT_ADMINISTRATOR
+}
+
+/**
+ * The login of a request that launches an app, or why it may not. On loopback a request without a login may, unless a page of
+ * another site makes it. Elsewhere a launch gives access to every record: it needs an administrator who signed in recently,
+ * and a page of the auth server or the address bar (LAB-9).
+ */
+export async function checkLaunch(
+  context: AuthContext,
+  request: FastifyRequest,
+): Promise<{ readonly login: Login | undefined } | Problem> {
+  const { settings, clock } = context
+  if (settings.onLoopback && isOpenedByOtherSite(request, settings.issuerUrl)) return CROSS_SITE
+  const login = await findCurrentLogin(context, request)
+  if (settings.onLoopback) return { login }
+  const problem = findPageProblem(context, request, login ?? {})
+  if (problem) return problem
+  if (!isSentByOwnPage(request, settings.issuerUrl)) return CROSS_SITE
+  return login && isRecentLogin(login, clock()) ? { login } : NOT_RECENT
+}

@@ -1,0 +1,122 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import { fail, JsonSkimmer, OMITTED } from '../../../fhir/index.ts'
+import { type Failure, isFailure } from '../../../fhir-api/index.ts'
+import { SKIMMED_BYTES } from '../limits.ts'
+import { createByteLimit, decode, decodeStream, pipe } from './decode.ts'
+import type { RawResponse, StreamLimit } from './exchange.ts'
+import type { UrlRewriter } from './urls.ts'
+
+/** A decoded response with public URLs. */
+export interface UpstreamResponse {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** The same, with a stream as its body if that is too long for memory. */
+export interface PassedResponse {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string | Readable
+}
+
+/** A response in which `OMITTED` replaces long strings. */
+export interface SkimmedResponse extends UpstreamResponse {
+  /** The number of bytes of a long response. */
+  readonly bytes: number
+}
+
+interface ReadOptions {
+  readonly urls: UrlRewriter
+  readonly responseLimit: number
+  readonly streamLimit: StreamLimit
+  readonly warn: (text: string) => void
+}
+
+export async function readPassed(
+  { status, headers, body }: RawResponse<Buffer | Readable>,
+  options: ReadOptions,
+): Promise<PassedResponse | Failure> {
+  const encoding = getEncoding(headers)
+  // An empty body may be declared as compressed all the same (HAPI, `Prefer: return=minimal`).
+  if (Buffer.isBuffer(body) && body.length === 0) return { status, headers, body: '' }
+  const whole = Buffer.isBuffer(body) ? await decode(body, encoding, options.responseLimit) : 'too-large'
+  if (Buffer.isBuffer(whole)) return { status, headers, body: options.urls.toPublic(whole.toString('utf8')) }
+  const stream = Buffer.isBuffer(body) ? Readable.from([body]) : body
+  const decoded = whole && decodeStream(stream, encoding)
+  if (decoded) {
+    const limited = decoded === stream ? decoded : pipe(decoded, createByteLimit(options.streamLimit.bytes))
+    return { status, headers, body: pipe(limited, options.urls.createPublicStream()) }
+  }
+  stream.destroy()
+  return failBroken(BAD_ENCODING, options)
+}
+
+const BAD_ENCODING = 'its body has an unknown or invalid content encoding'
+
+export function readResponse(
+  answer: RawResponse,
+  options: ReadOptions,
+): UpstreamResponse | Failure | Promise<UpstreamResponse | Failure> {
+  const body = decode(answer.body, getEncoding(answer.headers), options.responseLimit)
+  return body instanceof Promise
+    ? body.then(it => toUpstreamResponse(answer, it, options))
+    : toUpstreamResponse(answer, body, options)
+}
+
+function toUpstreamResponse(
+  { status, headers }: RawResponse,
+  body: Buffer | 'too-large' | undefined,
+  options: ReadOptions,
+): UpstreamResponse | Failure {
+  if (body === 'too-large') return failTooLarge(options)
+  if (!body) return failBroken(BAD_ENCODING, options)
+  return { status, headers, text: options.urls.toPublic(body.toString('utf8')) }
+}
+
+const TOO_MUCH = fail({
+  problem: 'too-costly',
+  text: `Cannot read more than ${SKIMMED_BYTES} bytes from the upstream FHIR server for one request: request less data`,
+})
+
+/** Reads a response without its long strings, so that the rest of it may be checked in memory. */
+export async function skimResponse(
+  response: PassedResponse | Failure,
+  longest: number,
+  options: ReadOptions,
+): Promise<SkimmedResponse | Failure> {
+  if (isFailure(response)) return response
+  const { status, headers, body } = response
+  if (typeof body === 'string') return { status, headers, text: body, bytes: 0 }
+  const skimmer = new JsonSkimmer({ longest, replace: () => OMITTED })
+  let bytes = 0
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length
+      skimmer.push(chunk)
+      if (skimmer.length > options.responseLimit) return failTooLarge(options)
+      if (bytes > SKIMMED_BYTES) return TOO_MUCH
+    }
+  } catch {
+    return fail({ problem: 'upstream-unreachable' })
+  }
+  return { status, headers, text: skimmer.finish(), bytes }
+}
+
+function failBroken(why: string, { warn }: ReadOptions): Failure {
+  warn(`Cannot use a response of the upstream: ${why}`)
+  return fail({ problem: 'upstream-broken', why })
+}
+
+export function failTooLarge({ warn, responseLimit }: ReadOptions): Failure {
+  const excess = `it is larger than ${responseLimit} bytes`
+  warn(`Cannot use a response of the upstream: ${excess}`)
+  return fail({ problem: 'upstream-broken', why: excess, excess })
+}
+
+function getEncoding(headers: IncomingHttpHeaders): string {
+  return String(headers['content-encoding'] ?? '')
+    .trim()
+    .toLowerCase()
+}
