@@ -247,7 +247,7 @@ describe('consent and /manage', () => {
 describe('the administration area', () => {
   const PAGES = [
     ...['', '/apps', '/apps/new', '/apps/sallyport-app', '/apps/sallyport-app/disable', '/clinicians'],
-    ...['/clinicians/new', '/clinicians/sample-administrator', '/keys', '/keys/rotate', '/audit', '/audit/1'],
+    ...['/clinicians/new', '/keys', '/keys/rotate', '/audit', '/audit/1'],
     ...['/reload', '/providers', '/policy', '/policy?patient=patient-1'],
   ]
 
@@ -271,7 +271,12 @@ describe('the administration area', () => {
     await page.getByText('A new key is published.').waitFor()
     await page.getByRole('link', { name: 'Audit' }).click()
     await page.getByRole('cell', { name: 'Administration: keys rotate' }).waitFor()
-    for (const path of PAGES) {
+    const { id } = await stack.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'admin')
+      .executeTakeFirstOrThrow()
+    for (const path of [...PAGES, `/clinicians/${id}`]) {
       await page.goto(`${url}${path}`)
       await inspectOnEveryScreen(page, `admin${path.replaceAll(/[/?=]/g, '-')}`)
     }

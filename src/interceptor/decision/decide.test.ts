@@ -507,6 +507,12 @@ describe('decide', () => {
     }
   })
 
+  it('refuses a Bundle of a token without the patient that its scopes need', () => {
+    const decision = decideRequest('POST /', { ...one('patient/*.cruds'), patient: undefined })
+    assert(!decision.allowed)
+    assert.equal(decision.refusal.kind, 'not-within')
+  })
+
   it('responds to an unreadable request with its status and the reason', () => {
     const decision = decideRequest('GET /Patient/%31', one('patient/*.cruds'))
     assert(!decision.allowed)

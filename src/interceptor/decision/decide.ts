@@ -125,9 +125,13 @@ export function decide(
 /** Each entry is decided by itself. Without a scope for any entry, the body is not even read. */
 function decideBundle(context: DecisionContext): Decision {
   const { access } = context
-  return grantsAnything(access)
-    ? { allowed: true, by: 'entries', access, within: [] }
-    : deny(describeInsufficientScope(context, '*', 'r'))
+  if (grantsAnything(access)) return { allowed: true, by: 'entries', access, within: [] }
+  for (const type of resourceTypes)
+    for (const permission of ALL) {
+      const decision = checkType(context, type, permission)
+      if (!decision.allowed && decision.refusal.kind === 'not-within') return decision
+    }
+  return deny(describeInsufficientScope(context, '*', 'r'))
 }
 
 const granting = new WeakMap<GrantedAccess, boolean>()
