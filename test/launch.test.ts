@@ -4,12 +4,22 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { APP_DEFAULTS, addApp } from '../src/auth/index.ts'
 import { startCdsService, type TestCdsService } from '../src/auth/testing/test-cds-service.ts'
-import { isRecord } from '../src/fhir/index.ts'
+import { isRecord, type Resource } from '../src/fhir/index.ts'
 import { expectAccessible, inspectOnEveryScreen, screenshot, useBrowser } from './support/browser.ts'
 import { freePorts } from './support/free-ports.ts'
 import { HOSPITAL_CLIENT, Hospital } from './support/hospital.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { launch, logIn, openPatient, pickPatient, signIn } from './support/walk.ts'
+
+/** A prescription that refers to its medicine, without a display. */
+const REFERRED: readonly Resource[] = [
+  { resourceType: 'Medication', id: 'med-referred', code: { text: 'Teriparatide 20 microgram injection' } },
+  {
+    ...{ resourceType: 'MedicationRequest', id: 'order-referred', status: 'active', intent: 'order' },
+    ...{ subject: { reference: 'Patient/patient-1' }, authoredOn: '2026-01-05' },
+    medicationReference: { reference: 'Medication/med-referred' },
+  },
+]
 
 let stack: Stack
 let hospital: Hospital
@@ -39,6 +49,7 @@ before(async () => {
       SMART_LOGIN_NAME: 'Hospital account',
       SMART_LOGIN_PROVISION: 'true',
     },
+    resources: REFERRED,
   })
   const app = {
     ...APP_DEFAULTS,
@@ -243,6 +254,17 @@ describe('an EHR launch', () => {
       .getByRole('rowheader')
       .count()
     assert.equal(rows, summary.conditions.length)
+    assert.deepEqual(faults, [])
+  })
+
+  it('shows the name of a medicine to which a prescription refers, with the default scopes', async () => {
+    const { page, faults } = await open()
+    await logIn(page, stack)
+    await openPatient(page, stack)
+    await launch(page, stack)
+    const medicines = page.getByRole('table', { name: 'Active prescriptions' })
+    await medicines.getByRole('rowheader', { name: 'Teriparatide 20 microgram injection' }).waitFor()
+    await screenshot(page, 'app-medicine-by-reference')
     assert.deepEqual(faults, [])
   })
 

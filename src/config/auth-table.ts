@@ -166,7 +166,7 @@ export const appTable = {
     env: 'SMART_APP_SCOPE',
     type: types.scopes,
     initial:
-      'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs patient/AllergyIntolerance.rs patient/Encounter.rs',
+      'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Medication.rs patient/Observation.rs patient/AllergyIntolerance.rs patient/Encounter.rs',
     about: 'Scopes that the app server requests.',
     of: settings => settings.app.scope,
   }),

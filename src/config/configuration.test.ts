@@ -100,7 +100,7 @@ describe('readSettings', () => {
         clientId: 'sallyport-app',
         authMethod: 'private_key_jwt',
         scope:
-          'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs patient/AllergyIntolerance.rs patient/Encounter.rs',
+          'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Medication.rs patient/Observation.rs patient/AllergyIntolerance.rs patient/Encounter.rs',
         issuers: ['http://localhost:8080/fhir'],
         sessionMaxSeconds: 28_800,
         sessionIdleSeconds: 1800,

@@ -15,6 +15,7 @@ import { keepFirstSigningKey } from '../../src/auth/keys/signing-key.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createExplainRequest } from '../../src/cli/start/auth.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
+import type { Resource } from '../../src/fhir/index.ts'
 import { createInterceptor, simulateFailures } from '../../src/interceptor/index.ts'
 import { createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
@@ -27,6 +28,8 @@ export interface StackOptions {
   /** Settings besides the URLs, as environment variables. */
   readonly env?: Readonly<Record<string, string>>
   readonly clock?: () => number
+  /** Resources besides the sample patients. */
+  readonly resources?: readonly Resource[]
 }
 
 /** The three servers, listening, with sample patients and a database of their own. */
@@ -48,7 +51,11 @@ export interface Stack {
 const PASSWORD_COST = 4
 
 /** Starts what `npm start` starts, in this process, on free ports of `localhost`. */
-export async function startStack({ env = {}, clock = Date.now }: StackOptions = {}): Promise<Stack> {
+export async function startStack({
+  env = {},
+  clock = Date.now,
+  resources = [],
+}: StackOptions = {}): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-stack-'))
   const settings = await settingsFor(folder, env)
   const isSqlite = settings.databaseUrl.startsWith('sqlite:')
@@ -65,7 +72,9 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
     passwordCost: PASSWORD_COST,
   })
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
-  const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, { store, audit })
+  const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, {
+    ...{ store, audit, resources },
+  })
   await listen(fhir, settings.fhirPort, ['127.0.0.1', '::1'])
   const app = await createAppServer({ ...settings, store, sealer: seal, audit, clock, logger })
   await listen(app, settings.appPort, ['127.0.0.1', '::1'])
@@ -101,12 +110,16 @@ async function guardedFhirServer(
   folder: string,
   clock: () => number,
   logger: Logger,
-  { store, audit }: { readonly store: Store; readonly audit: Auditor },
+  {
+    store,
+    audit,
+    resources,
+  }: { readonly store: Store; readonly audit: Auditor; readonly resources: readonly Resource[] },
 ) {
   const { fhirBaseUrl, issuerUrl, fhir } = settings
   const dataFile = join(folder, 'fhir.db')
   const repository = openRepository({ file: dataFile, baseUrl: fhirBaseUrl, clock })
-  repository.load(samplePatients({ count: fhir.samplePatients, now: clock() }))
+  repository.load([...samplePatients({ count: fhir.samplePatients, now: clock() }), ...resources])
   repository.close()
   const guard = createInterceptor({
     authUrl: issuerUrl,

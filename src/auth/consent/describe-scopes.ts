@@ -148,6 +148,11 @@ const KINDS = {
     text: 'Medicines that the patient reports taking.',
     noun: 'medicines taken',
   },
+  Medication: {
+    title: 'Names of medicines',
+    text: 'Names, strengths and forms of the medicines that prescriptions refer to.',
+    noun: 'names of medicines',
+  },
   ServiceRequest: { title: 'Orders', text: 'Referrals and orders for tests and treatment.', noun: 'orders' },
   Specimen: { title: 'Specimens', text: 'Samples that were taken.', noun: 'specimens' },
   ImagingStudy: { title: 'Images', text: 'Imaging studies, such as X-rays.', noun: 'images' },
