@@ -10,10 +10,11 @@ import { openStore, sha256 } from '../../store/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-lab-'))
 const env = { SMART_DATA_DIR: folder }
-const run = (line: string, more: Readonly<Record<string, string>> = {}) =>
+const run = (line: string, more: Readonly<Record<string, string>> = {}, stdin = '') =>
   sallyport(line.match(/"[^"]*"|\S+/g)?.map(part => part.replaceAll('"', '')) ?? [], {
     cwd: folder,
     env: { ...env, ...more },
+    stdin,
   })
 
 const RESOURCES = [
@@ -119,7 +120,10 @@ describe('sallyport token', () => {
     const named = { ...lab, SMART_LAB_EXPOSES_ALL_PATIENTS: 'true' }
     const clear = { SMART_APP_URL: 'http://app.ehr.example', SMART_ALLOW_HTTP: 'true' }
     assert.match(await refusal({ ...named, ...clear }), /SMART_APP_URL must be https/)
-    assert.equal((await run(line, named)).exitCode, 0)
+    assert.match(await refusal(named), /There is no user clinician/, 'the test clinician is for loopback')
+    const add = 'clinician add --username ada --display-name Ada --fhir-user p1'
+    assert.equal((await run(add, named, 'correct horse battery\n')).exitCode, 0)
+    assert.equal((await run(`${line} --user ada`, named)).exitCode, 0)
   })
 })
 
