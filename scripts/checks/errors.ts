@@ -5,7 +5,7 @@ export const ERROR_TYPES = [
   { file: 'src/interceptor/refuse.ts', type: 'Refusal' },
   { file: 'src/fhir/problem.ts', type: 'FhirReason' },
   { file: 'src/fhir-api/response.ts', type: 'UpstreamReason' },
-  { file: 'src/auth/refusal.ts', type: 'RefusalCode' },
+  { file: 'src/auth/base/refusal.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Failure' },
   { file: 'src/session/launch/refusal.ts', type: 'LaunchRefusal' },
   { file: 'src/web/problems.ts', type: 'Problem' },

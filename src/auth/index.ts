@@ -24,7 +24,17 @@ export {
 } from './admin/clinicians.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
 export { followAnnouncements } from './admin/system.ts'
-export { type AppChanges, addApp, removeApp } from './apps/operations.ts'
+export type { AuthSettings, Controls, Reloaded } from './base/context.ts'
+export { Refusal } from './base/refusal.ts'
+export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
+export {
+  type CommandContext,
+  type CommandRequest,
+  issueLaunchByCommand,
+  issueTokenByCommand,
+} from './lab/command-line.ts'
+export { ADMIN_SCOPE } from './oauth/clients/client.ts'
+export { type AppChanges, addApp, removeApp } from './oauth/clients/store-client.ts'
 export {
   APP_DEFAULTS,
   AppFault,
@@ -32,22 +42,12 @@ export {
   findClientIdFault,
   normalizeScope,
   readAppKeys,
-} from './apps/validate.ts'
-export { ADMIN_SCOPE } from './client/client.ts'
-export { findTestAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './clinician.ts'
-export type { AuthSettings, Controls, Reloaded } from './context.ts'
-export { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery.ts'
-export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
-export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
-export {
-  type CommandContext,
-  type CommandRequest,
-  issueLaunchByCommand,
-  issueTokenByCommand,
-} from './lab/command-line.ts'
-export { explainSignIn, findSubject } from './login/providers/account.ts'
-export { checkProvider } from './login/providers/providers.ts'
-export { Refusal } from './refusal.ts'
+} from './oauth/clients/validate.ts'
+export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
+export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
 export { type AuthServerOptions, createAuthServer } from './server.ts'
-export { describeMadeForLoopback } from './validity/made-for-loopback.ts'
-export { makeRules } from './validity/rule.ts'
+export { explainSignIn, findSubject } from './users/providers/account.ts'
+export { checkProvider } from './users/providers/providers.ts'
+export { findTestAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './users/user.ts'
+export { describeMadeForLoopback } from './users/validity/made-for-loopback.ts'
+export { makeRules } from './users/validity/rule.ts'

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { createSealer, openStore } from '../store/index.ts'
-import { isPasswordOf } from './clinician.ts'
 import { initialize } from './initialize.ts'
 import { testSettings } from './testing/settings.ts'
+import { isPasswordOf } from './users/user.ts'
 
 eachDatabase((_name, open, create) => {
   describe('initialize', () => {

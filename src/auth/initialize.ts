@@ -1,10 +1,10 @@
 import type { Sealer, Store } from '../store/index.ts'
-import { makeAppKeySetUrl } from './client/key-sets.ts'
-import { storeOrigins } from './client/urls.ts'
-import { seedClinician } from './clinician.ts'
-import type { AuthSettings } from './context.ts'
-import { createKeyRing } from './keys/key-ring.ts'
-import { makeFirstSigningKey } from './keys/signing-key.ts'
+import type { AuthSettings } from './base/context.ts'
+import { makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
+import { storeOrigins } from './oauth/clients/urls.ts'
+import { createKeyRing } from './oauth/keys/key-ring.ts'
+import { makeFirstSigningKey } from './oauth/keys/signing-key.ts'
+import { seedClinician } from './users/user.ts'
 
 export interface InitializeOptions {
   readonly settings: AuthSettings

@@ -10,12 +10,12 @@ import { changeClient, removeClient } from './admin/clients.ts'
 import { changeUser, endSessions, linkUser, setPassword, unlinkUser } from './admin/clinicians.ts'
 import { listGrants } from './admin/grants.ts'
 import { findUser } from './admin/users.ts'
-import { hashPassword } from './clinician.ts'
-import { storeAccount } from './login/providers/account.ts'
 import { readForm } from './testing/read-form.ts'
 import { SigningClient } from './testing/signing-client.ts'
 import { readRedirect, TestAuthServer, VERIFIER } from './testing/test-auth-server.ts'
 import { TestBrowser } from './testing/test-browser.ts'
+import { storeAccount } from './users/providers/account.ts'
+import { hashPassword } from './users/user.ts'
 
 const TIMES = 50
 

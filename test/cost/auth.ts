@@ -1,4 +1,4 @@
-import { LIMITS } from '../../src/auth/limits.ts'
+import { LIMITS } from '../../src/auth/base/limits.ts'
 import { LONGEST_SCOPE_LIST, MOST_SCOPE_PARAMETERS, MOST_SCOPES } from '../../src/smart/index.ts'
 import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
 import { APPS, askConsent, type MeasuredServers } from '../support/measured-servers.ts'

@@ -11,7 +11,7 @@ import {
   noAudit,
 } from '../../src/audit/index.ts'
 import { buildSmartConfiguration, createAuthServer, initialize } from '../../src/auth/index.ts'
-import { keepFirstSigningKey } from '../../src/auth/keys/signing-key.ts'
+import { keepFirstSigningKey } from '../../src/auth/oauth/keys/signing-key.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createExplainRequest } from '../../src/cli/start/auth.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'

@@ -1,9 +1,9 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
-import { formatFhirUser } from '../clinician.ts'
-import { RECENT_SECONDS } from '../limits.ts'
-import type { AccessRules } from '../validity/rule.ts'
+import { RECENT_SECONDS } from '../base/limits.ts'
+import { formatFhirUser } from '../users/user.ts'
+import type { AccessRules } from '../users/validity/rule.ts'
 import { needsRecentSignIn, type Operation } from './operations.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer in the lab. */

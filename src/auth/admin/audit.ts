@@ -8,8 +8,8 @@ import {
   type TrailPosition,
   toAuditEvent,
 } from '../../audit/index.ts'
-import { LIMITS } from '../limits.ts'
-import type { Parameters } from '../request.ts'
+import { LIMITS } from '../base/limits.ts'
+import type { Parameters } from '../base/request.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAction } from './action.ts'
 
 /** Records that are read and written without a pause. */

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { AppChanges } from '../apps/operations.ts'
-import { APP_DEFAULTS, AppFault, type AppProperties, normalizeScope, readAppKeys } from '../apps/validate.ts'
+import type { AppChanges } from '../oauth/clients/store-client.ts'
+import {
+  APP_DEFAULTS,
+  AppFault,
+  type AppProperties,
+  normalizeScope,
+  readAppKeys,
+} from '../oauth/clients/validate.ts'
 import { type Admin, AdminFailure } from './action.ts'
 import { addClient, type ChangedClient, ClientFailure, changeClient, findClientRow } from './clients.ts'
 

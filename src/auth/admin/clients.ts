@@ -1,9 +1,9 @@
 import type { Selectable, Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { type AppChanges, addApp, approveApp, changeApp, removeApp } from '../apps/operations.ts'
-import { AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../apps/validate.ts'
-import { ADMIN_SCOPE, parseRedirectUris } from '../client/client.ts'
-import { revokeClientTokens } from '../revoke.ts'
+import { ADMIN_SCOPE, parseRedirectUris } from '../oauth/clients/client.ts'
+import { type AppChanges, addApp, approveApp, changeApp, removeApp } from '../oauth/clients/store-client.ts'
+import { AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../oauth/clients/validate.ts'
+import { revokeClientTokens } from '../oauth/revoke.ts'
 import {
   type Admin,
   AdminFailure,

@@ -1,10 +1,10 @@
 import type { Transaction } from 'kysely'
 import { isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
-import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../clinician.ts'
-import { LIMITS } from '../limits.ts'
-import { keepAccess } from '../validity/facts.ts'
-import { computeAccountMark } from '../validity/rule.ts'
+import { LIMITS } from '../base/limits.ts'
+import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/user.ts'
+import { keepAccess } from '../users/validity/facts.ts'
+import { computeAccountMark } from '../users/validity/rule.ts'
 import { type Admin, AdminFailure, compare, type Properties, perform } from './action.ts'
 import {
   describe,

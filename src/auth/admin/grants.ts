@@ -1,5 +1,11 @@
 import { sql } from 'kysely'
-import { findLatestEnd, type GrantRow, keepGoodGrants, revokeGrant, selectGrants } from '../grant/grant.ts'
+import {
+  findLatestEnd,
+  type GrantRow,
+  keepGoodGrants,
+  revokeGrant,
+  selectGrants,
+} from '../oauth/grants/grant.ts'
 import { type Admin, AdminFailure, type ListPage, type PageRequest, perform } from './action.ts'
 
 /** An app's access on behalf of a user, which has not ended. */

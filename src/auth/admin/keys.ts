@@ -1,11 +1,11 @@
 import type { Sealer } from '../../store/index.ts'
-import { KEY_LEAD_MS } from '../keys/key-ring.ts'
+import { KEY_LEAD_MS } from '../oauth/keys/key-ring.ts'
 import {
   canOpenSigningKeys,
   makeNextSigningKey,
   withdrawEveryKey,
   withdrawSigningKey,
-} from '../keys/signing-key.ts'
+} from '../oauth/keys/signing-key.ts'
 import { type Admin, AdminFailure, recordAction } from './action.ts'
 
 export interface KeyDescription {

@@ -1,8 +1,8 @@
 import { getProviderIssuer, type LoginProvider } from '../../config/index.ts'
 import { scrub } from '../../web/index.ts'
-import type { AuthContext } from '../context.ts'
-import type { ProviderReport } from '../login/providers/provider-client.ts'
-import { checkProvider } from '../login/providers/providers.ts'
+import type { AuthContext } from '../base/context.ts'
+import type { ProviderReport } from '../users/providers/provider-client.ts'
+import { checkProvider } from '../users/providers/providers.ts'
 import { type Admin, AdminFailure, recordAction } from './action.ts'
 
 export interface ProviderDescription {

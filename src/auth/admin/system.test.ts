@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import type { LogLevel } from '../../config/index.ts'
-import { NO_CONTROLS } from '../context.ts'
+import { NO_CONTROLS } from '../base/context.ts'
 import { announce, followAnnouncements } from './system.ts'
 
 eachDatabaseIfThorough((_, open) => {

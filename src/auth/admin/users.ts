@@ -1,9 +1,9 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
-import { formatFhirUser, isPatientUser, NO_PASSWORD } from '../clinician.ts'
-import { keepGoodLogins, selectLogins } from '../login/find-login.ts'
-import type { AccessRules } from '../validity/rule.ts'
+import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
+import { formatFhirUser, isPatientUser, NO_PASSWORD } from '../users/user.ts'
+import type { AccessRules } from '../users/validity/rule.ts'
 import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './action.ts'
 
 /** A user of this server: a clinician, or the account of a patient or of related persons. */

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/index.ts'
-import type { AuthContext } from '../context.ts'
-import { RECENT_SECONDS } from '../limits.ts'
-import type { Login } from '../login/find-login.ts'
-import { findCurrentLogin } from '../login/login.ts'
-import { isRecentLogin } from '../login/rights.ts'
+import type { AuthContext } from '../base/context.ts'
+import { RECENT_SECONDS } from '../base/limits.ts'
+import type { Login } from '../users/find-login.ts'
+import { findCurrentLogin } from '../users/login.ts'
+import { isRecentLogin } from '../users/rights.ts'
 
 export interface Problem {
   readonly status: number

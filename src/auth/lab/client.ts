@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { auditEvent } from '../audit.ts'
-import { findLaunchUrlFault, storeOrigins } from '../client/urls.ts'
-import type { AuthContext } from '../context.ts'
-import { LIMITS } from '../limits.ts'
+import { auditEvent } from '../base/audit.ts'
+import type { AuthContext } from '../base/context.ts'
+import { LIMITS } from '../base/limits.ts'
+import { findLaunchUrlFault, storeOrigins } from '../oauth/clients/urls.ts'
 
 const DAY_MS = 86_400_000
 

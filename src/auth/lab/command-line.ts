@@ -2,19 +2,25 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditRecord } from '../../audit/index.ts'
 import { sha256 } from '../../store/index.ts'
-import { isForSystemsOnly } from '../apps/validate.ts'
-import { makeScopeTerms } from '../authorize/launch-context.ts'
-import { type Client, findClient } from '../client/client.ts'
-import { type Clinician, findClinician, findOwnPatient, formatFhirUser, isPatientUser } from '../clinician.ts'
-import type { AuthContext } from '../context.ts'
-import { createGrant, findLiveGrant, type Grant } from '../grant/grant.ts'
-import { checkGrantedScope, checkRequestedScope, grantScope } from '../grant/grant-scope.ts'
-import { createKeyRing } from '../keys/key-ring.ts'
-import { createLaunchToken, type Launch } from '../launch/launch-token.ts'
-import { buildLaunchUrl } from '../launch/prepare.ts'
-import { beginLogin } from '../login/login.ts'
-import { Refusal } from '../refusal.ts'
-import { buildTokens, signTokens, type TokenResponse } from '../token/token-response.ts'
+import type { AuthContext } from '../base/context.ts'
+import { Refusal } from '../base/refusal.ts'
+import { makeScopeTerms } from '../oauth/authorize/launch-context.ts'
+import { type Client, findClient } from '../oauth/clients/client.ts'
+import { isForSystemsOnly } from '../oauth/clients/validate.ts'
+import { createGrant, findLiveGrant, type Grant } from '../oauth/grants/grant.ts'
+import { checkGrantedScope, checkRequestedScope, grantScope } from '../oauth/grants/grant-scope.ts'
+import { createKeyRing } from '../oauth/keys/key-ring.ts'
+import { createLaunchToken, type Launch } from '../oauth/launch/launch-token.ts'
+import { buildLaunchUrl } from '../oauth/launch/prepare.ts'
+import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/token-response.ts'
+import { beginLogin } from '../users/login.ts'
+import {
+  type Clinician,
+  findClinician,
+  findOwnPatient,
+  formatFhirUser,
+  isPatientUser,
+} from '../users/user.ts'
 
 export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock' | 'rules'>
 

@@ -1,10 +1,10 @@
 import { isRecord } from '../../fhir/index.ts'
-import { findLogoUrlFault } from '../client/urls.ts'
-import { checkRequestedScope } from '../grant/grant-scope.ts'
-import { readOptions } from '../launch/options.ts'
-import type { LaunchRequest } from '../launch/prepare.ts'
-import { LIMITS } from '../limits.ts'
-import { readParameters } from '../request.ts'
+import { LIMITS } from '../base/limits.ts'
+import { readParameters } from '../base/request.ts'
+import { findLogoUrlFault } from '../oauth/clients/urls.ts'
+import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
+import { readOptions } from '../oauth/launch/options.ts'
+import type { LaunchRequest } from '../oauth/launch/prepare.ts'
 import { isSimulation, type LabSettings, SIMULATIONS } from './settings.ts'
 
 /** The parameters of `GET /lab/launch`. */

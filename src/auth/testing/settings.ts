@@ -1,4 +1,4 @@
-import type { AuthSettings } from '../context.ts'
+import type { AuthSettings } from '../base/context.ts'
 
 /** The default settings on loopback. */
 export const testSettings: AuthSettings = {

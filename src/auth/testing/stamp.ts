@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { keepGoodGrants, selectGrants } from '../grant/grant.ts'
-import { keepGoodLogins, selectLogins } from '../login/find-login.ts'
-import { computeAccountMark, computeClientMark, makeRules } from '../validity/rule.ts'
+import { keepGoodGrants, selectGrants } from '../oauth/grants/grant.ts'
+import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
+import { computeAccountMark, computeClientMark, makeRules } from '../users/validity/rule.ts'
 import { testSettings } from './settings.ts'
 
 /** Gives logins and grants that a test stored as rows the marks that they would have. */

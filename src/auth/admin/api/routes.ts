@@ -4,18 +4,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { createDocument, version } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { paths } from '../../base/paths.ts'
+import { forbidCaching } from '../../base/request.ts'
 import {
   type AccessToken,
   authenticateBearer,
   type BearerError,
   findIssuedFor,
   sendBearerError,
-} from '../../access-token.ts'
-import { auditEvent } from '../../audit.ts'
-import { ADMIN_SCOPE, type Client, findClient } from '../../client/client.ts'
-import type { AuthContext } from '../../context.ts'
-import { paths } from '../../paths.ts'
-import { forbidCaching } from '../../request.ts'
+} from '../../oauth/access-token.ts'
+import { ADMIN_SCOPE, type Client, findClient } from '../../oauth/clients/client.ts'
 import { type Admin, AdminFailure, type AdminFailureCode, refuseWithoutRight } from '../action.ts'
 import { clientEndpoints } from './clients.ts'
 import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from './endpoint.ts'

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { RecordFilter } from '../../../audit/index.ts'
-import { LIMITS } from '../../limits.ts'
+import { LIMITS } from '../../base/limits.ts'
 import { AdminFailure, recordAction } from '../action.ts'
 import { describeRecord, EXPORT_FORMATS, exportRecords, listRecords } from '../audit.ts'
 import { type GrantDescription, listGrants, revokeGrantById } from '../grants.ts'

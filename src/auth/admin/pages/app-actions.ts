@@ -1,5 +1,5 @@
 import type { Html } from '../../../web/index.ts'
-import { type Client, findRegisteredClient } from '../../client/client.ts'
+import { type Client, findRegisteredClient } from '../../oauth/clients/client.ts'
 import { AdminFailure } from '../action.ts'
 import {
   approveClient,

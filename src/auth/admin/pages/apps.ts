@@ -7,12 +7,18 @@ import {
   renderDateTime,
   renderEmptyState,
 } from '../../../web/index.ts'
-import { type AppFormOptions, fillAppForm, NEW_APP, readAppForm, renderAppForm } from '../../apps/form.ts'
-import { isConfigured } from '../../apps/page.ts'
-import { APP_DEFAULTS, AppFault } from '../../apps/validate.ts'
-import type { Client } from '../../client/client.ts'
-import { summarizeScopes } from '../../consent/describe-scopes.ts'
-import { paths } from '../../paths.ts'
+import { paths } from '../../base/paths.ts'
+import type { Client } from '../../oauth/clients/client.ts'
+import { APP_DEFAULTS, AppFault } from '../../oauth/clients/validate.ts'
+import {
+  type AppFormOptions,
+  fillAppForm,
+  NEW_APP,
+  readAppForm,
+  renderAppForm,
+} from '../../pages/apps/form.ts'
+import { isConfigured } from '../../pages/apps/page.ts'
+import { summarizeScopes } from '../../pages/consent/describe-scopes.ts'
 import { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import {

@@ -1,6 +1,6 @@
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
-import { LIMITS } from '../../limits.ts'
-import { paths } from '../../paths.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
 import { AdminFailure } from '../action.ts'
 import { checkPolicy, explainPatientAccess, type PatientAccess, type PolicyCheck } from '../policy.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'

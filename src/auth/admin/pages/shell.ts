@@ -7,8 +7,8 @@ import {
   renderPage,
   stripQuery,
 } from '../../../web/index.ts'
-import { paths } from '../../paths.ts'
-import { makeSignedInBar, showsSampleData } from '../../portal/page-parts.ts'
+import { paths } from '../../base/paths.ts'
+import { makeSignedInBar, showsSampleData } from '../../pages/portal/page-parts.ts'
 import { AdminFailure } from '../action.ts'
 import type { Operation } from '../operations.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'

@@ -1,5 +1,5 @@
 import { type Html, html, renderField } from '../../../web/index.ts'
-import type { Parameters } from '../../request.ts'
+import type { Parameters } from '../../base/request.ts'
 import { type Admin, AdminFailure } from '../action.ts'
 import { changeUser, endSessions, linkUser, setPassword, unlinkUser } from '../clinicians.ts'
 import type { Operation } from '../operations.ts'

@@ -8,8 +8,8 @@ import {
   renderEmptyState,
   renderField,
 } from '../../../web/index.ts'
-import { paths } from '../../paths.ts'
-import type { Parameters } from '../../request.ts'
+import { paths } from '../../base/paths.ts'
+import type { Parameters } from '../../base/request.ts'
 import { AdminFailure } from '../action.ts'
 import { addUser, changeUser } from '../clinicians.ts'
 import { listUsers, type UserDescription, type UserKind } from '../users.ts'

@@ -1,0 +1,192 @@
+import type { FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { AuditRecord } from '../../audit/index.ts'
+import type { Claims } from '../../jwt/index.ts'
+import type { Schema } from '../../store/index.ts'
+import { describeSimulation } from '../lab/settings.ts'
+import { findGrantForAudit } from '../oauth/grants/grant.ts'
+import type { UnsignedTokens } from '../oauth/token/token-response.ts'
+import { type Clinician, formatFhirUser } from '../users/user.ts'
+import type { AuthContext } from './context.ts'
+import { LIMITS } from './limits.ts'
+import { type Comparison, getStatus, Refusal } from './refusal.ts'
+import { readParameters } from './request.ts'
+
+type Event = Pick<AuditRecord, 'kind' | 'status'> &
+  Partial<
+    Pick<AuditRecord, 'allowed' | 'anonymous' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>
+  > & {
+    readonly clinician?: Pick<Clinician, 'id' | 'fhirUserId'> | undefined
+    readonly details?: EventDetails | undefined
+  }
+
+/**
+ * Records an event of the auth server. Send the response after it resolves. Pass the transaction of a change, so that
+ * the change and its record are stored together or not at all.
+ */
+export function auditEvent(
+  context: AuthContext,
+  request: FastifyRequest,
+  event: Event,
+  trx?: Transaction<Schema>,
+): Promise<void> {
+  if (event.kind === 'launch') context.metrics.launches.add([describeLaunch(event)])
+  return writeRecords(context, trx, makeRecord(context, request, event))
+}
+
+function describeLaunch({ status }: Event): string {
+  if (status < 400) return 'issued'
+  return status < 500 ? 'refused' : 'failed'
+}
+
+function writeRecords(
+  { audit }: AuthContext,
+  trx: Transaction<Schema> | undefined,
+  ...records: readonly AuditRecord[]
+): Promise<void> {
+  return trx ? audit.recordIn(trx, ...records) : audit.record(...records)
+}
+
+function makeRecord({ clock }: AuthContext, request: FastifyRequest, event: Event): AuditRecord {
+  const { clinician, ...details } = event
+  return {
+    at: clock(),
+    server: 'auth',
+    allowed: true,
+    ...(clinician && { subject: clinician.id, fhirUser: formatFhirUser(clinician.fhirUserId) }),
+    ...details,
+    requestId: request.id,
+    address: request.ip,
+  }
+}
+
+/** Describes a refusal with the text that the client gets, and with details that it does not get. */
+export function describeRefusal(refusal: Refusal): Pick<Event, 'allowed' | 'status' | 'reason' | 'details'> {
+  return {
+    allowed: false,
+    status: refusal.returnTo ? 302 : getStatus(refusal.code),
+    reason: `${refusal.code}: ${refusal.description}`,
+    details: describeRefusalDetails(refusal),
+  }
+}
+
+/** Records tokens that were issued, with the claims of the access token, or refused. */
+export async function auditTokens(
+  context: AuthContext,
+  request: FastifyRequest,
+  result: UnsignedTokens | Refusal,
+  trx?: Transaction<Schema>,
+): Promise<void> {
+  const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
+  if (result instanceof Refusal) return auditRefusedTokens(context, request, kind, result, trx)
+  const { client_id, sub, patient, jti } = result.accessToken
+  const event: Event = {
+    ...{ kind, status: 200, clinician: result.grant?.clinician },
+    ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
+    launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
+    by: result.response.scope,
+    reason: describeSimulation(result.grant?.lab),
+    details: { claims: describeTokens(result) },
+  }
+  return auditEvent(context, request, event, trx)
+}
+
+/** Records the owner of the code or refresh token, even if another client sent it or it had expired. */
+async function auditRefusedTokens(
+  context: AuthContext,
+  request: FastifyRequest,
+  kind: 'token' | 'refresh',
+  refusal: Refusal,
+  trx: Transaction<Schema> | undefined,
+): Promise<void> {
+  const form = readParameters(request.body)
+  const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
+  const grant = await findGrantForAudit(trx ?? context.store.db, sent)
+  const { clientId, isAuthenticated: isProven = false } = refusal.known
+  const isOfOther = grant?.client !== undefined && clientId !== undefined && grant.client !== clientId
+  const explained = isOfOther
+    ? refusal.withComparison({
+        ...({ name: 'client_id', sent: clientId, origin: 'in the authorization request' } as const),
+        expected: [grant.client],
+      })
+    : refusal
+  const parties = { ...grant, client: clientId, anonymous: grant === undefined && !isProven }
+  const refused = makeRecord(context, request, { ...parties, kind, ...describeRefusal(explained) })
+  const reason = refusal.known.endedGrant
+  // The revocation of the grant has its own record, before the refusal.
+  return reason === undefined
+    ? writeRecords(context, trx, refused)
+    : writeRecords(
+        context,
+        trx,
+        makeRecord(context, request, { ...parties, kind: 'revoke', status: 200, reason }),
+        refused,
+      )
+}
+
+function readText(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
+}
+
+type TokenClaims = Readonly<Record<string, Claims>>
+
+/** The details of an OAuth event, for the activity page (ACTIVITY-3). They contain no secret and no name. */
+interface EventDetails {
+  /** The exact reason of a refusal, which the client does not get. */
+  readonly detail?: string | undefined
+  readonly compared?: readonly Comparison[] | undefined
+  /** By the name of the token or response. The scopes are in the record. */
+  readonly claims?: TokenClaims | undefined
+}
+
+function describeRefusalDetails({ detail, compared }: Refusal): EventDetails | undefined {
+  if (detail === undefined && compared.length === 0) return undefined
+  return { detail, compared: limitComparisons(compared) }
+}
+
+/** Tokens, codes and secrets have at least 43 characters of these. An app may send one in the wrong parameter. */
+const LIKE_A_SECRET = /[\w~+=-]{40,}/g
+
+export function limitComparisons(compared: readonly Comparison[]): readonly Comparison[] {
+  return compared.map(({ name, sent, expected, origin }) => ({
+    ...{ name, origin },
+    sent: sent === undefined ? undefined : cut(hideSecrets(sent)),
+    expected: expected.slice(0, LIMITS.detailValues).map(cut),
+  }))
+}
+
+function hideSecrets(sent: string): string {
+  return (IS_URL.test(sent) ? hideQueryValues(sent) : sent).replace(LIKE_A_SECRET, '…')
+}
+
+const IS_URL = /^[a-z][\w+.-]*:/i
+
+/** A URL that is not registered may contain anything. No name contains `?`, so that many of them take no longer. */
+function hideQueryValues(url: string): string {
+  return url
+    .replace(/\/\/[^/?#]*@/, '//…@')
+    .replace(/#.*/s, '#…')
+    .replace(/([?&][^=&?#]*=)[^&#]+/g, '$1…')
+}
+
+function cut(text: string): string {
+  return text.length <= LIMITS.detailCharacters ? text : `${text.slice(0, LIMITS.detailCharacters)}…`
+}
+
+function describeTokens({ accessToken, idToken }: UnsignedTokens): TokenClaims {
+  return {
+    access_token: selectClaims(accessToken),
+    ...(idToken && { id_token: selectClaims(idToken) }),
+  }
+}
+
+/** The name may be that of a patient; the nonce belongs to the app. */
+export function selectClaims({ scope, name, nonce, ...claims }: Claims): Claims {
+  return Object.fromEntries(
+    Object.entries(claims).map(([claim, value]) => [claim, typeof value === 'string' ? cut(value) : value]),
+  )
+}
+
+export function readDetails(text: string | null): EventDetails {
+  return text === null ? {} : JSON.parse(text)
+}

@@ -1,0 +1,146 @@
+import type { Auditor } from '../../audit/index.ts'
+import type { Serialize } from '../../cache/index.ts'
+import type { LogLevel, Settings } from '../../config/index.ts'
+import type { AccessPolicy, EnforcementPolicy } from '../../smart/index.ts'
+import type { Sealer, Store } from '../../store/index.ts'
+import type { Counter, Registry } from '../../web/index.ts'
+import type { KeySets } from '../oauth/clients/key-sets.ts'
+import type { KeyRing } from '../oauth/keys/key-ring.ts'
+import type { GetPortalToken } from '../oauth/portal-token.ts'
+import type { CheckPassword } from '../users/check-password.ts'
+import type { Providers } from '../users/providers/providers.ts'
+import type { AccessRules } from '../users/validity/rule.ts'
+
+/** The settings that the auth server uses. */
+export type AuthSettings = Pick<
+  Settings,
+  | 'issuerUrl'
+  | 'fhirBaseUrl'
+  | 'appUrl'
+  | 'smartClientLaunchUrl'
+  | 'defaultClientId'
+  | 'defaultNeedPatientBanner'
+  | 'accessTokenTtlSeconds'
+  | 'seedClinicianPassword'
+  | 'bind'
+  | 'allowedHosts'
+  | 'trustProxy'
+  | 'onLoopback'
+  | 'loginFailureLimit'
+  | 'loginFailureWindowSeconds'
+  | 'loginFailureLimitPerAddress'
+  | 'loginIdleSeconds'
+  | 'audit'
+  | 'privateJwksHosts'
+  | 'openRegistration'
+  | 'registrationToken'
+  | 'keyMaxAgeDays'
+  | 'lab'
+> & {
+  readonly login: Pick<Settings['login'], 'passwords' | 'providers'>
+  readonly metrics: Pick<Settings['metrics'], 'access'>
+  readonly cds: Pick<Settings['cds'], 'services'>
+  readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>
+  readonly fhir: Pick<
+    Settings['fhir'],
+    'searchPermission' | 'scopeContexts' | 'upstreamUrl' | 'samplePatients'
+  > & { readonly upstream: Pick<Settings['fhir']['upstream'], 'timeoutSeconds'> }
+}
+
+/** The result of a reload: every problem, or the changed settings that need a restart. */
+export type Reloaded =
+  | { readonly problems: readonly string[]; readonly needRestart?: undefined }
+  | { readonly needRestart: readonly string[]; readonly problems?: undefined }
+
+/** Changes the running servers, in all processes of this instance. */
+export interface Controls {
+  /** The policy in effect (`smart.fhir.policy-file`). */
+  getPolicy(): AccessPolicy | undefined
+  getLogLevel(): LogLevel
+  /** Until the next start. */
+  setLogLevel(level: LogLevel): Promise<void>
+  /** Reads the policy, the sign-in providers and the certificates again. If anything is invalid, nothing changes. */
+  reload(): Promise<Reloaded>
+}
+
+export const NO_CONTROLS: Controls = {
+  getPolicy: () => undefined,
+  getLogLevel: () => 'silent',
+  setLogLevel: async () => {},
+  reload: async () => ({ needRestart: [] }),
+}
+
+/** Decides a FHIR request again, without its token, body and data, as `sallyport explain` does. */
+export type ExplainRequest = (question: {
+  readonly method: string
+  /** Relative to the FHIR base. */
+  readonly url: string
+  readonly scope: string
+  readonly patient: string | undefined
+  readonly fhirUser: string | undefined
+}) => {
+  readonly allowed: boolean
+  readonly status: number
+  readonly text: string
+  readonly hint?: string | undefined
+}
+
+/** The dependencies of every endpoint. */
+export interface AuthContext {
+  readonly settings: AuthSettings
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly audit: Auditor
+  readonly keys: KeyRing
+  /** The key sets that clients publish. */
+  readonly keySets: KeySets
+  readonly checkPassword: CheckPassword
+  /** Attempts at one account of a directory take turns. */
+  readonly takeDirectoryTurn: Serialize
+  readonly getPortalToken: GetPortalToken
+  readonly providers: Providers
+  /** What decides whether logins and grants are still good. */
+  readonly rules: AccessRules
+  /** Adds everything that has ended to the list of revocations. */
+  readonly settle: () => Promise<void>
+  readonly controls: Controls
+  readonly metrics: AuthMetrics
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  /** Which patients a clinician may see (`smart.fhir.policy-file`). */
+  readonly userFilter?: EnforcementPolicy['userFilter']
+  /** For requests to the FHIR server. */
+  readonly fetch: typeof globalThis.fetch
+  /** Explains the decision about a FHIR request on the activity page. */
+  readonly explainRequest?: ExplainRequest | undefined
+}
+
+/** Counts the events that show how the auth server is used. */
+interface AuthMetrics {
+  /** By grant type, and `issued` or the error code. */
+  readonly tokenRequests: Counter
+  /** By outcome. */
+  readonly launches: Counter
+  /** By provider (`password` for the clinician table), and `success` or the reason. */
+  readonly signIns: Counter
+}
+
+export function createAuthMetrics(registry: Registry): AuthMetrics {
+  return {
+    tokenRequests: registry.counter({
+      name: 'sallyport_token_requests_total',
+      help: 'Token requests by grant type; the outcome is issued or an OAuth error code.',
+      labels: ['grant_type', 'outcome'],
+    }),
+    launches: registry.counter({
+      name: 'sallyport_launches_total',
+      help: 'Launches by the portal, by POST /launch-contexts and by the lab: issued, refused or failed.',
+      labels: ['outcome'],
+    }),
+    signIns: registry.counter({
+      name: 'sallyport_sign_ins_total',
+      help: 'Sign-ins by provider id, or password; the outcome is success or the reason of the refusal.',
+      labels: ['provider', 'outcome'],
+    }),
+  }
+}

@@ -1,0 +1,140 @@
+import { isId, type Resource } from '../../fhir/index.ts'
+import { issueUserLookupToken, type LookupType } from '../oauth/portal-token.ts'
+import type { Clinician } from '../users/user.ts'
+import type { AuthContext } from './context.ts'
+import { LIMITS } from './limits.ts'
+
+export type FhirReadResult =
+  | {
+      readonly kind: 'found'
+      readonly resource: Resource
+      /** The positions of the pages before and after a page of a search. */
+      readonly next?: string
+      readonly previous?: string
+    }
+  /** It does not exist, or this clinician may not see it. */
+  | { readonly kind: 'absent' }
+  /** No response, or an invalid one. `reason` may be shown. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly status?: number }
+
+/** Reads from the FHIR server for one clinician. */
+export interface FhirReader {
+  /** Searches: `Patient?name=…`. */
+  (query: string): Promise<FhirReadResult>
+  /** Reads the resource of this type and id, and accepts nothing else. */
+  resource(type: string, id: string): Promise<FhirReadResult>
+  /** Reads the page of a search of this type at a position, which the browser sends back. */
+  page(position: string, type: string): Promise<FhirReadResult>
+}
+
+/** How much longer than its upstream the FHIR server may take. */
+const OWN_SECONDS = 2
+
+export async function createFhirReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
+  return createReader(context, await context.getPortalToken(clinician))
+}
+
+/** How long a page that is complete without names waits for them. */
+const NAMES_SECONDS = 2
+
+/** Reads names for a page that is useful without them, and does not wait for a slow FHIR server. */
+export async function createNameReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
+  return createReader(context, await context.getPortalToken(clinician), NAMES_SECONDS)
+}
+
+type ReaderContext = Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>
+
+/** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
+export async function createUserLookup(context: ReaderContext, type: LookupType): Promise<FhirReader> {
+  return createReader(context, await issueUserLookupToken(context, type))
+}
+
+function createReader(
+  { settings, fetch }: Pick<AuthContext, 'settings' | 'fetch'>,
+  token: string,
+  seconds = settings.fhir.upstream.timeoutSeconds + OWN_SECONDS,
+): FhirReader {
+  const { fhirBaseUrl } = settings
+  const authorization = `Bearer ${token}`
+  const read = async (path: string): Promise<FhirReadResult> => {
+    try {
+      const response = await fetch(`${fhirBaseUrl}/${path}`, {
+        // Compression costs both servers more than the transfer between them.
+        headers: { authorization, accept: 'application/fhir+json', 'accept-encoding': 'identity' },
+        // The token is for this server only.
+        redirect: 'error',
+        signal: AbortSignal.timeout(seconds * 1000),
+      })
+      return await readResponse(response, fhirBaseUrl)
+    } catch (error) {
+      return { kind: 'unavailable', reason: isTimeout(error) ? `No response in ${seconds} s` : 'No response' }
+    }
+  }
+  return Object.assign(read, {
+    async resource(type: string, id: string): Promise<FhirReadResult> {
+      // `..` would read the base.
+      const result: FhirReadResult = isId(id) ? await read(`${type}/${id}`) : { kind: 'absent' }
+      const isOther =
+        result.kind === 'found' && (result.resource.resourceType !== type || result.resource.id !== id)
+      return isOther ? { kind: 'absent' } : result
+    },
+    page: async (position: string, type: string): Promise<FhirReadResult> =>
+      isPosition(position, type) ? read(position) : { kind: 'absent' },
+  })
+}
+
+async function readResponse(response: Response, fhirBaseUrl: string): Promise<FhirReadResult> {
+  const { status } = response
+  if (status === 404 || status === 410 || status === 403) return { kind: 'absent' }
+  if (status !== 200) return { kind: 'unavailable', reason: `Error response (${status})`, status }
+  const resource: unknown = await response.json()
+  return isResource(resource)
+    ? { kind: 'found', resource, ...readPositions(resource, fhirBaseUrl) }
+    : { kind: 'unavailable', reason: 'The response is not FHIR' }
+}
+
+/** The positions of the pages before and after this one: their URLs below the FHIR base. */
+function readPositions({ link }: Resource, fhirBaseUrl: string) {
+  const links: readonly unknown[] = Array.isArray(link) ? link : []
+  const find = (relation: string) => {
+    const url = links.filter(isLink).find(it => it.relation === relation)?.url
+    return url?.startsWith(fhirBaseUrl) ? url.slice(fhirBaseUrl.length).replace(/^\//, '') : undefined
+  }
+  const [next, previous] = [find('next'), find('previous') ?? find('prev')]
+  return {
+    ...(next === undefined ? {} : { next }),
+    ...(previous === undefined ? {} : { previous }),
+  }
+}
+
+function isLink(value: unknown): value is { readonly relation: string; readonly url: string } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'relation' in value &&
+    'url' in value &&
+    typeof value.url === 'string'
+  )
+}
+
+/** A page is read with the clinician's token, so a position is only a query of the same type or of the base. */
+function isPosition(position: string, type: string): boolean {
+  return (
+    position.length <= LIMITS.positionCharacters &&
+    (position.startsWith(`${type}?`) || position.startsWith('?')) &&
+    !position.includes('#')
+  )
+}
+
+export function isResource(value: unknown): value is Resource {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'resourceType' in value &&
+    typeof value.resourceType === 'string'
+  )
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError'
+}

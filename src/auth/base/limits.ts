@@ -1,0 +1,137 @@
+import { LONGEST_SCOPE_LIST } from '../../smart/index.ts'
+import { REFRESH_RETRY_MS } from '../../store/index.ts'
+
+/**
+ * The limits of the auth server (docs/limits.md). A request that exceeds a limit gets a 4xx response that names the limit.
+ * The limits of scopes are in `src/smart/scope.ts`.
+ */
+export const LIMITS = {
+  /** Clients that the lab registered for launch URLs, and seconds of an access token of a lab launch. */
+  labClients: 100,
+  labTokenSeconds: 3_600,
+  /** Apps that the portal lists at once. A search finds the others. */
+  appsListed: 8,
+  /** Recent patients and recent apps that the portal lists first. */
+  recentListed: 5,
+  /** Encounters of a patient that the portal lists at once, and in all. */
+  encountersListed: 20,
+  encountersRead: 500,
+  /** Patients that `/manage` lists for an app, and patients of all apps whose names are read. */
+  patientsListed: 50,
+  patientsNamed: 100,
+  /** Characters of the position of a later page of patients. */
+  positionCharacters: 8_000,
+  /** Characters and words of a patient search, in the portal and in the picker. */
+  searchCharacters: 200,
+  searchWords: 20,
+  /** Minimum time between two fetches of a client's key set, in milliseconds. */
+  keySetPauseMs: 5_000,
+  /** Concurrent fetches of key sets, and how many of them for unapproved clients. */
+  keySetFetches: 32,
+  keySetFetchesOfStrangers: 16,
+  /** Cached key sets. */
+  keySetsKept: 1_000,
+  /** How long the list of recent revocations, and the list of all, are cached. */
+  recentRevocationsMs: 250,
+  revocationsMs: 5_000,
+  /** Results of granting requested scopes. */
+  grantedScopesKept: 200,
+  /** Tokens of the portal that are reused; further clinicians get new ones. */
+  portalTokensKept: 1_000,
+  /** Concurrent password comparisons; each occupies a processor for about 50 ms. */
+  passwordsAtOnce: 2,
+  /** Waiting logins with a wrong username or password. */
+  loginsWaiting: 400,
+  /** Waiting logins with one username from one network. */
+  loginsWaitingPerUsername: 100,
+  /** Characters of the parameters of an authorization request, which is stored while its user logs in, and of a logout. */
+  parameters: {
+    client_id: 256,
+    state: 4_096,
+    nonce: 1_024,
+    scope: LONGEST_SCOPE_LIST,
+    login_hint: 256,
+    acr_values: 1_024,
+    id_token_hint: 8_192,
+    launch: 256,
+  },
+  /** Pending authorization requests of browsers without a login: from one network, and in all. */
+  pendingPerNetwork: 2_000,
+  pending: 10_000,
+  /** Sign-ins with a provider that one browser may have in progress, each with a cookie. */
+  signInsPerBrowser: 10,
+  /** Characters of a client's URL, and items of a list in its metadata. */
+  urlCharacters: 2_000,
+  urls: 20,
+  /** Members of the metadata of a client. */
+  metadataMembers: 100,
+  nameCharacters: 200,
+  descriptionCharacters: 500,
+  /** Records and launches on a page of `/activity`, and the first OAuth events that are added to a launch. */
+  activityRecords: 100,
+  activityLaunches: 30,
+  activityFirstEvents: 8,
+  /** Characters and expected values of a comparison in the details of an OAuth event. */
+  detailCharacters: 1_000,
+  detailValues: 5,
+  /** Apps on a page of `/apps`. */
+  appsPerPage: 50,
+  /** Keys of a client's key set, and its characters where the client is registered with it. */
+  keys: 50,
+  keySetCharacters: 64_000,
+  /** Characters of a client assertion. */
+  assertionCharacters: 8_192,
+  /** Cards of a CDS service, links of a card, and the characters of a summary or label, a detail and an `appContext`. */
+  cdsCards: 10,
+  cdsLinks: 5,
+  cdsSummaryCharacters: 200,
+  cdsDetailCharacters: 4_000,
+  appContextCharacters: 4_000,
+  /** How long a CDS service may take, and for how many patients services are called at once. */
+  cdsMs: 5_000,
+  cdsCalls: 20,
+  /** Characters of `intent` and `tenant`, and the items, URLs and JSON of `fhirContext`. */
+  contextTextCharacters: 200,
+  fhirContextItems: 50,
+  fhirContextUrlCharacters: 1_000,
+  fhirContextCharacters: 16_000,
+  /** Characters of a registration without the initial access token, and the number of such clients. */
+  registrationCharacters: 32_000,
+  unapprovedClients: 10_000,
+  /** Items of a page of the administration API, and characters of its position. */
+  adminPage: 100,
+  cursorCharacters: 500,
+  /** Characters of a policy file that the administration API validates. */
+  policyCharacters: 20_000,
+  /** Records of an export of the audit trail, and exports that run at the same time in one process. */
+  exportedRecords: 100_000,
+  exports: 2,
+} as const
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** Lifetimes in milliseconds. The lifetime of access tokens is a setting. */
+export const LIFETIME = {
+  launchToken: 5 * MINUTE,
+  /** From the arrival of an authorization request to its code. */
+  interaction: 10 * MINUTE,
+  code: 60 * SECOND,
+  login: 8 * HOUR,
+  /** An unused `offline_access` refresh token; each use restarts it. §170.315(g)(10) requires three months. */
+  offlineRefresh: 100 * 24 * HOUR,
+  /** How long a refresh request may be repeated if the response was lost. */
+  refreshRetry: REFRESH_RETRY_MS,
+  portalToken: 60 * SECOND,
+  /** The access of a CDS service, which ends with its response. */
+  cdsToken: 60 * SECOND,
+  /** The launch link of a card. */
+  cdsLink: 5 * MINUTE,
+} as const
+
+/** How recent a sign-in must be before an administrator gives access (ADMIN-4). */
+export const RECENT_SECONDS = 300
+
+/** How far the clocks of this server and of an identity provider may differ. */
+export const CLOCK_TOLERANCE_SECONDS = 60

@@ -1,0 +1,50 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isRecord } from '../../fhir/index.ts'
+import { getStatus, Refusal } from './refusal.ts'
+
+/** The parameters of one request, by name (RFC 6749, 3.1). */
+export interface Parameters {
+  /** Undefined if the parameter is absent, empty or unreadable. */
+  get(name: string): string | undefined
+  /** Names of parameters that are repeated or contain a NUL, which PostgreSQL does not accept. */
+  readonly unreadable: ReadonlySet<string>
+}
+
+/** Reads a parsed query or form. A parameter without a value is omitted (RFC 6749, 3.1). */
+export function readParameters(source: unknown): Parameters {
+  const values = new Map<string, string>()
+  const unreadable = new Set<string>()
+  for (const [name, value] of Object.entries(isRecord(source) ? source : {})) {
+    if (typeof value !== 'string' || value.includes('\0')) unreadable.add(name)
+    else if (value !== '') values.set(name, value)
+  }
+  return { get: name => values.get(name), unreadable }
+}
+
+/** RFC 6749, 5.1: token responses and errors must not be cached. */
+export async function forbidCaching(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' })
+}
+
+export function readForm({ headers, body }: FastifyRequest): Parameters | Refusal {
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? ''))
+    return new Refusal('invalid_request', 'The body must be application/x-www-form-urlencoded.')
+  const form = readParameters(body)
+  return form.unreadable.size === 0
+    ? form
+    : new Refusal('invalid_request', 'A parameter is repeated or unreadable.')
+}
+
+export function readJson({ headers, body }: FastifyRequest): { readonly body: unknown } | Refusal {
+  return /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')
+    ? { body }
+    : new Refusal('invalid_request', 'The body must be application/json.')
+}
+
+/** RFC 6749, 5.2. */
+export function sendOAuthError(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+  request.log.info({ error: refusal.code, detail: refusal.detail }, 'Client refused')
+  const status = getStatus(refusal.code)
+  if (status === 401) reply.header('www-authenticate', 'Basic realm="sallyport", charset="UTF-8"')
+  return reply.code(status).send({ error: refusal.code, error_description: refusal.description })
+}

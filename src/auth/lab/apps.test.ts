@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { createAuditor, findRecords } from '../../audit/index.ts'
+import { sha256 } from '../../store/index.ts'
+import { LIMITS } from '../base/limits.ts'
+import { listApps } from '../oauth/clients/store-client.ts'
+import { SigningClient } from '../testing/signing-client.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
+
+const GROWTH = {
+  name: 'Growth <chart>',
+  client_id: 'growth',
+  redirect_uris: 'https://growth.example/callback\r\nhttp://127.0.0.1/cb\r\n',
+  launch_url: 'https://growth.example/launch',
+  scope: 'launch  openid patient/Patient.rs',
+  auth_method: 'none',
+}
+
+describe('/apps', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    const store = await open()
+    auth = await TestAuthServer.open(store, { settings: { lab: true }, audit: createAuditor({ store }) })
+    browser = await auth.logIn()
+  })
+
+  const find = (id: string) =>
+    auth.store.db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  const add = (different: Readonly<Record<string, string>> = {}) =>
+    browser.post('/apps/new', { ...GROWTH, ...different })
+
+  it('exists only if the lab is on, and only for a clinician who is signed in', async () => {
+    const off = await TestAuthServer.open(await open())
+    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
+    const [clinician, patient] = [await off.logIn(), await auth.logIn('alba')]
+    for (const path of ['/apps', '/apps/new', '/apps/edit?client=x', '/apps/remove?client=x']) {
+      assert.equal((await clinician.get(path)).statusCode, 404)
+      assert.equal((await auth.openBrowser().get(path)).headers.location, '/login')
+      assert.equal((await patient.get(path)).headers.location, '/manage')
+    }
+    for (const path of ['/apps/new', '/apps/edit', '/apps/remove']) {
+      assert.equal((await clinician.post(path, GROWTH)).statusCode, 404)
+      assert.equal((await auth.openBrowser().post(path, GROWTH)).headers.location, '/login')
+      assert.equal((await patient.post(path, { ...GROWTH, client: 'growth' })).headers.location, '/manage')
+      const headers = { 'sec-fetch-site': 'cross-site' }
+      assert.equal((await browser.post(path, GROWTH, headers)).statusCode, 403)
+    }
+    assert.equal(await find('growth'), undefined)
+  })
+
+  it('registers a public app, which can then be launched and asks for consent', async () => {
+    const page = await add()
+    assert.equal(page.statusCode, 200, page.body)
+    assert.match(page.body, /<h1>Growth &lt;chart&gt;<\/h1>[\s\S]*App registered[\s\S]*>growth<\/span>/)
+    assert.match(page.body, /href="\/lab\?client=growth"/)
+    assert.match(page.body, /href="\/portal\?client=growth"/)
+    assert.equal(page.headers['cache-control'], 'no-store')
+    const row = await find('growth')
+    assert.equal(row?.redirect_uris, '["https://growth.example/callback","http://127.0.0.1/cb"]')
+    assert.deepEqual(
+      [row?.scope, row?.first_party, row?.approved],
+      ['launch openid patient/Patient.rs', false, true],
+    )
+    const launch = await auth.launch(browser, { clientId: 'growth' })
+    const client = { client_id: 'growth', redirect_uri: 'https://growth.example/callback' }
+    const asked = await auth.authorize(browser, {
+      launch,
+      ...client,
+      scope: 'launch openid patient/Patient.rs',
+    })
+    assert.match(asked.headers.location ?? '', /^\/oauth2\/consent/)
+    assert.match((await browser.get('/portal?client=growth')).body, /patient=juniper&amp;client=growth"/)
+  })
+
+  it('shows a secret once, and a new one only on request', async () => {
+    const secretOf = ({ body }: { readonly body: string }) => />([\w-]{43})<\/span>/.exec(body)?.[1]
+    const first = secretOf(await add({ client_id: 'server', auth_method: 'client_secret' })) ?? assert.fail()
+    assert.equal((await find('server'))?.secret_hash, sha256(first))
+    const edit = { ...GROWTH, client: 'server', auth_method: 'client_secret' }
+    assert.equal(secretOf(await browser.post('/apps/edit', { ...edit, name: 'Server' })), undefined)
+    assert.equal((await find('server'))?.secret_hash, sha256(first))
+    const second = secretOf(await browser.post('/apps/edit', { ...edit, new_secret: '1' })) ?? assert.fail()
+    assert.equal((await find('server'))?.secret_hash, sha256(second))
+    for (const path of ['/apps', '/apps/edit?client=server'])
+      assert.doesNotMatch((await browser.get(path)).body, new RegExp(`${first}|${second}|${sha256(second)}`))
+  })
+
+  it('registers a backend service with keys, under a new id', async () => {
+    const jwks = JSON.stringify({ keys: [new SigningClient('any', auth.time).jwk] })
+    const system = { ...GROWTH, client_id: '', redirect_uris: '', scope: 'system/Patient.rs', jwks }
+    const { body } = await browser.post('/apps/new', { ...system, auth_method: 'private_key_jwt' })
+    const id = />([\w-]{36})<\/span>/.exec(body)?.[1] ?? assert.fail(body)
+    const proof = new SigningClient(id, auth.time).makeProof()
+    const token = await auth.requestToken({
+      grant_type: 'client_credentials',
+      scope: 'system/Patient.rs',
+      ...proof,
+    })
+    assert.equal(token.statusCode, 200)
+    assert.match((await browser.get(`/apps/edit?client=${id}`)).body, /&quot;kty&quot;/)
+  })
+
+  it('marks the invalid field, keeps all entries, and registers nothing', async () => {
+    const cases: readonly (readonly [Readonly<Record<string, string>>, field: string, text: RegExp])[] = [
+      [{ name: ' ' }, 'name', /Expected a name/],
+      [{ name: 'x'.repeat(201) }, 'name', /at most 200/],
+      [{ client_id: 'sallyport-portal' }, 'client_id', /reserved/],
+      [{ client_id: 'sallyport-app' }, 'client_id', /The id is taken/],
+      [
+        { redirect_uris: 'https://a.example/ javascript:alert(1)' },
+        'redirect_uris',
+        /javascript:alert\(1\): expected https/,
+      ],
+      [{ redirect_uris: '' }, 'redirect_uris', /Expected at least one/],
+      [{ launch_url: '/launch' }, 'launch_url', /absolute URL/],
+      [{ scope: 'patient/Nothing.rs' }, 'scope', /no resource type Nothing/],
+      [{ scope: 'openid __launch-contexts.c' }, 'scope', /Only an administrator/],
+      [{ scope: 'system/*.rs' }, 'scope', /must sign/],
+      [{ scope: 'sallyport/admin', auth_method: 'client_secret' }, 'scope', /expected for example/],
+      [{ auth_method: 'private_key_jwt' }, 'jwks_url', /needs keys/],
+      [{ auth_method: 'private_key_jwt', jwks: '{' }, 'jwks', /not JSON/],
+      [
+        { auth_method: 'private_key_jwt', jwks: '{"keys":[{"kty":"oct","k":"x"}]}' },
+        'jwks',
+        /private or secret/,
+      ],
+      [{ logo_url: 'javascript:alert(1)' }, 'logo_url', /http or https/],
+      [{ description: 'x'.repeat(501) }, 'description', /at most 500/],
+    ]
+    for (const [different, field, text] of cases) {
+      const page = await add({ client_id: 'never', ...different })
+      assert.equal(page.statusCode, 400, field)
+      assert.match(page.body, new RegExp(` id="${field}"[^>]* aria-invalid="true" autofocus`))
+      assert.match(/class="field__error"[^>]*>([^<]*)</.exec(page.body)?.[1] ?? '', text)
+      if (field !== 'launch_url') assert.ok(page.body.includes('value="https://growth.example/launch"'))
+    }
+    assert.equal((await add({ auth_method: 'other', client_id: 'never' })).statusCode, 400)
+    assert.equal(await find('never'), undefined)
+  })
+
+  it('changes an app, and a new scope ends the access that users gave it', async () => {
+    await add({ client_id: 'change' })
+    const setFirstParty = (first_party: boolean) =>
+      auth.store.db.updateTable('client').set({ first_party }).where('client_id', '=', 'change').execute()
+    await setFirstParty(true)
+    const client = { client_id: 'change', redirect_uri: 'https://growth.example/callback' }
+    const code = await auth.getCode(browser, { ...client, scope: 'launch patient/Patient.rs' })
+    await setFirstParty(false)
+    const edit = { ...GROWTH, client: 'change', client_id: 'other', pkce: 'optional', iss: 'omit' }
+    const page = await browser.post('/apps/edit', { ...edit, scope: 'launch patient/Condition.rs' })
+    assert.match(page.body, /Changes saved/)
+    assert.equal((await auth.exchange(code, client)).json().error, 'invalid_grant')
+    const row = await find('change')
+    assert.deepEqual([row?.pkce_required, row?.iss_parameter, row?.first_party], [false, false, false])
+    assert.match((await browser.get('/apps/edit?client=change')).body, /name="pkce" value="optional" checked/)
+    const wrong = await browser.post('/apps/edit', { ...edit, launch_url: 'ftp://x' })
+    assert.match(wrong.body, /Not saved[\s\S]*ftp:\/\/x: expected an http or https URL/)
+  })
+
+  it('removes an app after a confirmation, and its access ends', async () => {
+    await add({ client_id: 'gone', name: 'Gone' })
+    assert.match((await browser.get('/apps/remove?client=gone')).body, /Remove Gone\?/)
+    const done = await browser.post('/apps/remove', { client: 'gone' })
+    assert.match((await browser.get(done.headers.location ?? '')).body, /App removed/)
+    assert.equal(await find('gone'), undefined)
+    const refused = await auth.authorize(browser, { client_id: 'gone' })
+    assert.equal(refused.statusCode, 400)
+  })
+
+  it('does not change the app of the settings, a client of the lab or of administrators, or an unknown app', async () => {
+    const launch = '/lab/launch?client=mine&patient=juniper&redirect=0&launch_url=http://localhost:3000/'
+    assert.equal((await browser.get(launch)).statusCode, 200)
+    await auth.addClient({
+      client_id: 'tool',
+      scope: 'sallyport/admin',
+      redirect_uris: '[]',
+      launch_url: null,
+    })
+    await auth.addClient({ client_id: 'own', first_party: true })
+    await auth.addClient({ client_id: 'ehr', first_party: false, scope: 'openid __launch-contexts.c' })
+    for (const client of ['sallyport-app', 'mine', 'tool', 'own', 'ehr', 'nobody', '']) {
+      const before = await find(client)
+      for (const path of ['/apps/edit', '/apps/remove']) {
+        assert.equal((await browser.get(`${path}?client=${client}`)).headers.location, '/apps')
+        assert.equal((await browser.post(path, { ...GROWTH, client })).headers.location, '/apps')
+      }
+      assert.deepEqual(await find(client), before)
+    }
+    const { body } = await browser.get('/apps')
+    assert.match(body, /Demo app[\s\S]*Set in the settings/)
+    assert.match(body, />own<[\s\S]*Changed by administrators only/)
+    assert.doesNotMatch(body, />mine</)
+  })
+
+  it('lists 50 apps at a time, and finds others by name', async () => {
+    for (let at = 0; at < 51; at++) await auth.addClient({ client_id: `many-${at}`, name: `Many ${at}` })
+    const first = (await browser.get('/apps?search=many')).body
+    assert.equal(first.match(/role="rowheader"/g)?.length, 50)
+    assert.match(first, /href="\/apps\?search=many&amp;page=1">Next/)
+    const second = (await browser.get('/apps?search=many&page=1')).body
+    assert.equal(second.match(/role="rowheader"/g)?.length, 1)
+    assert.match((await browser.get('/apps?search=many%2050')).body, /Many 50/)
+    assert.match((await browser.get('/apps?search=nothing&page=x')).body, /No app found/)
+  })
+
+  it('lists an app on a late page at the same cost, however long the key sets of the apps are', async () => {
+    const findCost = async (keySetCharacters: number) => {
+      const { db } = auth.store
+      await db.deleteFrom('client').where('client_id', 'like', 'keys-%').execute()
+      for (let at = 0; at < 500; at++)
+        await auth.addClient({ client_id: `keys-${at}`, jwks: 'x'.repeat(keySetCharacters) })
+      const times: number[] = []
+      for (let round = 0; round < 10; round++) {
+        const start = performance.now()
+        assert.equal((await listApps(auth.store, { text: 'keys-', page: 9 })).apps.length, 50)
+        times.push(performance.now() - start)
+      }
+      return Math.min(...times)
+    }
+    const short = await findCost(1)
+    const long = await findCost(LIMITS.registrationCharacters)
+    assert.ok(long < short * 8, `${short} ms, ${long} ms`)
+  })
+
+  it('records each change like a command, with the clinician, but no refused one', async () => {
+    await auth.store.db.deleteFrom('audit_event').execute()
+    await add({ client_id: 'told' })
+    await add({ client_id: 'told' })
+    await browser.post('/apps/edit', { ...GROWTH, client: 'told' })
+    await browser.post('/apps/remove', { client: 'told' })
+    const records = await findRecords(auth.store, { limit: 10, order: 'oldest' })
+    assert.deepEqual(
+      records.map(({ kind, method, request, fhir_user }) => [kind, method, request, fhir_user !== null]),
+      ['add', 'set', 'remove'].map(verb => ['admin', 'lab', `client ${verb} told`, true]),
+    )
+  })
+})

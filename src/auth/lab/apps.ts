@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { type Admin, AdminFailure, refuseWithoutRight } from '../admin/action.ts'
+import { addClient, type ChangedClient, ClientFailure, changeClient, removeClient } from '../admin/clients.ts'
+import type { AuthContext } from '../base/context.ts'
+import { paths } from '../base/paths.ts'
+import { type Parameters, readParameters } from '../base/request.ts'
+import { type Client, findClient, toClient } from '../oauth/clients/client.ts'
+import { listApps } from '../oauth/clients/store-client.ts'
+import { APP_DEFAULTS, AppFault } from '../oauth/clients/validate.ts'
+import { findSearchFault } from '../oauth/launch/patient-queries.ts'
+import { fillAppForm, NEW_APP, readAppForm } from '../pages/apps/form.ts'
+import {
+  isFixed,
+  renderAppFormPage,
+  renderAppsPage,
+  renderRemoveAppPage,
+  renderStoredApp,
+} from '../pages/apps/page.ts'
+import { listLogos } from '../pages/portal/apps.ts'
+import { findLoginByHash, type Login } from '../users/find-login.ts'
+import { requireClinician } from '../users/login.ts'
+import { mayUseLab } from '../users/rights.ts'
+
+/** `/apps`: developers register apps in the browser. Add these routes only if the lab is on, on loopback (LAB-8). */
+export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
+  const { settings, store } = context
+
+  app.get(
+    paths.apps,
+    requireClinician(context, async (request, reply, login) => {
+      const query = readParameters(request.query)
+      const search = query.get('search')?.trim() || undefined
+      const fault = findSearchFault(search)
+      if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
+      const page = /^\d{1,4}$/.test(query.get('page') ?? '') ? Number(query.get('page')) : 0
+      const view = { page, search, removed: query.get('removed') === '1' }
+      return reply.sendPage(
+        renderAppsPage({ settings, login }, { ...(await listApps(store, { text: search, page })), ...view }),
+      )
+    }),
+  )
+
+  app.get(
+    paths.appsNew,
+    requireClinician(context, async (_request, reply, login) =>
+      reply.sendPage(renderAppFormPage({ settings, login }, { form: NEW_APP })),
+    ),
+  )
+
+  app.post(
+    paths.appsNew,
+    requireClinician(context, async (request, reply, login) => {
+      const form = readParameters(request.body)
+      const app = readAppForm(form, { isAdministrator: false })
+      const id = form.get('client_id')?.trim() || randomUUID()
+      const result =
+        app instanceof AppFault
+          ? new ClientFailure(app)
+          : await refuseWithoutRight(() =>
+              addClient(asDeveloper(context, request, login), id, { ...APP_DEFAULTS, ...app }),
+            )
+      return sendResult(reply, login, result, { form })
+    }),
+  )
+
+  app.get(
+    paths.appsEdit,
+    requireApp(async (_request, reply, login, client) =>
+      reply.sendPage(renderAppFormPage({ settings, login }, { form: fillAppForm(client), client })),
+    ),
+  )
+
+  app.post(
+    paths.appsEdit,
+    requireApp(async (request, reply, login, client) => {
+      const form = readParameters(request.body)
+      const changes = readAppForm(form, { isAdministrator: false })
+      const result =
+        changes instanceof AppFault
+          ? new ClientFailure(changes)
+          : await refuseWithoutRight(() =>
+              changeClient(asDeveloper(context, request, login), client.id, changes),
+            )
+      return sendResult(reply, login, result, { form, client })
+    }),
+  )
+
+  app.get(
+    paths.appsRemove,
+    requireApp(async (_request, reply, login, client) =>
+      reply.sendPage(renderRemoveAppPage({ settings, login }, client), { images: listLogos(client) }),
+    ),
+  )
+
+  app.post(
+    paths.appsRemove,
+    requireApp(async (request, reply, login, { id }) => {
+      const removed = await refuseWithoutRight(() => removeClient(asDeveloper(context, request, login), id))
+      return reply.redirect(removed instanceof AdminFailure ? paths.apps : `${paths.apps}?removed=1`, 303)
+    }),
+  )
+
+  /** Finds the app that the request names, if it may change here. */
+  function requireApp(
+    handle: (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      login: Login,
+      client: Client,
+    ) => Promise<FastifyReply>,
+  ) {
+    return requireClinician(context, async (request, reply, login) => {
+      const named = readParameters(request.method === 'GET' ? request.query : request.body).get('client')
+      const client = named === undefined ? undefined : await findClient(store.db, context, named)
+      return client && client.expiresAt === undefined && !isFixed(settings, client)
+        ? handle(request, reply, login, client)
+        : reply.redirect(paths.apps, request.method === 'GET' ? 302 : 303)
+    })
+  }
+
+  function sendResult(
+    reply: FastifyReply,
+    login: Login,
+    result: ChangedClient | AdminFailure,
+    { form, client }: { readonly form: Parameters; readonly client?: Client },
+  ): FastifyReply {
+    if (result instanceof ClientFailure) {
+      const page = renderAppFormPage({ settings, login }, { form, fault: result.fault, client })
+      return reply.sendPage(page, { status: 400 })
+    }
+    if (result instanceof AdminFailure) return reply.redirect(paths.apps, 303)
+    const stored = { client: toClient(result.client), secret: result.secret, isNew: client === undefined }
+    return reply.sendPage(renderStoredApp({ settings, login }, stored))
+  }
+}
+
+/** The acts of a developer are recorded like those of administrators. */
+function asDeveloper(context: AuthContext, request: FastifyRequest, { clinician, idHash }: Login): Admin {
+  const { store, audit, clock, rules } = context
+  const actor = { kind: 'developer', id: clinician.id, fhirUserId: clinician.fhirUserId } as const
+  const mayAct = async (db: Kysely<Schema>) => {
+    const login = await findLoginByHash(db, context, idHash)
+    return login !== undefined && mayUseLab(context.settings, login)
+  }
+  const isForLoopback = rules.onLoopback
+  return {
+    store,
+    audit,
+    clock,
+    rules,
+    actor,
+    mayAct,
+    isForLoopback,
+    requestId: request.id,
+    address: request.ip,
+  }
+}

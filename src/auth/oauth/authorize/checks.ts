@@ -1,0 +1,113 @@
+import type { AuthContext } from '../../base/context.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { Refusal, type RefusalCode } from '../../base/refusal.ts'
+import { checkGrantedScope, checkRequestedScope, compareScope, grantScope } from '../grants/grant-scope.ts'
+import { type KeyRing, verifyOwnJwt } from '../keys/key-ring.ts'
+import { makeScopeTerms, predictContext, readRequestedScope } from './launch-context.ts'
+import { type Finding, PROMPTS, type Prompt, type RequestInput } from './request.ts'
+
+/** None of these parameters may be repeated (RFC 6749, 3.1). */
+const READ = [
+  'response_type',
+  'response_mode',
+  'scope',
+  'state',
+  'aud',
+  'resource',
+  'launch',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+  'prompt',
+  'max_age',
+  'acr_values',
+  'id_token_hint',
+  'login_hint',
+  'request',
+  'request_uri',
+  'registration',
+] as const
+
+/** OIDC Core, 6 and 7. Ignoring these parameters would change the meaning of the request. */
+const UNSUPPORTED: Readonly<Record<string, RefusalCode>> = {
+  request: 'request_not_supported',
+  request_uri: 'request_uri_not_supported',
+  registration: 'registration_not_supported',
+}
+
+export function checkRepeated({ parameters }: RequestInput): Refusal | undefined {
+  const name = READ.find(one => parameters.unreadable.has(one))
+  return name && new Refusal('invalid_request', `The parameter ${name} is repeated or unreadable.`)
+}
+
+/** Anonymous requests are stored for ten minutes, so their parameters are limited. */
+export function checkLengths({ parameters }: Pick<RequestInput, 'parameters'>): Refusal | undefined {
+  const found = Object.entries(LIMITS.parameters).find(
+    ([name, longest]) => (parameters.get(name)?.length ?? 0) > longest,
+  )
+  return (
+    found &&
+    new Refusal('invalid_request', `The parameter ${found[0]} is longer than ${found[1]} characters.`)
+  )
+}
+
+export function checkUnsupported({ parameters }: RequestInput): Refusal | undefined {
+  const found = Object.entries(UNSUPPORTED).find(([name]) => parameters.get(name) !== undefined)
+  return found && new Refusal(found[1], `The parameter ${found[0]} is not supported.`)
+}
+
+/** At least one scope must be grantable (RFC 6749, 3.3). Which ones are granted is decided when the code is issued. */
+export function checkScope(
+  { client, parameters }: RequestInput,
+  { settings }: AuthContext,
+): Finding | Refusal {
+  const scope = readRequestedScope({ client, parameters })
+  const refused = checkRequestedScope(scope)
+  if (refused) return refused
+  const launched = parameters.get('launch') !== undefined
+  const available = predictContext(settings, client, { scope, launched })
+  const notGranted = checkGrantedScope(grantScope(scope, makeScopeTerms(settings, client, available)))
+  return notGranted?.withComparison(compareScope(scope, client.scope)) ?? {}
+}
+
+/** OIDC Core, 3.1.2.1. */
+export function checkPrompt({ parameters }: RequestInput): Finding | Refusal {
+  // Without duplicates, because the request is stored.
+  const values = [...new Set((parameters.get('prompt') ?? '').split(' ').filter(value => value !== ''))]
+  if (!values.every(isPrompt)) return new Refusal('invalid_request', 'The prompt has an unknown value.')
+  if (values.includes('none') && values.length > 1)
+    return new Refusal('invalid_request', 'The prompt none must be the only value.')
+  return { prompts: values }
+}
+
+export function checkMaxAge({ parameters }: RequestInput): Finding | Refusal {
+  const text = parameters.get('max_age')
+  if (text === undefined) return {}
+  return /^\d{1,9}$/.test(text)
+    ? { maxAge: Number(text) }
+    : new Refusal('invalid_request', 'The max_age must be a number of seconds.')
+}
+
+/** Voluntary (OIDC Core, 3.1.2.1): passed on to the identity provider. */
+export function checkAcrValues({ parameters }: RequestInput): Finding {
+  const acrValues = (parameters.get('acr_values') ?? '').split(' ').filter(value => value !== '')
+  return acrValues.length === 0 ? {} : { acrValues }
+}
+
+/** An ID token of this server, expired or not, that names the expected user. */
+export async function checkIdTokenHint(
+  { parameters }: RequestInput,
+  keys: KeyRing,
+  issuer: string,
+): Promise<Finding | Refusal> {
+  const hint = parameters.get('id_token_hint')
+  if (hint === undefined) return {}
+  const { iss, sub } = verifyOwnJwt(hint, 'JWT', await keys.listPublicKeys()) ?? {}
+  return iss === issuer && typeof sub === 'string'
+    ? { expectedSubject: sub }
+    : new Refusal('invalid_request', 'The id_token_hint is not an id_token of this server.')
+}
+
+function isPrompt(value: string): value is Prompt {
+  return PROMPTS.some(prompt => prompt === value)
+}

@@ -1,0 +1,181 @@
+import type { Kysely, Transaction } from 'kysely'
+import { parseScope, parseScopes } from '../../../smart/index.ts'
+import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../../store/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { LIFETIME } from '../../base/limits.ts'
+import { Refusal } from '../../base/refusal.ts'
+import type { Login } from '../../users/find-login.ts'
+import type { Client } from '../clients/client.ts'
+import { createGrant } from '../grants/grant.ts'
+import { grantScope } from '../grants/grant-scope.ts'
+import { ScopeIndex } from '../grants/narrow.ts'
+import { consumeLaunchToken, refuseLaunch } from '../launch/launch-token.ts'
+import { type Choice, type ConsentItem, listConsentItems, splitScopes } from './consent-items.ts'
+import {
+  describeAvailableContext,
+  type LaunchContext,
+  makeScopeTerms,
+  resolveLaunchContext,
+} from './launch-context.ts'
+import type { AuthorizationRequest } from './request.ts'
+import { consumePendingAuthorization } from './request.ts'
+
+/** The plain scopes that a user may decline. */
+const SWITCHABLE: ReadonlySet<string> = new Set(['offline_access'])
+
+/**
+ * Limits the grantable scopes to those that the user approved, in the order of the request. Other values in the form are
+ * ignored. Empty if nothing is left.
+ */
+export function applyApproval(grantable: string, approvedScopes: ReadonlySet<string>): string {
+  const requested = new Map(
+    listConsentItems(grantable).map(item => [item.scope.text, listApproved(item, approvedScopes)]),
+  )
+  const approved = new ScopeIndex(parseScopes([...requested.values()].flat()))
+  const halves = Map.groupBy(splitScopes(grantable), half => half.of.text)
+  const granted = grantable.split(' ').flatMap(text => {
+    if (parseScope(text)?.kind !== 'resource')
+      return SWITCHABLE.has(text) && !approvedScopes.has(text) ? [] : [text]
+    return joinHalves(
+      text,
+      (halves.get(text) ?? []).map(half => ({
+        half,
+        // A half without its own checkbox is granted with the scope that covers it.
+        texts: requested.get(half.scope.text) ?? (approved.covers(half.scope) ? [half.scope.text] : []),
+      })),
+    )
+  })
+  return [...new Set(granted)].join(' ')
+}
+
+/** The requested scope if both halves are approved completely, otherwise the approved parts. */
+function joinHalves(
+  text: string,
+  halves: readonly { readonly half: ConsentItem; readonly texts: readonly string[] }[],
+): readonly string[] {
+  const whole = halves.every(({ half, texts }) => texts.length === 1 && texts[0] === half.scope.text)
+  return whole ? [text] : halves.flatMap(({ texts }) => texts)
+}
+
+function listApproved({ scope, parts }: Choice, approvedScopes: ReadonlySet<string>): readonly string[] {
+  if (!approvedScopes.has(scope.text)) return []
+  if (parts.length === 0) return [scope.text]
+  const approved = parts.map(part => listApproved(part, approvedScopes))
+  const whole = parts.every((part, at) => approved[at]?.length === 1 && approved[at][0] === part.scope.text)
+  return whole ? [scope.text] : approved.flat()
+}
+
+/** An authorization that is complete: everything that a code is issued for. */
+export interface Approval {
+  readonly request: AuthorizationRequest
+  readonly client: Client
+  readonly login: Login
+  /** The stored request that ends with the code, if the request was stored. */
+  readonly pendingId: string | undefined
+  /** The scopes that the user approved; undefined without a consent page. */
+  readonly approvedScopes: ReadonlySet<string> | undefined
+}
+
+/**
+ * Issues the code. One transaction consumes the stored request and the launch token and writes the audit record: of
+ * several simultaneous attempts only the first gets a code, and the others change nothing. Undefined if the login ended or
+ * the client changed since the approval was loaded.
+ */
+export async function issueCode(
+  context: AuthContext,
+  approval: Approval,
+  record: (trx: Transaction<Schema>, scope: string) => Promise<void>,
+): Promise<string | Refusal | undefined> {
+  try {
+    return await context.store.db.transaction().execute(async trx => {
+      const issued = await issueInTransaction(trx, context, approval)
+      await record(trx, issued.scope)
+      return issued.code
+    })
+  } catch (error) {
+    if (error instanceof RolledBack) return error.refusal
+    throw error
+  }
+}
+
+// Thrown to roll the transaction back.
+class RolledBack extends Error {
+  /** Undefined if the login has ended or the client changed. */
+  readonly refusal: Refusal | undefined
+  constructor(refusal?: Refusal) {
+    super(refusal?.description)
+    this.refusal = refusal
+  }
+}
+
+async function issueInTransaction(
+  trx: Kysely<Schema>,
+  context: AuthContext,
+  { request, client, login, pendingId, approvedScopes }: Approval,
+): Promise<{ readonly code: string; readonly scope: string }> {
+  const { settings, clock } = context
+  const now = clock()
+  if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
+    throw new RolledBack(new Refusal('invalid_request', 'This request has already been completed.'))
+  const launchContext = resolveLaunchContext(await consumeLaunch(trx, request, now), request.picked)
+  const scope = chooseScope(
+    grantScope(request.scope, makeScopeTerms(settings, client, describeAvailableContext(launchContext))),
+    approvedScopes,
+  )
+  const grantId = await createGrant(trx, context, {
+    ...toGrantContext(launchContext),
+    ...{ client, loginIdHash: login.idHash, authTime: login.authTime, acr: login.acr, amr: login.amr },
+    ...{ scope, launchId: request.launchId, fhirUserId: request.picked?.fhirUserId },
+  })
+  if (grantId === undefined) throw new RolledBack()
+  return { code: await createCode(trx, grantId, request, now), scope }
+}
+
+/** The grantable scopes, limited to those that the user approved. */
+function chooseScope(grantable: string, approvedScopes: ReadonlySet<string> | undefined): string {
+  if (grantable === '')
+    throw new RolledBack(new Refusal('invalid_scope', 'None of the scopes can be granted.'))
+  const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
+  if (scope === '')
+    throw new RolledBack(new Refusal('access_denied', 'The user approved none of the scopes.'))
+  return scope
+}
+
+function toGrantContext(launchContext: LaunchContext | undefined) {
+  return {
+    patientId: launchContext?.patientId,
+    encounterId: launchContext?.encounterId,
+    needPatientBanner: launchContext?.needPatientBanner,
+    fromEhr: launchContext?.fromEhr ?? false,
+    extraContext: launchContext?.extraContext ?? {},
+    lab: launchContext?.lab,
+  }
+}
+
+async function consumeLaunch(trx: Kysely<Schema>, { launchHash }: AuthorizationRequest, now: number) {
+  if (launchHash === undefined) return undefined
+  const launch = await consumeLaunchToken(trx, launchHash, now)
+  if (!launch) throw new RolledBack(refuseLaunch('used'))
+  return launch
+}
+
+async function createCode(
+  trx: Kysely<Schema>,
+  grantId: string,
+  request: AuthorizationRequest,
+  now: number,
+): Promise<string> {
+  const code = createRandomToken()
+  await insertCode(trx, {
+    code_hash: sha256(code),
+    grant_id: grantId,
+    redirect_uri: request.redirectUri,
+    code_challenge: request.codeChallenge ?? '',
+    nonce: request.nonce ?? null,
+    expires_at: now + LIFETIME.code,
+    used_at: null,
+  })
+  return code
+}
+
+const insertCode = prepareInsert('authorization_code')

@@ -1,0 +1,110 @@
+import { parseScopes } from '../../../smart/index.ts'
+import type { AuthSettings } from '../../base/context.ts'
+import type { LabSettings } from '../../lab/settings.ts'
+import type { Client } from '../clients/client.ts'
+import { hasScope } from '../grants/grant.ts'
+import { grantScope, type ScopeTerms } from '../grants/grant-scope.ts'
+import type { Launch } from '../launch/launch-token.ts'
+import type { ExtraContext } from '../launch/options.ts'
+import type { PickedContext, RequestInput } from './request.ts'
+
+/** The context of an EHR launch, or what the user picked in a standalone launch. */
+export interface LaunchContext {
+  readonly patientId: string
+  readonly encounterId: string | undefined
+  readonly needPatientBanner: boolean
+  readonly fromEhr: boolean
+  readonly extraContext: ExtraContext
+  readonly lab?: LabSettings | undefined
+}
+
+export function resolveLaunchContext(
+  launch: Launch | undefined,
+  picked: PickedContext | undefined,
+): LaunchContext | undefined {
+  if (launch) return { ...launch, fromEhr: true }
+  if (!picked) return undefined
+  const { patientId, encounterId, similarName } = picked
+  // Such an app runs outside an EHR, so it must show the patient banner itself.
+  return {
+    patientId,
+    encounterId,
+    needPatientBanner: true,
+    fromEhr: false,
+    extraContext: similarName ? { similar_name: true } : {},
+  }
+}
+
+export function describeAvailableContext(launchContext: LaunchContext | undefined): AvailableContext {
+  if (!launchContext) return NO_CONTEXT
+  return {
+    launched: launchContext.fromEhr,
+    hasPatient: true,
+    hasEncounter: launchContext.encounterId !== undefined,
+    atMost: launchContext.lab?.scope,
+  }
+}
+
+/** The context that scopes depend on: `patient/` needs a patient, `launch` a launch, and so on. */
+export type AvailableContext = Pick<ScopeTerms, 'launched' | 'hasPatient' | 'hasEncounter' | 'atMost'>
+
+export const NO_CONTEXT: AvailableContext = { launched: false, hasPatient: false, hasEncounter: false }
+
+export function makeScopeTerms(
+  settings: AuthSettings,
+  client: Client,
+  available: AvailableContext,
+): ScopeTerms {
+  return {
+    ...available,
+    allowed: listAllowedScopes(client),
+    searchPermission: settings.fhir.searchPermission,
+    contexts: settings.fhir.scopeContexts,
+  }
+}
+
+/**
+ * Reads the scopes of a request; by default the registered scopes of its client (RFC 6749, 3.3), with `launch` if the
+ * request has a launch token.
+ */
+export function readRequestedScope({
+  client,
+  parameters,
+}: Pick<RequestInput, 'client' | 'parameters'>): string {
+  const scope = parameters.get('scope')
+  if (scope !== undefined) return scope
+  const isLaunch = parameters.get('launch') !== undefined && client.launchUrl !== undefined
+  return isLaunch && !hasScope(client.scope, 'launch') ? `${client.scope} launch` : client.scope
+}
+
+export type PickerChoice = 'nothing' | 'patient' | 'encounter'
+
+/** Whether a standalone launch needs a picker, by the scopes that can be granted to the client. */
+export function choosePicker(settings: AuthSettings, client: Client, scope: string): PickerChoice {
+  const everything = { launched: false, hasPatient: true, hasEncounter: true }
+  const granted = grantScope(scope, makeScopeTerms(settings, client, everything)).split(' ')
+  const asks = (name: string) => granted.some(one => one === name || one.startsWith(`${name}?`))
+  return asks('launch/encounter') ? 'encounter' : asks('launch/patient') ? 'patient' : 'nothing'
+}
+
+/** Predicts the context after the user's choice, to decide early whether any scope can be granted. */
+export function predictContext(
+  settings: AuthSettings,
+  client: Client,
+  { scope, launched }: { readonly scope: string; readonly launched: boolean },
+): AvailableContext {
+  if (launched) return { launched, hasPatient: true, hasEncounter: true }
+  const picker = choosePicker(settings, client, scope)
+  return { launched, hasPatient: picker !== 'nothing', hasEncounter: picker === 'encounter' }
+}
+
+// A client with a launch URL may use `launch`. The two `launch/` scopes grant no access by themselves, and without them a
+// client with `patient/` scopes could not use a standalone launch.
+function listAllowedScopes({ scope, launchUrl }: Client): string {
+  const hasPatientScope = parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'patient')
+  return [
+    scope,
+    ...(launchUrl === undefined ? [] : ['launch']),
+    ...(hasPatientScope ? ['launch/patient', 'launch/encounter'] : []),
+  ].join(' ')
+}

@@ -1,0 +1,82 @@
+import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
+import { Refusal } from '../../base/refusal.ts'
+import type { Login } from '../../users/find-login.ts'
+import type { Client } from '../clients/client.ts'
+import type { Launch } from '../launch/launch-token.ts'
+import { refuseLaunch } from '../launch/launch-token.ts'
+import type { PickerChoice } from './launch-context.ts'
+import type { AuthorizationRequest, Prompt } from './request.ts'
+
+export type NextStep =
+  | { readonly kind: 'login' }
+  | { readonly kind: 'pick' }
+  | { readonly kind: 'consent' }
+  | { readonly kind: 'issue-code'; readonly login: Login }
+  | { readonly kind: 'refuse'; readonly refusal: Refusal }
+
+/** Everything that the next step depends on. */
+export interface AuthorizationState {
+  readonly request: AuthorizationRequest
+  readonly client: Client
+  readonly launch: Launch | undefined
+  readonly login: Login | undefined
+  /** What the user of a standalone launch must choose. */
+  readonly picker: PickerChoice
+  readonly consented: boolean
+}
+
+/** Decides from the state alone, so that the pages do not depend on each other. */
+export function chooseNextStep({
+  request,
+  client,
+  launch,
+  login,
+  picker,
+  consented,
+}: AuthorizationState): NextStep {
+  const { lab } = launch ?? {}
+  const silent = request.prompts.includes('none')
+  if (!login || !isRecent(login, request) || needsStepUp(login, request, silent))
+    return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
+  if (request.expectedSubject !== undefined && request.expectedSubject !== login.clinician.id)
+    return makeRefusal(
+      'login_required',
+      'The id_token_hint names another user than the one who is logged in.',
+    )
+  if (launch && launch.clinicianUsername !== login.clinician.username)
+    return { kind: 'refuse', refusal: refuseLaunch('other-client-or-user') }
+  if (picker !== 'nothing' && request.picked?.clinicianId !== login.clinician.id)
+    return silent ? makeRefusal('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
+  if (consented || lab?.skipsConsent || !needsConsent(client, request.prompts))
+    return { kind: 'issue-code', login }
+  return silent ? makeRefusal('consent_required', 'The user must give consent.') : { kind: 'consent' }
+}
+
+function needsConsent(client: Client, prompts: readonly Prompt[]): boolean {
+  return !client.firstParty || prompts.includes('consent')
+}
+
+/** Whether the login is as recent as `prompt` and `max_age` require (OIDC Core, 3.1.2.1). */
+function isRecent(login: Login, { prompts, maxAge, arrivedAt }: AuthorizationRequest): boolean {
+  const again = prompts.includes('login') || prompts.includes('select_account')
+  if (again && login.createdAt < arrivedAt) return false
+  if (maxAge === undefined) return true
+  const tolerance = login.issuer === undefined ? 0 : CLOCK_TOLERANCE_SECONDS * 1000
+  return login.authTime + tolerance >= arrivedAt - maxAge * 1000
+}
+
+/**
+ * `acr_values` is voluntary (OIDC Core, 5.5.1.1): the identity provider is asked once for each request, and the id_token
+ * says what it did. A login with a password cannot become any stronger.
+ */
+function needsStepUp(login: Login, { acrValues, arrivedAt }: AuthorizationRequest, silent: boolean): boolean {
+  if (acrValues === undefined || login.issuer === undefined || silent) return false
+  return login.createdAt < arrivedAt && !acrValues.some(value => value === login.acr)
+}
+
+function makeRefusal(
+  code: 'login_required' | 'consent_required' | 'interaction_required',
+  description: string,
+): NextStep {
+  return { kind: 'refuse', refusal: new Refusal(code, description) }
+}

@@ -1,0 +1,213 @@
+import type { FastifyReply } from 'fastify'
+import { auditEvent, limitComparisons } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { createFhirReader } from '../../base/fhir-reader.ts'
+import { paths } from '../../base/paths.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { simulateRefusal } from '../../lab/settings.ts'
+import type { Login } from '../../users/find-login.ts'
+import { findLoginByHash } from '../../users/find-login.ts'
+import { findCurrentLogin } from '../../users/login.ts'
+import { findOwnRecords } from '../../users/own-records.ts'
+import { isPatientUser } from '../../users/user.ts'
+import { findClient } from '../clients/client.ts'
+import { isRegisteredRedirectUri } from '../clients/urls.ts'
+import { compareScope } from '../grants/grant-scope.ts'
+import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
+import { readEncounters } from '../launch/picked.ts'
+import { issueCode } from './issue-code.ts'
+import { choosePicker, type PickerChoice, resolveLaunchContext } from './launch-context.ts'
+import { type AuthorizationState, chooseNextStep } from './next-step.ts'
+import type { AuthorizationRequest, PickedContext } from './request.ts'
+import { storePendingAuthorization } from './request.ts'
+import { redirectToClient, sendRefusal } from './respond.ts'
+
+/** An authorization request; it has an id once it is stored. */
+export interface RequestInProgress {
+  readonly request: AuthorizationRequest
+  readonly id?: string
+  /** The scopes that its user approved on the consent page. */
+  readonly approvedScopes?: ReadonlySet<string>
+  /** The client and the launch, if they were just found. */
+  readonly found?: Pick<AuthorizationState, 'client' | 'launch'> | undefined
+}
+
+/** Takes a verified request to its next step: the login page, the picker, the consent page, or back to the client. */
+export async function proceed(
+  reply: FastifyReply,
+  context: AuthContext,
+  progress: RequestInProgress,
+): Promise<FastifyReply> {
+  const state = await loadState(reply, context, progress)
+  return state instanceof Refusal
+    ? sendRefusal(reply, context, state, { request: progress.request })
+    : takeNextStep(reply, context, progress, state)
+}
+
+/** The same, for a request whose state was just loaded. */
+export async function takeNextStep(
+  reply: FastifyReply,
+  context: AuthContext,
+  progress: RequestInProgress,
+  state: AuthorizationState,
+): Promise<FastifyReply> {
+  const simulated = await simulateError(context, state)
+  if (simulated) return refuseRequest(reply, context, progress, simulated, state.login)
+  const step = chooseNextStep(state)
+  switch (step.kind) {
+    case 'login':
+      return sendToPage(reply, context, progress, state, paths.login)
+    case 'pick':
+      return sendToPage(reply, context, progress, state, paths.pick)
+    case 'consent':
+      return sendToPage(reply, context, progress, state, paths.consent)
+    case 'refuse':
+      return mayRedirectError(state, progress)
+        ? refuseRequest(reply, context, progress, step.refusal, state.login)
+        : endRequest(reply, context, progress, step.refusal, state.login)
+    case 'issue-code': {
+      const { request, client } = state
+      const approval = {
+        request,
+        client,
+        login: step.login,
+        pendingId: progress.id,
+        approvedScopes: progress.approvedScopes,
+      }
+      const event = {
+        ...({ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician } as const),
+        patient: resolveLaunchContext(state.launch, request.picked)?.patientId,
+        launch: request.launchId,
+      }
+      const code = await issueCode(context, approval, (trx, scope) => {
+        const details = { compared: limitComparisons([compareScope(request.scope, scope, 'granted')]) }
+        return auditEvent(context, reply.request, { ...event, details }, trx)
+      })
+      if (code === undefined) return proceed(reply, context, { ...progress, found: undefined })
+      if (code instanceof Refusal) return refuseRequest(reply, context, progress, code, step.login)
+      return redirectToClient(reply, context, toReturnTarget(request), { code })
+    }
+  }
+}
+
+/** A simulated error uses up the launch, as a real one ends it. */
+async function simulateError(
+  { store, clock }: AuthContext,
+  { request: { launchHash }, launch }: AuthorizationState,
+): Promise<Refusal | undefined> {
+  const refusal = simulateRefusal(launch?.lab, 'authorize')
+  if (!refusal || launchHash === undefined) return undefined
+  return (await consumeLaunchToken(store.db, launchHash, clock())) ? refusal : refuseLaunch('used')
+}
+
+/**
+ * Whether an error may be redirected to the client: always to an approved client, otherwise only after its user has made
+ * a decision on a page that names the client (RFC 9700, 4.11.2). A login is not such a decision.
+ */
+function mayRedirectError(
+  { client, consented }: AuthorizationState,
+  { request }: RequestInProgress,
+): boolean {
+  return client.approved || consented || request.picked !== undefined
+}
+
+/** Ends a request without a code, and redirects the error to the client. */
+export function refuseRequest(
+  reply: FastifyReply,
+  context: AuthContext,
+  progress: RequestInProgress,
+  refusal: Refusal,
+  login: Login | undefined,
+): Promise<FastifyReply> {
+  return endRequest(reply, context, progress, refusal.withReturnTo(toReturnTarget(progress.request)), login)
+}
+
+async function endRequest(
+  reply: FastifyReply,
+  context: AuthContext,
+  { request, id }: RequestInProgress,
+  refusal: Refusal,
+  login: Login | undefined,
+): Promise<FastifyReply> {
+  return sendRefusal(reply, context, refusal, { request, login, ends: id })
+}
+
+/** Loads the state of a request. The client may have been removed since the request was verified. */
+export async function loadState(
+  reply: FastifyReply,
+  context: AuthContext,
+  { request, approvedScopes, found }: RequestInProgress,
+): Promise<AuthorizationState | Refusal> {
+  const client = found ? found.client : await findClient(context.store.db, context, request.clientId)
+  if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
+    return new Refusal('invalid_request', 'The app is no longer registered.')
+  const launch = found ? found.launch : await findLaunchOf(context, request)
+  const login =
+    (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, reply.request))
+  const picker = launch ? 'nothing' : choosePicker(context.settings, client, request.scope)
+  const picked = request.picked ?? (login && (await findOnlyChoice(context, login, picker)))
+  return {
+    request: picked ? { ...request, picked } : request,
+    client,
+    launch,
+    login,
+    picker,
+    consented: approvedScopes !== undefined,
+  }
+}
+
+async function findLaunchOf(
+  { store }: AuthContext,
+  { launchHash }: AuthorizationRequest,
+): Promise<Launch | undefined> {
+  return launchHash === undefined ? undefined : findLaunch(store.db, launchHash)
+}
+
+/** A lab launch without a sign-in has a login of its own, as if its user had just signed in. */
+async function findLabLogin(
+  context: AuthContext,
+  launch: Launch | undefined,
+  { arrivedAt }: AuthorizationRequest,
+): Promise<Login | undefined> {
+  const { loginHash } = launch?.lab ?? {}
+  if (loginHash === undefined) return undefined
+  const login = await findLoginByHash(context.store.db, context, loginHash)
+  return login && { ...login, createdAt: arrivedAt, authTime: arrivedAt }
+}
+
+/** What the picker would offer a patient user if there is nothing to choose (PATIENTS-2). */
+async function findOnlyChoice(
+  context: AuthContext,
+  { clinician }: Login,
+  picker: PickerChoice,
+): Promise<PickedContext | undefined> {
+  if (picker === 'nothing' || !isPatientUser(clinician)) return undefined
+  const records = await findOwnRecords(context, clinician)
+  const only = 'kind' in records || records.length > 1 ? undefined : records[0]
+  const picked = only && { clinicianId: clinician.id, ...only }
+  if (!picked || picker === 'patient') return picked
+  const read = await createFhirReader(context, clinician)
+  const { fhirBaseUrl } = context.settings
+  const encounters = await readEncounters(read, picked.patientId, { fhirBaseUrl })
+  if ('kind' in encounters || (encounters.total ?? Infinity) > 1) return undefined
+  const [encounter] = encounters.listed
+  return encounter ? { ...picked, encounterId: encounter.id } : picked
+}
+
+async function sendToPage(
+  reply: FastifyReply,
+  context: AuthContext,
+  { id, request }: RequestInProgress,
+  { login }: AuthorizationState,
+  path: string,
+): Promise<FastifyReply> {
+  const ip = login ? undefined : reply.request.ip
+  const stored = id === undefined ? await storePendingAuthorization(context, request, ip) : { id }
+  return stored instanceof Refusal
+    ? sendRefusal(reply, context, stored, { request, login })
+    : reply.redirect(`${path}?interaction=${stored.id}`, 302)
+}
+
+function toReturnTarget({ redirectUri, state, omitsIss = false }: AuthorizationRequest) {
+  return { redirectUri, state, omitsIss }
+}

@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto'
+import { sha256 } from '../../../store/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { Refusal } from '../../base/refusal.ts'
+import type { Parameters } from '../../base/request.ts'
+import type { Client } from '../clients/client.ts'
+import { findClient } from '../clients/client.ts'
+import { isRegisteredRedirectUri } from '../clients/urls.ts'
+import { hasScope } from '../grants/grant.ts'
+import { type FoundLaunch, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
+import {
+  checkAcrValues,
+  checkIdTokenHint,
+  checkLengths,
+  checkMaxAge,
+  checkPrompt,
+  checkRepeated,
+  checkScope,
+  checkUnsupported,
+} from './checks.ts'
+import { readRequestedScope } from './launch-context.ts'
+import type { AuthorizationRequest, Finding, RequestInput, VerifiedRequest } from './request.ts'
+
+// A SHA-256 hash as base64url.
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+
+/**
+ * PKCE with S256 (SMART 2.2), unless an administrator made an exception for an older client. Without a method the
+ * challenge would be `plain` (RFC 7636, 4.3), which is refused.
+ */
+function checkPkce({ client, parameters }: RequestInput): Finding | Refusal {
+  const codeChallenge = parameters.get('code_challenge')
+  const isLeftOut = codeChallenge === undefined && parameters.get('code_challenge_method') === undefined
+  if (isLeftOut && !client.pkceRequired) return {}
+  if (codeChallenge === undefined)
+    return new Refusal('invalid_request', 'The parameter code_challenge is missing: PKCE is required.')
+  const method = parameters.get('code_challenge_method')
+  if (method !== 'S256')
+    return new Refusal('invalid_request', 'The code_challenge_method must be S256.', {
+      compared: [{ name: 'code_challenge_method', sent: method, expected: ['S256'], origin: 'required' }],
+    })
+  return CHALLENGE.test(codeChallenge)
+    ? { codeChallenge }
+    : new Refusal('invalid_request', 'The code_challenge is not the base64url of a SHA-256.')
+}
+
+type Check = (
+  input: RequestInput,
+  context: AuthContext,
+) => Finding | Refusal | undefined | Promise<Finding | Refusal | undefined>
+
+/** The checks in their order. Client and redirect URI are verified before, so that these errors may be redirected. */
+const CHECKS: readonly Check[] = [
+  checkRepeated,
+  checkLengths,
+  checkUnsupported,
+  checkResponseType,
+  checkResponseMode,
+  checkPkce,
+  (input, { settings }) => checkAudience(input, settings.fhirBaseUrl),
+  checkPrompt,
+  checkMaxAge,
+  checkAcrValues,
+  (input, { keys, settings }) => checkIdTokenHint(input, keys, settings.issuerUrl),
+  // The scope first, so that its errors do not depend on the launch token.
+  checkScope,
+  checkLaunch,
+]
+
+/**
+ * Verifies an authorization request before anything is stored or shown. Errors of unverified clients are shown on a page:
+ * anyone can register a redirect URI, and this server must not be an open redirector (RFC 9700, 4.11.2).
+ */
+export async function verifyRequest(
+  context: AuthContext,
+  parameters: Parameters,
+): Promise<VerifiedRequest | Refusal> {
+  const client = await checkClient(context, parameters)
+  if (client instanceof Refusal) return client
+  const redirectUri = checkRedirectUri(client, parameters)
+  const launch = await findNamedLaunch(context, parameters)
+  const result =
+    redirectUri instanceof Refusal
+      ? redirectUri
+      : await runChecks(applyLab(context, { client, redirectUri, parameters, launch }), context)
+  if (!(result instanceof Refusal)) return { request: result, client, launch }
+  const known = { clientId: client.id, launchId: launch?.id, patientId: launch?.patientId }
+  const refusal = result.withKnown(known)
+  // Without its state a client cannot accept a response.
+  const isReturnable = client.approved && (parameters.get('state')?.length ?? 0) <= LIMITS.parameters.state
+  return redirectUri instanceof Refusal || !isReturnable
+    ? refusal
+    : refusal.withReturnTo({ redirectUri, state: parameters.get('state'), omitsIss: !client.issParameter })
+}
+
+/** Finds the launch that a request names, valid or not. */
+async function findNamedLaunch(
+  { store }: AuthContext,
+  parameters: Parameters,
+): Promise<FoundLaunch | undefined> {
+  const token = parameters.get('launch')
+  return token === undefined ? undefined : findLaunch(store.db, sha256(token))
+}
+
+/** A lab launch may make PKCE optional for its client. */
+function applyLab({ settings }: AuthContext, input: RequestInput): RequestInput {
+  const { client, launch } = input
+  const isOptional = settings.lab && launch?.clientId === client.id && launch.lab?.isPkceOptional
+  return isOptional ? { ...input, client: { ...client, pkceRequired: false } } : input
+}
+
+async function runChecks(input: RequestInput, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
+  let found: Finding = {}
+  for (const check of CHECKS) {
+    const result = await check(input, context)
+    if (result instanceof Refusal) return result
+    found = { ...found, ...result }
+  }
+  return {
+    ...found,
+    ...readPlainParameters(input),
+    ...requireFindings(found, input.client),
+    arrivedAt: context.clock(),
+  }
+}
+
+function readPlainParameters({ client, redirectUri, parameters }: RequestInput) {
+  const readOptional = (name: 'state' | 'nonce' | 'loginHint', wireName: string) => {
+    const value = parameters.get(wireName)
+    return value === undefined ? {} : { [name]: value }
+  }
+  return {
+    clientId: client.id,
+    redirectUri,
+    scope: readRequestedScope({ client, parameters }),
+    ...(client.issParameter ? {} : { omitsIss: true }),
+    ...readOptional('state', 'state'),
+    ...readOptional('nonce', 'nonce'),
+    ...readOptional('loginHint', 'login_hint'),
+  }
+}
+
+function requireFindings({ codeChallenge, prompts = [], launchId = randomUUID() }: Finding, client: Client) {
+  if (codeChallenge === undefined && client.pkceRequired)
+    throw new Error('Cannot verify request: no check looked at PKCE')
+  return { prompts, launchId }
+}
+
+/** `aud` (or its synonym `resource`) must be our FHIR base, with or without a trailing slash (SMART 2.2, 7.1.4). */
+function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refusal | undefined {
+  const named = ['aud', 'resource'].flatMap(name => parameters.get(name) ?? [])
+  if (named.length === 0) return new Refusal('invalid_request', 'The parameter aud is missing.')
+  const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]
+  return named.every(audience => ours.includes(audience))
+    ? undefined
+    : new Refusal('invalid_request', 'The aud is not the FHIR server of this authorization server.', {
+        compared: [{ name: 'aud', sent: named.join(' '), expected: [fhirBaseUrl], origin: 'required' }],
+      })
+}
+
+async function checkClient(context: AuthContext, parameters: Parameters): Promise<Client | Refusal> {
+  if (parameters.unreadable.has('client_id'))
+    return new Refusal('invalid_request', 'The parameter client_id is repeated or unreadable.')
+  const id = parameters.get('client_id')
+  if (id === undefined) return new Refusal('invalid_request', 'The parameter client_id is missing.')
+  const client = await findClient(context.store.db, context, id)
+  return (
+    client ??
+    new Refusal('invalid_request', 'The app is not registered.', {
+      compared: [{ name: 'client_id', sent: id, expected: [], origin: 'registered' }],
+    })
+  )
+}
+
+/**
+ * The launch token must be known, unused, unexpired, and issued for this client and FHIR base. Whether it is for this
+ * clinician is checked after the login. It is consumed when the code is issued.
+ */
+function checkLaunch(
+  { client, parameters, launch }: RequestInput,
+  { clock, settings }: AuthContext,
+): Finding | Refusal {
+  const token = parameters.get('launch')
+  if (token === undefined) return {}
+  if (!hasScope(readRequestedScope({ client, parameters }), 'launch'))
+    return new Refusal('invalid_request', 'The parameter launch needs the scope launch.')
+  if (!launch || (launch.lab && !settings.lab)) return refuseLaunch('unknown')
+  if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
+    return refuseLaunch('other-client-or-user', [
+      { name: 'client_id', sent: client.id, expected: [launch.clientId], origin: 'launched' },
+    ])
+  if (launch.usedAt !== undefined) return refuseLaunch('used')
+  return launch.expiresAt > clock()
+    ? { launchHash: sha256(token), launchId: launch.id }
+    : refuseLaunch('expired')
+}
+
+function checkRedirectUri(client: Client, parameters: Parameters): string | Refusal {
+  if (parameters.unreadable.has('redirect_uri'))
+    return new Refusal('invalid_request', 'The parameter redirect_uri is repeated or unreadable.')
+  const redirectUri = parameters.get('redirect_uri')
+  if (redirectUri === undefined)
+    return new Refusal('invalid_request', 'The parameter redirect_uri is missing.')
+  if (redirectUri.length > LIMITS.urlCharacters)
+    return new Refusal(
+      'invalid_request',
+      `The parameter redirect_uri is longer than ${LIMITS.urlCharacters} characters.`,
+    )
+  if (!isRegisteredRedirectUri(client, redirectUri))
+    return new Refusal('invalid_request', 'The redirect_uri is not registered for the app.', {
+      compared: [
+        { name: 'redirect_uri', sent: redirectUri, expected: client.redirectUris, origin: 'registered' },
+      ],
+    })
+  return redirectUri
+}
+
+function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
+  const type = parameters.get('response_type')
+  if (type === undefined) return new Refusal('invalid_request', 'The parameter response_type is missing.')
+  return type === 'code'
+    ? undefined
+    : new Refusal('unsupported_response_type', 'Only the response_type code is supported.', {
+        compared: [{ name: 'response_type', sent: type, expected: ['code'], origin: 'required' }],
+      })
+}
+
+function checkResponseMode({ parameters }: RequestInput): Refusal | undefined {
+  const mode = parameters.get('response_mode')
+  return mode === undefined || mode === 'query'
+    ? undefined
+    : new Refusal('invalid_request', 'Only the response_mode query is supported.')
+}

@@ -1,0 +1,65 @@
+import type { FastifyReply } from 'fastify'
+import type { AuthContext } from '../../base/context.ts'
+import { Refusal } from '../../base/refusal.ts'
+import type { Parameters } from '../../base/request.ts'
+import type { Login } from '../../users/find-login.ts'
+import { type AuthorizationState, chooseNextStep, type NextStep } from './next-step.ts'
+import { loadState, proceed } from './proceed.ts'
+import { findPendingAuthorization, type PendingAuthorization } from './request.ts'
+import { sendExpired, sendRefusal } from './respond.ts'
+
+/** A stored request whose user is on one of our pages. */
+export interface Waiting {
+  readonly kind: 'waiting'
+  readonly pending: PendingAuthorization
+  readonly state: AuthorizationState
+  readonly login: Login
+}
+
+/** Why the page is not shown. */
+export type OtherOutcome =
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly pending: PendingAuthorization }
+  | { readonly kind: 'another-step'; readonly pending: PendingAuthorization }
+
+/** Finds the request of a page, if one of these steps is next. */
+export async function findWaiting(
+  reply: FastifyReply,
+  context: AuthContext,
+  parameters: Parameters,
+  steps: readonly NextStep['kind'][],
+): Promise<Waiting | OtherOutcome> {
+  const pending = await findPendingAuthorization(context, parameters)
+  if (!pending) return { kind: 'expired' }
+  const request = steps.includes('pick') ? forgetPicked(pending) : pending.request
+  const state = await loadState(reply, context, { request })
+  if (state instanceof Refusal) return { kind: 'refused', refusal: state, pending }
+  const { login } = state
+  return login && steps.includes(chooseNextStep(state).kind)
+    ? { kind: 'waiting', pending, state, login }
+    : { kind: 'another-step', pending }
+}
+
+// The user may go back and change the choice until the code is issued.
+function forgetPicked({
+  request: { picked: _, ...request },
+}: PendingAuthorization): AuthorizationState['request'] {
+  return request
+}
+
+export async function sendOtherOutcome(
+  reply: FastifyReply,
+  context: AuthContext,
+  outcome: OtherOutcome,
+): Promise<FastifyReply> {
+  switch (outcome.kind) {
+    case 'expired':
+      return sendExpired(reply, context)
+    case 'refused':
+      return sendRefusal(reply, context, outcome.refusal, {
+        request: outcome.pending.request,
+      })
+    case 'another-step':
+      return proceed(reply, context, outcome.pending)
+  }
+}

@@ -1,0 +1,207 @@
+import type { Kysely } from 'kysely'
+import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { type Comparison, Refusal } from '../../base/refusal.ts'
+import type { Parameters } from '../../base/request.ts'
+import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
+import { type Client, findClient } from './client.ts'
+
+/** A client with valid credentials. An assertion has not been consumed yet. */
+export type VerifiedClient = AssertedClient | { readonly client: Client; readonly claims?: undefined }
+
+/** Authenticates the client of a request by the method that it is registered for. */
+export async function authenticateClient(
+  context: AuthContext,
+  authorization: string | undefined,
+  form: Parameters,
+): Promise<Client | Refusal> {
+  const verified = await verifyClient(context, authorization, form)
+  return verified instanceof Refusal ? verified : consumeProof(context.store.db, verified)
+}
+
+/** Consumes the assertion, if there is one, in the transaction of the request's changes. */
+export async function consumeProof(db: Kysely<Schema>, verified: VerifiedClient): Promise<Client | Refusal> {
+  const { client } = verified
+  return verified.claims === undefined || (await consumeAssertion(db, verified))
+    ? client
+    : refuseAssertion('jti was used before', client)
+}
+
+/** Checks the credentials without using up an assertion. */
+export async function verifyClient(
+  context: AuthContext,
+  authorization: string | undefined,
+  form: Parameters,
+): Promise<VerifiedClient | Refusal> {
+  const credentials = readCredentials(authorization, form)
+  if (credentials instanceof Refusal) return credentials
+  if (credentials.kind === 'assertion') {
+    const verified = await checkAssertion(context, credentials)
+    if (typeof verified !== 'string') return verified
+    const named = credentials.clientId ?? readNamedClient(credentials.assertion)
+    const client = named === undefined ? undefined : await findClient(context.store.db, context, named)
+    const refusal = refuseAssertion(verified, client)
+    return client && client.authMethod !== 'private_key_jwt'
+      ? refusal.withComparison(compareMethods('private_key_jwt', client))
+      : refusal
+  }
+  const client =
+    credentials.kind === 'refresh-token'
+      ? await findClientOfRefreshToken(context, credentials.refreshToken)
+      : await findClient(context.store.db, context, credentials.clientId)
+  if (!client) return refuseUnknown(credentials)
+  const checked = checkCredentials(client, credentials)
+  if (!(checked instanceof Refusal)) return { client: checked }
+  return checked.withComparison(compareMethods(nameMethod(credentials, authorization), client))
+}
+
+function refuseUnknown(credentials: Exclude<Credentials, { readonly kind: 'assertion' }>): Refusal {
+  const refusal = refuseClient('the client is not registered')
+  return credentials.kind === 'refresh-token'
+    ? refusal
+    : refusal.withComparison({
+        name: 'client_id',
+        sent: credentials.clientId,
+        expected: [],
+        origin: 'registered',
+      })
+}
+
+/** The names of RFC 7591, 2. */
+function nameMethod({ kind }: Credentials, authorization: string | undefined): string {
+  if (kind !== 'secret') return 'none'
+  return authorization === undefined ? 'client_secret_post' : 'client_secret_basic'
+}
+
+function compareMethods(sent: string, { authMethod }: Client): Comparison {
+  const expected =
+    authMethod === 'client_secret' ? ['client_secret_basic', 'client_secret_post'] : [authMethod]
+  return { name: 'client authentication', sent, expected, origin: 'registered' }
+}
+
+async function findClientOfRefreshToken(
+  context: AuthContext,
+  refreshToken: string,
+): Promise<Client | undefined> {
+  const grant = await context.store.db
+    .selectFrom('refresh_token')
+    .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
+    .select('grant.client_id')
+    .where('token_hash', '=', sha256(refreshToken))
+    .executeTakeFirst()
+  return grant && findClient(context.store.db, context, grant.client_id)
+}
+
+function checkCredentials(
+  client: Client,
+  credentials: Exclude<Credentials, { readonly kind: 'assertion' }>,
+): Client | Refusal {
+  switch (client.authMethod) {
+    case 'none':
+      return credentials.kind === 'secret' ? refuseClient('a public client sent a secret', client) : client
+    case 'client_secret':
+      return isSecretOf(client, credentials) ? client : refuseClient('the secret is missing or wrong', client)
+    case 'private_key_jwt':
+      return refuseClient('the client must use private_key_jwt', client)
+  }
+}
+
+function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
+  return (
+    credentials.kind === 'secret' &&
+    secretHash !== undefined &&
+    isSameText(sha256(credentials.secret), secretHash)
+  )
+}
+
+// Client ids are not secret, and developers need the reason to fix their client.
+function refuseAssertion(reason: string, named?: Client): Refusal {
+  const text = `The client assertion was refused: ${reason}.`
+  return new Refusal('invalid_client', text, { detail: reason, known: { clientId: named?.id } })
+}
+
+// One text for all reasons, so that it does not reveal which clients exist.
+function refuseClient(detail: string, named?: Client): Refusal {
+  const text = 'The client is unknown or could not be authenticated.'
+  return new Refusal('invalid_client', text, { detail, known: { clientId: named?.id } })
+}
+
+function readNamedClient(assertion: string): string | undefined {
+  const iss = decodeAssertion(assertion)?.claims.iss
+  return typeof iss === 'string' && !iss.includes('\0') ? iss : undefined
+}
+
+/** How a client identifies or authenticates itself. */
+export type Credentials =
+  | { readonly kind: 'name'; readonly clientId: string }
+  | { readonly kind: 'secret'; readonly clientId: string; readonly secret: string }
+  /** A refresh request of a public client may omit `client_id`, as fhirclient does: the token identifies the client. */
+  | { readonly kind: 'refresh-token'; readonly refreshToken: string }
+  /** The assertion names the client; the form may too. */
+  | { readonly kind: 'assertion'; readonly clientId: string | undefined; readonly assertion: string }
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** Reads the client's credentials. Only one method may be used (RFC 6749, 2.3). */
+export function readCredentials(authorization: string | undefined, form: Parameters): Credentials | Refusal {
+  const methods = [authorization, form.get('client_secret'), findAssertion(form)]
+  if (methods.filter(method => method !== undefined).length > 1)
+    return new Refusal('invalid_request', 'The client must use one authentication method only.')
+  if (findAssertion(form) !== undefined) return readAssertion(form)
+  return authorization === undefined ? readForm(form) : readBasic(authorization, form)
+}
+
+function findAssertion(form: Parameters): string | undefined {
+  return form.get('client_assertion') ?? form.get('client_assertion_type')
+}
+
+// RFC 7521, 4.2.
+function readAssertion(form: Parameters): Credentials | Refusal {
+  const assertion = form.get('client_assertion')
+  if (form.get('client_assertion_type') !== ASSERTION_TYPE || assertion === undefined)
+    return new Refusal('invalid_request', `The client_assertion_type must be ${ASSERTION_TYPE}.`)
+  return { kind: 'assertion', clientId: form.get('client_id'), assertion }
+}
+
+function readForm(form: Parameters): Credentials | Refusal {
+  const clientId = form.get('client_id')
+  if (clientId === undefined) return readRefreshToken(form)
+  const secret = form.get('client_secret')
+  return secret === undefined ? { kind: 'name', clientId } : { kind: 'secret', clientId, secret }
+}
+
+function readRefreshToken(form: Parameters): Credentials | Refusal {
+  const refreshToken = form.get('grant_type') === 'refresh_token' ? form.get('refresh_token') : undefined
+  return refreshToken === undefined || form.get('client_secret') !== undefined
+    ? new Refusal('invalid_client', 'The request names no client.')
+    : { kind: 'refresh-token', refreshToken }
+}
+
+function readBasic(authorization: string, form: Parameters): Credentials | Refusal {
+  const encoded = /^Basic +([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1]
+  const [id, secret] = encoded === undefined ? [] : splitPair(Buffer.from(encoded, 'base64').toString())
+  if (id === undefined || secret === undefined)
+    return new Refusal('invalid_client', 'The Authorization header is not a Basic header with id and secret.')
+  const named = form.get('client_id')
+  if (named !== undefined && named !== id)
+    return new Refusal(
+      'invalid_request',
+      'The client_id and the Authorization header name different clients.',
+    )
+  return { kind: 'secret', clientId: id, secret }
+}
+
+function splitPair(pair: string): readonly [] | readonly [string | undefined, string | undefined] {
+  const at = pair.indexOf(':')
+  return at < 1 ? [] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))]
+}
+
+// RFC 6749, 2.3.1: both are form-encoded. PostgreSQL does not accept a NUL.
+function decode(text: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(text.replaceAll('+', ' '))
+    return decoded.includes('\0') ? undefined : decoded
+  } catch {
+    return undefined
+  }
+}

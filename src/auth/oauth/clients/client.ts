@@ -1,0 +1,121 @@
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { prepareQuery, type Schema } from '../../../store/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
+
+/** The scope of the administration API, for clients without a user (ADMIN-1). */
+export const ADMIN_SCOPE = 'sallyport/admin'
+
+/** A registered app. */
+export interface Client {
+  readonly id: string
+  readonly name: string
+  readonly description: string | undefined
+  readonly logoUrl: string | undefined
+  readonly authMethod: Schema['client']['auth_method']
+  readonly secretHash: string | undefined
+  /** The client's JWK Set, or its URL. */
+  readonly jwks: string | undefined
+  readonly jwksUrl: string | undefined
+  readonly redirectUris: readonly string[]
+  readonly postLogoutRedirectUris: readonly string[]
+  readonly launchUrl: string | undefined
+  /** The scopes that it may be granted. */
+  readonly scope: string
+  /** A first-party client needs no consent page. */
+  readonly firstParty: boolean
+  /** Whether an administrator approved it. A client that registered itself is unverified until then. */
+  readonly approved: boolean
+  /** False for a SMART 1 app, which may omit PKCE. */
+  readonly pkceRequired: boolean
+  /** Whether its authorization responses have `iss` (RFC 9207). */
+  readonly issParameter: boolean
+  readonly createdAt: number
+  /** When a client of the lab ends. It may use every redirect URI of its origin. */
+  readonly expiresAt: number | undefined
+  /** When an administrator last enabled it again. */
+  readonly enabledAt: number | undefined
+  /** Differs after every change that ends its grants. */
+  readonly mark: string
+  /** Whether it was made for loopback: so is what it adds. */
+  readonly isForLoopback: boolean
+}
+
+type ClientContext = Pick<AuthContext, 'rules' | 'clock'>
+
+/** Finds a client that may be used. */
+export async function findClient(
+  db: Kysely<Schema>,
+  { rules, clock }: ClientContext,
+  id: string,
+): Promise<Client | undefined> {
+  const [row] = (await selectClient(db, { id })).rows
+  return row && isUsableClient(row, rules, clock()) ? toClient(row) : undefined
+}
+
+const selectClient = prepareQuery((db, { id }: { id: string }) =>
+  db.selectFrom('client').selectAll().where('client_id', '=', id),
+)
+
+/** Finds a client, whether it may be used or not. */
+export async function findRegisteredClient(db: Kysely<Schema>, id: string): Promise<Client | undefined> {
+  const row = await db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  return row && toClient(row)
+}
+
+/** Clients with a launch URL, by name, unverified ones last: those with these ids, or whose names contain a text. */
+export async function findLaunchableClients(
+  { store: { db }, rules, clock }: Pick<AuthContext, 'store' | 'rules' | 'clock'>,
+  { ids, text, limit }: { readonly ids?: readonly string[]; readonly text?: string; readonly limit: number },
+): Promise<readonly Client[]> {
+  const rows = await db
+    .selectFrom('client')
+    .selectAll()
+    .where('launch_url', 'is not', null)
+    .where('disabled', '=', false)
+    .$if(ids !== undefined, query => query.where('client_id', 'in', ids ?? []))
+    .$if(text !== undefined, query => query.where(containsText(text ?? '')))
+    .orderBy('approved', 'desc')
+    .orderBy('name')
+    .$if(!rules.onLoopback, query => query.where('for_loopback', '=', false))
+    .$if(!rules.lab, query => query.where('expires_at', 'is', null))
+    .limit(limit)
+    .execute()
+  return rows.filter(row => isUsableClient(row, rules, clock())).map(toClient)
+}
+
+export function containsText(text: string) {
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  return sql<boolean>`lower(name) like ${pattern} escape '\\'`
+}
+
+export function toClient(row: Selectable<Schema['client']>): Client {
+  return {
+    id: row.client_id,
+    name: row.name,
+    description: row.description ?? undefined,
+    logoUrl: row.logo_url ?? undefined,
+    authMethod: row.auth_method,
+    secretHash: row.secret_hash ?? undefined,
+    jwks: row.jwks ?? undefined,
+    jwksUrl: row.jwks_url ?? undefined,
+    redirectUris: parseRedirectUris(row.redirect_uris),
+    postLogoutRedirectUris: parseRedirectUris(row.post_logout_redirect_uris),
+    launchUrl: row.launch_url ?? undefined,
+    scope: row.scope,
+    firstParty: row.first_party,
+    approved: row.approved,
+    pkceRequired: row.pkce_required,
+    issParameter: row.iss_parameter,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    enabledAt: row.enabled_at ?? undefined,
+    mark: computeClientMark(row),
+    isForLoopback: Boolean(row.for_loopback),
+  }
+}
+
+export function parseRedirectUris(json: string): readonly string[] {
+  const uris: unknown = JSON.parse(json)
+  return Array.isArray(uris) ? uris.filter(uri => typeof uri === 'string') : []
+}

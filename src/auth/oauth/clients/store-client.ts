@@ -1,0 +1,166 @@
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import { createRandomToken, type Schema, type Store, sha256 } from '../../../store/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { revokeClientTokens } from '../revoke.ts'
+import { type Client, containsText, findRegisteredClient, toClient } from './client.ts'
+import { storeOrigins } from './urls.ts'
+import {
+  AppFault,
+  type AppProperties,
+  findAppFault,
+  findClientIdFault,
+  ID_TAKEN,
+  type Registrar,
+} from './validate.ts'
+
+/** An app that was registered or changed. Only its hash is stored, so show a new secret now. */
+export interface StoredApp {
+  readonly id: string
+  readonly secret: string | undefined
+}
+
+export type AppChanges = Partial<AppProperties> & {
+  /** Replaces the secret of an app that has one. */
+  readonly newSecret?: boolean
+}
+
+/** Registers an app. */
+export async function addApp(
+  trx: Transaction<Schema>,
+  id: string,
+  { app, now, ...registrar }: { readonly app: AppProperties; readonly now: number } & Registrar,
+): Promise<StoredApp | AppFault> {
+  const fault = findClientIdFault(id) ?? findAppFault(app, registrar)
+  if (fault) return fault
+  const secret = app.authMethod === 'client_secret' ? createRandomToken() : undefined
+  const added = await trx
+    .insertInto('client')
+    .values({
+      ...{ ...toColumns(app, id), ...hashSecret(secret), client_id: id, created_at: now },
+      for_loopback: registrar.isForLoopback ?? false,
+    })
+    .onConflict(conflict => conflict.column('client_id').doNothing())
+    .returning('client_id')
+    .executeTakeFirst()
+  if (!added) return new AppFault('id', ID_TAKEN)
+  await storeOrigins(trx, id)
+  return { id, secret }
+}
+
+/**
+ * Changes the given properties. A new scope ends the access that users gave the app: they have to consent again. Undefined
+ * if there is no such app.
+ */
+export async function changeApp(
+  trx: Transaction<Schema>,
+  id: string,
+  { changes, ...registrar }: { readonly changes: AppChanges } & Registrar,
+): Promise<StoredApp | AppFault | undefined> {
+  const client = await findRegisteredClient(trx, id)
+  if (!client) return undefined
+  const app = { ...client, ...changes, ...(changes.authMethod && chooseKeys(changes)) }
+  const fault = findAppFault(app, registrar)
+  if (fault) return fault
+  const keepsSecret =
+    app.authMethod === 'client_secret' && client.authMethod === 'client_secret' && changes.newSecret !== true
+  const secret = app.authMethod === 'client_secret' && !keepsSecret ? createRandomToken() : undefined
+  await trx
+    .updateTable('client')
+    .set({ ...toColumns(app, id), ...(!keepsSecret && hashSecret(secret)) })
+    .where('client_id', '=', id)
+    .execute()
+  await storeOrigins(trx, id)
+  return { id, secret }
+}
+
+/** Another method of authentication replaces the keys. */
+function chooseKeys({ jwks, jwksUrl }: AppChanges): Pick<AppProperties, 'jwks' | 'jwksUrl'> {
+  return { jwks, jwksUrl }
+}
+
+/** Approves an app that registered itself. It stays for loopback if the administrator is. False if there is none. */
+export async function approveApp(
+  db: Kysely<Schema>,
+  id: string,
+  { isForLoopback = false }: Registrar,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('client')
+    .set({ approved: true, ...(!isForLoopback && { for_loopback: false }) })
+    .where('client_id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+// The longest configurable lifetime of an access token.
+const LONGEST_TOKEN_MS = 86_400_000
+
+/** Removes an app with its grants. False if there is none. */
+export async function removeApp(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
+  const client = await trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  if (!client) return false
+  await revokeTokens(trx, client, now)
+  await trx.deleteFrom('client').where('client_id', '=', id).execute()
+  return true
+}
+
+/** Revokes the tokens of an app although its grants are deleted, as long as one of them could still be valid. */
+async function revokeTokens(
+  trx: Transaction<Schema>,
+  client: Selectable<Schema['client']>,
+  now: number,
+): Promise<void> {
+  await revokeClientTokens(trx, client, now)
+  const times = sql`cast(${now} as bigint), cast(${now + LONGEST_TOKEN_MS} as bigint)`
+  await sql`insert into revocation (id, revoked_at, expires_at)
+    select id, ${times} from "grant" where client_id = ${client.client_id} and last_used_at > ${now - LONGEST_TOKEN_MS}
+    on conflict do nothing`.execute(trx)
+}
+
+/** A page of the registered apps, by name. Clients of the lab, which end by themselves, are left out. */
+export async function listApps(
+  { db }: Pick<Store, 'db'>,
+  { text, page = 0 }: { readonly text?: string | undefined; readonly page?: number },
+): Promise<{ readonly apps: readonly Client[]; readonly hasMore: boolean }> {
+  // Sorts only the ids: the rows may contain long key sets.
+  const ids = db
+    .selectFrom('client')
+    .select('client_id')
+    .where('expires_at', 'is', null)
+    .$if(text !== undefined, query => query.where(containsText(text ?? '')))
+    .orderBy('name')
+    .orderBy('client_id')
+    .limit(LIMITS.appsPerPage + 1)
+    .offset(page * LIMITS.appsPerPage)
+  const rows = await db
+    .selectFrom('client')
+    .selectAll()
+    .where('client_id', 'in', ids)
+    .orderBy('name')
+    .orderBy('client_id')
+    .execute()
+  return { apps: rows.slice(0, LIMITS.appsPerPage).map(toClient), hasMore: rows.length > LIMITS.appsPerPage }
+}
+
+function hashSecret(secret: string | undefined) {
+  return { secret_hash: secret === undefined ? null : sha256(secret) }
+}
+
+function toColumns(app: AppProperties, id: string) {
+  return {
+    name: app.name ?? id,
+    description: app.description ?? null,
+    logo_url: app.logoUrl ?? null,
+    auth_method: app.authMethod,
+    jwks: app.jwks ?? null,
+    jwks_url: app.jwksUrl ?? null,
+    redirect_uris: JSON.stringify(app.redirectUris),
+    post_logout_redirect_uris: JSON.stringify(app.postLogoutRedirectUris),
+    launch_url: app.launchUrl ?? null,
+    scope: app.scope,
+    first_party: app.firstParty,
+    approved: app.approved,
+    pkce_required: app.pkceRequired,
+    iss_parameter: app.issParameter,
+  }
+}

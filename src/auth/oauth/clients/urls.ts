@@ -1,0 +1,160 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
+import { isLoopbackHost } from '../../../config/index.ts'
+import type { Schema, Store } from '../../../store/index.ts'
+import { isPlainHost } from '../../../web/index.ts'
+import { type Client, parseRedirectUris } from './client.ts'
+
+/** Returns the reason why a redirect URI is not allowed (RFC 6749, 3.1.2; RFC 8252, 7), or returns undefined. */
+export function findRedirectUriFault(text: string): string | undefined {
+  const url = parseAbsoluteUrl(text)
+  if (typeof url === 'string') return url
+  return url.protocol === 'https:' || isLoopbackHttp(url) || isPrivateUse(url)
+    ? undefined
+    : 'expected https, http on loopback, or a private-use scheme'
+}
+
+/** Returns the reason why a launch URL is not allowed. It may have a fragment, for apps with a hash router (`/#/launch`). */
+export function findLaunchUrlFault(text: string): string | undefined {
+  const [page = ''] = text.split('#', 1)
+  return findPageUrlFault(parseAbsoluteUrl(page)) ?? (isEncoded(text) ? undefined : NOT_ENCODED)
+}
+
+export function findLogoUrlFault(text: string): string | undefined {
+  return findPageUrlFault(parseAbsoluteUrl(text))
+}
+
+function findPageUrlFault(url: URL | string): string | undefined {
+  if (typeof url === 'string') return url
+  return /^https?:$/.test(url.protocol) ? undefined : 'expected an http or https URL'
+}
+
+export function findJwksUrlFault(text: string): string | undefined {
+  const url = parseAbsoluteUrl(text)
+  if (typeof url === 'string') return url
+  return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : 'expected https, or http on loopback'
+}
+
+const NOT_ENCODED = 'expected the characters of a URL, with all others percent-encoded'
+
+/** A URL has no other characters (RFC 3986, 2), and a Location header cannot contain all of them. */
+function isEncoded(text: string): boolean {
+  return /^[\w\-.~:/?#[\]@!$&'()*+,;=%]*$/.test(text)
+}
+
+function parseAbsoluteUrl(text: string): URL | string {
+  const url = URL.parse(text)
+  // Without the slashes a browser resolves it against the current host.
+  if (url === null || /[\s\p{Cc}]/u.test(text) || /^https?:(?!\/\/)/i.test(text))
+    return 'expected an absolute URL'
+  if (!isEncoded(text)) return NOT_ENCODED
+  if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname))
+    return 'expected a plain host name or an IP address'
+  if (text.includes('#')) return 'expected a URL without a fragment'
+  return url.username === '' && url.password === '' ? url : 'expected a URL without a user name and password'
+}
+
+function isLoopbackHttp(url: URL): boolean {
+  return url.protocol === 'http:' && isLoopbackHost(url.hostname)
+}
+
+// RFC 8252, 7.1: a reversed domain name, so it has a dot. This excludes schemes that browsers handle themselves.
+function isPrivateUse(url: URL): boolean {
+  return /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol)
+}
+
+/**
+ * Whether a client registered this redirect URI. Exact string comparison (RFC 9700, 2.1), except for the port of a native
+ * app's loopback URI, which the operating system chooses (RFC 8252, 7.3). The exception is for IP literals, because
+ * `localhost` may resolve to another address (RFC 8252, 8.3), and for public clients with PKCE, so that another local
+ * process cannot redeem the code. A client of the lab registered an origin.
+ */
+export function isRegisteredRedirectUri(client: Client, uri: string): boolean {
+  if (client.redirectUris.includes(uri)) return true
+  if (client.expiresAt !== undefined) return isOfOrigin(client, uri)
+  const isNative = client.authMethod === 'none' && client.pkceRequired
+  const asked = isNative ? removeLoopbackPort(uri) : undefined
+  return asked !== undefined && client.redirectUris.some(one => removeLoopbackPort(one) === asked)
+}
+
+function isOfOrigin({ redirectUris }: Client, uri: string): boolean {
+  const url = parseAbsoluteUrl(uri)
+  return typeof url !== 'string' && redirectUris.some(one => URL.parse(one)?.origin === url.origin)
+}
+
+function removeLoopbackPort(uri: string): string | undefined {
+  const [, host, port = '80', rest = ''] =
+    /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?([/?][^#]*)?$/.exec(uri) ?? []
+  return host !== undefined && Number(port) > 0 && Number(port) < 65_536 ? `${host}${rest}` : undefined
+}
+
+/** The web origins of a client's redirect URIs and launch URL. Private-use schemes have none. */
+function listOrigins(client: {
+  readonly redirectUris: readonly string[]
+  readonly launchUrl: string | undefined
+}): ReadonlySet<string> {
+  const urls = [...client.redirectUris, ...(client.launchUrl === undefined ? [] : [client.launchUrl])]
+  const origins = urls.filter(url => URL.canParse(url)).map(url => new URL(url).origin)
+  return new Set(origins.filter(origin => origin !== 'null'))
+}
+
+/** Stores the origins of a client, in the transaction that writes its redirect URIs or launch URL. */
+export async function storeOrigins(db: Kysely<Schema>, clientId: string): Promise<void> {
+  const row = await db
+    .selectFrom('client')
+    .select(['redirect_uris', 'launch_url'])
+    .where('client_id', '=', clientId)
+    .executeTakeFirst()
+  if (!row) return
+  const redirectUris = parseRedirectUris(row.redirect_uris)
+  const origins = [...listOrigins({ redirectUris, launchUrl: row.launch_url ?? undefined })]
+  await db.deleteFrom('client_origin').where('client_id', '=', clientId).execute()
+  if (origins.length === 0) return
+  await db
+    .insertInto('client_origin')
+    .values(origins.map(origin => ({ client_id: clientId, origin })))
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+}
+
+/** Whether any client has this origin. A preflight request names the origin, but not the client. */
+async function isRegisteredOrigin({ db }: Store, origin: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('client_origin')
+    .select('client_id')
+    .where('origin', '=', origin)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * Allows requests from the registered origins of all clients (SMART 2.2, CORS), without cookies. Once the client is known,
+ * `limitToClientOrigins` limits this to its own origins.
+ */
+export function createOriginHook(store: Store) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    reply.header('vary', 'Origin')
+    const { origin } = request.headers
+    if (origin !== undefined && (await isRegisteredOrigin(store, origin)))
+      reply.header('access-control-allow-origin', origin)
+  }
+}
+
+export function answerPreflight(_request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply
+    .headers({
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'Authorization, Content-Type',
+      'access-control-max-age': '600',
+    })
+    .code(204)
+    .send()
+}
+
+/** Removes the header if the origin belongs to another client. */
+export function limitToClientOrigins(client: Client, request: FastifyRequest, reply: FastifyReply): void {
+  const { origin } = request.headers
+  if (origin !== undefined && !listOrigins(client).has(origin))
+    reply.removeHeader('access-control-allow-origin')
+}

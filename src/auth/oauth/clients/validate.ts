@@ -1,0 +1,177 @@
+import { isResourceType } from '../../../fhir/index.ts'
+import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { ADMIN_SCOPE, type Client } from './client.ts'
+import { hasPrivateKey, serializeKeySet } from './key-sets.ts'
+import { findJwksUrlFault, findLaunchUrlFault, findLogoUrlFault, findRedirectUriFault } from './urls.ts'
+
+/** The properties of an app that its registration states. */
+export type AppProperties = Omit<
+  Client,
+  'id' | 'name' | 'secretHash' | 'createdAt' | 'expiresAt' | 'enabledAt' | 'mark' | 'isForLoopback'
+> & {
+  /** Undefined: the client id. */
+  readonly name: string | undefined
+}
+
+/** The properties that a registration may omit. */
+export const APP_DEFAULTS = {
+  name: undefined,
+  description: undefined,
+  logoUrl: undefined,
+  jwks: undefined,
+  jwksUrl: undefined,
+  redirectUris: [],
+  postLogoutRedirectUris: [],
+  launchUrl: undefined,
+  firstParty: false,
+  approved: true,
+  pkceRequired: true,
+  issParameter: true,
+} as const satisfies Partial<AppProperties>
+
+/** The reason why an app cannot be registered or changed. */
+export class AppFault {
+  readonly property: 'id' | keyof AppProperties
+  readonly text: string
+  /** The invalid value, if there are several. */
+  readonly value: string | undefined
+  constructor(property: AppFault['property'], text: string, value?: string) {
+    this.property = property
+    this.text = text
+    // A URL that contains a password is not repeated.
+    this.value = value === undefined || value.includes('@') || value.length > SHOWN ? undefined : value
+  }
+}
+
+const SHOWN = 200
+
+export const ID_TAKEN = 'the id is taken'
+
+/** Removes duplicates and surplus spaces. */
+export function normalizeScope(text: string): string {
+  return [...new Set(text.split(/\s+/).filter(part => part !== ''))].join(' ')
+}
+
+export function findClientIdFault(id: string): AppFault | undefined {
+  if (!/^[\x21-\x7e]{1,200}$/.test(id))
+    return new AppFault('id', 'expected at most 200 printable characters without spaces')
+  return id === PORTAL_CLIENT ? new AppFault('id', 'it is reserved for the portal', id) : undefined
+}
+
+/** Who registers an app. Only an administrator registers a client of the administration API. */
+export interface Registrar {
+  readonly isByAdministrator?: boolean
+  /** Whether the app ends with a public URL (ENDS-2). */
+  readonly isForLoopback?: boolean
+}
+
+/** Finds the first fault of an app: the same rules on the command line, in the browser and for registrations by apps. */
+export function findAppFault(
+  app: AppProperties,
+  { isByAdministrator = false }: Registrar = {},
+): AppFault | undefined {
+  const isAdministrator = isByAdministrator && app.scope === ADMIN_SCOPE
+  return (
+    findTextFault('name', app.name, LIMITS.nameCharacters) ??
+    findTextFault('description', app.description, LIMITS.descriptionCharacters) ??
+    findUrlFault('logoUrl', findLogoUrlFault, app.logoUrl) ??
+    findUrlFault('launchUrl', findLaunchUrlFault, app.launchUrl) ??
+    findUrlFault('redirectUris', findRedirectUriFault, ...app.redirectUris) ??
+    findUrlFault('postLogoutRedirectUris', findRedirectUriFault, ...app.postLogoutRedirectUris) ??
+    findUrlFault('jwksUrl', findJwksUrlFault, app.jwksUrl) ??
+    (isAdministrator ? findAdministratorFault(app) : findScopeFault(app.scope)) ??
+    findConflict(app, isAdministrator)
+  )
+}
+
+/** A client of the administration API is not an app (ADMIN-1). */
+function findAdministratorFault({ authMethod, redirectUris, launchUrl }: AppProperties) {
+  if (authMethod === 'none')
+    return new AppFault('authMethod', `a client with ${ADMIN_SCOPE} needs a secret or keys`)
+  if (redirectUris.length > 0)
+    return new AppFault('redirectUris', `a client with ${ADMIN_SCOPE} has no redirect URI`)
+  if (launchUrl !== undefined)
+    return new AppFault('launchUrl', `a client with ${ADMIN_SCOPE} has no launch URL`)
+  return undefined
+}
+
+function findTextFault(
+  property: 'name' | 'description',
+  text: string | undefined,
+  longest: number,
+): AppFault | undefined {
+  return text === undefined || (text !== '' && text.length <= longest && !/\p{Cc}/u.test(text))
+    ? undefined
+    : new AppFault(property, `expected at most ${longest} characters on one line`)
+}
+
+function findUrlFault(
+  property: 'logoUrl' | 'launchUrl' | 'redirectUris' | 'postLogoutRedirectUris' | 'jwksUrl',
+  findFault: (url: string) => string | undefined,
+  ...urls: readonly (string | undefined)[]
+): AppFault | undefined {
+  if (urls.length > LIMITS.urls) return new AppFault(property, `expected at most ${LIMITS.urls} URLs`)
+  for (const url of urls) {
+    if (url === undefined) continue
+    const isLong = url.length > LIMITS.urlCharacters
+    const text = isLong ? `expected at most ${LIMITS.urlCharacters} characters` : findFault(url)
+    if (text !== undefined) return new AppFault(property, text, url)
+  }
+  return undefined
+}
+
+function findScopeFault(list: string): AppFault | undefined {
+  if (list.trim() === '') return new AppFault('scope', 'expected at least one scope')
+  const fault = findScopeListFault(list)
+  if (fault !== undefined) return new AppFault('scope', `it ${fault}`)
+  for (const text of list.split(' ')) {
+    const scope = parseScope(text)
+    if (scope === undefined) return new AppFault('scope', 'expected for example patient/Condition.rs', text)
+    if (scope.kind === 'resource' && scope.type !== '*' && !isResourceType(scope.type))
+      return new AppFault('scope', `FHIR R4 has no resource type ${scope.type}`, text)
+  }
+  return undefined
+}
+
+function findConflict(
+  { authMethod, jwks, jwksUrl, scope, redirectUris }: AppProperties,
+  isAdministrator: boolean,
+) {
+  if (jwks !== undefined && jwksUrl !== undefined)
+    return new AppFault('jwks', 'expected either keys or the URL of keys, not both')
+  if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
+    return new AppFault('jwksUrl', 'an app that signs needs keys, or the URL of its keys')
+  if (redirectUris.length === 0 && !isAdministrator && !isForSystemsOnly(scope))
+    return new AppFault('redirectUris', 'expected at least one, because not all scopes are system/ scopes')
+  // SMART backend services: only clients that sign may use system scopes.
+  if (authMethod !== 'private_key_jwt' && /(^| )(system\/|__launch-contexts\.c)/.test(scope))
+    return new AppFault(
+      'scope',
+      'an app with system/ scopes must sign: it needs keys, or the URL of its keys',
+    )
+  return undefined
+}
+
+/** Whether no user authorizes the app: only `system/` scopes and the launch API. */
+export function isForSystemsOnly(scope: string): boolean {
+  return scope.split(' ').every(part => part.startsWith('system/') || part === '__launch-contexts.c')
+}
+
+/** Whether the list has a scope of this server itself, which only an administrator may register. */
+export function hasOwnScope(scope: string): boolean {
+  return scope.split(' ').some(part => part.startsWith('__'))
+}
+
+/** Serializes the JWK Set of an app. */
+export function readAppKeys(document: unknown): string | AppFault {
+  if (hasPrivateKey(document))
+    return new AppFault('jwks', 'it contains a private or secret key; use public keys only')
+  return (
+    serializeKeySet(document) ??
+    new AppFault(
+      'jwks',
+      `expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid; at most ${LIMITS.keys} keys and ${LIMITS.keySetCharacters} characters`,
+    )
+  )
+}

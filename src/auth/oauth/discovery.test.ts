@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { testSettings } from '../testing/settings.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
+import { buildSmartConfiguration } from './discovery.ts'
+
+const ENDPOINTS = {
+  introspection_endpoint: '/oauth2/introspect',
+  revocation_endpoint: '/oauth2/revoke',
+  registration_endpoint: '/oauth2/register',
+}
+
+describe('discovery documents', () => {
+  const open = openTestStore()
+
+  it('contain URLs below the issuer, whatever the Host header says', async () => {
+    const auth = await TestAuthServer.open(await open(), {
+      settings: { issuerUrl: 'https://auth.example', bind: ['0.0.0.0'] },
+    })
+    for (const name of ['openid-configuration', 'oauth-authorization-server', 'smart-configuration']) {
+      const response = await auth.app.inject({
+        url: `/.well-known/${name}`,
+        headers: { host: 'evil.example' },
+      })
+      assert.equal(response.statusCode, 200)
+      assert.equal(response.headers['access-control-allow-origin'], '*')
+      const body = response.json()
+      assert.equal(body.issuer, 'https://auth.example')
+      assert.equal(body.authorization_endpoint, 'https://auth.example/oauth2/authorize')
+      assert.equal(body.token_endpoint, 'https://auth.example/oauth2/token')
+      assert.equal(body.jwks_uri, 'https://auth.example/oauth2/jwks')
+      assert.deepEqual(body.code_challenge_methods_supported, ['S256'])
+      assert.equal(body.authorization_response_iss_parameter_supported, true)
+      for (const [field, path] of Object.entries(ENDPOINTS))
+        assert.equal(body[field], `https://auth.example${path}`)
+    }
+  })
+
+  it('contain the fields that OIDC Discovery requires', async () => {
+    const auth = await TestAuthServer.open(await open())
+    const body = (await auth.openBrowser().get('/.well-known/openid-configuration')).json()
+    assert.deepEqual(body.subject_types_supported, ['public'])
+    assert.equal(body.userinfo_endpoint, 'http://localhost:9000/oauth2/userinfo')
+    assert.equal(body.end_session_endpoint, 'http://localhost:9000/oauth2/logout')
+    assert.deepEqual(body.id_token_signing_alg_values_supported, ['RS256'])
+    assert.deepEqual(body.response_types_supported, ['code'])
+  })
+})
+
+describe('buildSmartConfiguration', () => {
+  it('has every required field, absolute URLs, and S256 without plain', () => {
+    const body = buildSmartConfiguration(testSettings)
+    for (const name of ['issuer', 'jwks_uri', 'authorization_endpoint', 'token_endpoint'] as const)
+      assert.ok(URL.canParse(body[name]), name)
+    assert.deepEqual(body.grant_types_supported, [
+      'authorization_code',
+      'refresh_token',
+      'client_credentials',
+    ])
+    assert.deepEqual(body.token_endpoint_auth_methods_supported, [
+      'client_secret_basic',
+      'client_secret_post',
+      'private_key_jwt',
+    ])
+    assert.deepEqual(body.token_endpoint_auth_signing_alg_values_supported, ['RS384', 'ES384'])
+    assert.deepEqual(body.code_challenge_methods_supported, ['S256'])
+  })
+
+  it('advertises only capabilities that work', () => {
+    assert.deepEqual(buildSmartConfiguration(testSettings).capabilities, [
+      'launch-ehr',
+      'launch-standalone',
+      'authorize-post',
+      'client-public',
+      'client-confidential-symmetric',
+      'client-confidential-asymmetric',
+      'sso-openid-connect',
+      'context-banner',
+      'context-style',
+      'context-ehr-patient',
+      'context-ehr-encounter',
+      'context-standalone-patient',
+      'context-standalone-encounter',
+      'permission-offline',
+      'permission-online',
+      'permission-v1',
+      'permission-v2',
+      'permission-patient',
+      'permission-user',
+    ])
+  })
+
+  it('lists the supported scopes', () => {
+    assert.deepEqual(buildSmartConfiguration(testSettings).scopes_supported, [
+      'openid',
+      'fhirUser',
+      'profile',
+      'online_access',
+      'offline_access',
+      'launch',
+      'launch/patient',
+      'launch/encounter',
+      'patient/*.rs',
+      'patient/*.cruds',
+      'user/*.rs',
+      'user/*.cruds',
+      'system/*.rs',
+      'system/*.cruds',
+    ])
+  })
+
+  it('has no registration endpoint if registration is closed', () => {
+    const closed = { ...testSettings, openRegistration: false }
+    assert.equal('registration_endpoint' in buildSmartConfiguration(closed), false)
+    const byToken = { ...closed, registrationToken: 'an initial access token' }
+    assert.equal('registration_endpoint' in buildSmartConfiguration(byToken), true)
+  })
+
+  it('omits scopes that the FHIR server does not honour', () => {
+    const body = buildSmartConfiguration({ ...testSettings, fhir: { scopeContexts: ['patient'] } })
+    assert.equal(body.capabilities.includes('permission-user'), false)
+    assert.equal(
+      body.scopes_supported.some(scope => scope.startsWith('user/')),
+      false,
+    )
+  })
+})

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import type { AuthSettings } from '../base/context.ts'
+import { paths } from '../base/paths.ts'
+import { assertionAlgorithms } from './clients/key-sets.ts'
+import { plainScopes } from './grants/grant-scope.ts'
+
+type MetadataSettings = Pick<AuthSettings, 'issuerUrl' | 'openRegistration' | 'registrationToken'>
+
+const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
+
+/** RFC 8414; OIDC Discovery, 3. Depends on the settings only, never on a request. */
+export function buildServerMetadata(settings: MetadataSettings) {
+  const { issuerUrl } = settings
+  return {
+    issuer: issuerUrl,
+    authorization_endpoint: issuerUrl + paths.authorize,
+    token_endpoint: issuerUrl + paths.token,
+    jwks_uri: issuerUrl + paths.jwks,
+    introspection_endpoint: issuerUrl + paths.introspect,
+    revocation_endpoint: issuerUrl + paths.revoke,
+    ...(canRegister(settings) ? { registration_endpoint: issuerUrl + paths.register } : {}),
+    scopes_supported: plainScopes,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+    token_endpoint_auth_methods_supported: ['none', ...CONFIDENTIAL_METHODS],
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    revocation_endpoint_auth_methods_supported: ['none', ...CONFIDENTIAL_METHODS],
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+  }
+}
+
+/** An endpoint that refuses everyone is not advertised. */
+function canRegister({ openRegistration, registrationToken }: MetadataSettings): boolean {
+  return openRegistration || registrationToken !== undefined
+}
+
+export function buildOpenidConfiguration(settings: MetadataSettings) {
+  return {
+    ...buildServerMetadata(settings),
+    userinfo_endpoint: settings.issuerUrl + paths.userinfo,
+    end_session_endpoint: settings.issuerUrl + paths.endSession,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    claims_supported: [
+      'iss',
+      'sub',
+      'aud',
+      'exp',
+      'iat',
+      'auth_time',
+      'acr',
+      'amr',
+      'nonce',
+      'fhirUser',
+      'name',
+    ],
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+  }
+}
+
+export type SmartConfigurationSettings = MetadataSettings & {
+  readonly fhir: Pick<AuthSettings['fhir'], 'scopeContexts'>
+}
+
+/** SMART 2.2, conformance. Every capability has a test. */
+const CAPABILITIES = [
+  'launch-ehr',
+  'launch-standalone',
+  'authorize-post',
+  'client-public',
+  'client-confidential-symmetric',
+  'client-confidential-asymmetric',
+  'sso-openid-connect',
+  'context-banner',
+  'context-style',
+  'context-ehr-patient',
+  'context-ehr-encounter',
+  'context-standalone-patient',
+  'context-standalone-encounter',
+  'permission-offline',
+  'permission-online',
+  'permission-v1',
+  'permission-v2',
+] as const
+
+/** `{fhir_url}/.well-known/smart-configuration`, which the FHIR server serves. */
+export function buildSmartConfiguration({ fhir, ...settings }: SmartConfigurationSettings) {
+  const { response_modes_supported: _, scopes_supported: __, ...metadata } = buildServerMetadata(settings)
+  // SMART has no capability for `system/` scopes.
+  const capabilities = fhir.scopeContexts.filter(context => context !== 'system')
+  return {
+    ...metadata,
+    management_endpoint: settings.issuerUrl + paths.manage,
+    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported.filter(
+      method => method !== 'none',
+    ),
+    scopes_supported: [
+      ...plainScopes,
+      ...fhir.scopeContexts.flatMap(context => [`${context}/*.rs`, `${context}/*.cruds`]),
+    ],
+    capabilities: [...CAPABILITIES, ...capabilities.map(context => `permission-${context}`)],
+  }
+}
+
+/** SMART 2.2, styling: the light theme of our own pages. */
+const STYLE = {
+  color_background: '#f5f6f8',
+  color_error: '#b3261e',
+  color_highlight: '#3942b8',
+  color_modal_backdrop: '#131b2e',
+  color_success: '#1a6b41',
+  color_text: '#131b2e',
+  dim_border_radius: '6px',
+  dim_font_size: '16px',
+  dim_spacing_size: '16px',
+  font_family_body:
+    '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", system-ui, sans-serif',
+  font_family_heading:
+    '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", system-ui, sans-serif',
+} as const
+
+export const styleJson: string = JSON.stringify(STYLE, undefined, 2)
+
+/** SMART 2.2: the URL changes with the content, so that apps may cache it. */
+export const stylePath = `/smart-style/${createHash('sha256').update(styleJson).digest('hex').slice(0, 16)}.json`
+
+/** Serves `smart_style_url`, which is public. */
+export function addStyleRoutes(app: FastifyInstance): void {
+  app.get(stylePath, (_request, reply) =>
+    reply
+      .type('application/json; charset=utf-8')
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .header('access-control-allow-origin', '*')
+      .send(styleJson),
+  )
+}

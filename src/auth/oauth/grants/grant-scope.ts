@@ -1,0 +1,144 @@
+import { LruMap } from '../../../cache/index.ts'
+import {
+  findScopeListFault,
+  MOST_SCOPES,
+  type PlainScope,
+  parseScope,
+  parseScopes,
+  type Scope,
+  type ScopeContext,
+} from '../../../smart/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { type Comparison, Refusal } from '../../base/refusal.ts'
+import { type AllowedScopes, indexAllowedScopes, keepPermissions, toCanonical } from './narrow.ts'
+
+/** What the granted scopes depend on, except the request. */
+export interface ScopeTerms {
+  /** The registered scopes of the client. */
+  readonly allowed: string
+  readonly hasPatient: boolean
+  readonly hasEncounter: boolean
+  /** Whether it is an EHR launch. */
+  readonly launched: boolean
+  readonly searchPermission: 'r' | 's'
+  /** The contexts that the FHIR server enforces. */
+  readonly contexts: readonly ScopeContext[]
+  /** A further limit of a lab launch. */
+  readonly atMost?: string | undefined
+}
+
+/** The supported plain scopes, and when they are granted. */
+const PLAIN = new Map<string, (terms: ScopeTerms) => boolean>([
+  ['openid', () => true],
+  ['fhirUser', () => true],
+  ['profile', () => true],
+  ['online_access', () => true],
+  ['offline_access', () => true],
+  ['launch', terms => terms.launched],
+  ['launch/patient', terms => terms.hasPatient],
+  ['launch/encounter', terms => terms.hasEncounter],
+])
+
+export const plainScopes: readonly string[] = [...PLAIN.keys()]
+
+/**
+ * Grants the requested scopes, in their order, as far as the client is registered for them. Drops unknown and malformed
+ * scopes, and `patient/` scopes without a patient. Empty if nothing is left.
+ */
+export function grantScope(requested: string, terms: ScopeTerms): string {
+  return rememberScope(['user', requested, terms], () => {
+    const allowed = indexAllowedScopes(parseScopes(terms.allowed))
+    const granted = grantEach(requested, scope => grantOne(scope, allowed, terms))
+    return terms.atMost === undefined
+      ? granted
+      : grantScope(granted, { ...terms, allowed: terms.atMost, atMost: undefined })
+  })
+}
+
+const remembered = new LruMap<string>(LIMITS.grantedScopesKept)
+
+/** An app requests the same scopes again and again. The result must depend only on the parts of the key. */
+export function rememberScope(key: readonly unknown[], compute: () => string): string {
+  const text = JSON.stringify(key)
+  const scope = remembered.get(text) ?? compute()
+  remembered.set(text, scope)
+  return scope
+}
+
+/**
+ * Collects the granted scopes for each requested scope, without duplicates. Granular scopes of the request and the client
+ * are combined, so there may be more than were requested: it stops once there are more than `MOST_SCOPES`.
+ */
+export function grantEach(requested: string, grant: (scope: Scope) => readonly string[]): string {
+  const granted = new Set<string>()
+  for (const text of requested.split(' ')) {
+    const scope = parseScope(text)
+    if (scope) for (const part of grant(scope)) granted.add(part)
+    if (granted.size > MOST_SCOPES) break
+  }
+  return [...granted].join(' ')
+}
+
+function grantOne(scope: Scope, allowed: AllowedScopes, terms: ScopeTerms): readonly string[] {
+  if (scope.kind === 'plain') return isPlainGranted(scope, allowed, terms) ? [scope.text] : []
+  const known = toCanonical(scope)
+  if (!known || !isContextGranted(scope.context, terms)) return []
+  return allowed
+    .narrow(known)
+    .flatMap(part => dropLoneSearch(part, terms) ?? [])
+    .map(part => part.text)
+}
+
+// SMART 2.2: an unknown role is ignored (`launch/patient?role=…`).
+function isPlainGranted(scope: PlainScope, allowed: AllowedScopes, terms: ScopeTerms): boolean {
+  const [name = ''] = scope.text.split('?')
+  const isAllowed = allowed.covers(scope) || allowed.covers({ kind: 'plain', text: name })
+  return isAllowed && PLAIN.get(name)?.(terms) === true
+}
+
+// If `r` includes the search, `s` without `r` would grant nothing.
+function dropLoneSearch(scope: Parameters<typeof keepPermissions>[0], { searchPermission }: ScopeTerms) {
+  return searchPermission === 's' || scope.permissions.has('r')
+    ? scope
+    : keepPermissions(scope, permission => permission !== 's')
+}
+
+function isContextGranted(context: ScopeContext, terms: ScopeTerms): boolean {
+  switch (context) {
+    case 'patient':
+      return terms.hasPatient && terms.contexts.includes(context)
+    case 'user':
+      return terms.contexts.includes(context)
+    // Only for backend services, never for a user.
+    case 'system':
+      return false
+  }
+}
+
+export function compareScope(
+  sent: string,
+  expected: string,
+  origin: Comparison['origin'] = 'registered',
+): Comparison {
+  return { name: 'scope', sent, expected: [expected], origin }
+}
+
+/** Refuses a list of scopes that exceeds a limit. */
+export function checkRequestedScope(asked: string): Refusal | undefined {
+  const fault = findScopeListFault(asked)
+  return fault === undefined ? undefined : new Refusal('invalid_scope', `The scope ${fault}.`)
+}
+
+/** Refuses a grant without scopes, and one with more scopes than a token may have. */
+export function checkGrantedScope(granted: string): Refusal | undefined {
+  if (granted === '') return new Refusal('invalid_scope', 'None of the scopes can be granted to this client.')
+  if (granted.split(' ').length > MOST_SCOPES)
+    return new Refusal(
+      'invalid_scope',
+      `The scope combines with the registered granular scopes to more than ${MOST_SCOPES} scopes.`,
+    )
+  const fault = findScopeListFault(granted)
+  return fault === undefined
+    ? undefined
+    : new Refusal('invalid_scope', `The scope, combined with the registered granular scopes, ${fault}.`)
+}

@@ -1,0 +1,305 @@
+import { randomUUID } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
+import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import type { LabSettings } from '../../lab/settings.ts'
+import { findLoginRow } from '../../users/find-login.ts'
+import type { Clinician } from '../../users/user.ts'
+import {
+  ACCOUNT_COLUMNS,
+  findRelatedPersons,
+  parseBasis,
+  type RelatedPersons,
+  readBasis,
+  toGiven,
+} from '../../users/validity/facts.ts'
+import {
+  type AccessRules,
+  type Basis,
+  computeClientMark,
+  findEnd,
+  type Given,
+  isUsableClient,
+} from '../../users/validity/rule.ts'
+import type { Client } from '../clients/client.ts'
+import { stylePath } from '../discovery.ts'
+import type { ExtraContext } from '../launch/options.ts'
+
+/** The access that a clinician granted to a client. */
+export interface Grant {
+  readonly id: string
+  readonly clientId: string
+  readonly scope: string
+  readonly patientId: string | undefined
+  readonly encounterId: string | undefined
+  readonly needPatientBanner: boolean | undefined
+  /** Whether it follows from an EHR launch. */
+  readonly fromEhr: boolean
+  readonly extraContext: ExtraContext
+  readonly lab?: LabSettings | undefined
+  readonly authTime: number
+  readonly acr: string | undefined
+  readonly amr: readonly string[] | undefined
+  /** The user's own resource in this grant: that of the clinician, or a RelatedPerson of the patient. */
+  readonly fhirUserId: string
+  readonly clinician: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
+  /** When it ends: undefined means never, 0 that it has ended. */
+  readonly endsAt: number | undefined
+}
+
+export type NewGrant = Omit<Grant, 'id' | 'clientId' | 'clinician' | 'fhirUserId' | 'endsAt'> & {
+  /** As it was when the user approved the grant. */
+  readonly client: Pick<Client, 'id' | 'mark'>
+  readonly fhirUserId: string | undefined
+  readonly loginIdHash: string
+  /** The launch id of the request. It becomes the id of the grant and the prefix of every `jti`. */
+  readonly launchId: string | undefined
+}
+
+type GrantContext = Pick<AuthContext, 'rules' | 'clock'>
+
+/**
+ * Creates a grant on the basis of a login, in the transaction that issues a code or a token. Undefined if the login has
+ * ended, or the client changed. Locks the account and the client, so that a simultaneous change waits and finds the grant.
+ */
+export async function createGrant(
+  trx: Kysely<Schema>,
+  context: GrantContext,
+  grant: NewGrant,
+): Promise<string | undefined> {
+  const now = context.clock()
+  const given = await findBasis(trx, context, grant)
+  if (!given) return undefined
+  const id = grant.launchId ?? randomUUID()
+  await insertGrant(trx, {
+    id,
+    client_id: grant.client.id,
+    client_mark: grant.client.mark,
+    login_id_hash: grant.loginIdHash,
+    ...given,
+    scope: grant.scope,
+    patient_id: grant.patientId ?? null,
+    encounter_id: grant.encounterId ?? null,
+    need_patient_banner: grant.needPatientBanner ?? null,
+    context: JSON.stringify({
+      ...grant.extraContext,
+      fromEhr: grant.fromEhr,
+      fhirUserId: grant.fhirUserId,
+    }),
+    lab: grant.lab === undefined ? null : JSON.stringify(grant.lab),
+    auth_time: grant.authTime,
+    acr: grant.acr ?? null,
+    amr: grant.amr === undefined ? null : JSON.stringify(grant.amr),
+    created_at: now,
+    last_used_at: now,
+    revoked_at: null,
+  })
+  return id
+}
+
+const insertGrant = prepareInsert('grant')
+
+/** The columns that say what a grant is given for. */
+async function findBasis(
+  trx: Kysely<Schema>,
+  { rules, clock }: GrantContext,
+  { client, loginIdHash, lab }: NewGrant,
+) {
+  const row = await findLoginRow(trx, { rules, clock }, loginIdHash)
+  const known = row && (await readBasis(trx, rules, row.clinician_id))
+  const [found] = (await selectClientFacts(trx, { id: client.id })).rows
+  const isSameClient =
+    found && isUsableClient(found, rules, clock()) && computeClientMark(found) === client.mark
+  if (!row || !known || !isSameClient || known.account_mark !== row.account_mark) return undefined
+  const basis: Basis = { ...parseBasis(row.basis), ...known.basis, ...(lab && { lab: true }) }
+  const { clinician_id, issuer, subject } = row
+  return { clinician_id, issuer, subject, account_mark: known.account_mark, basis: JSON.stringify(basis) }
+}
+
+const selectClientFacts = prepareQuery((db, { id }: { id: string }) =>
+  lockRows(
+    db,
+    db
+      .selectFrom('client')
+      .select(['scope', 'created_at', 'enabled_at', 'expires_at', 'disabled', 'for_loopback'])
+      .where('client_id', '=', id),
+  ),
+)
+
+/** Finds a grant that is still good. */
+export async function findLiveGrant(
+  db: Kysely<Schema>,
+  { rules, clock }: GrantContext,
+  id: string,
+): Promise<Grant | undefined> {
+  const { rows } = await selectGrant(db, { id })
+  const [row] = await keepGoodGrants(db, rules, rows, clock())
+  return row && toGrant(row)
+}
+
+const selectGrant = prepareQuery((db, { id }: { id: string }) => selectGrants(db).where('grant.id', '=', id))
+
+/** Grants with everything that decides whether they are still good. */
+export function selectGrants(db: Kysely<Schema>) {
+  return db
+    .selectFrom('grant')
+    .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
+    .innerJoin('client', 'client.client_id', 'grant.client_id')
+    .leftJoin('login', 'login.id_hash', 'grant.login_id_hash')
+    .leftJoin('clinician_link', join =>
+      join
+        .onRef('clinician_link.issuer', '=', 'grant.issuer')
+        .onRef('clinician_link.subject', '=', 'grant.subject'),
+    )
+    .selectAll('grant')
+    .select(['username', 'display_name', 'client.name as client_name'])
+    .select(['login.expires_at as login_expires_at', ...ACCOUNT_COLUMNS])
+    .select(['client.scope as client_scope', 'client.created_at as client_created_at'])
+    .select(['client.enabled_at as client_enabled_at', 'client.expires_at as client_expires_at'])
+    .select(['client.disabled as client_disabled', 'client.for_loopback as client_for_loopback'])
+}
+
+export type GrantRow = Awaited<ReturnType<ReturnType<typeof selectGrants>['execute']>>[number]
+
+/** The grants that are still good. */
+export async function keepGoodGrants(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  rows: readonly GrantRow[],
+  now: number,
+): Promise<readonly GrantRow[]> {
+  const related = await findRelatedPersons(db, rows)
+  return rows.filter(row => findEnd(toGivenGrant(row, related), rules, now) === undefined)
+}
+
+function toGivenGrant(row: GrantRow, related: RelatedPersons): Given {
+  return {
+    ...toGiven(row, related),
+    isRevoked: row.revoked_at !== null,
+    endsAt: findLatestEnd(row),
+    client: {
+      mark: row.client_mark,
+      scope: row.client_scope,
+      created_at: row.client_created_at,
+      enabled_at: row.client_enabled_at,
+      expires_at: row.client_expires_at,
+      disabled: Boolean(row.client_disabled),
+      for_loopback: Boolean(row.client_for_loopback),
+    },
+  }
+}
+
+/** When a grant ends: undefined means never, 0 that its login has ended. */
+export function findLatestEnd({
+  scope,
+  login_expires_at,
+}: Pick<GrantRow, 'scope' | 'login_expires_at'>): number | undefined {
+  return hasScope(scope, 'offline_access') ? undefined : (login_expires_at ?? 0)
+}
+
+/** Revokes a grant with all its codes and tokens. False if it was revoked before. */
+export async function revokeGrant(db: Kysely<Schema>, id: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('grant')
+    .set({ revoked_at: now })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+export function hasScope(scope: string, name: string): boolean {
+  return scope.split(' ').includes(name)
+}
+
+function toGrant(row: GrantRow): Grant {
+  const { fromEhr = false, fhirUserId, ...extraContext } = row.context === null ? {} : JSON.parse(row.context)
+  return {
+    id: row.id,
+    clientId: row.client_id,
+    scope: row.scope,
+    patientId: row.patient_id ?? undefined,
+    encounterId: row.encounter_id ?? undefined,
+    needPatientBanner: row.need_patient_banner ?? undefined,
+    fromEhr,
+    extraContext,
+    lab: row.lab === null ? undefined : JSON.parse(row.lab),
+    authTime: row.auth_time,
+    acr: row.acr ?? undefined,
+    amr: row.amr === null ? undefined : JSON.parse(row.amr),
+    fhirUserId: fhirUserId ?? row.fhir_user_id,
+    clinician: {
+      id: row.clinician_id,
+      displayName: row.display_name,
+      fhirUserId: row.fhir_user_id,
+    },
+    endsAt: findLatestEnd(row),
+  }
+}
+
+/** The launch context in a token response or an introspection response (SMART 2.2, launch context). */
+export function buildContextMembers({ issuerUrl }: Pick<AuthSettings, 'issuerUrl'>, grant: Grant) {
+  const { patientId, encounterId, needPatientBanner, fromEhr, extraContext, lab } = grant
+  const style = lab?.style ?? `${issuerUrl}${stylePath}`
+  return {
+    ...(patientId === undefined ? {} : { patient: patientId }),
+    ...(encounterId === undefined ? {} : { encounter: encounterId }),
+    ...(needPatientBanner === undefined ? {} : { need_patient_banner: needPatientBanner }),
+    ...extraContext,
+    ...(fromEhr && style !== 'none' ? { smart_style_url: style } : {}),
+  }
+}
+
+/** The owner of a grant, active or not. */
+export interface AuditedGrant {
+  readonly client: string
+  readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>
+  readonly patient: string | undefined
+  readonly launch: string
+}
+
+/** Finds the grant of a code or refresh token, used or not, of any client. For the audit trail only. */
+export async function findGrantForAudit(
+  db: Kysely<Schema>,
+  sent: { readonly code: string | undefined; readonly refreshToken: string | undefined },
+): Promise<AuditedGrant | undefined> {
+  const id = (await findGrantOfCode(db, sent.code)) ?? (await findGrantOfRefreshToken(db, sent.refreshToken))
+  if (id === undefined) return undefined
+  const row = await db
+    .selectFrom('grant')
+    .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
+    .select(['clinician.id', 'fhir_user_id', 'patient_id', 'client_id'])
+    .where('grant.id', '=', id)
+    .executeTakeFirst()
+  return (
+    row && {
+      client: row.client_id,
+      clinician: { id: row.id, fhirUserId: row.fhir_user_id },
+      patient: row.patient_id ?? undefined,
+      launch: id,
+    }
+  )
+}
+
+async function findGrantOfCode(db: Kysely<Schema>, code: string | undefined): Promise<string | undefined> {
+  if (code === undefined) return undefined
+  const found = await db
+    .selectFrom('authorization_code')
+    .select('grant_id')
+    .where('code_hash', '=', sha256(code))
+    .executeTakeFirst()
+  return found?.grant_id
+}
+
+async function findGrantOfRefreshToken(
+  db: Kysely<Schema>,
+  token: string | undefined,
+): Promise<string | undefined> {
+  if (token === undefined) return undefined
+  const found = await db
+    .selectFrom('refresh_token')
+    .select('grant_id')
+    .where('token_hash', '=', sha256(token))
+    .executeTakeFirst()
+  return found?.grant_id
+}

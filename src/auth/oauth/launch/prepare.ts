@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import { type Person, readPerson } from '../../../web/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import type { FhirReader } from '../../base/fhir-reader.ts'
+import { findApp } from '../../pages/portal/apps.ts'
+import type { Clinician } from '../../users/user.ts'
+import { createLaunchToken, type Launch } from './launch-token.ts'
+import type { FormFault, LaunchOptions } from './options.ts'
+import type { Unavailable } from './patients.ts'
+import { hasNamesake, toEncounter } from './picked.ts'
+
+export interface LaunchRequest {
+  readonly patientId: string | undefined
+  readonly encounterId: string | undefined
+  /** The app, if it is not the default one. */
+  readonly clientId: string | undefined
+  readonly repeated: boolean
+  /** The options, or the fault of the form. */
+  readonly options: LaunchOptions | FormFault
+}
+
+export type LaunchProblem =
+  | { readonly kind: 'unreadable' }
+  | { readonly kind: 'no-patient' }
+  | { readonly kind: 'unknown-app' }
+  | { readonly kind: 'bad-options'; readonly fault: FormFault }
+  | SubjectProblem
+
+/** The patient of a launch. */
+interface Subject {
+  readonly kind: 'subject'
+  readonly person: Person
+}
+
+export type SubjectProblem =
+  | { readonly kind: 'unknown-patient' }
+  | { readonly kind: 'unknown-encounter' }
+  | Unavailable
+
+export interface ReadyLaunch {
+  readonly kind: 'ready'
+  readonly launch: Launch
+  readonly launchUrl: string
+}
+
+/** The launch token, and the URL that the browser goes to. */
+export interface IssuedLaunch {
+  readonly token: string
+  readonly url: string
+}
+
+/** Creates the launch token and its audit record in one transaction. */
+export function issueLaunch(
+  { store, clock }: AuthContext,
+  { launch, launchUrl }: ReadyLaunch,
+  record: (trx: Transaction<Schema>) => Promise<void>,
+): Promise<IssuedLaunch> {
+  return store.db.transaction().execute(async trx => {
+    const token = await createLaunchToken(trx, launch, clock())
+    await record(trx)
+    return { token, url: buildLaunchUrl(launchUrl, launch.fhirBaseUrl, token) }
+  })
+}
+
+/** Checks a launch request against the FHIR server with this clinician's access. */
+export async function prepareLaunch(
+  context: AuthContext,
+  clinician: Clinician,
+  read: FhirReader,
+  { patientId, encounterId, clientId, repeated, options }: LaunchRequest,
+): Promise<ReadyLaunch | LaunchProblem> {
+  if (repeated) return { kind: 'unreadable' }
+  if (patientId === undefined) return { kind: 'no-patient' }
+  if ('field' in options) return { kind: 'bad-options', fault: options }
+  const app = await findApp(context, clientId)
+  if (!app) return { kind: 'unknown-app' }
+  const subject = await findSubject(context, read, { patientId, encounterId })
+  if (subject.kind !== 'subject') return subject
+  const { fhirBaseUrl, defaultNeedPatientBanner } = context.settings
+  const launch = {
+    patientId,
+    encounterId,
+    needPatientBanner: options.needPatientBanner ?? defaultNeedPatientBanner,
+    extraContext: {
+      ...options.extraContext,
+      ...(app.client.firstParty &&
+        (await hasNamesake(read, subject.person)) && { similar_name: true as const }),
+    },
+    clientId: app.client.id,
+    clinicianUsername: clinician.username,
+    fhirBaseUrl,
+    id: randomUUID(),
+  }
+  return { kind: 'ready', launch, launchUrl: app.launchUrl }
+}
+
+/** Finds the patient, if the clinician can see them and the encounter is theirs. */
+export async function findSubject(
+  context: AuthContext,
+  read: FhirReader,
+  { patientId, encounterId }: { readonly patientId: string; readonly encounterId: string | undefined },
+): Promise<Subject | SubjectProblem> {
+  const subject = await findPatient(read, patientId)
+  if (subject.kind !== 'subject' || encounterId === undefined) return subject
+  return (await checkEncounter(context, read, encounterId, patientId)) ?? subject
+}
+
+async function findPatient(read: FhirReader, patientId: string): Promise<Subject | SubjectProblem> {
+  const response = await read.resource('Patient', patientId)
+  if (response.kind === 'unavailable') return response
+  return response.kind === 'found'
+    ? { kind: 'subject', person: readPerson(response.resource) }
+    : { kind: 'unknown-patient' }
+}
+
+async function checkEncounter(
+  { settings }: AuthContext,
+  read: FhirReader,
+  encounterId: string,
+  patientId: string,
+): Promise<SubjectProblem | undefined> {
+  const response = await read.resource('Encounter', encounterId)
+  if (response.kind === 'unavailable') return response
+  const isOfPatient =
+    response.kind === 'found' && toEncounter(response.resource, settings.fhirBaseUrl).patientId === patientId
+  return isOfPatient ? undefined : { kind: 'unknown-encounter' }
+}
+
+/** `{launch_url}?iss=…&launch=…`; a query or fragment of the launch URL is kept. */
+export function buildLaunchUrl(launchUrl: string, fhirBaseUrl: string, token: string): string {
+  const [url = '', ...fragment] = launchUrl.split('#')
+  const query = `iss=${encodeURIComponent(fhirBaseUrl)}&launch=${encodeURIComponent(token)}`
+  const end = fragment.length === 0 ? '' : `#${fragment.join('#')}`
+  return `${url}${url.includes('?') ? '&' : '?'}${query}${end}`
+}

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
+import { type BearerError, sendBearerError } from '../access-token.ts'
+import { addApp } from '../clients/store-client.ts'
+import { AppFault } from '../clients/validate.ts'
+import { type ClientMetadata, readClientMetadata } from './metadata.ts'
+
+/** `POST /oauth2/register` (RFC 7591). Outside loopback it needs a setting or the initial access token. */
+export function addRegisterRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.post(paths.register, { onRequest: forbidCaching }, async (request, reply) => {
+    const fault = checkRegistration(context.settings, request)
+    if (fault) return sendBearerError(reply, fault, 'register')
+    const json = readJson(request)
+    const metadata = json instanceof Refusal ? json : readClientMetadata(json.body)
+    if (metadata instanceof Refusal) return sendOAuthError(request, reply, metadata)
+    const isAnonymous = request.headers.authorization === undefined
+    if (isAnonymous && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.app.scope))
+      return sendOAuthError(request, reply, needsAdministrator)
+    const tooMuch = isAnonymous ? await checkAnonymous(context, metadata) : undefined
+    if (tooMuch) return sendOAuthError(request, reply, tooMuch)
+    // The initial access token comes from an administrator, so its clients are approved.
+    const registered = await context.store.db.transaction().execute(async trx => {
+      const client = await registerClient(trx, metadata, {
+        approved: !isAnonymous,
+        isForLoopback: isAnonymous && context.settings.onLoopback,
+        now: context.clock(),
+      })
+      const event = { kind: 'register', status: 201, client: client.client_id } as const
+      await auditEvent(context, request, event, trx)
+      return client
+    })
+    return sendCreated(reply, registered)
+  })
+}
+
+// A backend service acts without a user, so an administrator must approve it.
+const needsAdministrator = new Refusal(
+  'invalid_client_metadata',
+  'The system/ scopes need the initial access token, or the command line.',
+)
+
+/** Limits what clients without the initial access token store. */
+async function checkAnonymous(
+  { store }: AuthContext,
+  metadata: ClientMetadata,
+): Promise<Refusal | undefined> {
+  if (JSON.stringify(metadata).length > LIMITS.registrationCharacters)
+    return new Refusal(
+      'invalid_client_metadata',
+      `The metadata is longer than ${LIMITS.registrationCharacters} characters.`,
+    )
+  const { count } = await store.db
+    .selectFrom('client')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('approved', '=', false)
+    .executeTakeFirstOrThrow()
+  return Number(count) < LIMITS.unapprovedClients
+    ? undefined
+    : new Refusal(
+        'access_denied',
+        `There are ${LIMITS.unapprovedClients} unapproved clients: an administrator must approve or remove some first.`,
+      )
+}
+
+function checkRegistration(
+  { openRegistration, registrationToken }: AuthSettings,
+  { headers: { authorization } }: FastifyRequest,
+): BearerError | undefined {
+  const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+  if (
+    token !== undefined &&
+    registrationToken !== undefined &&
+    isSameText(sha256(token), sha256(registrationToken))
+  )
+    return undefined
+  if (openRegistration && authorization === undefined) return undefined
+  return authorization === undefined ? 'no-token' : 'invalid-token'
+}
+
+function sendCreated(reply: FastifyReply, body: Readonly<Record<string, unknown>>): FastifyReply {
+  return reply.code(201).send(body)
+}
+
+/** RFC 7591, 3.2.1. */
+type Registered = Readonly<Record<string, unknown>>
+
+interface NewRegistration {
+  readonly approved: boolean
+  readonly isForLoopback: boolean
+  readonly now: number
+}
+
+/** Registers a client with a new id. It is never first-party, so it needs consent. */
+async function registerClient(
+  trx: Transaction<Schema>,
+  metadata: ClientMetadata,
+  { approved, isForLoopback, now }: NewRegistration,
+): Promise<Registered & { readonly client_id: string }> {
+  const added = await addApp(trx, randomUUID(), { app: { ...metadata.app, approved }, now, isForLoopback })
+  if (added instanceof AppFault) throw new Error(`Cannot register a checked client: ${added.text}`)
+  const { id, secret } = added
+  return {
+    client_id: id,
+    client_id_issued_at: Math.floor(now / 1000),
+    ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
+    ...describeClient(metadata),
+  }
+}
+
+function describeClient({ app, authMethod, grantTypes }: ClientMetadata): Registered {
+  const { name, logoUrl, launchUrl, jwks, jwksUrl } = app
+  return {
+    ...(name === undefined ? {} : { client_name: name }),
+    ...(logoUrl === undefined ? {} : { logo_uri: logoUrl }),
+    ...(launchUrl === undefined ? {} : { initiate_login_uri: launchUrl }),
+    ...(jwks === undefined ? {} : { jwks: JSON.parse(jwks) }),
+    ...(jwksUrl === undefined ? {} : { jwks_uri: jwksUrl }),
+    token_endpoint_auth_method: authMethod,
+    grant_types: grantTypes,
+    response_types: grantTypes.includes('authorization_code') ? ['code'] : [],
+    redirect_uris: app.redirectUris,
+    post_logout_redirect_uris: app.postLogoutRedirectUris,
+    scope: app.scope,
+  }
+}

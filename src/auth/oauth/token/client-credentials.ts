@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto'
+import type { Claims } from '../../../jwt/index.ts'
+import { parseScopes, type ResourceScope } from '../../../smart/index.ts'
+import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { ADMIN_SCOPE, type Client } from '../clients/client.ts'
+import {
+  checkGrantedScope,
+  checkRequestedScope,
+  compareScope,
+  grantEach,
+  rememberScope,
+} from '../grants/grant-scope.ts'
+import { indexAllowedScopes, keepPermissions, toCanonical } from '../grants/narrow.ts'
+import { makeClientTokenPrefix } from '../revoke.ts'
+import type { TokenRequest, UnsignedTokens } from './token-response.ts'
+
+// SMART 2.2, backend services: at most five minutes.
+const LONGEST_SECONDS = 300
+
+/** Sallyport's own scopes for backend services: the launch API for EHRs. */
+const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
+
+/**
+ * `grant_type=client_credentials` (SMART 2.2, backend services), without a refresh token. Only clients of the administration
+ * API may use a secret instead of `private_key_jwt`.
+ */
+export async function grantClientCredentials(
+  context: Pick<AuthContext, 'settings' | 'clock'>,
+  { client, form }: Pick<TokenRequest, 'client' | 'form'>,
+): Promise<UnsignedTokens | Refusal> {
+  if (isAdministrator(client) && form.get('scope') === ADMIN_SCOPE)
+    return buildResponse(context, client, ADMIN_SCOPE, context.settings.issuerUrl)
+  if (client.authMethod !== 'private_key_jwt')
+    return new Refusal(
+      'unauthorized_client',
+      'Only a client with private_key_jwt may use client_credentials.',
+    ).withComparison({
+      ...{ name: 'grant_type', sent: 'client_credentials', origin: 'registered' },
+      expected: [`authorization_code, with ${client.authMethod}`],
+    })
+  const requested = form.get('scope')
+  if (requested === undefined) return new Refusal('invalid_scope', 'The parameter scope is missing.')
+  const tooLarge = checkRequestedScope(requested)
+  if (tooLarge) return tooLarge
+  const scope = grantSystemScope(requested, client.scope, context.settings.fhir)
+  const notGranted = checkGrantedScope(scope)
+  if (notGranted) return notGranted.withComparison(compareScope(requested, client.scope))
+  return buildResponse(context, client, scope, context.settings.fhirBaseUrl)
+}
+
+/** A client of the administration API (ADMIN-1). Its token is for this server alone, and its scope stands alone. */
+function isAdministrator({ scope, authMethod }: Client): boolean {
+  return scope === ADMIN_SCOPE && authMethod !== 'none'
+}
+
+function buildResponse(
+  context: Pick<AuthContext, 'settings' | 'clock'>,
+  client: Client,
+  scope: string,
+  audience: string,
+): UnsignedTokens {
+  const lifetimeSeconds = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
+  return {
+    accessToken: buildBackendToken(context, { client, scope, audience, lifetimeSeconds }),
+    response: { token_type: 'Bearer', expires_in: lifetimeSeconds, scope },
+  }
+}
+
+/** Grants the `system/` scopes that the client is registered for, if the server supports them. */
+function grantSystemScope(requested: string, allowed: string, fhir: AuthSettings['fhir']): string {
+  const { scopeContexts, searchPermission } = fhir
+  return rememberScope(['system', requested, allowed, scopeContexts, searchPermission], () => {
+    const limits = indexAllowedScopes(parseScopes(allowed))
+    return grantEach(requested, scope => {
+      if (scope.kind === 'plain')
+        return EXTENSION_SCOPES.has(scope.text) && limits.covers(scope) ? [scope.text] : []
+      if (scope.context !== 'system' || !scopeContexts.includes('system')) return []
+      const known = toCanonical(scope)
+      return known ? limits.narrow(known).flatMap(part => dropLoneSearch(part, searchPermission)) : []
+    })
+  })
+}
+
+// If `r` includes the search, `s` without `r` would grant nothing.
+function dropLoneSearch(scope: ResourceScope, searchPermission: 'r' | 's'): readonly string[] {
+  const kept =
+    searchPermission === 's' || scope.permissions.has('r')
+      ? scope
+      : keepPermissions(scope, permission => permission !== 's')
+  return kept ? [kept.text] : []
+}
+
+function buildBackendToken(
+  { settings, clock }: Pick<AuthContext, 'settings' | 'clock'>,
+  {
+    client,
+    scope,
+    audience,
+    lifetimeSeconds,
+  }: {
+    readonly client: Client
+    readonly scope: string
+    readonly audience: string
+    readonly lifetimeSeconds: number
+  },
+): Claims {
+  const issuedAt = Math.floor(clock() / 1000)
+  return {
+    iss: settings.issuerUrl,
+    sub: client.id,
+    aud: audience,
+    client_id: client.id,
+    scope,
+    jti: `${makeClientTokenPrefix(client)}.${randomBytes(12).toString('base64url')}`,
+    iat: issuedAt,
+    exp: issuedAt + lifetimeSeconds,
+  }
+}

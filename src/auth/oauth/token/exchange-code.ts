@@ -1,0 +1,126 @@
+import type { Kysely, Selectable } from 'kysely'
+import { isSameText, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { Refusal } from '../../base/refusal.ts'
+import type { Parameters } from '../../base/request.ts'
+import { type LabSettings, simulateRefusal } from '../../lab/settings.ts'
+import { findLiveGrant, revokeGrant } from '../grants/grant.ts'
+import type { TokenGrant, TokenRequest } from './token-response.ts'
+import { createRefreshToken, touchGrant } from './token-response.ts'
+
+/**
+ * `grant_type=authorization_code`. One transaction consumes the code by compare-and-set and creates the refresh token that
+ * it is exchanged for. A second use revokes the grant (RFC 6749, 4.1.2).
+ */
+export async function exchangeCode(
+  context: Pick<AuthContext, 'clock' | 'rules'>,
+  { trx, client, form }: TokenRequest,
+): Promise<TokenGrant | Refusal> {
+  const { clock } = context
+  const code = form.get('code')
+  if (code === undefined) return refuseMissing('code')
+  if (form.get('redirect_uri') === undefined) return refuseMissing('redirect_uri')
+  const [row] = (await selectCode(trx, { codeHash: sha256(code), clientId: client.id })).rows
+  if (client.pkceRequired && !isPkceOptional(row) && form.get('code_verifier') === undefined)
+    return refuseMissing('code_verifier')
+  if (!row) return refuseCode('it is unknown, or belongs to another client')
+  const refusal = checkCode(row, form, clock())
+  if (refusal) return refusal
+  if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
+    const refusal = refuseCode('it was used before, so its grant is revoked')
+    const hasEnded = await revokeGrant(trx, row.grant_id, clock())
+    return hasEnded ? refusal.withKnown({ endedGrant: 'A used code was sent again' }) : refusal
+  }
+  return redeem(trx, row, context)
+}
+
+type CodeRow = Selectable<Schema['authorization_code']> & { readonly lab: string | null }
+
+function isPkceOptional(row: CodeRow | undefined): boolean {
+  const lab: LabSettings | undefined = row?.lab == null ? undefined : JSON.parse(row.lab)
+  return lab?.isPkceOptional ?? false
+}
+
+const selectCode = prepareQuery((db, { codeHash, clientId }: { codeHash: string; clientId: string }) =>
+  db
+    .selectFrom('authorization_code')
+    .innerJoin('grant', 'grant.id', 'authorization_code.grant_id')
+    .selectAll('authorization_code')
+    .select('grant.lab')
+    .where('code_hash', '=', codeHash)
+    .where('grant.client_id', '=', clientId),
+)
+
+function checkCode(row: CodeRow, form: Parameters, now: number): Refusal | undefined {
+  const origin = 'in the authorization request'
+  const { redirect_uri, code_challenge } = row
+  if (redirect_uri !== form.get('redirect_uri'))
+    return refuseCode('the redirect_uri is not that of the request').withComparison({
+      name: 'redirect_uri',
+      sent: form.get('redirect_uri'),
+      expected: [redirect_uri],
+      origin,
+    })
+  if (!matchesChallenge(code_challenge, form.get('code_verifier')))
+    return refuseCode('the code_verifier is wrong').withComparison({
+      name: 'code_verifier',
+      sent: describeVerifier(form),
+      expected: [describeChallenge(code_challenge)],
+      origin,
+    })
+  // A used code never counts as expired, so that its replay still revokes the grant.
+  return row.used_at === null && row.expires_at <= now ? refuseCode('it has expired') : undefined
+}
+
+/** The verifier itself is a secret. */
+function describeVerifier(form: Parameters): string | undefined {
+  const verifier = form.get('code_verifier')
+  return verifier === undefined ? undefined : `one with ${verifier.length} characters`
+}
+
+function describeChallenge(challenge: string): string {
+  return challenge === '' ? 'no code_challenge' : 'another code_challenge (S256)'
+}
+
+function matchesChallenge(challenge: string, verifier: string | undefined): boolean {
+  // RFC 9700, 4.8.2: a verifier without a challenge may be a PKCE downgrade attack.
+  if (challenge === '' || verifier === undefined) return challenge === '' && verifier === undefined
+  // RFC 7636, 4.1.
+  return /^[\w.~-]{43,128}$/.test(verifier) && isSameText(sha256(verifier), challenge)
+}
+
+async function consumeCode(trx: Kysely<Schema>, codeHash: string, now: number): Promise<boolean> {
+  const { numAffectedRows } = await setCodeUsed(trx, { codeHash, now })
+  return numAffectedRows === 1n
+}
+
+const setCodeUsed = prepareQuery((db, { codeHash, now }: { codeHash: string; now: number }) =>
+  db
+    .updateTable('authorization_code')
+    .set({ used_at: now })
+    .where('code_hash', '=', codeHash)
+    .where('used_at', 'is', null),
+)
+
+async function redeem(
+  trx: Kysely<Schema>,
+  row: CodeRow,
+  context: Pick<AuthContext, 'clock' | 'rules'>,
+): Promise<TokenGrant | Refusal> {
+  const now = context.clock()
+  const grant = await findLiveGrant(trx, context, row.grant_id)
+  if (!grant) return refuseCode('the grant or the login has ended')
+  const simulated = simulateRefusal(grant.lab, 'token')
+  if (simulated) return simulated
+  await touchGrant(trx, grant.id, now)
+  const refreshToken = await createRefreshToken(trx, grant, now)
+  return { grant, scope: grant.scope, refreshToken, nonce: row.nonce ?? undefined }
+}
+
+function refuseMissing(name: string): Refusal {
+  return new Refusal('invalid_request', `The parameter ${name} is missing.`)
+}
+
+function refuseCode(detail: string): Refusal {
+  return new Refusal('invalid_grant', 'The code is not valid for this request.', { detail })
+}

@@ -1,0 +1,150 @@
+import type { Kysely, Selectable } from 'kysely'
+import { parseScopes } from '../../../smart/index.ts'
+import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { LIFETIME } from '../../base/limits.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { simulateRefusal } from '../../lab/settings.ts'
+import { findLiveGrant, type Grant, revokeGrant } from '../grants/grant.ts'
+import { checkRequestedScope, compareScope } from '../grants/grant-scope.ts'
+import { ScopeIndex } from '../grants/narrow.ts'
+import type { TokenGrant, TokenRequest } from './token-response.ts'
+import { createRefreshToken, touchGrant } from './token-response.ts'
+
+const toSealedCell = (tokenHash: string) =>
+  ({ table: 'refresh_token', column: 'successor_sealed', row: tokenHash }) as const
+
+type TokenRow = Selectable<Schema['refresh_token']>
+
+/**
+ * `grant_type=refresh_token`. One transaction consumes the token by compare-and-set and creates its successor. A second use
+ * revokes the grant, unless it is a retry after a lost response: the same request, within the retry window, while the
+ * successor is unused. A retry gets the same successor, so a grant never has two valid refresh tokens.
+ */
+export async function refreshTokens(
+  context: Pick<AuthContext, 'clock' | 'sealer' | 'rules'>,
+  { trx, client, form }: TokenRequest,
+): Promise<TokenGrant | Refusal> {
+  const token = form.get('refresh_token')
+  if (token === undefined) return new Refusal('invalid_request', 'The parameter refresh_token is missing.')
+  const now = context.clock()
+  const [row] = (await selectToken(trx, { tokenHash: sha256(token), clientId: client.id })).rows
+  const grant = row && row.expires_at > now ? await findLiveGrant(trx, context, row.grant_id) : undefined
+  if (!row || !grant) return refuseToken('it is unknown, expired, revoked, or belongs to another client')
+  const simulated = simulateRefusal(grant.lab, 'refresh')
+  if (simulated) return simulated
+  const scope = narrowScope(grant, form.get('scope'))
+  if (scope instanceof Refusal) return scope
+  const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }
+  const refreshToken =
+    row.used_at === null && (await consumeToken(trx, row, request))
+      ? await createSuccessor(trx, row, grant, context, now)
+      : await findRetrySuccessor(trx, row, request, context.sealer)
+  if (refreshToken === undefined) {
+    const refusal = refuseToken('it was used before, so its grant is revoked')
+    const hasEnded = await revokeGrant(trx, grant.id, now)
+    return hasEnded ? refusal.withKnown({ endedGrant: 'A used refresh token was sent again' }) : refusal
+  }
+  await touchGrant(trx, grant.id, now)
+  return { grant, scope, refreshToken, nonce: undefined }
+}
+
+/** Distinguishes a retry from a replay. */
+interface RefreshAttempt {
+  readonly hash: string
+  readonly now: number
+}
+
+const selectToken = prepareQuery((db, { tokenHash, clientId }: { tokenHash: string; clientId: string }) =>
+  db
+    .selectFrom('refresh_token')
+    .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
+    .selectAll('refresh_token')
+    .where('token_hash', '=', tokenHash)
+    .where('grant.client_id', '=', clientId),
+)
+
+/** RFC 6749, 6: the same scopes or fewer. The grant itself does not change. */
+function narrowScope(grant: Grant, requested: string | undefined): string | Refusal {
+  // The granted scopes may exceed the limits of a request.
+  if (requested === undefined || requested === grant.scope) return grant.scope
+  const refused = checkRequestedScope(requested)
+  if (refused) return refused
+  const texts = requested.split(' ').filter(text => text !== '')
+  const scopes = parseScopes(texts)
+  const granted = new ScopeIndex(parseScopes(grant.scope))
+  return texts.length > 0 && scopes.length === new Set(texts).size && scopes.every(one => granted.covers(one))
+    ? scopes.map(one => one.text).join(' ')
+    : new Refusal('invalid_scope', 'The scope exceeds the granted scope.', {
+        compared: [compareScope(requested, grant.scope, 'granted')],
+      })
+}
+
+async function consumeToken(
+  trx: Kysely<Schema>,
+  row: TokenRow,
+  { hash, now }: RefreshAttempt,
+): Promise<boolean> {
+  const { numAffectedRows } = await setTokenUsed(trx, { tokenHash: row.token_hash, hash, now })
+  return numAffectedRows === 1n
+}
+
+const setTokenUsed = prepareQuery((db, { tokenHash, hash, now }: RefreshAttempt & { tokenHash: string }) =>
+  db
+    .updateTable('refresh_token')
+    .set({ used_at: now, request_hash: hash })
+    .where('token_hash', '=', tokenHash)
+    .where('used_at', 'is', null),
+)
+
+async function createSuccessor(
+  trx: Kysely<Schema>,
+  row: TokenRow,
+  grant: Grant,
+  { sealer }: Pick<AuthContext, 'sealer'>,
+  now: number,
+): Promise<string | undefined> {
+  const successor = await createRefreshToken(trx, grant, now)
+  if (successor === undefined) return undefined
+  await setSuccessor(trx, {
+    tokenHash: row.token_hash,
+    hash: sha256(successor),
+    sealed: sealer.seal(successor, toSealedCell(row.token_hash)),
+  })
+  return successor
+}
+
+const setSuccessor = prepareQuery(
+  (db, { tokenHash, hash, sealed }: { tokenHash: string; hash: string; sealed: string }) =>
+    db
+      .updateTable('refresh_token')
+      .set({ successor_hash: hash, successor_sealed: sealed })
+      .where('token_hash', '=', tokenHash),
+)
+
+/**
+ * Finds the successor if this is a retry. Reads the row again, because another request may have just used the token.
+ */
+async function findRetrySuccessor(
+  trx: Kysely<Schema>,
+  { token_hash }: TokenRow,
+  { hash, now }: RefreshAttempt,
+  sealer: Sealer,
+): Promise<string | undefined> {
+  const used = await trx
+    .selectFrom('refresh_token as used')
+    .innerJoin('refresh_token as successor', 'successor.token_hash', 'used.successor_hash')
+    .select('used.successor_sealed')
+    .where('used.token_hash', '=', token_hash)
+    .where('used.used_at', '>=', now - LIFETIME.refreshRetry)
+    .where('used.request_hash', '=', hash)
+    .where('successor.used_at', 'is', null)
+    .executeTakeFirst()
+  return used?.successor_sealed == null
+    ? undefined
+    : sealer.tryOpen(used.successor_sealed, toSealedCell(token_hash))
+}
+
+function refuseToken(detail: string): Refusal {
+  return new Refusal('invalid_grant', 'The refresh token is not valid.', { detail })
+}

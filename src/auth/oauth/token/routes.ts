@@ -1,0 +1,150 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { auditTokens } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { paths } from '../../base/paths.ts'
+import { Refusal } from '../../base/refusal.ts'
+import {
+  forbidCaching,
+  type Parameters,
+  readForm,
+  readParameters,
+  sendOAuthError,
+} from '../../base/request.ts'
+import { SLOW_MS } from '../../lab/settings.ts'
+import { findOwnRecords } from '../../users/own-records.ts'
+import { isPatientUser } from '../../users/user.ts'
+import { consumeProof, type VerifiedClient, verifyClient } from '../clients/authenticate.ts'
+import type { Client } from '../clients/client.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from '../clients/urls.ts'
+import { grantClientCredentials } from './client-credentials.ts'
+import { exchangeCode } from './exchange-code.ts'
+import { refreshTokens } from './refresh.ts'
+import type { TokenRequest } from './token-response.ts'
+import {
+  buildTokens,
+  hasUserScope,
+  signTokens,
+  type TokenGrant,
+  type TokenResponse,
+  type UnsignedTokens,
+} from './token-response.ts'
+
+type GrantHandler<Response> = (context: AuthContext, request: TokenRequest) => Promise<Response | Refusal>
+
+const GRANT_TYPES: Readonly<Record<string, GrantHandler<UnsignedTokens>>> = {
+  authorization_code: issueFor(exchangeCode),
+  refresh_token: issueFor(refreshTokens),
+  client_credentials: grantClientCredentials,
+}
+
+function issueFor(redeem: GrantHandler<TokenGrant>): GrantHandler<UnsignedTokens> {
+  return async (context, request) => {
+    const tokenGrant = await redeem(context, request)
+    return tokenGrant instanceof Refusal ? tokenGrant : buildTokens(context, tokenGrant)
+  }
+}
+
+/** `POST /oauth2/token` (RFC 6749, 3.2). */
+export function addTokenRoutes(app: FastifyInstance, context: AuthContext): void {
+  const allowOrigin = createOriginHook(context.store)
+  app.options(paths.token, { onRequest: allowOrigin }, answerPreflight)
+  app.post(paths.token, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
+    const response = await handleTokenRequest(context, request, reply)
+    context.metrics.tokenRequests.add(describeTokenRequest(request, response))
+    return response instanceof Refusal ? sendOAuthError(request, reply, response) : reply.send(response)
+  })
+}
+
+function describeTokenRequest(
+  { body }: FastifyRequest,
+  response: TokenResponse | Refusal,
+): readonly string[] {
+  const grantType = readParameters(body).get('grant_type') ?? ''
+  return [
+    Object.hasOwn(GRANT_TYPES, grantType) ? grantType : 'other',
+    response instanceof Refusal ? response.code : 'issued',
+  ]
+}
+
+/** Resolves after the audit record is stored. */
+async function handleTokenRequest(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<TokenResponse | Refusal> {
+  const tokenRequest = await readRequest(context, request)
+  if (tokenRequest instanceof Refusal) {
+    await auditTokens(context, request, tokenRequest)
+    return tokenRequest
+  }
+  const { form, proven: verified } = tokenRequest
+  limitToClientOrigins(verified.client, request, reply)
+  // Read before the transaction, because a server without a key must not consume anything.
+  const key = await context.keys.getSigningKey()
+  const issued = await context.store.db.transaction().execute(async trx => {
+    const client = await consumeProof(trx, verified)
+    const tokens = client instanceof Refusal ? client : await issueTokens(context, { trx, client, form })
+    const known =
+      tokens instanceof Refusal
+        ? tokens.withKnown({ clientId: verified.client.id, isAuthenticated: isVouchedFor(verified.client) })
+        : tokens
+    await auditTokens(context, request, known, trx)
+    return known
+  })
+  if (issued instanceof Refusal) return issued
+  if (issued.grant?.lab?.simulate === 'token:slow' && form.get('code') !== undefined)
+    await new Promise(resolve => setTimeout(resolve, SLOW_MS))
+  const tokens = await addUserPatients(context, issued)
+  if (!(tokens instanceof Refusal)) return signTokens(key, tokens)
+  await auditTokens(context, request, tokens.withKnown({ clientId: verified.client.id }))
+  return tokens
+}
+
+/**
+ * Adds the patients of a patient user (PATIENTS-5). They are read after the commit, because a transaction blocks the FHIR
+ * server's audit records. An app can repeat a refresh that fails here.
+ */
+async function addUserPatients(
+  context: AuthContext,
+  tokens: UnsignedTokens,
+): Promise<UnsignedTokens | Refusal> {
+  const { grant, accessToken } = tokens
+  if (!grant || !isPatientUser(grant.clinician)) return tokens
+  const records = await findOwnRecords(context, grant.clinician)
+  if ('kind' in records)
+    return new Refusal('temporarily_unavailable', 'The FHIR server is unreachable. Try again.')
+  const patients = records.map(({ patientId }) => patientId)
+  if (grant.patientId !== undefined && !patients.includes(grant.patientId))
+    return new Refusal('invalid_grant', 'The user no longer has access to this patient.')
+  return hasUserScope(tokens.response.scope)
+    ? { ...tokens, accessToken: { ...accessToken, user_patients: patients } }
+    : tokens
+}
+
+// The secret of an unapproved client does not prove who runs it.
+function isVouchedFor({ authMethod, approved }: Client): boolean {
+  return authMethod !== 'none' && approved
+}
+
+async function readRequest(
+  context: AuthContext,
+  request: FastifyRequest,
+): Promise<{ readonly form: Parameters; readonly proven: VerifiedClient } | Refusal> {
+  const form = readForm(request)
+  if (form instanceof Refusal) return form
+  const verified = await verifyClient(context, request.headers.authorization, form)
+  return verified instanceof Refusal ? verified : { form, proven: verified }
+}
+
+const issueTokens: GrantHandler<UnsignedTokens> = async (context, request) => {
+  const name = request.form.get('grant_type')
+  if (name === undefined) return new Refusal('invalid_request', 'The parameter grant_type is missing.')
+  const grantType = Object.hasOwn(GRANT_TYPES, name) ? GRANT_TYPES[name] : undefined
+  return grantType
+    ? grantType(context, request)
+    : new Refusal('unsupported_grant_type', 'The grant_type is not supported.', {
+        compared: [
+          { name: 'grant_type', sent: name, expected: Object.keys(GRANT_TYPES), origin: 'required' },
+        ],
+      })
+}

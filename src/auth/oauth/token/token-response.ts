@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto'
+import type { Kysely, Transaction } from 'kysely'
+import type { Claims } from '../../../jwt/index.ts'
+import { parseScopes } from '../../../smart/index.ts'
+import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
+import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import { LIFETIME } from '../../base/limits.ts'
+import type { Parameters } from '../../base/request.ts'
+import { buildFhirUser } from '../../users/user.ts'
+import type { Client } from '../clients/client.ts'
+import { buildContextMembers, type Grant, hasScope } from '../grants/grant.ts'
+import { signOwnJwt } from '../keys/key-ring.ts'
+import type { SigningKey } from '../keys/signing-key.ts'
+import type { ExtraContext } from '../launch/options.ts'
+
+/**
+ * A token request of an authenticated client. One transaction consumes the code or token, issues new ones and writes the
+ * audit record, so that a request without a record changes nothing.
+ */
+export interface TokenRequest {
+  readonly trx: Transaction<Schema>
+  readonly client: Client
+  readonly form: Parameters
+}
+
+/** RFC 6749, 5.1; SMART 2.2, launch context. */
+export interface TokenResponse extends ExtraContext {
+  readonly access_token: string
+  readonly token_type: 'Bearer'
+  readonly expires_in: number
+  readonly scope: string
+  readonly refresh_token?: string
+  /** Seconds until the tokens can no longer be refreshed, so that an app can end its session. */
+  readonly refresh_token_expires_in?: number
+  readonly id_token?: string
+  readonly patient?: string
+  readonly encounter?: string
+  readonly need_patient_banner?: boolean
+  readonly smart_style_url?: string
+  /** An extension: the id of the launch in the audit trail. */
+  readonly launch_id?: string
+}
+
+/** A grant that tokens are issued for. `scope` may be narrower than the grant's. */
+export interface TokenGrant {
+  readonly grant: Grant
+  readonly scope: string
+  readonly refreshToken: string | undefined
+  readonly nonce: string | undefined
+}
+
+/** A token response before its tokens are signed. */
+export interface UnsignedTokens {
+  readonly accessToken: Claims
+  readonly idToken?: Claims
+  readonly response: Omit<TokenResponse, 'access_token' | 'id_token'>
+  /** Backend services have no grant. */
+  readonly grant?: Grant
+}
+
+/** Signs in other threads. Call it after the commit, because a transaction blocks other requests. */
+export async function signTokens(key: SigningKey, tokens: UnsignedTokens): Promise<TokenResponse> {
+  const { accessToken, idToken, response } = tokens
+  const [signed, id_token] = await Promise.all([
+    signOwnJwt(key, 'at+jwt', accessToken),
+    idToken && signOwnJwt(key, 'JWT', idToken),
+  ])
+  const access_token = hasBadSignature(tokens) ? breakSignature(signed) : signed
+  return { access_token, ...response, ...(id_token === undefined ? {} : { id_token }) }
+}
+
+function hasBadSignature({ grant }: UnsignedTokens): boolean {
+  return grant?.lab?.simulate === 'access-token:bad-signature'
+}
+
+function breakSignature(token: string): string {
+  const at = token.lastIndexOf('.') + 1
+  return `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
+}
+
+/** Builds the token response with the launch context. */
+export function buildTokens(
+  context: Pick<AuthContext, 'settings' | 'clock'>,
+  tokenGrant: TokenGrant,
+): UnsignedTokens {
+  const { grant, scope, refreshToken, nonce } = tokenGrant
+  const now = context.clock()
+  const longest = grant.lab?.tokenSeconds ?? context.settings.accessTokenTtlSeconds
+  const ends = { now, lifetimeSeconds: computeLifetime(grant, now, longest) }
+  return {
+    grant,
+    accessToken: buildAccessToken(context.settings, { grant, scope, ...ends }),
+    ...(hasScope(scope, 'openid')
+      ? { idToken: buildIdToken(context.settings, { grant, scope, nonce, ...ends }) }
+      : {}),
+    response: {
+      token_type: 'Bearer',
+      expires_in: ends.lifetimeSeconds,
+      scope,
+      ...(refreshToken === undefined
+        ? {}
+        : { refresh_token: refreshToken, ...computeRenewal(grant, ends.now) }),
+      ...buildContextMembers(context.settings, grant),
+      launch_id: grant.id,
+    },
+  }
+}
+
+// A token must not outlive a grant that ends with the login.
+function computeLifetime({ endsAt }: Grant, now: number, longestSeconds: number): number {
+  return endsAt === undefined ? longestSeconds : Math.min(longestSeconds, Math.ceil((endsAt - now) / 1000))
+}
+
+/** `online_access` ends with the login; `offline_access` has no fixed end. */
+function computeRenewal({ endsAt }: Grant, now: number): { refresh_token_expires_in?: number } {
+  return endsAt === undefined
+    ? {}
+    : { refresh_token_expires_in: Math.max(0, Math.floor((endsAt - now) / 1000)) }
+}
+
+/** OIDC Core, 2. */
+function buildIdToken(
+  settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
+  options: AccessTokenOptions & { readonly nonce: string | undefined },
+): Claims {
+  const { grant, scope, nonce, now, lifetimeSeconds } = options
+  const issuedAt = Math.floor(now / 1000)
+  const { id, displayName } = grant.clinician
+  const fhirUser = hasScope(scope, 'fhirUser')
+  return {
+    iss: settings.issuerUrl,
+    sub: id,
+    aud: grant.clientId,
+    iat: issuedAt,
+    exp: issuedAt + lifetimeSeconds,
+    auth_time: Math.floor(grant.authTime / 1000),
+    ...(grant.acr === undefined ? {} : { acr: grant.acr }),
+    ...(grant.amr === undefined ? {} : { amr: grant.amr }),
+    ...(nonce === undefined ? {} : { nonce }),
+    ...(fhirUser ? { fhirUser: buildFhirUser(grant.fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),
+  }
+}
+
+interface AccessTokenOptions {
+  readonly grant: Grant
+  readonly scope: string
+  readonly now: number
+  readonly lifetimeSeconds: number
+}
+
+/** Its `jti` begins with the grant's id, so that all tokens of a grant can be revoked. */
+function buildAccessToken(
+  settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
+  { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
+): Claims {
+  const { simulate } = grant.lab ?? {}
+  const issuedAt =
+    Math.floor(now / 1000) - (simulate === 'access-token:expired' ? 2 * lifetimeSeconds + 60 : 0)
+  return {
+    iss: settings.issuerUrl,
+    sub: grant.clinician.id,
+    aud: settings.fhirBaseUrl,
+    client_id: grant.clientId,
+    scope,
+    jti: `${grant.id}.${randomBytes(12).toString('base64url')}`,
+    iat: issuedAt,
+    exp: issuedAt + lifetimeSeconds,
+    ...(grant.patientId === undefined ? {} : { patient: grant.patientId }),
+    ...(grant.encounterId === undefined ? {} : { encounter: grant.encounterId }),
+    ...(simulate !== undefined && /^(fhir|access-token):/.test(simulate) ? { simulate } : {}),
+    ...(needsFhirUser(scope) ? { fhirUser: buildFhirUser(grant.fhirUserId, settings.fhirBaseUrl) } : {}),
+  }
+}
+
+// A `user/` scope grants nothing without a `fhirUser` claim.
+function needsFhirUser(scope: string): boolean {
+  return hasScope(scope, 'fhirUser') || hasUserScope(scope)
+}
+
+export function hasUserScope(scope: string): boolean {
+  return parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
+}
+
+/** Creates a refresh token if the grant has `online_access`, which ends with the login, or `offline_access`. */
+export async function createRefreshToken(
+  db: Kysely<Schema>,
+  grant: Grant,
+  now: number,
+): Promise<string | undefined> {
+  if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined
+  const token = createRandomToken()
+  const expiresAt = grant.endsAt ?? now + LIFETIME.offlineRefresh
+  await insertRefreshToken(db, {
+    ...{ token_hash: sha256(token), grant_id: grant.id, created_at: now, expires_at: expiresAt },
+    ...{ used_at: null, request_hash: null, successor_hash: null, successor_sealed: null },
+  })
+  return token
+}
+
+const insertRefreshToken = prepareInsert('refresh_token')
+
+/** Records the last use of a grant, for `/manage` and for deleting old grants. */
+export async function touchGrant(db: Kysely<Schema>, id: string, now: number): Promise<void> {
+  await setLastUse(db, { id, now })
+}
+
+const setLastUse = prepareQuery((db, { id, now }: { id: string; now: number }) =>
+  db.updateTable('grant').set({ last_used_at: now }).where('id', '=', id),
+)

@@ -1,0 +1,37 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { AuthContext } from '../base/context.ts'
+import { paths } from '../base/paths.ts'
+import { forbidCaching } from '../base/request.ts'
+import { buildFhirUser } from '../users/user.ts'
+import { authenticateBearer, sendBearerError } from './access-token.ts'
+import { findClient } from './clients/client.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/urls.ts'
+import { type Grant, hasScope } from './grants/grant.ts'
+
+/** `/oauth2/userinfo` (OIDC Core, 5.3). */
+export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): void {
+  const onRequest = [forbidCaching, createOriginHook(context.store)]
+  const sendUserinfo = async (request: FastifyRequest, reply: FastifyReply) => {
+    const bearer = await authenticateBearer(context, request.headers.authorization)
+    if (typeof bearer === 'string') return sendBearerError(reply, bearer, 'openid')
+    const { grant, scope, clientId } = bearer
+    const client = await findClient(context.store.db, context, clientId)
+    if (client) limitToClientOrigins(client, request, reply)
+    return grant && hasScope(scope, 'openid')
+      ? reply.send(describeUser(context, grant, scope))
+      : sendBearerError(reply, 'insufficient-scope', 'openid')
+  }
+  app.options(paths.userinfo, { onRequest: createOriginHook(context.store) }, answerPreflight)
+  app.get(paths.userinfo, { onRequest }, sendUserinfo)
+  app.post(paths.userinfo, { onRequest }, sendUserinfo)
+}
+
+/** The same claims as in the ID token. */
+function describeUser({ settings }: AuthContext, { clinician, fhirUserId }: Grant, scope: string) {
+  const fhirUser = hasScope(scope, 'fhirUser')
+  return {
+    sub: clinician.id,
+    ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser || hasScope(scope, 'profile') ? { name: clinician.displayName } : {}),
+  }
+}

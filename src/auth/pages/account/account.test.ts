@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { createSealer } from '../../../store/index.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../testing/test-browser.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+import { beginLogin } from '../../users/login.ts'
+
+const NEW = 'correct horse'
+const APP = { client_id: 'app', redirect_uri: 'https://app.example/callback' }
+
+describe('/account', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    auth = await TestAuthServer.open(await open())
+    browser = await auth.logIn()
+  })
+
+  it('needs a login', async () => {
+    for (const path of ['/account/password', '/account/sign-ins'])
+      assert.equal((await auth.openBrowser().get(path)).headers.location, '/login', path)
+  })
+
+  it('refuses a password change with a fault, and marks its field', async () => {
+    for (const [form, status, fault] of [
+      [
+        { current: 'wrong', next: NEW, again: NEW },
+        401,
+        /id="current-error">The current password is incorrect/,
+      ],
+      [{ current: 'sallyport', next: 'short', again: 'short' }, 400, /id="next-error">Use at least 8/],
+      [
+        { current: 'sallyport', next: 'é'.repeat(40), again: '' },
+        400,
+        /id="next-error">Use at most 72 bytes/,
+      ],
+      [{ current: 'sallyport', next: 'sallyport', again: 'sallyport' }, 400, /id="next-error">Use another/],
+      [
+        { current: 'sallyport', next: NEW, again: 'other one' },
+        400,
+        /id="again-error">The two entries differ/,
+      ],
+    ] as const) {
+      const response = await browser.post('/account/password', form)
+      assert.equal(response.statusCode, status)
+      assert.match(response.body, fault)
+      assert.ok(!response.body.includes(`value="${form.next}"`), 'no password is shown again')
+    }
+  })
+
+  it('changes no password where users sign in with providers only', async () => {
+    const settings = { login: { passwords: false, providers: [] }, lab: true }
+    const server = await TestAuthServer.open(await open(), { settings })
+    const strict = server.openBrowser()
+    const context = { ...server, sealer: createSealer('x'), clock: () => server.time.now }
+    const id = await server.store.db.transaction().execute(async trx => {
+      const account = await trx.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+      return beginLogin({ ...context, rules: server.rules }, trx, { clinicianId: account.id, lab: {} })
+    })
+    strict.cookies.set('sallyport-login', id)
+    const own = { current: 'sallyport', next: NEW, again: NEW }
+    for (const response of [
+      await strict.get('/account/password'),
+      await strict.post('/account/password', own),
+    ]) {
+      assert.equal(response.statusCode, 403)
+      assert.match(response.body, /You have no password here/)
+    }
+    assert.doesNotMatch((await strict.get('/account/sign-ins')).body, /account\/password/)
+    assert.match((await browser.get('/account/sign-ins')).body, /account\/password/)
+  })
+
+  it('limits guesses of the current password like those at the login', async () => {
+    const other = await TestAuthServer.open(await open())
+    const guesser = await other.logIn()
+    const form = { current: 'wrong', next: NEW, again: NEW }
+    for (let at = 0; at < 10; at++)
+      assert.equal((await guesser.post('/account/password', form)).statusCode, 401)
+    const refused = await guesser.post('/account/password', { ...form, current: 'sallyport' })
+    assert.equal(refused.statusCode, 429)
+    assert.ok(Number(refused.headers['retry-after']) > 0)
+  })
+
+  it('lists the sign-ins, and ends one or all others', async () => {
+    const [second, third] = [await auth.logIn(), await auth.logIn()]
+    await auth.addClinician('colleague')
+    const colleague = await auth.logIn('colleague')
+    const { body } = await browser.get('/account/sign-ins')
+    assert.equal(body.match(/<tr role="row">/g)?.length, 4)
+    assert.equal(body.match(/This browser/g)?.length, 1)
+    assert.match(body, /13-Nov-2026<\/time> \d\d:\d\d \S+/)
+    const signIns = [...body.matchAll(/name="signIn" value="([^"]*)"/g)].map(match => match[1] ?? '')
+    assert.equal(signIns.length, 2)
+    const ended = await browser.post('/account/sign-ins', { signIn: signIns[0] ?? '' })
+    assert.equal(ended.statusCode, 303)
+    const isSignedIn = async (it: TestBrowser) => (await it.get('/portal')).statusCode === 200
+    assert.equal([await isSignedIn(second), await isSignedIn(third)].filter(Boolean).length, 1)
+    await browser.post('/account/sign-ins', {})
+    assert.deepEqual(await Promise.all([browser, second, third, colleague].map(isSignedIn)), [
+      true,
+      false,
+      false,
+      true,
+    ])
+    await colleague.post('/account/sign-ins', { signIn: signIns[0] ?? '' })
+    assert.equal(await isSignedIn(browser), true)
+  })
+
+  it('changes the password, and ends the other sign-ins', async () => {
+    const other = await auth.logIn()
+    const changed = await browser.post('/account/password', { current: 'sallyport', next: NEW, again: NEW })
+    assert.equal(changed.headers.location, '/account/password?changed=1')
+    assert.match((await browser.get(changed.headers.location)).body, /Password changed\./)
+    assert.equal((await other.get('/portal')).headers.location, '/login')
+    assert.equal((await auth.openBrowser().login('clinician', 'sallyport')).statusCode, 401)
+    assert.equal((await auth.openBrowser().login('clinician', NEW)).headers.location, '/portal')
+  })
+
+  it('ends the access of all apps with a new password, except of those that this browser opened and closes', async () => {
+    await auth.addClinician('ada')
+    await auth.addClient({ client_id: 'app', scope: 'launch online_access offline_access patient/*.rs' })
+    const [own, other] = [await auth.logIn('ada'), await auth.logIn('ada')]
+    const refresh = async (token: string) => (await auth.refresh(token, APP)).json().error ?? 'refreshed'
+    const open = async (browser: TestBrowser, access: string) => {
+      const scope = `launch ${access} patient/*.rs`
+      const code = await auth.getCode(browser, { ...APP, scope })
+      return String((await auth.exchange(code, APP)).json().refresh_token)
+    }
+    const kept = await open(own, 'online_access')
+    const ended = [
+      await open(own, 'offline_access'),
+      await open(other, 'online_access'),
+      await open(other, 'offline_access'),
+    ]
+    const form = { current: 'sallyport', next: NEW, again: NEW }
+    assert.equal((await own.post('/account/password', form)).statusCode, 303)
+    assert.deepEqual(await Promise.all(ended.map(refresh)), Array(3).fill('invalid_grant'))
+    assert.equal(await refresh(kept), 'refreshed')
+  })
+})

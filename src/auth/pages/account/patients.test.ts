@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { createAuditor } from '../../../audit/index.ts'
+import type { Resource } from '../../../fhir/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import { readForm } from '../../testing/read-form.ts'
+import { decodeClaims, readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../testing/test-browser.ts'
+import { makeEncounter, patient } from '../../testing/test-fhir-server.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+
+const STANDALONE = {
+  client_id: 'tracker',
+  redirect_uri: 'https://tracker.example/callback',
+  scope: 'openid fhirUser launch/patient patient/*.rs user/*.rs',
+}
+
+const QUICK_URIS = JSON.stringify([STANDALONE.redirect_uri])
+const WITH_ENCOUNTER = {
+  ...STANDALONE,
+  scope: STANDALONE.scope.replace('launch/patient', 'launch/encounter'),
+}
+
+const relatedPerson = (id: string, of: string, more: object = {}): Resource => ({
+  resourceType: 'RelatedPerson',
+  id,
+  patient: { reference: `Patient/${of}` },
+  ...more,
+})
+
+const RESOURCES: readonly Resource[] = [
+  ...['juniper', 'ashlar', 'cedar', 'dale'].map(id => patient(id, id, 'Alba')),
+  makeEncounter('enc-1', 'juniper', 'in-progress'),
+  makeEncounter('enc-2', 'juniper', 'finished'),
+  makeEncounter('enc-9', 'cedar', 'in-progress'),
+  relatedPerson('r-cedar', 'cedar'),
+  relatedPerson('r-dale', 'dale'),
+  relatedPerson('r-inactive', 'ashlar', { active: false }),
+  relatedPerson('r-ended', 'ashlar', { period: { end: '2026-11-12' } }),
+]
+
+describe('a patient who signs in', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
+    await auth.addClient({ client_id: 'tracker', scope: STANDALONE.scope, first_party: false })
+    browser = await auth.logIn('alba')
+    await auth.addClient({ client_id: 'quick', scope: STANDALONE.scope, redirect_uris: QUICK_URIS })
+  })
+
+  it('needs no page where nothing is to choose, so that prompt=none works', async () => {
+    const silent = { ...STANDALONE, client_id: 'quick', prompt: 'none' }
+    const { code = '' } = readRedirect(await auth.authorize(browser, silent))
+    const { redirect_uri } = STANDALONE
+    assert.equal((await auth.exchange(code, { client_id: 'quick', redirect_uri })).json().patient, 'juniper')
+    const several = { ...silent, scope: WITH_ENCOUNTER.scope }
+    assert.equal(readRedirect(await auth.authorize(browser, several)).error, 'interaction_required')
+  })
+
+  it('chooses only the encounter, if there are several', async () => {
+    const asked = await auth.authorize(browser, WITH_ENCOUNTER)
+    assert.match(asked.headers.location ?? '', /^\/oauth2\/pick\?/)
+    const { body } = await browser.get(asked.headers.location ?? '')
+    assert.match(body, /value="enc-1"[\s\S]*value="enc-2"/)
+    assert.doesNotMatch(body, /Another patient|data-patient-id/)
+  })
+
+  it('opens an app for their own record, without a picker', async () => {
+    const asked = await auth.authorize(browser, STANDALONE)
+    assert.match(asked.headers.location ?? '', /^\/oauth2\/consent\?/)
+    const page = await browser.get(asked.headers.location ?? '')
+    assert.match(page.body, />juniper<\/span>, Alba/)
+    assert.match(page.body, /Your name and identity/)
+    const form = new URLSearchParams(
+      [...page.body.matchAll(/<input type="(?:hidden|checkbox)"[^>]* name="([^"]*)" value="([^"]*)"/g)].map(
+        ([, name = '', value = '']) => [name, value],
+      ),
+    )
+    const sent = await browser.post('/oauth2/consent', `${form}&decision=allow`)
+    const { code = '' } = readRedirect(sent)
+    const { client_id, redirect_uri } = STANDALONE
+    const tokens = (await auth.exchange(code, { client_id, redirect_uri })).json()
+    assert.equal(tokens.patient, 'juniper')
+    for (const token of [tokens.access_token, tokens.id_token])
+      assert.equal(decodeClaims(token).fhirUser, 'http://localhost:8080/fhir/Patient/juniper')
+  })
+
+  it('reads the FHIR server as that patient', async () => {
+    auth.fhir.requests.length = 0
+    await browser.get('/manage')
+    await browser.get((await auth.authorize(browser, STANDALONE)).headers.location ?? '')
+    assert.ok(auth.fhir.requests.length > 0)
+    for (const { authorization } of auth.fhir.requests)
+      assert.equal(decodeClaims(authorization).fhirUser, 'http://localhost:8080/fhir/Patient/juniper')
+  })
+
+  it('sees who looked at their record, and at no other', async () => {
+    const { db } = auth.store
+    const { id: subject } = await db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'clinician')
+      .executeTakeFirstOrThrow()
+    const audit = createAuditor({ store: auth.store })
+    const read = {
+      at: 1,
+      server: 'fhir',
+      kind: 'fhir',
+      interaction: 'read',
+      allowed: true,
+      status: 200,
+    } as const
+    await audit.record({ ...read, type: 'Condition', patient: 'juniper', client: 'tracker', subject })
+    await audit.record({ ...read, type: 'Immunization', patient: 'ashlar', client: 'tracker', subject })
+    const portal = {
+      type: 'RelatedPerson',
+      patient: 'juniper',
+      client: PORTAL_CLIENT,
+      subject: PORTAL_CLIENT,
+    }
+    await audit.record({ ...read, ...portal })
+    await audit.record({ ...read, type: 'Procedure', patient: 'juniper', allowed: false, status: 403 })
+    for (const path of ['/account/access-log', '/account/access-log?patient=ashlar']) {
+      const { body } = await browser.get(path)
+      assert.match(
+        body,
+        /Who looked at my record[\s\S]*Dr. Robin Ahmadi[\s\S]*tracker[\s\S]*Conditions/,
+        path,
+      )
+      assert.doesNotMatch(body, /Immunizations|Procedures|Relatives/, path)
+    }
+    const clinician = await auth.logIn()
+    assert.equal((await clinician.get('/account/access-log')).headers.location, '/manage')
+    const later = { ...read, at: 2, type: 'Observation', patient: 'juniper', subject }
+    await audit.record(...Array.from({ length: 51 }, () => later))
+    const newest = (await browser.get('/account/access-log')).body
+    assert.doesNotMatch(newest, /Conditions/)
+    // The number of a record would count the requests of others.
+    const [, older = ''] = /href="([^"]*before=[0-9a-f]{32})"/.exec(newest) ?? []
+    assert.match((await browser.get(older.replaceAll('&amp;', '&'))).body, /Conditions/)
+  })
+
+  it('is redirected from the pages about all patients', async () => {
+    for (const path of ['/portal', '/portal?patient=ashlar', '/portal?search=a'])
+      assert.equal((await browser.get(path)).headers.location, '/manage', path)
+    const launched = await browser.post('/portal/launch', { patientId: 'juniper' })
+    assert.equal(launched.headers.location, '/manage')
+    assert.equal((await browser.get('/activity')).statusCode, 403)
+    const { body } = await browser.get('/manage')
+    assert.doesNotMatch(body, /href="\/portal">Patients|href="\/activity"/)
+    assert.match(body, /href="\/account\/sign-ins"/)
+  })
+})
+
+describe('a related person who signs in', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    await auth.addClient({
+      client_id: 'quick',
+      scope: `${STANDALONE.scope} offline_access`,
+      redirect_uris: QUICK_URIS,
+    })
+  })
+
+  /** Adds a user who acts as these RelatedPersons, and signs in. */
+  async function signIn(username: string, fhirUserId: string, relatedPersons: readonly string[]) {
+    await auth.addClinician(username, { fhir_user_id: fhirUserId })
+    const { db } = auth.store
+    const { id } = await db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', username)
+      .executeTakeFirstOrThrow()
+    for (const related_person_id of relatedPersons)
+      await db.insertInto('account_related_person').values({ clinician_id: id, related_person_id }).execute()
+    browser = await auth.logIn(username)
+    return { id }
+  }
+
+  const QUICK = { ...STANDALONE, client_id: 'quick', scope: `${STANDALONE.scope} offline_access` }
+  const exchange = async (response: Awaited<ReturnType<TestBrowser['get']>>) => {
+    const { client_id, redirect_uri } = QUICK
+    return (await auth.exchange(readRedirect(response).code ?? '', { client_id, redirect_uri })).json()
+  }
+  const pick = async (patientId: string) => {
+    const { location = '' } = (await auth.authorize(browser, QUICK)).headers
+    const form = readForm((await browser.get(location)).body)
+    return browser.post('/oauth2/pick', `${form}&patientId=${patientId}`)
+  }
+
+  /** The claims of the token that the last list of patients was read with. */
+  const findListClaims = () => {
+    const search = auth.fhir.requests.findLast(({ url }) => url.pathname.endsWith('/Patient'))
+    return decodeClaims(search?.authorization)
+  }
+
+  it('opens an app for the only patient they act for, as the RelatedPerson', async () => {
+    await signIn('ines', 'RelatedPerson/r-cedar', ['r-cedar'])
+    const tokens = await exchange(await auth.authorize(browser, QUICK))
+    assert.equal(tokens.patient, 'cedar')
+    const claims = decodeClaims(tokens.access_token)
+    assert.deepEqual(
+      [claims.fhirUser, claims.user_patients],
+      ['http://localhost:8080/fhir/RelatedPerson/r-cedar', ['cedar']],
+    )
+    assert.equal((await browser.get('/portal')).headers.location, '/manage')
+  })
+
+  it('sees the name of the patient in the access log', async () => {
+    await signIn('uncle', 'RelatedPerson/r-dale', ['r-dale'])
+    assert.match(
+      (await browser.get('/account/access-log')).body,
+      /<h1>Who looked at the record of Alba dale<\/h1>/,
+    )
+    await signIn('mother', 'Patient/juniper', ['r-dale'])
+    assert.match((await browser.get('/account/access-log')).body, /<h1>Who looked at my record<\/h1>/)
+    const other = await browser.get('/account/access-log?patient=dale')
+    assert.match(other.body, /<h1>Who looked at the record of Alba dale<\/h1>/)
+  })
+
+  it('chooses among themselves and their dependants', async () => {
+    await signIn('parent', 'Patient/juniper', ['r-dale', 'r-cedar'])
+    const { location = '' } = (await auth.authorize(browser, QUICK)).headers
+    assert.match(location, /^\/oauth2\/pick\?/)
+    assert.doesNotMatch((await browser.get(location)).body, /name="search"/)
+    assert.deepEqual(findListClaims().user_patients, ['juniper', 'cedar', 'dale'])
+    for (const [patientId, fhirUser] of [
+      ['dale', 'RelatedPerson/r-dale'],
+      ['juniper', 'Patient/juniper'],
+    ] as const) {
+      const tokens = await exchange(await pick(patientId))
+      assert.equal(tokens.patient, patientId)
+      for (const token of [tokens.access_token, tokens.id_token])
+        assert.equal(decodeClaims(token).fhirUser, `http://localhost:8080/fhir/${fhirUser}`)
+      assert.deepEqual(decodeClaims(tokens.access_token).user_patients, ['juniper', 'cedar', 'dale'])
+    }
+  })
+
+  it('has no access by a RelatedPerson that is inactive, has ended or does not exist', async () => {
+    await signIn('former', 'RelatedPerson/r-inactive', ['r-inactive', 'r-ended', 'r-unknown'])
+    const { location = '' } = (await auth.authorize(browser, QUICK)).headers
+    assert.match(location, /^\/oauth2\/pick\?/)
+    await browser.get(location)
+    assert.equal(findListClaims().user_patients, undefined)
+  })
+
+  it('gets no new token once they no longer act for the patient, or while that is unknown', async () => {
+    const { id } = await signIn('brief', 'RelatedPerson/r-dale', ['r-dale'])
+    const { refresh_token } = await exchange(await auth.authorize(browser, QUICK))
+    auth.fhir.fail('no-response')
+    const meanwhile = await auth.refresh(refresh_token, { client_id: 'quick' })
+    assert.equal(meanwhile.json().error, 'temporarily_unavailable')
+    auth.fhir.fail(undefined)
+    const again = (await auth.refresh(refresh_token, { client_id: 'quick' })).json()
+    assert.equal(again.patient, 'dale')
+    await auth.store.db.deleteFrom('account_related_person').where('clinician_id', '=', id).execute()
+    const later = await auth.refresh(again.refresh_token, { client_id: 'quick' })
+    assert.equal(later.json().error, 'invalid_grant')
+  })
+})

@@ -1,0 +1,473 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import type { LightMyRequestResponse } from 'fastify'
+import { type AuditRecord, createAuditor, type KeptRecord } from '../../../audit/index.ts'
+import { explain } from '../../../interceptor/index.ts'
+import { sha256 } from '../../../store/index.ts'
+import { limitComparisons } from '../../base/audit.ts'
+import { ISSUED_BY_COMMAND } from '../../lab/command-line.ts'
+import { readRedirect, TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../testing/test-browser.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+import { mayViewActivity } from '../../users/rights.ts'
+import { describeApp, describeDecision, type Names } from './describe.ts'
+
+describe('GET /activity', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  const record = (more: Partial<AuditRecord>): AuditRecord => ({
+    at: auth.time.now,
+    server: 'fhir',
+    kind: 'fhir',
+    interaction: 'read',
+    allowed: true,
+    status: 200,
+    method: 'GET',
+    by: 'patient/Patient.rs',
+    ...more,
+  })
+  before(async () => {
+    auth = await TestAuthServer.open(await open())
+    browser = auth.openBrowser()
+    await browser.login()
+    const many = Array.from({ length: 150 }, (_, at) =>
+      record({ at: auth.time.now - at, request: `Patient/n${at}.` }),
+    )
+    await createAuditor({ store: auth.store }).record(
+      ...many,
+      record({ request: 'Patient/of-app', client: 'sallyport-app', patient: 'juniper', launch: 'launch-1' }),
+      record({ request: 'Patient/refused', allowed: false, status: 403, reason: '<script>No</script>' }),
+      record({ kind: 'api', request: 'api/summary' }),
+      record({ request: 'Patient/of-portal', client: 'sallyport-portal' }),
+      record({ server: 'auth', kind: 'register', status: 201, client: 'new-app' }),
+      record({ allowed: false, status: 401, reason: 'Missing token', repeats: 57 }),
+      record({ at: auth.time.now - 7_200_000, request: 'Patient/two-hours-ago' }),
+    )
+  })
+
+  it('redirects to the login page without a login', async () => {
+    const response = await auth.openBrowser().get('/activity')
+    assert.equal(response.statusCode, 302)
+    assert.equal(response.headers.location, '/login')
+  })
+
+  it('shows the newest events and counts those of the last hour', async () => {
+    const { body, statusCode } = await browser.get('/activity')
+    assert.equal(statusCode, 200)
+    assert.equal(countEvents(body), 100)
+    assert.match(body, /57 more like it, within a minute.*Missing token/s)
+    assert.match(body, /All <span class="count">210</)
+    assert.match(body, /Refused <span class="count">58</)
+    assert.doesNotMatch(body, />api\/|<script>No/)
+    assert.match(body, /&lt;script&gt;No/)
+  })
+
+  it('links to older events until the first one', async () => {
+    let address = '/activity'
+    let body = ''
+    for (let pages = 0; pages < 3 && address !== ''; pages++) {
+      body = (await browser.get(address)).body
+      address = /href="(\/activity\?before=[^"]+)"/.exec(body)?.[1] ?? ''
+    }
+    assert.match(body, /two-hours-ago/)
+    assert.match(body, /data-live="off"/)
+  })
+
+  it('filters by app, patient, launch, kind, time and outcome', async () => {
+    for (const query of [
+      'app=sallyport-app',
+      'patient=juniper',
+      'launch=launch-1',
+      'app=sallyport-app&result=allowed',
+      'app=sallyport-app&kind=fhir&time=1h',
+    ]) {
+      const { body } = await browser.get(`/activity?${query}`)
+      assert.equal(countEvents(body), 1, query)
+      assert.match(body, /of-app/)
+    }
+    assert.equal(countEvents((await browser.get('/activity?result=refused')).body), 2)
+    assert.equal(countEvents((await browser.get('/activity?kind=register')).body), 1)
+    assert.match((await browser.get('/activity?app=nobody')).body, /No matching events/)
+    assert.match((await browser.get('/activity?app=sallyport-app&kind=token')).body, /No matching events/)
+    const malformed = await browser.get('/activity?before=x&result=y&kind=toString&time=__proto__')
+    assert.equal(countEvents(malformed.body), 100)
+  })
+
+  it('offers the apps and patients of the newest events as choices, and the chosen one', async () => {
+    const { body } = await browser.get('/activity?app=nobody')
+    assert.match(body, /<option value="sallyport-app">Demo app</)
+    assert.match(body, /<option value="juniper">/)
+    assert.match(body, /<option value="nobody" selected>nobody</)
+  })
+
+  it('names a user who is a patient by the Patient resource', async () => {
+    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
+    const { id } = await auth.store.db
+      .selectFrom('clinician')
+      .select('id')
+      .where('username', '=', 'alba')
+      .executeTakeFirstOrThrow()
+    await createAuditor({ store: auth.store }).record(record({ launch: 'of-alba', subject: id }))
+    const { body } = await browser.get('/activity?launch=of-alba')
+    assert.match(body, /<span>Patient\/juniper<\/span>/)
+    assert.doesNotMatch(body, /Dr\. alba/)
+    await auth.store.db.deleteFrom('audit_event').where('launch_id', '=', 'of-alba').execute()
+  })
+
+  it('shows the requests of the portal itself only on request', async () => {
+    const isShown = async (query: string) => /of-portal/.test((await browser.get(query)).body)
+    assert.equal(await isShown('/activity'), false)
+    assert.equal(await isShown('/activity?portal=1'), true)
+    assert.equal(await isShown('/activity?app=sallyport-portal'), true)
+  })
+
+  it('is linked in the top bar of the portal', async () => {
+    assert.match((await browser.get('/portal')).body, /href="\/activity"/)
+  })
+})
+
+function countEvents(body: string): number {
+  return body.match(/<li class="event/g)?.length ?? 0
+}
+
+const FHIR_BASE = 'http://localhost:8080/fhir'
+
+describe('GET /activity after OAuth requests', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    const store = await open()
+    auth = await TestAuthServer.open(store, {
+      ...{ audit: createAuditor({ store }), settings: { lab: true } },
+      explainRequest: question =>
+        explain({ ...question, searchPermission: 'r', contexts: ['patient', 'user'] }, FHIR_BASE),
+    })
+    await auth.addClient({ client_id: 'secretive', auth_method: 'client_secret', secret_hash: sha256('top') })
+    browser = await auth.logIn()
+  })
+
+  const show = async (query = '') => (await browser.get(`/activity${query}`)).body
+  const explainRefusal = async ({ headers }: { headers: Record<string, unknown> }) => {
+    const body = await show(`?reference=${headers['x-request-id']}`)
+    return /Explain this<\/summary>\s*<div class="event__advice">(.*?)<\/div>/s.exec(body)?.[1] ?? body
+  }
+
+  it('shows a launch as one group: launch, authorize, token, refresh and FHIR requests', async () => {
+    const code = await auth.getCode(browser)
+    const tokens = (await auth.exchange(code)).json()
+    const launch: string = tokens.launch_id
+    const again = (await auth.refresh(tokens.refresh_token)).json()
+    await createAuditor({ store: auth.store }).record({
+      ...{ at: auth.time.now + 1, server: 'fhir', kind: 'fhir', interaction: 'read', method: 'GET' },
+      ...{ allowed: true, status: 200, by: 'patient/Patient.rs', request: 'Patient/in-launch', launch },
+    })
+    const body = await show()
+    const [, group = ''] = /data-key="(.*?)<\/section>/s.exec(body) ?? []
+    assert.ok(group.startsWith(launch))
+    const lines = [...group.matchAll(/<span class="event__what">(.*?)<\/span>\n/gs)].map(([, line = '']) =>
+      line.replace(/<[^>]*>/g, ''),
+    )
+    assert.deepEqual(lines, ['Launch', 'Authorize', 'Token', 'Refresh', 'GET Patient/in-launch'])
+    assert.match(group, /EHR launch<.*Patient\/juniper<.*Dr\. Robin Ahmadi</s)
+    assert.match(group, /Claims of the access token.*<dt>aud<\/dt><dd><code>http:\/\/localhost:8080\/fhir</s)
+    assert.match(group, /Claims of the ID token.*<dt>exp<\/dt><dd><code>\d+ \(2026-11-13T14:05:00Z\)/s)
+    const secrets = [code, tokens.access_token, tokens.refresh_token, tokens.id_token, again.access_token]
+    for (const secret of [...secrets, VERIFIER, 'nonce-1']) assert.equal(body.includes(secret), false)
+  })
+
+  it('names the command line as the origin of its tokens', async () => {
+    await createAuditor({ store: auth.store }).record({
+      ...{ at: auth.time.now, server: 'auth', kind: 'token', allowed: true, status: 200 },
+      ...{ reason: ISSUED_BY_COMMAND, launch: 'of-command' },
+    })
+    assert.match(await show(), /data-key="of-command".*?<p class="run__facts">[^\n]*Command line</s)
+  })
+
+  it('shows that the app got fewer scopes than it requested', async () => {
+    await auth.getCode(browser, { scope: 'launch patient/Patient.rs patient/Immunization.rs' })
+    assert.match(
+      await show('?kind=authorize'),
+      /not with all requested scopes.*patient\/Immunization\.rs<\/code>.*Granted<\/span> <code>launch patient\/Patient\.rs</s,
+    )
+  })
+
+  it('repeats the beginning of a launch on the page of its later requests', async () => {
+    const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
+    const many = Array.from({ length: 120 }, (_, at) => ({
+      ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
+      ...{ at: auth.time.now + 10 + at, launch, request: `Patient/n${at}` },
+    }))
+    await createAuditor({ store: auth.store }).record(...many)
+    assert.equal(countEvents(await show(`?launch=${launch}`)), 103)
+    assert.equal(countEvents(await show(`?launch=${launch}&kind=fhir`)), 100)
+    await auth.store.db.deleteFrom('audit_event').where('launch_id', '=', launch).execute()
+  })
+
+  it('shows at most 30 launches on a page, and links to the next ones', async () => {
+    const many = Array.from({ length: 35 }, (_, at) => ({
+      ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
+      ...{ at: auth.time.now + 100 - at, launch: `many-${at}`, client: 'many', request: `Patient/n${at}` },
+    }))
+    await createAuditor({ store: auth.store }).record(...many)
+    const body = await show('?app=many')
+    assert.equal(countEvents(body), 30)
+    const older = /href="(\/activity\?[^"]*before=[^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    assert.equal(countEvents((await browser.get(older)).body), 5)
+    await auth.store.db.deleteFrom('audit_event').where('client_id', '=', 'many').execute()
+  })
+
+  it('finds a refusal by the reference of its error page, with the sent and the registered redirect_uri', async () => {
+    const redirect_uri = 'https://evil:pw@other.example/callback?patient=Smith&x=#token'
+    const response = await auth.authorize(browser, { redirect_uri })
+    const [, link = '', reference = ''] =
+      /<a href="(\/activity\?reference=[^"]*)" target="_blank"><code>([^<]*)</.exec(response.body) ?? []
+    assert.equal(reference, response.headers['x-request-id'])
+    const { body } = await browser.get(link)
+    assert.equal(countEvents(body), 1)
+    assert.match(body, /event--found.*<details class="event__line" open>/s)
+    assert.match(body, /<code>https:\/\/…@other\.example\/callback\?patient=…&amp;x=#…</)
+    assert.match(body, /Registered<\/span> <code>http:\/\/localhost:8081\/callback</)
+    assert.match(
+      await explainRefusal(response),
+      /redirect_uri that is not registered.*What to do.*Register the URL/s,
+    )
+  })
+
+  it('says so if no event has the reference', async () => {
+    assert.match(await show('?reference=0000-0000-0000'), /No event has this reference/)
+  })
+
+  it('explains refused authorization requests', async () => {
+    const cases: readonly (readonly [Record<string, string | undefined>, RegExp])[] = [
+      [{ client_id: 'nobody' }, /No app is registered/],
+      [{ aud: 'https://other.example' }, /does not name the FHIR server/],
+      [{ code_challenge_method: 'plain' }, /does not use PKCE/],
+      [{ scope: 'patient/Nothing.rs' }, /None of the requested scopes/],
+      [{ launch: unknownToken }, /not from this server/],
+      [{ response_type: 'token' }, /Only the response_type code/],
+    ]
+    for (const [different, expected] of cases)
+      assert.match(await explainRefusal(await auth.authorize(browser, different)), expected)
+  })
+
+  it('explains refused token requests, with the sent and the expected values', async () => {
+    const code = () => auth.getCode(browser)
+    const wrong = 'another-verifier-of-43-characters-or-even-more'
+    const cases: readonly (readonly [Promise<LightMyRequestResponse>, RegExp, RegExp])[] = [
+      [auth.exchange(await code(), { code_verifier: wrong }), /does not belong to the code_chall/, /46 char/],
+      [
+        auth.exchange(await code(), { redirect_uri: 'http://localhost:8081/other' }),
+        /differs from that of the authorization/,
+        /8081\/other.*In the authorization request<.*8081\/callback/s,
+      ],
+      [auth.exchange(await code(), { client_secret: 'Top' }), /public client/, /client_secret_post.*none</s],
+      [
+        auth.exchange(await code(), { client_id: 'secretive' }),
+        /registered with a secret/,
+        /<code>none<.*client_secret_basic/s,
+      ],
+      [
+        auth.requestToken({ grant_type: 'x', client_id: 'sallyport-app' }),
+        /kind of request/,
+        /refresh_token/,
+      ],
+      [auth.exchange(unknownToken), /code is unknown/, /unknown, or belongs to another client/],
+      [auth.refresh(unknownToken), /refresh token is unknown/, /Exact reason/],
+    ]
+    for (const [response, expected, details] of cases) {
+      const { headers } = await response
+      assert.match(await explainRefusal({ headers }), expected)
+      const body = await show(`?reference=${headers['x-request-id']}`)
+      assert.match(body, details)
+      for (const secret of [wrong, 'Top', unknownToken]) assert.equal(body.includes(`>${secret}<`), false)
+    }
+  })
+
+  it('explains refused FHIR requests by the scopes of the token', async () => {
+    const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
+    const cases: readonly (readonly [AuditRecord['status'], string, string, RegExp])[] = [
+      [
+        403,
+        'Immunization',
+        'Insufficient scope',
+        /Any one of these scopes.* patient\/Immunization\.r.*Scopes of/s,
+      ],
+      [403, 'Condition/1', 'Not within the granted patient.', /the resource itself is outside the grant/],
+      [401, 'Condition/1', 'The access token has expired.', /Refresh it at the token endpoint/],
+      [401, 'Condition/1', 'The token is not accepted: it was revoked', /The access has ended/],
+      [400, 'Condition/1', 'Unknown parameter', /Unknown parameter.*as the reason says/s],
+    ]
+    for (const [at, [status, request, reason, expected]] of cases.entries()) {
+      await createAuditor({ store: auth.store }).record({
+        ...{ at: auth.time.now + 1, server: 'fhir', kind: 'fhir', method: 'GET', allowed: false },
+        ...{ status, request, reason, launch, patient: 'juniper', requestId: `fhir-${at}` },
+      })
+      assert.match(await explainRefusal({ headers: { 'x-request-id': `fhir-${at}` } }), expected)
+    }
+  })
+
+  it('hides tokens and secrets that an app sends in the wrong parameter', async () => {
+    for (const client_id of [unknownToken, `x${unknownToken}`]) {
+      await auth.authorize(browser, { client_id })
+      await auth.exchange(unknownToken, { client_id })
+    }
+    const rows = JSON.stringify(await auth.store.db.selectFrom('audit_event').selectAll().execute())
+    for (const hidden of [unknownToken, VERIFIER, 'Robin Ahmadi', 'Smith'])
+      assert.equal(rows.includes(hidden), false, hidden)
+  })
+
+  it('compares a long value of many question marks without delay', () => {
+    const started = process.cpuUsage()
+    limitComparisons([
+      { name: 'client_id', sent: `x:${'?'.repeat(60_000)}`, expected: [], origin: 'registered' },
+    ])
+    const { user } = process.cpuUsage(started)
+    assert.ok(user < 1_000_000, `${user} µs`)
+  })
+
+  it('shows introspections with the response, but not the token', async () => {
+    const secret = { client_id: 'secretive', client_secret: 'top' }
+    const code = await auth.getCode(browser, {
+      client_id: 'secretive',
+      redirect_uri: 'https://secretive.example/callback',
+      scope: 'launch patient/Patient.rs',
+    })
+    const form = { ...secret, redirect_uri: 'https://secretive.example/callback' }
+    const { access_token: token } = (await auth.exchange(code, form)).json()
+    for (const sent of [token, unknownToken])
+      await auth.openBrowser().post('/oauth2/introspect', { ...secret, token: sent })
+    const body = await show('?kind=introspect')
+    assert.equal(countEvents(body), 2)
+    assert.match(body, /Active.*Introspection response.*<dt>active<\/dt><dd><code>true</s)
+    assert.match(body, /Inactive: it is not an access token that this server signed/)
+    assert.equal(body.includes(token), false)
+  })
+
+  it('shows refused revocations and introspections', async () => {
+    const form = { token: unknownToken, client_id: 'secretive', client_secret: 'wrong' }
+    for (const path of ['/oauth2/revoke', '/oauth2/introspect']) {
+      const response = await auth.openBrowser().post(path, form)
+      assert.equal(response.statusCode, 401)
+      assert.match(await explainRefusal(response), /registered with a secret/)
+    }
+  })
+
+  it('marks a simulated error, and explains that the lab simulated it', async () => {
+    const query = { client: 'sallyport-app', patient: 'juniper', redirect: '0', user: 'clinician' }
+    const link = new URLSearchParams({ ...query, simulate: 'token:invalid_grant' })
+    const { launch_url } = (await browser.get(`/lab/launch?${link}`)).json()
+    const launch = new URL(launch_url).searchParams.get('launch') ?? ''
+    const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
+    const response = await auth.exchange(code)
+    assert.match(await explainRefusal(response), /The lab simulates this error \(token:invalid_grant\)/)
+    const body = await show()
+    assert.match(body, /Simulated: token:invalid_grant.*Lab launch/s)
+  })
+})
+
+describe('GET /activity off loopback', () => {
+  const open = openTestStore()
+
+  it('allows only the clinicians that the setting names', async () => {
+    const audit = { kept: true, failure: 'refuse', days: 365, activityClinicians: ['someone'] } as const
+    const auth = await TestAuthServer.open(await open(), { settings: { onLoopback: false, audit } })
+    const browser = auth.openBrowser()
+    await browser.login()
+    const { statusCode, body } = await browser.get('/activity')
+    assert.equal(statusCode, 403)
+    assert.match(body, /You do not have access to the activity[\s\S]*Go to the start page/)
+    assert.doesNotMatch((await browser.get('/portal')).body, /href="\/activity"/)
+    const { body: refused } = await auth.authorize(browser, { redirect_uri: 'https://other.example/' })
+    assert.match(refused, /<dt>Reference<\/dt><dd><code>/)
+  })
+})
+
+describe('mayViewActivity', () => {
+  const settings = (onLoopback: boolean, activityClinicians?: readonly string[]) =>
+    ({ onLoopback, lab: false, audit: { activityClinicians } }) as unknown as Parameters<
+      typeof mayViewActivity
+    >[0]
+  const login = (username: string, { fhirUserId = 'p', admin = false } = {}) =>
+    ({ clinician: { username, fhirUserId }, admin }) as const
+  it('allows every clinician on loopback by default', () => {
+    assert.equal(mayViewActivity(settings(true), login('ada')), true)
+    assert.equal(mayViewActivity(settings(true, ['bea']), login('ada')), false)
+  })
+  it('allows only the named clinicians off loopback', () => {
+    assert.equal(mayViewActivity(settings(false), login('ada', { admin: true })), false)
+    assert.equal(mayViewActivity(settings(false, ['ada']), login('ada')), true)
+  })
+  it('allows only administrators by default while the lab is on off loopback, and never a patient', () => {
+    const lab = { ...settings(false), lab: true }
+    assert.equal(mayViewActivity(lab, login('ada')), false)
+    assert.equal(mayViewActivity(lab, login('ada', { admin: true })), true)
+    const alba = login('alba', { fhirUserId: 'Patient/1', admin: true })
+    assert.equal(mayViewActivity({ ...lab, onLoopback: true }, alba), false)
+  })
+})
+
+describe('describeDecision', () => {
+  const names: Names = {
+    clinician: () => 'Dr. Robin Ahmadi',
+    app: id => (id === 'x' ? 'Helio Trends' : undefined),
+  }
+  const words = (more: Partial<KeptRecord>) =>
+    describeDecision(
+      { kind: 'fhir', allowed: true, status: 200, decided_by: null, reason: null, ...more } as KeptRecord,
+      names,
+    )
+
+  const cases: readonly (readonly [more: Partial<KeptRecord>, words: object])[] = [
+    [
+      { decided_by: 'patient/Condition.rs', interaction: 'search-type', resource_type: 'Condition' },
+      { scope: 'patient/Condition.rs', why: 'Search inside this patient’s record' },
+    ],
+    [
+      {
+        ...{ decided_by: 'patient/Patient.rs', interaction: 'read', resource_type: 'Patient' },
+        ...{ resource_id: 'juniper', patient_id: 'juniper' },
+      },
+      { scope: 'patient/Patient.rs', why: 'Read of the patient in the token' },
+    ],
+    [
+      { decided_by: 'user/Patient.rs', interaction: 'search-type', subject: 'c' },
+      { scope: 'user/Patient.rs', why: 'Search by Dr. Robin Ahmadi' },
+    ],
+    [
+      { decided_by: 'system/*.rs', interaction: 'history-type' },
+      { scope: 'system/*.rs', why: 'Earlier versions by the app itself' },
+    ],
+    [{ decided_by: 'fhirUser' }, { scope: 'fhirUser', why: 'A token may read its own user' }],
+    [{ decided_by: 'public' }, { title: 'No scope needed', why: 'Public: needs no token' }],
+    [{ decided_by: 'entries' }, { title: 'Each entry separately', why: 'A batch or transaction' }],
+    [
+      { allowed: false, status: 401, reason: 'Why' },
+      { title: 'Token not accepted', why: 'Why' },
+    ],
+    [
+      { allowed: false, status: 403, reason: 'Why' },
+      { title: 'No granted scope', why: 'Why' },
+    ],
+    [
+      { allowed: false, status: 403, reason: 'Why', decided_by: 'patient/Condition.rs' },
+      { scope: 'patient/Condition.rs', why: 'Why' },
+    ],
+    [
+      { allowed: false, status: 400, reason: 'Why' },
+      { title: 'Invalid request', why: 'Why' },
+    ],
+  ]
+  for (const [more, expected] of cases) {
+    it(`returns ${Object.values(expected).join(': ')}`, () => assert.deepEqual(words(more), expected))
+  }
+
+  it('shows the app, the portal, or no app', () => {
+    const app = (client_id: string | null) => describeApp({ client_id } as KeptRecord, names)
+    assert.deepEqual(
+      [app('x'), app('y'), app('sallyport-portal'), app(null)],
+      ['Helio Trends', 'y', 'Patient list', 'No app'],
+    )
+  })
+})

@@ -1,0 +1,212 @@
+import { findFirstOAuthEvents, type KeptRecord } from '../../../audit/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import type { Store } from '../../../store/index.ts'
+import { readDetails } from '../../base/audit.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { ISSUED_BY_COMMAND } from '../../lab/command-line.ts'
+import { isPatientUser } from '../../users/user.ts'
+import { KINDS } from './view.ts'
+
+/** The scope that decided on a request, and why, for app developers. */
+interface DecisionText {
+  readonly scope?: string
+  readonly title?: string
+  readonly why: string
+}
+
+/** Names of clinicians and apps by their ids. */
+export interface Names {
+  readonly clinician: (id: string) => string | undefined
+  readonly app: (id: string) => string | undefined
+}
+
+export function describeDecision(record: KeptRecord, names: Names): DecisionText {
+  const { kind, allowed, decided_by: by, reason, status } = record
+  if (kind !== 'fhir') return { why: reason ?? describeOutcome(record) }
+  if (!allowed)
+    return { ...(!findSimulation(record) && describeRefusal(status, by)), why: reason ?? 'Refused' }
+  if (by === 'public') return { title: 'No scope needed', why: 'Public: needs no token' }
+  if (by === 'entries') return { title: 'Each entry separately', why: 'A batch or transaction' }
+  if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
+  if (by === null) return { title: 'No access control', why: 'This server needs no token' }
+  return { scope: by, why: reason ?? describeAccess(record, by, names) }
+}
+
+function describeOutcome({ kind, details }: KeptRecord): string {
+  const scope = readDetails(details).compared?.find(({ name }) => name === 'scope')
+  const isLess = kind === 'authorize' && scope && scope.sent !== scope.expected[0]
+  return isLess ? 'The app got a code, not with all requested scopes' : (DONE[kind] ?? '')
+}
+
+/** The outcome of an OAuth event without a reason. */
+const DONE: Readonly<Record<string, string>> = {
+  launch: 'The app was launched for a patient',
+  authorize: 'The app got a code',
+  token: 'The app got an access token',
+  refresh: 'The app got a new access token',
+  revoke: 'The clinician removed the access',
+  register: 'The app registered itself',
+}
+
+function describeRefusal(status: number, by: string | null): Pick<DecisionText, 'scope' | 'title'> {
+  if (by !== null && by !== 'entries') return { scope: by }
+  if (status === 401) return { title: 'Token not accepted' }
+  if (status === 403) return { title: 'No granted scope' }
+  return { title: status === 503 ? 'Not decided' : 'Invalid request' }
+}
+
+function describeAccess(record: KeptRecord, scope: string, names: Names): string {
+  const verb = chooseVerb(record.interaction ?? '')
+  if (scope.startsWith('patient/')) {
+    return record.resource_type === 'Patient' && record.resource_id === record.patient_id
+      ? `${verb} of the patient in the token`
+      : `${verb} inside this patient’s record`
+  }
+  if (scope.startsWith('system/')) return `${verb} by the app itself`
+  const name = record.subject === null ? undefined : names.clinician(record.subject)
+  return `${verb} by ${name ?? 'a user'}`
+}
+
+export function chooseVerb(interaction: string): string {
+  if (interaction.startsWith('search')) return 'Search'
+  if (interaction.startsWith('history') || interaction === 'vread') return 'Earlier versions'
+  if (interaction.startsWith('update') || interaction.startsWith('patch')) return 'Change'
+  if (interaction.startsWith('delete')) return 'Removal'
+  if (interaction === 'create') return 'New record'
+  return interaction === 'operation' ? 'Operation' : 'Read'
+}
+
+export function nameKind({ kind }: Pick<KeptRecord, 'kind'>): string {
+  return KINDS[kind as keyof typeof KINDS] ?? OTHER_KINDS[kind] ?? kind
+}
+
+/** Kinds that only a reference finds. */
+const OTHER_KINDS: Readonly<Record<string, string>> = {
+  login: 'Login',
+  'session-open': 'Session of the app',
+  api: 'Session API request',
+}
+
+export function describeApp({ client_id: client }: Pick<KeptRecord, 'client_id'>, names: Names): string {
+  if (client === null) return 'No app'
+  return client === PORTAL_CLIENT ? 'Patient list' : (names.app(client) ?? client)
+}
+
+const SIMULATED = /simulated by the lab: ([a-z0-9:_-]+)/i
+
+/** The error that the lab simulated. */
+export function findSimulation({ reason }: Pick<KeptRecord, 'reason'>): string | undefined {
+  return SIMULATED.exec(reason ?? '')?.[1]
+}
+
+interface FindNamesOptions {
+  /** Further apps. */
+  readonly clients?: readonly string[]
+  /** Whether patients and their relatives are named by their resources: `Patient/1`. */
+  readonly hidesPatients?: boolean
+}
+
+/** Finds the names of the users and apps in the records. */
+export async function findNames(
+  { db }: Store,
+  records: readonly KeptRecord[],
+  { clients = [], hidesPatients = false }: FindNamesOptions = {},
+): Promise<Names> {
+  const [clinicians, apps] = await Promise.all([
+    findNamesById(
+      records.map(record => record.subject),
+      async ids => {
+        const users = await db
+          .selectFrom('clinician')
+          .select(['id', 'display_name as name', 'fhir_user_id as fhirUserId'])
+          .where('id', 'in', ids)
+          .execute()
+        return users.map(user =>
+          hidesPatients && isPatientUser(user) ? { ...user, name: user.fhirUserId } : user,
+        )
+      },
+    ),
+    findNamesById([...records.map(record => record.client_id), ...clients], ids =>
+      db.selectFrom('client').select(['client_id as id', 'name']).where('client_id', 'in', ids).execute(),
+    ),
+  ])
+  return { clinician: id => clinicians.get(id), app: id => apps.get(id) }
+}
+
+async function findNamesById(
+  ids: readonly (string | null)[],
+  find: (ids: readonly string[]) => Promise<readonly { readonly id: string; readonly name: string }[]>,
+): Promise<ReadonlyMap<string, string>> {
+  const named = [...new Set(ids)].filter(id => id !== null)
+  const found = named.length === 0 ? [] : await find(named)
+  return new Map(found.map(({ id, name }) => [id, name]))
+}
+
+/** The events of a launch, oldest first; or of the portal itself, or without a launch. */
+export interface LaunchGroup {
+  readonly key: string
+  readonly title: string
+  readonly launch: string | undefined
+  readonly events: readonly KeptRecord[]
+  /** Its first OAuth events, even if they are not shown. */
+  readonly first: readonly KeptRecord[]
+}
+
+/** Finds the first OAuth events of the launches of the records. */
+export function findFirstEvents(
+  store: Store,
+  records: readonly KeptRecord[],
+): Promise<readonly KeptRecord[]> {
+  const launches = new Set(records.flatMap(record => record.launch_id ?? []))
+  return findFirstOAuthEvents(store, [...launches], LIMITS.activityFirstEvents)
+}
+
+/** The records of the first launches, so that a page has a limited size. */
+export function limitLaunches(records: readonly KeptRecord[]): readonly KeptRecord[] {
+  const keys = new Set<string>()
+  const end = records.findIndex(record => keys.add(chooseKey(record)).size > LIMITS.activityLaunches)
+  return end < 0 ? records : records.slice(0, end)
+}
+
+/** Groups records, which are newest first, by their launch. The launch with the newest record comes first. */
+export function groupByLaunch(
+  records: readonly KeptRecord[],
+  { first, addsFirst, names }: { first: readonly KeptRecord[]; addsFirst: boolean; names: Names },
+): readonly LaunchGroup[] {
+  const firstByLaunch = Map.groupBy(first, record => record.launch_id)
+  return [...Map.groupBy(records, chooseKey)].map(([key, own]) => {
+    const launch = own[0]?.launch_id ?? undefined
+    const of = (launch !== undefined && firstByLaunch.get(launch)) || []
+    const events = new Map([...own, ...(addsFirst ? of : [])].map(record => [record.id, record]))
+    const sorted = [...events.values()].sort((a, b) => a.at - b.at || a.id - b.id)
+    return { key, launch, events: sorted, first: of, title: chooseTitle(key, [...of, ...own], names) }
+  })
+}
+
+function chooseKey({ launch_id, client_id }: KeptRecord): string {
+  return launch_id ?? (client_id === PORTAL_CLIENT ? 'portal' : 'none')
+}
+
+function chooseTitle(key: string, events: readonly KeptRecord[], names: Names): string {
+  if (key === 'none') return 'Without a launch'
+  const named = events.find(({ client_id }) => client_id !== null)
+  return describeApp(named ?? { client_id: null }, names)
+}
+
+/** How the app got its access. */
+export function describeOrigin({ key, launch, first }: LaunchGroup): string | undefined {
+  if (key === 'portal') return 'The requests of the portal itself'
+  if (launch === undefined) return undefined
+  if (launch.startsWith('client-')) return 'Backend service'
+  const [start] = first
+  if (start === undefined) return undefined
+  if (start.reason === ISSUED_BY_COMMAND) return 'Command line'
+  if (start.kind !== 'launch') return 'Standalone launch'
+  return start.reason?.startsWith('Launched by the lab') ? 'Lab launch' : 'EHR launch'
+}
+
+/** The scopes that the launch had at the time of a record. */
+export function findScope({ first }: LaunchGroup, { at }: KeptRecord): string | undefined {
+  const issued = first.filter(({ kind, allowed }) => allowed && (kind === 'token' || kind === 'refresh'))
+  return (issued.findLast(record => record.at <= at) ?? issued[0])?.decided_by ?? undefined
+}

@@ -1,0 +1,169 @@
+import { formatRepeats, type KeptRecord } from '../../../audit/index.ts'
+import type { Claims } from '../../../jwt/index.ts'
+import { formatDate, type Html, html, renderBadge } from '../../../web/index.ts'
+import { readDetails } from '../../base/audit.ts'
+import type { ExplainRequest } from '../../base/context.ts'
+import type { Comparison } from '../../base/refusal.ts'
+import {
+  describeDecision,
+  describeOrigin,
+  findSimulation,
+  type LaunchGroup,
+  type Names,
+  nameKind,
+} from './describe.ts'
+import { type Advice, adviseOn } from './explain.ts'
+import { buildUrl, type View } from './view.ts'
+
+export interface EventsOptions {
+  readonly view: View
+  readonly names: Names
+  readonly explainRequest: ExplainRequest | undefined
+}
+
+/** Renders a launch with its events. The script recognizes both by `data-key`. */
+export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
+  const { title, launch, events, key } = group
+  const { view } = options
+  return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at ?? 0)}">
+<div class="run__head"><h2>${title}</h2> ${renderMarks(group)}
+<p class="run__facts">${renderFacts(group, options)}</p>
+${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
+<ol class="run__events">${events.map(event => renderEvent(event, group, options))}</ol>
+</section>`
+}
+
+function renderMarks({ first, events }: LaunchGroup): Html | undefined {
+  const simulated = [...first, ...events].map(findSimulation).find(name => name !== undefined)
+  return simulated === undefined ? undefined : renderBadge(`Simulated: ${simulated}`, 'warn')
+}
+
+function renderFacts(group: LaunchGroup, { names }: EventsOptions): Html {
+  const { first, events, launch } = group
+  const all = [...first, ...events]
+  const patient = launch && all.find(({ patient_id }) => patient_id !== null)?.patient_id
+  const subject = launch && all.find(one => one.subject !== null)?.subject
+  const refused = events.filter(({ allowed }) => !allowed).length
+  const facts = [
+    describeOrigin(group),
+    patient && `Patient/${patient}`,
+    subject && names.clinician(subject),
+    formatDay(events[0]?.at ?? 0),
+    `${events.length} ${events.length === 1 ? 'event' : 'events'}${refused > 0 ? `, ${refused} refused` : ''}`,
+  ]
+  return html`${facts.filter(fact => fact).map(fact => html`<span>${fact}</span> `)}`
+}
+
+function renderEvent(record: KeptRecord, group: LaunchGroup, options: EventsOptions): Html {
+  const { id, allowed } = record
+  const { reference } = options.view
+  const isFound = reference !== undefined && record.request_id === reference
+  const advice = adviseOn(record, group, options.explainRequest)
+  return html`<li class="event${!allowed && ' event--refused'}${isFound && ' event--found'}" data-key="${id}">
+<details class="event__line"${isFound && html` open`}><summary>${renderLine(record, options.names)}</summary>
+<div class="event__body">${renderBody(record, options.names)}</div></details>
+${advice && renderAdvice(advice, isFound)}</li>`
+}
+
+function renderLine(record: KeptRecord, names: Names): Html {
+  const { scope, title, why } = describeDecision(record, names)
+  const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
+  return html`<span class="event__time">${renderTime(record.at)}</span>
+<span class="event__result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="event__status">${record.status}</span></span>
+<span class="event__what">${renderWhat(record)}</span>
+<span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${why}${findSimulation(record) !== undefined && html` ${renderBadge('Simulated', 'warn')}`}</span>`
+}
+
+/** A count stands for several requests, possibly with different URLs. */
+function renderWhat(record: KeptRecord): Html {
+  const { kind, method, request, repeats } = record
+  if (repeats !== null) return html`${nameKind(record)}: ${formatRepeats(repeats)}, within a minute`
+  if (kind !== 'fhir') return html`<b>${nameKind(record)}</b>`
+  return html`<code><b>${method ?? ''}</b> ${insertBreaks(request ?? '')}</code>`
+}
+
+function renderTime(at: number): Html {
+  return html`<time datetime="${new Date(at).toISOString()}">${formatTime(at)}</time>`
+}
+
+function formatDay(at: number): string {
+  return formatDate(new Date(at).toISOString().slice(0, 10))
+}
+
+function formatTime(at: number): string {
+  return new Date(at).toISOString().slice(11, -1)
+}
+
+/** Allows line breaks between the parts of a URL. */
+function insertBreaks(url: string): Html | string {
+  if (url === '') return 'the base'
+  return html`${url.split(/(?=[?&])|(?<=\/)/).map((part, at) => html`${at > 0 && html`<wbr>`}${part}`)}`
+}
+
+function renderAdvice({ cause, action, scope }: Advice, isOpen: boolean): Html {
+  return html`<details class="more event__explain"${isOpen && html` open`}><summary>Explain this</summary>
+<div class="event__advice"><p>${cause}</p>
+<p><b>What to do:</b> ${action}</p>
+${scope !== undefined && html`<p>Scopes of the token: <code>${scope}</code></p>`}</div></details>`
+}
+
+function renderBody(record: KeptRecord, names: Names): Html {
+  const { detail, compared = [], claims = {} } = readDetails(record.details)
+  return html`${compared.length > 0 && renderComparisons(compared)}
+<dl class="kv kv--table">${listFacts(record, detail, names).map(
+    ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
+  )}</dl>
+${Object.entries(claims).map(([name, values]) => renderClaims(name, values, record.decided_by))}`
+}
+
+function renderComparisons(compared: readonly Comparison[]): Html {
+  return html`<table class="table compare" role="table"><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Parameter</th><th role="columnheader" scope="col">Sent</th><th role="columnheader" scope="col">Compared with</th></tr></thead>
+<tbody role="rowgroup">${compared.map(
+    ({ name, sent, expected, origin }) => html`<tr role="row"><th role="rowheader" scope="row">${name}</th>
+<td role="cell" data-label="Sent">${sent === undefined ? 'Not sent' : html`<code>${sent}</code>`}</td>
+<td role="cell"><span class="sub">${origin[0]?.toUpperCase()}${origin.slice(1)}</span> ${expected.length === 0 ? 'None' : expected.map(value => html`<code>${value}</code> `)}</td></tr>`,
+  )}</tbody></table>`
+}
+
+function listFacts(
+  record: KeptRecord,
+  detail: string | undefined,
+  names: Names,
+): readonly (readonly [string, Html | string])[] {
+  const { at, reason, decided_by, patient_id, subject, client_id, launch_id, request_id } = record
+  const facts: readonly (readonly [string, Html | string | null | undefined])[] = [
+    ['Time', `${formatDay(at)} ${formatTime(at)} UTC`],
+    ['Reason', reason],
+    ['Exact reason', detail],
+    [record.kind === 'fhir' ? 'Decided by' : 'Scopes', decided_by && html`<code>${decided_by}</code>`],
+    ['App', client_id && html`<code>${client_id}</code>`],
+    ['User', subject && (names.clinician(subject) ?? subject)],
+    ['Patient', patient_id && html`<code>${patient_id}</code>`],
+    ['Launch', launch_id && html`<code>${launch_id}</code>`],
+    ['Reference', request_id && html`<code>${request_id}</code>`],
+  ]
+  return facts.flatMap(([label, value]) => (value ? [[label, value] as const] : []))
+}
+
+const CLAIM_TITLES: Readonly<Record<string, string>> = {
+  access_token: 'Claims of the access token',
+  id_token: 'Claims of the ID token',
+  response: 'Introspection response',
+}
+
+/** The scopes are those of the record. */
+function renderClaims(name: string, claims: Claims, scope: string | null): Html {
+  const all = name === 'id_token' || scope === null ? claims : { ...claims, scope }
+  return html`<h3>${CLAIM_TITLES[name] ?? name}</h3>
+<dl class="kv kv--table">${Object.entries(all).map(
+    ([claim, value]) => html`<div><dt>${claim}</dt><dd><code>${formatClaim(claim, value)}</code></dd></div>`,
+  )}</dl>`
+}
+
+const TIMES: ReadonlySet<string> = new Set(['iat', 'exp', 'auth_time', 'nbf'])
+
+function formatClaim(claim: string, value: unknown): string {
+  if (TIMES.has(claim) && typeof value === 'number')
+    return `${value} (${new Date(value * 1000).toISOString().slice(0, -5)}Z)`
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

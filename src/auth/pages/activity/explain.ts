@@ -1,0 +1,271 @@
+import type { KeptRecord } from '../../../audit/index.ts'
+import { readDetails } from '../../base/audit.ts'
+import type { ExplainRequest } from '../../base/context.ts'
+import { findScope, findSimulation, type LaunchGroup } from './describe.ts'
+
+/** The cause of a refusal, in plain words, and its remedy. */
+export interface Advice {
+  readonly cause: string
+  readonly action: string
+  /** The scopes of the token, if they decided. */
+  readonly scope?: string | undefined
+}
+
+/** Explains a refused event. A count of several requests is explained by the first of them. */
+export function adviseOn(
+  record: KeptRecord,
+  group: LaunchGroup,
+  explainRequest: ExplainRequest | undefined,
+): Advice | undefined {
+  if (record.allowed || record.repeats !== null) return undefined
+  const simulated = findSimulation(record)
+  if (simulated !== undefined) return adviseOnSimulation(simulated)
+  if (record.kind === 'fhir' && record.status === 403) return adviseOnScope(record, group, explainRequest)
+  const { detail = '' } = readDetails(record.details)
+  const text = `${record.reason} (${detail})`
+  const table = record.kind === 'fhir' ? FHIR : OAUTH
+  const [, cause, action] = table.find(([pattern]) => pattern.test(text)) ?? [
+    undefined,
+    removeCode(record.reason ?? 'The request was refused.'),
+    'Change the request as the reason says, and send it again.',
+  ]
+  return { cause, action }
+}
+
+function removeCode(reason: string): string {
+  return reason.replace(/^[a-z_]+: /, '')
+}
+
+function adviseOnSimulation(name: string): Advice {
+  return {
+    cause: `The lab simulates this error (${name}), as requested by the link of this launch. The request itself may be correct.`,
+    action:
+      'Check that the app shows the error and recovers from it. Launch the app without the simulated error to continue.',
+  }
+}
+
+function adviseOnScope(
+  record: KeptRecord,
+  group: LaunchGroup,
+  explainRequest: ExplainRequest | undefined,
+): Advice {
+  const { method, request, reason, patient_id, fhir_user } = record
+  const scope = findScope(group, record)
+  const cause = reason ?? 'The scopes of the token do not permit the request.'
+  const explained =
+    scope === undefined
+      ? undefined
+      : explainRequest?.({
+          ...{ method: method ?? 'GET', url: request ?? '', scope },
+          patient: group.first.find(one => one.patient_id !== null)?.patient_id ?? patient_id ?? undefined,
+          fhirUser: fhir_user ?? undefined,
+        })
+  if (explained?.allowed) return { cause: `${cause} ${OUTSIDE}`, action: CHECK_RESOURCE, scope }
+  // Without its body, a Bundle is not understood.
+  if (explained?.status !== 403) return { cause, action: REQUEST_SCOPE, scope }
+  const hint = explained.hint === undefined ? '' : `${explained.hint}. `
+  return { cause: explained.text, action: `${hint}${REQUEST_SCOPE}`, scope }
+}
+
+const REQUEST_SCOPE =
+  'Make the app request a scope that permits this, register the app for it, and launch the app again: a token keeps the scopes that it was issued with.'
+const OUTSIDE =
+  'The scopes permit requests of this kind, so the resource itself is outside the grant: it belongs to another patient, does not match the filter of a scope, or does not exist.'
+const CHECK_RESOURCE =
+  'Check the id, and use the patient of the token response. A limited token gets 403 also for an id that does not exist.'
+
+type Row = readonly [pattern: RegExp, cause: string, action: string]
+
+const LAUNCH_AGAIN = 'Launch the app again.'
+
+/** By the reason and, in parentheses, its detail. The first that matches counts. */
+const FHIR: readonly Row[] = [
+  [
+    /Missing or non-Bearer/,
+    'The request has no access token.',
+    'Send the header “Authorization: Bearer” with the access token of the token response.',
+  ],
+  [
+    /expired/,
+    'The access token has expired.',
+    'Refresh it at the token endpoint before its “expires_in” ends, or launch the app again.',
+  ],
+  [
+    /revoked/,
+    'The access has ended: the user signed out or removed it, the app revoked the token, or a code or refresh token was used twice.',
+    LAUNCH_AGAIN,
+  ],
+  [
+    /signature is wrong|kid is/,
+    'The token is not signed with a key of the auth server. It was changed, cut off, or issued by another server.',
+    'Send the access token of the token response unchanged.',
+  ],
+  [
+    /aud is/,
+    'The token is for another FHIR server.',
+    'Send it to the FHIR base URL of the launch (“iss”), or request a token with “aud” of this server.',
+  ],
+  [
+    /iss is/,
+    'Another auth server issued the token.',
+    'Use the token endpoint that the SMART configuration of this FHIR server names.',
+  ],
+  [
+    /typ is|not a JWT/,
+    'It is not an access token. It may be the ID token or the refresh token.',
+    'Send the value of “access_token” in the token response.',
+  ],
+  [
+    /no key set|unreachable/,
+    'The FHIR server could not reach the auth server, so it could not verify the token.',
+    'Check that the auth server runs, and try again.',
+  ],
+]
+
+const OAUTH: readonly Row[] = [
+  [
+    /the auth server refused/,
+    'The app got an error from the auth server, so it opened no session.',
+    'Explain the refused event of the auth server.',
+  ],
+  [
+    /redirect_uri is not registered/,
+    'The app sends a redirect_uri that is not registered. The server sends no code to an unregistered URL, so the browser stays on the error page.',
+    'Compare both URLs: scheme, host, port, path and a slash at the end must be the same. Register the URL that the app sends, or make the app send a registered one.',
+  ],
+  [
+    /app is not registered|client is not registered\)|names no client|client_id is missing/,
+    'No app is registered with this client_id, or an administrator disabled the app.',
+    'Use the client_id that the registration of the app returned, register the app, or ask an administrator to enable it.',
+  ],
+  [
+    /no longer registered/,
+    'The registration of the app was changed or removed during the sign-in.',
+    LAUNCH_AGAIN,
+  ],
+  [
+    /aud is missing|aud is not/,
+    'The request does not name the FHIR server that the token is for, or it names another one.',
+    'Send “aud” with the FHIR base URL, which an EHR launch passes as “iss”.',
+  ],
+  [
+    /code_challenge/,
+    'The app does not use PKCE with S256, which protects the code on its way to the app.',
+    'Send “code_challenge” (the base64url of the SHA-256 of a random code_verifier) and “code_challenge_method=S256”. An older app can be registered with PKCE optional.',
+  ],
+  [
+    /launch has expired/,
+    'The launch is older than 5 minutes.',
+    'Launch the app again. The app must send its authorization request at once.',
+  ],
+  [
+    /launch was already used/,
+    'Each launch works once, and this one has been used. Reloading the launch URL of an app sends it again.',
+    LAUNCH_AGAIN,
+  ],
+  [
+    /launch is not known/,
+    'The value of “launch” is not from this server, or the launch is for another app or another user.',
+    'Send the value of the launch URL unchanged, with the client_id of the launched app, and sign in as the user who launched it.',
+  ],
+  [
+    /needs the scope launch/,
+    'The request has a launch, but does not request the scope “launch”.',
+    'Add “launch” to the requested scopes.',
+  ],
+  [
+    /None of the scopes|exceeds the granted/,
+    'None of the requested scopes can be granted, or a refresh requests more than was granted.',
+    'Compare the requested scopes with the others above. Request fewer, or register the app for more and launch it again.',
+  ],
+  [
+    /redirect_uri is not that of the request/,
+    'The redirect_uri of the token request differs from that of the authorization request.',
+    'Send the same redirect_uri in both requests, character by character.',
+  ],
+  [
+    /code_verifier/,
+    'The code_verifier does not belong to the code_challenge of the authorization request. The app has created a second pair, or lost the first one, or encoded it differently.',
+    'Keep the code_verifier until the token request, one for each launch, and send it unchanged. The challenge is the base64url of its SHA-256, without “=”.',
+  ],
+  [
+    /code is not valid.*expired/,
+    'The code has expired. A code is valid for a minute.',
+    'Exchange the code as soon as the browser returns to the app.',
+  ],
+  [
+    /code is not valid.*used before/,
+    'The code was used before. As it may have been stolen, the whole access has ended.',
+    'Exchange each code once. A page that is reloaded must not send its code again. Then launch the app again.',
+  ],
+  [
+    /code is not valid.*has ended/,
+    'The access or the sign-in ended before the code was exchanged.',
+    LAUNCH_AGAIN,
+  ],
+  [
+    /code is not valid/,
+    'The code is unknown, or another app got it.',
+    'Send the code of this launch unchanged, with the client_id of the authorization request.',
+  ],
+  [
+    /refresh token is not valid.*used before/,
+    'The refresh token was used before. As it may have been stolen, the whole access has ended.',
+    'Store the new refresh token of each response, and send one refresh at a time. Then launch the app again.',
+  ],
+  [
+    /refresh token is not valid/,
+    'The refresh token is unknown, has expired, or was revoked, or the sign-in has ended (“online_access”).',
+    'Launch the app again. With “offline_access” the access outlives the sign-in.',
+  ],
+  [
+    /secret is missing or wrong/,
+    'The app is registered with a secret, and the request has none or a wrong one.',
+    'Send the secret once, in the Authorization header (Basic) or in the form.',
+  ],
+  [
+    /public client/,
+    'The app is registered as a public client, which has no secret.',
+    'Send only the client_id, or register the app as a confidential client.',
+  ],
+  [
+    /must use private_key_jwt|with private_key_jwt/,
+    'The request needs a client that authenticates with a signed assertion (private_key_jwt).',
+    'Register the app with its public keys, and send a client_assertion.',
+  ],
+  [
+    /client assertion was refused/,
+    'The signed assertion of the app failed the check that the reason names.',
+    'Sign a new assertion for each request, with a registered key: “iss” and “sub” are the client_id, “aud” is the token endpoint, “exp” is at most five minutes ahead, and “jti” is new.',
+  ],
+  [
+    /one authentication method|not a Basic header|different clients/,
+    'The client authentication is ambiguous or malformed.',
+    'Authenticate in one way only: the Authorization header, the form, or an assertion.',
+  ],
+  [
+    /grant_type/,
+    'The token endpoint does not know this kind of request.',
+    'Send grant_type authorization_code, refresh_token or client_credentials.',
+  ],
+  [
+    /access_denied/,
+    'The user did not allow the access, or did not choose a patient.',
+    'The app should tell the user, and offer to start again.',
+  ],
+  [
+    /login_required|consent_required|interaction_required/,
+    'The app asked for a response without a page (prompt=none), but the user must act first.',
+    'Send the request again without prompt=none.',
+  ],
+  [
+    /temporarily_unavailable|server_error/,
+    'The server could not complete the request now.',
+    'Try again later. The log has the cause.',
+  ],
+  [
+    /bearer token of the caller/,
+    'The caller may not introspect: its access token is not valid, or has no system/ scope.',
+    'Authenticate as a confidential client, or send an access token with a system/ read scope.',
+  ],
+]

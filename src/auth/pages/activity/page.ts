@@ -1,0 +1,135 @@
+import type { Parties } from '../../../audit/index.ts'
+import { type Html, html, renderEmptyState, renderPage } from '../../../web/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { paths } from '../../base/paths.ts'
+import type { Login } from '../../users/find-login.ts'
+import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import type { LaunchGroup } from './describe.ts'
+import { describeApp, type Names } from './describe.ts'
+import { renderGroup } from './events.ts'
+import { buildUrl, isNarrowed, KINDS, showsPortal, TIMES, type View } from './view.ts'
+
+export interface ActivityPageOptions {
+  readonly login: Login
+  readonly view: View
+  readonly groups: readonly LaunchGroup[]
+  readonly names: Names
+  /** The apps and patients of the newest records. */
+  readonly parties: Parties
+  /** Of the last hour. Undefined if there are too many to count. */
+  readonly counts: { readonly allowed: number; readonly refused: number } | undefined
+  /** Where older records follow. */
+  readonly older: View['before']
+  /** Whether the audit trail is on. */
+  readonly kept: boolean
+}
+
+export function renderActivityPage(context: AuthContext, options: ActivityPageOptions): Html {
+  const { settings, explainRequest } = context
+  const { login, view, groups, names } = options
+  const isLive = !view.before && view.reference === undefined
+  return renderPage(
+    {
+      title: 'Activity',
+      bar: makeSignedInBar(login, 'activity'),
+      sampleData: showsSampleData(settings),
+      scripts: ['activity.js'],
+    },
+    html`<div class="pagehead"><div><h1>Activity</h1>
+<p class="pagehead__lead">Every OAuth and FHIR request by launch, with the reason for each decision.</p></div>
+<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p></div>
+${renderFilters(options)}
+<div id="activity" class="stack" data-live="${isLive ? 'on' : 'off'}">${
+      groups.length === 0
+        ? renderEmpty(options)
+        : groups.map(group => renderGroup(group, { view, names, explainRequest }))
+    }</div>
+${renderOlderLink(options)}
+<p class="small muted after">Times are UTC. Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,
+  )
+}
+
+function renderFilters(options: ActivityPageOptions): Html {
+  const { view, counts } = options
+  return html`<div class="filters"><nav aria-label="Outcome"><ul class="tabs">
+${renderTab(view, 'all', 'All', counts && counts.allowed + counts.refused)}${renderTab(view, 'allowed', 'Allowed', counts?.allowed)}${renderTab(view, 'refused', 'Refused', counts?.refused)}
+</ul></nav>
+<p class="live live--still">${counts && html`<span>Counts for the last hour</span>`} <a class="btn btn--quiet btn--small" href="${buildUrl(view, { before: undefined })}">Refresh</a></p></div>
+${renderPickers(options)}`
+}
+
+function renderTab(view: View, result: View['result'], text: string, count: number | undefined): Html {
+  const current = view.result === result && html` aria-current="page"`
+  return html`<li><a href="${buildUrl(view, { result, before: undefined, reference: undefined })}"${current}>${text}${count !== undefined && html` <span class="count">${count}</span>`}</a></li>`
+}
+
+function renderPickers({ view, names, parties }: ActivityPageOptions): Html {
+  const apps = addChosen(parties.clients, view.app).map(
+    id => [id, describeApp({ client_id: id }, names)] as const,
+  )
+  const patients = addChosen(parties.patients, view.patient).map(id => [id, id] as const)
+  const times = Object.entries(TIMES).map(([time, [text]]) => [time, text] as const)
+  return html`<form class="narrow narrow__form" method="get" action="${paths.activity}">
+${view.result !== 'all' && html`<input type="hidden" name="result" value="${view.result}">`}
+${view.launch !== undefined && html`<input type="hidden" name="launch" value="${view.launch}">`}
+${renderPicker('app', 'App', 'All apps', apps, view.app)}
+${renderPicker('patient', 'Patient', 'All patients', patients, view.patient)}
+${renderPicker('kind', 'Kind', 'All kinds', Object.entries(KINDS), view.kind)}
+${renderPicker('time', 'Time', 'Any time', times, view.time)}
+<p class="narrow__act"><label class="narrow__switch"><input type="checkbox" name="portal" value="1"${showsPortal(view) && html` checked`}> Requests of the portal itself</label> <button class="btn btn--quiet btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${paths.activity}">Show all</a>`}</p>
+</form>`
+}
+
+/** A chosen value stays in its picker, even if it is not among the newest. */
+function addChosen(values: readonly string[], chosen: string | undefined): readonly string[] {
+  return chosen === undefined || values.includes(chosen) ? values : [...values, chosen]
+}
+
+type Choice = readonly [value: string, text: string]
+
+function renderPicker(
+  name: string,
+  label: string,
+  all: string,
+  choices: readonly Choice[],
+  chosen: string | undefined,
+): Html {
+  const sorted = name === 'app' || name === 'patient' ? choices.toSorted(compareText) : choices
+  return html`<p class="field"><label class="field__label" for="${name}">${label}</label><select class="input" id="${name}" name="${name}"><option value="">${all}</option>${sorted.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  )}</select></p>`
+}
+
+function compareText([, a]: Choice, [, b]: Choice): number {
+  return a.localeCompare(b, 'en')
+}
+
+function renderEmpty({ view, kept }: ActivityPageOptions): Html {
+  if (!kept)
+    return renderEmptyState({
+      title: 'The audit trail is off',
+      text: 'The setting smart.server.audit turns it off.',
+    })
+  if (view.reference !== undefined)
+    return renderEmptyState({
+      title: 'No event has this reference',
+      text: 'The event is older than the audit trail, was not recorded, or was counted together with others like it. The log lines of the servers have the same reference.',
+      action: { href: paths.activity, text: 'Show all events' },
+    })
+  if (isNarrowed(view))
+    return renderEmptyState({
+      title: 'No matching events',
+      text: 'No event matches these filters.',
+      action: { href: paths.activity, text: 'Show all events' },
+    })
+  return renderEmptyState({
+    title: 'No events yet',
+    text: 'Launch an app. Its OAuth and FHIR requests will appear here.',
+    action: { href: paths.portal, text: 'Go to patients' },
+  })
+}
+
+function renderOlderLink({ view, older }: ActivityPageOptions): Html | undefined {
+  if (!older) return undefined
+  return html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(view, { before: older })}">Show older events</a></p>`
+}

@@ -1,0 +1,81 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { countRecords, findPage, type KeptRecord, listParties } from '../../../audit/index.ts'
+import { renderErrorPage } from '../../../web/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import { readParameters } from '../../base/request.ts'
+import type { Login } from '../../users/find-login.ts'
+import { requireLogin } from '../../users/login.ts'
+import { makeSignedInBar } from '../portal/page-parts.ts'
+import { findFirstEvents, findNames, groupByLaunch, limitLaunches } from './describe.ts'
+import { type ActivityPageOptions, renderActivityPage } from './page.ts'
+import { buildFilter, readView, type View } from './view.ts'
+
+const COUNTED_MS = 3_600_000
+
+/** `GET /activity`: every OAuth and FHIR request by launch, allowed or refused. */
+export function addActivityRoutes(app: FastifyInstance, context: AuthContext): void {
+  const { clock } = context
+  app.get(
+    paths.activity,
+    requireLogin(context, async (request, reply, login) => {
+      if (!login.mayViewActivity)
+        return reply.sendPage(
+          renderErrorPage({
+            kind: 'refused',
+            title: 'You do not have access to the activity',
+            text: ['This page lists the requests of every app. Your administrator decides who can see it.'],
+            code: '403',
+            reference: request.id,
+            now: clock(),
+            actions: [{ href: paths.portal, text: 'Go to the start page' }],
+            bar: makeSignedInBar(login),
+          }),
+          { status: 403 },
+        )
+      const view = readView(readParameters(request.query))
+      return reply.sendPage(renderActivityPage(context, await loadPage(context, login, view)))
+    }),
+  )
+}
+
+/** The app server does not know the launch of a request that it could not complete. The auth server's record has it. */
+function joinByReference({ reference }: View, records: readonly KeptRecord[]): readonly KeptRecord[] {
+  const launch = records.find(({ launch_id }) => launch_id !== null)?.launch_id
+  if (reference === undefined || launch === undefined) return records
+  return records.map(record => ({ ...record, launch_id: record.launch_id ?? launch }))
+}
+
+async function loadPage(context: AuthContext, login: Login, view: View): Promise<ActivityPageOptions> {
+  const { store, settings, clock } = context
+  const filter = buildFilter(view, clock())
+  const allowed =
+    view.result === 'all' || view.reference !== undefined ? undefined : view.result === 'allowed'
+  const since = Math.max(filter.since ?? 0, clock() - COUNTED_MS)
+  // SQLite answers at once: without pauses, a page that is loaded every 2 s would block other requests for all its queries.
+  const found = await findPage(store, {
+    ...{ ...filter, allowed, after: view.before },
+    limit: LIMITS.activityRecords + 1,
+  })
+  await yieldTurn()
+  const counts = await countRecords(store, { ...filter, since })
+  await yieldTurn()
+  const parties = await listParties(store)
+  await yieldTurn()
+  const shown = limitLaunches(found.records.slice(0, LIMITS.activityRecords))
+  const records = joinByReference(view, shown)
+  const first = await findFirstEvents(store, records)
+  const names = await findNames(store, [...records, ...first], {
+    clients: parties.clients,
+    hidesPatients: true,
+  })
+  await yieldTurn()
+  const addsFirst = view.result === 'all' && view.kind === undefined
+  return {
+    ...{ login, view, names, parties, counts, kept: settings.audit.kept },
+    groups: groupByLaunch(records, { first, addsFirst, names }),
+    older: shown.length < found.records.length ? shown.at(-1) : found.next,
+  }
+}

@@ -1,0 +1,112 @@
+import type { RecordFilter } from '../../../audit/index.ts'
+import { PORTAL_CLIENT } from '../../../smart/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { paths } from '../../base/paths.ts'
+import type { Parameters } from '../../base/request.ts'
+
+/** The kinds of events on the activity page, with their names. */
+export const KINDS = {
+  fhir: 'FHIR request',
+  launch: 'Launch',
+  authorize: 'Authorize',
+  token: 'Token',
+  refresh: 'Refresh',
+  introspect: 'Introspect',
+  revoke: 'Revoke',
+  register: 'Register',
+} as const
+
+export const TIMES = {
+  '15m': ['Last 15 minutes', 15],
+  '1h': ['Last hour', 60],
+  '24h': ['Last 24 hours', 24 * 60],
+  '7d': ['Last 7 days', 7 * 24 * 60],
+} as const
+
+/** The filters of the activity page. They are in the URL, so that it can be shared. */
+export interface View {
+  readonly result: 'all' | 'allowed' | 'refused'
+  readonly kind: keyof typeof KINDS | undefined
+  readonly time: keyof typeof TIMES | undefined
+  readonly app: string | undefined
+  readonly patient: string | undefined
+  readonly launch: string | undefined
+  /** The request id of a refused or failed request, which error pages show. It replaces the other filters. */
+  readonly reference: string | undefined
+  /** Whether the requests of the portal itself are shown. */
+  readonly portal: boolean
+  /** Older than this record. */
+  readonly before: { readonly at: number; readonly id: number } | undefined
+}
+
+export function readView(query: Parameters): View {
+  const result = query.get('result')
+  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(query.get('before') ?? '') ?? []
+  return {
+    result: result === 'allowed' || result === 'refused' ? result : 'all',
+    kind: readKey(KINDS, query.get('kind')),
+    time: readKey(TIMES, query.get('time')),
+    app: readText(query.get('app')),
+    patient: readText(query.get('patient')),
+    launch: readText(query.get('launch')),
+    reference: readText(query.get('reference')),
+    portal: query.get('portal') === '1',
+    before: at === undefined ? undefined : { at: Number(at), id: Number(id) },
+  }
+}
+
+function readKey<Key extends string>(
+  table: Readonly<Record<Key, unknown>>,
+  text: string | undefined,
+): Key | undefined {
+  return text !== undefined && Object.hasOwn(table, text) ? (text as Key) : undefined
+}
+
+function readText(text: string | undefined): string | undefined {
+  const plain = text?.trim()
+  return plain === '' ? undefined : plain
+}
+
+/** Builds the URL of a view with changes. */
+export function buildUrl(view: View, change: Partial<View> = {}): string {
+  const { result, portal, before, ...texts } = { ...view, ...change }
+  const query = new URLSearchParams()
+  if (result !== 'all') query.set('result', result)
+  for (const [name, value] of Object.entries(texts)) if (value !== undefined) query.set(name, value)
+  if (portal) query.set('portal', '1')
+  if (before) query.set('before', `${before.at}.${before.id}`)
+  const text = query.toString()
+  return text === '' ? paths.activity : `${paths.activity}?${text}`
+}
+
+export function buildFilter(view: View, now: number): RecordFilter {
+  const { kind, time, app, patient, launch, reference } = view
+  if (reference !== undefined) return { reference }
+  const kinds = kind === undefined ? Object.keys(KINDS) : [kind]
+  return {
+    events: kinds.map(one => ({ kind: one })),
+    client: app,
+    otherThanClient: showsPortal(view) ? undefined : PORTAL_CLIENT,
+    launch,
+    patients: patient === undefined ? undefined : [patient],
+    since: time && now - TIMES[time][1] * 60_000,
+  }
+}
+
+/** Links the reference of an error page to its event, for developers. */
+export function linkReference(
+  { settings: { lab } }: Pick<AuthContext, 'settings'>,
+  reference: string,
+): string | undefined {
+  return lab ? `${paths.activity}?${new URLSearchParams({ reference })}` : undefined
+}
+
+export function showsPortal({ portal, app }: View): boolean {
+  return portal || app === PORTAL_CLIENT
+}
+
+/** Whether some events of a launch may be left out. */
+export function isNarrowed({ result, kind, time, app, patient, launch, reference }: View): boolean {
+  const isPicked = [kind, time, app, patient, launch, reference].some(value => value !== undefined)
+  return result !== 'all' || isPicked
+}

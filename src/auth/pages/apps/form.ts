@@ -1,0 +1,197 @@
+import { findJsonExcess } from '../../../fhir/index.ts'
+import { type Html, html } from '../../../web/index.ts'
+import type { Parameters } from '../../base/request.ts'
+import type { Client } from '../../oauth/clients/client.ts'
+import type { AppChanges } from '../../oauth/clients/store-client.ts'
+import {
+  AppFault,
+  type AppProperties,
+  hasOwnScope,
+  normalizeScope,
+  readAppKeys,
+} from '../../oauth/clients/validate.ts'
+
+/** The properties of a form, and whether the secret is replaced. Only an administrator states `firstParty`. */
+export type FormProperties = Omit<AppProperties, 'approved' | 'firstParty'> &
+  Pick<AppChanges, 'approved' | 'firstParty' | 'newSecret'>
+
+interface FormOptions {
+  readonly isAdministrator: boolean
+}
+
+/** The field of each property, and its label. */
+const FIELDS = {
+  id: ['client_id', 'Client id'],
+  name: ['name', 'Name'],
+  redirectUris: ['redirect_uris', 'Redirect URIs'],
+  launchUrl: ['launch_url', 'Launch URL'],
+  scope: ['scope', 'Scopes'],
+  authMethod: ['auth_method', 'Kind of app'],
+  jwksUrl: ['jwks_url', 'URL of the key set'],
+  jwks: ['jwks', 'Key set'],
+  description: ['description', 'Description'],
+  logoUrl: ['logo_url', 'Logo URL'],
+  postLogoutRedirectUris: ['post_logout_redirect_uris', 'Redirect URIs after logout'],
+  pkceRequired: ['pkce', 'PKCE'],
+  issParameter: ['iss', 'iss'],
+  firstParty: ['first_party', 'First-party'],
+  approved: ['approved', 'Approved'],
+} as const satisfies Record<AppFault['property'], readonly [name: string, label: string]>
+
+/** Reads a form. The result still has to be validated. */
+export function readAppForm(form: Parameters, { isAdministrator }: FormOptions): FormProperties | AppFault {
+  const text = (property: keyof typeof FIELDS) => form.get(FIELDS[property][0])?.trim() || undefined
+  const lines = (property: keyof typeof FIELDS) => [...new Set(text(property)?.split(/\s+/))]
+  const authMethod = METHODS.find(([value]) => value === text('authMethod'))?.[0]
+  if (text('name') === undefined) return new AppFault('name', 'expected a name')
+  if (authMethod === undefined) return new AppFault('authMethod', 'expected a kind of app')
+  const scope = normalizeScope(text('scope') ?? '')
+  if (hasOwnScope(scope) && !isAdministrator)
+    return new AppFault('scope', 'only an administrator can register scopes of this server itself')
+  const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
+  if (keys instanceof AppFault) return keys
+  return {
+    ...{ name: text('name'), description: text('description'), logoUrl: text('logoUrl') },
+    ...{ launchUrl: text('launchUrl'), redirectUris: lines('redirectUris') },
+    ...{ postLogoutRedirectUris: lines('postLogoutRedirectUris'), scope, authMethod, jwks: keys },
+    jwksUrl: authMethod === 'private_key_jwt' ? text('jwksUrl') : undefined,
+    pkceRequired: text('pkceRequired') !== 'optional',
+    issParameter: text('issParameter') !== 'omit',
+    newSecret: form.get('new_secret') === '1',
+    ...(isAdministrator && readFirstParty(text('firstParty') === '1')),
+  }
+}
+
+/** A first-party app is approved. */
+function readFirstParty(firstParty: boolean): Pick<AppChanges, 'approved' | 'firstParty'> {
+  return { firstParty, ...(firstParty && { approved: true }) }
+}
+
+function readKeys(text: string | undefined): string | undefined | AppFault {
+  if (text === undefined) return undefined
+  try {
+    return readAppKeys(findJsonExcess(text) ? undefined : JSON.parse(text))
+  } catch {
+    return new AppFault('jwks', 'it is not JSON')
+  }
+}
+
+const DEFAULT_SCOPE = 'launch launch/patient openid fhirUser online_access patient/*.rs'
+
+/** The form of a new app. */
+export const NEW_APP: Parameters = {
+  get: name => ({ auth_method: 'none', scope: DEFAULT_SCOPE })[name],
+  unreadable: new Set(),
+}
+
+/** The form of a registered app. */
+export function fillAppForm(client: Client): Parameters {
+  const values: Readonly<Record<string, string | undefined>> = {
+    ...{ name: client.name, description: client.description, logo_url: client.logoUrl },
+    ...{ launch_url: client.launchUrl, redirect_uris: client.redirectUris.join('\n') },
+    ...{ post_logout_redirect_uris: client.postLogoutRedirectUris.join('\n'), scope: client.scope },
+    ...{ auth_method: client.authMethod, jwks: client.jwks, jwks_url: client.jwksUrl },
+    pkce: client.pkceRequired ? undefined : 'optional',
+    iss: client.issParameter ? undefined : 'omit',
+    first_party: client.firstParty ? '1' : undefined,
+  }
+  return { get: name => (Object.hasOwn(values, name) ? values[name] : undefined), unreadable: new Set() }
+}
+
+export interface AppFormOptions extends FormOptions {
+  readonly action: string
+  readonly form: Parameters
+  readonly fault?: AppFault | undefined
+  /** The app that is changed; undefined for a new one. */
+  readonly client?: Client | undefined
+  readonly cancel: string
+}
+
+/** The form of an app. Works without scripts. */
+export function renderAppForm(options: AppFormOptions): Html {
+  const { action, client, cancel, isAdministrator, form } = options
+  const field = (property: AppFault['property'], more: Omit<FieldOptions, 'property'> = {}) =>
+    renderAppField(options, { property, ...more })
+  const box = (name: string, value: string, text: string, meta: string) =>
+    html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${form.get(name) === value && html` checked`}><span class="choice__main">${text}</span><span class="choice__meta">${meta}</span></label>
+`
+  return html`<form class="card card__body stack appform" method="post" action="${action}" novalidate>
+${client && html`<input type="hidden" name="client" value="${client.id}">`}
+${field('name', { required: true })}
+${field('redirectUris', { rows: 2, hint: 'One per line, compared exactly: https, http on loopback, or a private-use scheme.' })}
+${field('launchUrl', { hint: 'The portal sends the browser here with iss and launch. Leave it empty for an app that starts by itself.' })}
+${field('scope', { rows: 3, hint: 'The scopes that the app may request, separated by spaces.' })}
+${renderMethods(options)}
+<div class="fields appform__keys">
+${field('jwksUrl')}
+${field('jwks', { rows: 3, hint: 'Or the key set itself, as JSON: public keys only.' })}
+</div>
+<details class="more"${hasFaultBelow(options) && html` open`}><summary>More options</summary><div class="stack stack--tight launch__more">
+${!client && field('id', { hint: 'If empty, the server generates an id.' })}
+${field('description')}
+${field('logoUrl')}
+${field('postLogoutRedirectUris', { rows: 2 })}
+<div class="choices">${box('pkce', 'optional', 'PKCE is optional', 'The app may omit code_challenge, as apps written for SMART 1 do.')}${box('iss', 'omit', 'Omit iss from authorization responses', 'For apps that mistake it for a launch (RFC 9207).')}${isAdministrator && box('first_party', '1', 'First-party', 'An app of your own organization: its users are not asked for consent.')}</div>
+</div></details>
+<div class="actions"><button class="btn">${client ? 'Save changes' : 'Register app'}</button><a class="btn btn--quiet" href="${cancel}">Cancel</a></div>
+</form>`
+}
+
+const METHODS = [
+  ['none', 'Public', 'A browser or native app, with PKCE and without a secret.'],
+  ['client_secret', 'With a secret', 'An app with a server. The secret is shown once.'],
+  [
+    'private_key_jwt',
+    'With keys',
+    'An app with a server that signs (private_key_jwt), or a backend service.',
+  ],
+] as const
+
+function renderMethods({ form, fault, client }: AppFormOptions): Html {
+  const [name, label] = FIELDS.authMethod
+  const isWrong = fault?.property === 'authMethod'
+  return html`<fieldset><legend class="legend">${label}</legend><div class="choices">${METHODS.map(
+    ([value, text, meta]) =>
+      html`<label class="choice"><input type="radio" name="${name}" value="${value}"${form.get(name) === value && html` checked`}><span class="choice__main">${text}</span><span class="choice__meta">${meta}</span></label>
+`,
+  )}${
+    client?.authMethod === 'client_secret' &&
+    html`<label class="choice appform__secret"><input type="checkbox" name="new_secret" value="1"${form.get('new_secret') === '1' && html` checked`}><span class="choice__main">Replace the secret</span><span class="choice__meta">The app cannot authenticate with the old one from then on.</span></label>`
+  }</div>${isWrong && renderFault(name, fault)}</fieldset>`
+}
+
+const BELOW: readonly AppFault['property'][] = ['id', 'description', 'logoUrl', 'postLogoutRedirectUris']
+
+function hasFaultBelow({ fault }: AppFormOptions): boolean {
+  return fault !== undefined && BELOW.includes(fault.property)
+}
+
+interface FieldOptions {
+  readonly property: AppFault['property']
+  readonly hint?: string
+  readonly required?: true
+  /** The lines of a longer text. */
+  readonly rows?: number
+}
+
+function renderAppField(
+  { form, fault }: AppFormOptions,
+  { property, hint, required, rows }: FieldOptions,
+): Html {
+  const [name, label] = FIELDS[property]
+  const isWrong = fault?.property === property
+  const described = [hint !== undefined && `${name}-hint`, isWrong && `${name}-error`].filter(Boolean)
+  const attributes = html`class="input" id="${name}" name="${name}" autocomplete="off" autocapitalize="none" spellcheck="false"${required && html` required`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${isWrong && html` aria-invalid="true" autofocus`}`
+  const value = form.get(name) ?? ''
+  return html`<div class="field"><label class="field__label" for="${name}">${label}</label>${
+    rows === undefined
+      ? html`<input ${attributes} value="${value}">`
+      : html`<textarea ${attributes} rows="${rows}">${value}</textarea>`
+  }${isWrong && renderFault(name, fault)}${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
+}
+
+function renderFault(name: string, { value, text }: AppFault): Html {
+  const [first = '', ...rest] = value === undefined ? text : `${value}: ${text}`
+  const shown = value === undefined ? `${first.toUpperCase()}${rest.join('')}` : `${value}: ${text}`
+  return html`<p class="field__error" id="${name}-error">${shown}.</p>`
+}

@@ -1,0 +1,131 @@
+import {
+  type Html,
+  html,
+  type Person,
+  renderBadge,
+  renderIcon,
+  renderName,
+  renderPage,
+  renderPatientBanner,
+} from '../../../web/index.ts'
+import type { AuthSettings } from '../../base/context.ts'
+import { paths } from '../../base/paths.ts'
+import type { Login } from '../../users/find-login.ts'
+import { readHost } from '../portal/apps.ts'
+import { buildPortalUrl } from '../portal/list.ts'
+import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import type { ServiceCards } from './call-service.ts'
+import { type Card, type CardLink, type Indicator, readWebUrl } from './call-service.ts'
+
+/** The URL of a launch for a `smart` link; undefined if no registered app has this launch URL. */
+export type BuildLaunchLink = (link: CardLink) => string | undefined
+
+export function buildCardsUrl(patientId: string): string {
+  return `${paths.cards}?${new URLSearchParams({ patient: patientId })}`
+}
+
+/** The section for the cards on the portal page. A script loads them; without scripts, a link leads to their page. */
+export function renderCardsPlace(patientId: string): Html {
+  const url = buildCardsUrl(patientId)
+  return renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)
+}
+
+function renderSection(url: string, content: Html): Html {
+  return html`<section class="card__body stack stack--tight cds" aria-labelledby="cds" aria-live="polite" data-cards="${url}"><h2 class="legend" id="cds">Decision support</h2>
+${content}</section>`
+}
+
+export function renderCardsPage(
+  { settings, login, now }: { readonly settings: AuthSettings; readonly login: Login; readonly now: number },
+  person: Person,
+  cards: Html,
+): Html {
+  return renderPage(
+    {
+      title: 'Decision support',
+      width: 'mid',
+      bar: makeSignedInBar(login, 'portal'),
+      sampleData: showsSampleData(settings, [person]),
+    },
+    html`<h1 class="sr">Decision support for ${renderName(person.name)}</h1>
+<div class="stack"><p><a href="${buildPortalUrl({ search: undefined, patient: person.id })}">Back to the patient</a></p>
+<div class="card card--clip">${renderPatientBanner(person, { now, heading: 'h2', id: 'picked' })}
+${cards}</div></div>`,
+  )
+}
+
+export function renderCards(
+  patientId: string,
+  results: readonly ServiceCards[],
+  buildLink: BuildLaunchLink,
+): Html {
+  const content = results.map(({ service, cards }) => {
+    if (cards === undefined)
+      return html`<p class="muted">${service.name} is not available at the moment. Records and apps are not affected.</p>`
+    if (cards.length === 0)
+      return html`<p class="muted">${service.name} has nothing to show for this patient.</p>`
+    return html`${cards.map(card => renderCard(card, service.name, buildLink))}`
+  })
+  return renderSection(buildCardsUrl(patientId), html`${content}`)
+}
+
+const BADGES = {
+  critical: renderBadge('Critical', 'bad'),
+  warning: renderBadge('Warning', 'warn'),
+  info: renderBadge('Information'),
+} as const satisfies Record<Indicator, Html>
+
+function renderCard(
+  { summary, detail, indicator, source, links }: Card,
+  service: string,
+  buildLink: BuildLaunchLink,
+): Html {
+  return html`<article class="cds__card cds__card--${indicator}">
+<h3 class="cds__summary">${BADGES[indicator]} ${summary}</h3>
+${detail !== undefined && html`<div class="cds__detail">${renderMarkdown(detail)}</div>`}
+${links.length > 0 && html`<div class="actions">${links.map(link => renderLink(link, buildLink))}</div>`}
+<p class="small muted">Source: ${source.url === undefined ? source.label : renderOutside(source.url, source.label)}, from ${service}</p>
+</article>
+`
+}
+
+function renderLink(link: CardLink, buildLink: BuildLaunchLink): Html {
+  if (link.type === 'absolute')
+    return html`<a class="btn btn--quiet btn--small" href="${link.url}" target="_blank" rel="noopener noreferrer">${link.label}<span class="sr"> at ${readHost(link.url)}, in a new tab</span></a>`
+  const href = buildLink(link)
+  return href === undefined
+    ? html`<span class="small muted">${link.label}: the app is not registered here</span>`
+    : html`<a class="btn btn--quiet btn--small" href="${href}">${link.label} ${renderIcon('launch')}</a>`
+}
+
+function renderOutside(url: string, label: string): Html {
+  return html`<a href="${url}" target="_blank" rel="noopener noreferrer">${label}</a>`
+}
+
+/** Paragraphs, lists, bold text and links of Markdown. Everything else is shown as it is, escaped. */
+export function renderMarkdown(text: string): Html {
+  const blocks = text.replaceAll('\r', '').split(/\n{2,}/)
+  return html`${blocks.map(block => renderBlock(block.split('\n').filter(line => line.trim() !== '')))}`
+}
+
+const ITEM = /^\s*[-*+]\s+/
+const HEADING = /^#{1,6}\s+/
+
+function renderBlock(lines: readonly string[]): Html {
+  if (lines.length > 0 && lines.every(line => ITEM.test(line)))
+    return html`<ul>${lines.map(line => html`<li>${renderInline(line.replace(ITEM, ''))}</li>`)}</ul>`
+  return html`<p>${lines.map((line, at) => html`${at > 0 && html`<br>`}${HEADING.test(line) ? html`<b>${renderInline(line.replace(HEADING, ''))}</b>` : renderInline(line)}`)}</p>`
+}
+
+function renderInline(text: string): Html {
+  const parts = text.split(/(\*\*[^*]+\*\*|\[[^[\]]+\]\([^()\s]+\))/)
+  return html`${parts.map(renderPart)}`
+}
+
+function renderPart(part: string): Html {
+  const [, bold] = /^\*\*(.+)\*\*$/.exec(part) ?? []
+  if (bold !== undefined) return html`<b>${bold}</b>`
+  const [, label, target] = /^\[(.+)\]\((.+)\)$/.exec(part) ?? []
+  const url = readWebUrl(target)
+  return label !== undefined && url !== undefined ? renderOutside(url, label) : html`${part}`
+}

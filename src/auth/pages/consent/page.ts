@@ -1,0 +1,221 @@
+import {
+  formatTime,
+  type Html,
+  html,
+  type Person,
+  renderAlikeWarning,
+  renderDate,
+  renderPage,
+  renderPatientBanner,
+} from '../../../web/index.ts'
+import { LIFETIME } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import {
+  type ConsentItem,
+  type IsChecked,
+  listConsentItems,
+  renderFixedRow,
+  renderReadRow,
+  renderRow,
+  renderWriteRow,
+} from '../../oauth/authorize/consent-items.ts'
+import type { Client } from '../../oauth/clients/client.ts'
+import { hasScope } from '../../oauth/grants/grant.ts'
+import type { Login } from '../../users/find-login.ts'
+import { isPatientUser } from '../../users/user.ts'
+import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
+import { describeKind, describePermissions, offeredTypes } from './describe-scopes.ts'
+
+export interface ConsentPageOptions {
+  readonly client: Client
+  readonly login: Login
+  readonly pendingId: string
+  readonly scope: string
+  /** The scopes that could be granted if the client were registered for all requested ones. */
+  readonly wanted: string
+  readonly redirectUri: string
+  readonly sampleData: boolean
+  /** `person` is undefined if the record cannot be read now. */
+  readonly patient: ConsentPatient | undefined
+  readonly encounterId: string | undefined
+  readonly searchPermission: 'r' | 's'
+  readonly accessTokenTtlSeconds: number
+  /** Whether the user has just picked the patient. */
+  readonly picked: boolean
+  readonly isChecked: IsChecked
+  readonly now: number
+}
+
+interface ConsentPatient {
+  readonly id: string
+  readonly person: Person | undefined
+  /** Patients with similar names. */
+  readonly alike: readonly Person[]
+}
+
+/** Shows the app, the requested access and its end. Refusing is as easy as allowing. */
+export function renderConsentPage(options: ConsentPageOptions): Html {
+  const { client, login, sampleData, picked, patient } = options
+  const steps = picked ? ['Sign in', 'Patient', 'Access'] : ['Sign in', 'Access']
+  const bar = { kind: 'flow', steps, current: steps.length - 1, width: 'mid' } as const
+  const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--mid">
+<button class="btn" form="consent" name="decision" value="allow">Allow access</button>
+<button class="btn btn--quiet" form="consent" name="decision" value="deny">Don’t allow</button>
+<p class="decide__note">Signed in as ${login.clinician.displayName}</p>
+</div></div>`
+  const use = patient ? ' to use this record' : ''
+  return renderPage(
+    { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
+    html`<div class="pagehead"><div><h1>Allow ${client.name}${use}?</h1>
+<p class="pagehead__lead">The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.</p></div></div>
+${renderUnverifiedWarning(client)}
+${renderPatient(options)}
+<div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
+  )
+}
+
+function renderPatient({ patient, now }: ConsentPageOptions): Html | undefined {
+  if (!patient) return undefined
+  const { person, id, alike } = patient
+  return html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${
+    person
+      ? renderPatientBanner(person, { now, heading: 'p' })
+      : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name temporarily unavailable</p><dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl></div></div>`
+  }${renderAlikeWarning(alike)}</section>`
+}
+
+function renderForm(options: ConsentPageOptions): Html {
+  const { pendingId, login, scope, patient, encounterId, isChecked } = options
+  const items = listConsentItems(scope)
+  const writes = items.filter(item => item.writes)
+  return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
+<input type="hidden" name="interaction" value="${pendingId}">
+<input type="hidden" name="clinician" value="${login.clinician.id}">
+<input type="hidden" name="patient" value="${patient?.id}">
+<input type="hidden" name="encounter" value="${encounterId}">
+${renderReadSections(options, items)}
+${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked))}`)}
+${renderSection('stay', 'When you are away', renderOfflineRow(options))}
+</form>`
+}
+
+/** One section per set of permissions. The user's identity is in the first one. */
+function renderReadSections(
+  { searchPermission, scope, login, isChecked }: ConsentPageOptions,
+  items: readonly ConsentItem[],
+) {
+  const reads = items.filter(item => !item.writes)
+  const byVerbs = Map.groupBy(reads, item => describePermissions(item.scope.permissions, searchPermission))
+  const identity = renderIdentityRow(scope, login)
+  if (byVerbs.size === 0) return identity && renderSection('read0', 'Read', identity)
+  return [...byVerbs].map(([verbs, some], at) =>
+    renderSection(
+      `read${at}`,
+      verbs,
+      html`${some.map(item => renderReadRow(item, isChecked))}${at === 0 && identity}`,
+    ),
+  )
+}
+
+function renderSection(id: string, heading: string, rows: Html): Html {
+  return html`<section aria-labelledby="s-${id}"><h2 class="section__title" id="s-${id}">${heading}</h2><ul class="card scopes">${rows}</ul></section>`
+}
+
+function renderIdentityRow(scope: string, { clinician }: Login): Html | undefined {
+  const isShared = hasScope(scope, 'fhirUser') || hasScope(scope, 'profile')
+  if (isShared)
+    return renderFixedRow(
+      isPatientUser(clinician) ? 'Your name and identity' : 'Your name and staff identity',
+      'Always shared',
+      `Tells the app who is using it: ${clinician.displayName}.`,
+    )
+  return hasScope(scope, 'openid')
+    ? renderFixedRow('Your user id', 'Always shared', 'An identifier without your name.')
+    : undefined
+}
+
+function describeWrites(writes: readonly ConsentItem[]): string {
+  return describePermissions(new Set(writes.flatMap(({ scope }) => [...scope.permissions])), 's').replace(
+    ' and ',
+    ' or ',
+  )
+}
+
+function renderOfflineRow({
+  scope,
+  wanted,
+  login,
+  accessTokenTtlSeconds,
+  isChecked,
+}: ConsentPageOptions): Html {
+  const latest = formatTime(login.createdAt + LIFETIME.login, { withZone: true })
+  const minutes = Math.ceil(accessTokenTtlSeconds / 60)
+  const otherwise = hasScope(scope, 'online_access')
+    ? `its access ends when you sign out, and at ${latest} at the latest.`
+    : `its access ends after ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+  if (!hasScope(scope, 'offline_access') && hasScope(wanted, 'offline_access'))
+    return renderFixedRow(
+      'No access without you',
+      'Not registered',
+      `The app requested it but is not registered for it: ${otherwise}`,
+    )
+  if (!hasScope(scope, 'offline_access'))
+    return renderFixedRow(
+      'No access without you',
+      'Not requested',
+      `The app did not request it: ${otherwise}`,
+    )
+  return renderRow(
+    {
+      value: 'offline_access',
+      title: 'Keep access',
+      text: `The app can use the access selected above while you are signed out, until you remove it under Apps with access. Otherwise, ${otherwise}`,
+    },
+    isChecked,
+  )
+}
+
+function renderAbout({ client, redirectUri, scope, wanted }: ConsentPageOptions): Html {
+  const unregistered = listUnregistered(scope, wanted)
+  const missing = listNotRequested(wanted)
+  return html`<aside aria-labelledby="s-app"><h2 class="section__title" id="s-app">About the app</h2>
+<div class="card card__body stack">
+<div class="appid">${renderAppTile(client)}<p>${renderAppName(client)}<span class="sub">${readHost(redirectUri)}</span></p></div>
+${client.description !== undefined && html`<p>${client.description}</p>`}
+<dl class="kv">
+<div><dt>Returns to</dt><dd><code>${redirectUri}</code></dd></div>
+<div><dt>Client id</dt><dd><code>${client.id}</code></dd></div>
+<div><dt>Registered</dt><dd>${renderDate(client.createdAt)}</dd></div>
+${unregistered !== '' && html`<div><dt>Requested but not registered for</dt><dd>${unregistered}</dd></div>`}
+${missing !== '' && html`<div><dt>Not requested</dt><dd>${missing}</dd></div>`}
+</dl>
+<details class="more"><summary>Exact scopes</summary><p class="url url--block">${scope}</p></details>
+</div></aside>`
+}
+
+function listUnregistered(scope: string, wanted: string): string {
+  const granted = listTypes(scope)
+  const missing = [...listTypes(wanted)].filter(type => !granted.has(type))
+  return joinTitles(
+    missing.map(type => (type === '*' ? 'Everything else in the record' : describeKind(type).title)),
+  )
+}
+
+/** Common kinds of data that the app did not request. */
+function listNotRequested(wanted: string): string {
+  const types = listTypes(wanted)
+  if (types.has('*')) return ''
+  const titles = offeredTypes
+    .slice(0, 12)
+    .filter(type => !types.has(type))
+    .map(type => describeKind(type).title)
+  return joinTitles(titles.slice(0, 6))
+}
+
+function listTypes(scope: string): ReadonlySet<string> {
+  return new Set(listConsentItems(scope).map(item => item.scope.type))
+}
+
+function joinTitles(titles: readonly string[]): string {
+  return titles.map((title, at) => (at === 0 ? title : title.toLowerCase())).join(', ')
+}

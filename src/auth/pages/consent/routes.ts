@@ -1,0 +1,122 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { readPerson } from '../../../web/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { createFhirReader } from '../../base/fhir-reader.ts'
+import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { type Parameters, readParameters } from '../../base/request.ts'
+import type { IsChecked } from '../../oauth/authorize/consent-items.ts'
+import {
+  describeAvailableContext,
+  makeScopeTerms,
+  resolveLaunchContext,
+} from '../../oauth/authorize/launch-context.ts'
+import type { AuthorizationState } from '../../oauth/authorize/next-step.ts'
+import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
+import { findWaiting, sendOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import { grantScope } from '../../oauth/grants/grant-scope.ts'
+import { findNamesakes } from '../../oauth/launch/picked.ts'
+import type { Login } from '../../users/find-login.ts'
+import { listLogos } from '../portal/apps.ts'
+import { showsSampleData } from '../portal/page-parts.ts'
+import { renderConsentPage } from './page.ts'
+
+const ALL_CHECKED: IsChecked = () => true
+const DENIED = new Refusal('access_denied', 'The user denied access.')
+
+/** The page on which a clinician allows or refuses access to an app. */
+export function addConsentRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.consent, NO_HEAD_ROUTE, async (request, reply) => {
+    const waiting = await findWaiting(reply, context, readParameters(request.query), ['consent'])
+    return waiting.kind === 'waiting'
+      ? sendConsentPage(reply, context, waiting, ALL_CHECKED)
+      : sendOtherOutcome(reply, context, waiting)
+  })
+
+  // The decision also counts if the client became first-party while the page was open.
+  app.post(paths.consent, async (request, reply) => {
+    const form = readParameters(request.body)
+    const waiting = await findWaiting(reply, context, form, ['consent', 'issue-code'])
+    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
+    if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting, ALL_CHECKED)
+    const { pending, login, state } = waiting
+    const approvedScopes = readApprovedScopes(request.body)
+    switch (form.get('decision')) {
+      case 'allow':
+        return takeNextStep(reply, context, { ...pending, approvedScopes }, { ...state, consented: true })
+      case 'deny':
+        return refuseRequest(reply, context, pending, DENIED, login)
+      default:
+        return sendConsentPage(reply, context, waiting, scope => approvedScopes.has(scope))
+    }
+  })
+}
+
+/** If the user, patient or encounter has changed since the page was shown, it is shown again. */
+function isSameContext(form: Parameters, { login, state }: Waiting): boolean {
+  const launchContext = resolveLaunchContext(state.launch, state.request.picked)
+  return (
+    form.get('clinician') === login.clinician.id &&
+    form.get('patient') === launchContext?.patientId &&
+    form.get('encounter') === launchContext?.encounterId
+  )
+}
+
+function readApprovedScopes(body: unknown): ReadonlySet<string> {
+  const scope: unknown = typeof body === 'object' && body !== null && 'scope' in body ? body.scope : []
+  return new Set([scope].flat().filter(value => typeof value === 'string'))
+}
+
+async function sendConsentPage(
+  reply: FastifyReply,
+  context: AuthContext,
+  { pending, state, login }: Waiting,
+  isChecked: IsChecked,
+): Promise<FastifyReply> {
+  const { client, request } = state
+  const { settings, clock } = context
+  const patient = await findPatient(context, login, state)
+  const page = renderConsentPage({
+    client,
+    login,
+    pendingId: pending.id,
+    ...computeGrantable(context, state),
+    redirectUri: request.redirectUri,
+    sampleData: showsSampleData(settings, patient?.person ? [patient.person] : []),
+    patient,
+    encounterId: resolveLaunchContext(state.launch, request.picked)?.encounterId,
+    searchPermission: settings.fhir.searchPermission,
+    accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
+    picked: request.picked !== undefined,
+    isChecked,
+    now: clock(),
+  })
+  return reply.sendPage(page, { formTargets: [request.redirectUri], images: listLogos(client) })
+}
+
+/** Finds the patient of the request. `person` is undefined if the record cannot be read. */
+async function findPatient(
+  context: AuthContext,
+  { clinician }: Login,
+  { launch, request }: AuthorizationState,
+) {
+  const id = resolveLaunchContext(launch, request.picked)?.patientId
+  if (id === undefined) return undefined
+  const read = await createFhirReader(context, clinician)
+  const response = await read.resource('Patient', id)
+  if (response.kind !== 'found') return { id, person: undefined, alike: [] }
+  const person = readPerson(response.resource)
+  return { id, person, alike: await findNamesakes(read, person) }
+}
+
+function computeGrantable({ settings }: AuthContext, { request, client, launch }: AuthorizationState) {
+  const terms = makeScopeTerms(
+    settings,
+    client,
+    describeAvailableContext(resolveLaunchContext(launch, request.picked)),
+  )
+  return {
+    scope: grantScope(request.scope, terms),
+    wanted: grantScope(request.scope, { ...terms, allowed: request.scope, atMost: undefined }),
+  }
+}

@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Person } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { createNameReader } from '../../base/fhir-reader.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import { readParameters } from '../../base/request.ts'
+import { findClient } from '../../oauth/clients/client.ts'
+import { findByIds } from '../../oauth/launch/patients.ts'
+import type { Login } from '../../users/find-login.ts'
+import { requireLogin } from '../../users/login.ts'
+import { listLogos } from '../portal/apps.ts'
+import { showsSampleData } from '../portal/page-parts.ts'
+import {
+  type AppAccess,
+  findAccess,
+  type ManageOptions,
+  removeAccess,
+  renderManagePage,
+  renderRemovePage,
+} from './page.ts'
+
+/** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
+export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
+  const findLoginAccess = ({ clinician }: Login) => findAccess(context, clinician.id)
+
+  app.get(
+    paths.manage,
+    requireLogin(context, async (request, reply, login) => {
+      const access = await findLoginAccess(login)
+      const name = readParameters(request.query).get('removed')
+      // Only if it is true: the app may have access again when the URL is reloaded.
+      const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
+      const removed = isGone ? await findClient(context.store.db, context, name) : undefined
+      const names = await findPeople(context, login, access)
+      return reply.sendPage(renderManagePage(makeOptions(context, login), { access, names, removed }))
+    }),
+  )
+
+  app.get(
+    paths.manageRemove,
+    requireLogin(context, async (request, reply, login) => {
+      const wanted = readParameters(request.query).get('client')
+      const access = (await findLoginAccess(login)).find(({ client }) => client.id === wanted)
+      if (!access) return reply.redirect(paths.manage, 302)
+      const page = renderRemovePage(makeOptions(context, login), access)
+      return reply.sendPage(page, { images: listLogos(access.client) })
+    }),
+  )
+
+  app.post(
+    paths.manageRemove,
+    requireLogin(context, async (request, reply, login) => {
+      const clientId = readParameters(request.body).get('client') ?? ''
+      const had = await removeRecorded(context, request, login, clientId)
+      return reply.redirect(
+        had ? `${paths.manage}?removed=${encodeURIComponent(clientId)}` : paths.manage,
+        303,
+      )
+    }),
+  )
+}
+
+/** The patients of all apps, as far as the FHIR server returns them. */
+async function findPeople(
+  context: AuthContext,
+  { clinician }: Login,
+  access: readonly AppAccess[],
+): Promise<ReadonlyMap<string, Person>> {
+  const ids = [
+    ...new Set(
+      access.flatMap(({ patients }) =>
+        patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
+      ),
+    ),
+  ]
+  const people = await findByIds(
+    await createNameReader(context, clinician),
+    ids.slice(0, LIMITS.patientsNamed),
+  )
+  return new Map(people.map(person => [person.id, person]))
+}
+
+async function removeRecorded(
+  context: AuthContext,
+  request: FastifyRequest,
+  { clinician }: Login,
+  clientId: string,
+): Promise<boolean> {
+  return context.store.db.transaction().execute(async trx => {
+    const had = await removeAccess(trx, { clinicianId: clinician.id, clientId, now: context.clock() })
+    const event = { kind: 'revoke', status: 303, client: clientId, clinician } as const
+    if (had) await auditEvent(context, request, event, trx)
+    return had
+  })
+}
+
+function makeOptions({ settings, clock }: AuthContext, login: Login): ManageOptions {
+  return { login, sampleData: showsSampleData(settings), now: clock() }
+}

@@ -1,0 +1,143 @@
+import {
+  findConfusable,
+  type Html,
+  html,
+  type Person,
+  renderAlikeWarning,
+  renderIcon,
+  renderPage,
+  renderPatientBanner,
+} from '../../../web/index.ts'
+import { paths } from '../../base/paths.ts'
+import type { Client } from '../../oauth/clients/client.ts'
+import { listPeople, type PatientList } from '../../oauth/launch/patients.ts'
+import type { Picked } from '../../oauth/launch/picked.ts'
+import type { Login } from '../../users/find-login.ts'
+import { readHost, renderUnverifiedWarning } from '../portal/apps.ts'
+import {
+  describeList,
+  renderFacts,
+  renderGroups,
+  renderNoPatients,
+  renderPager,
+  renderSearchForm,
+} from '../portal/list.ts'
+import { renderEncounterChoice } from '../portal/picked-panel.ts'
+
+export interface PickerOptions {
+  readonly client: Client
+  readonly login: Login
+  readonly pendingId: string
+  readonly redirectUri: string
+  /** Whether the app requests access to other patients too (`user/` scopes). */
+  readonly asksForOthers: boolean
+  /** The number of records of a patient user; 0 for a clinician. */
+  readonly ownRecords: number
+  readonly sampleData: boolean
+  readonly now: number
+}
+
+interface PatientsView {
+  readonly list: PatientList
+  /** Patients with similar names, who need not be in the list. */
+  readonly others: readonly Person[]
+  readonly search: string | undefined
+  readonly isFirst: boolean
+  readonly again: boolean
+}
+
+/** The patients of the portal with radio buttons. None is preselected. */
+export function renderPatientPage(options: PickerOptions, view: PatientsView): Html {
+  const { list, others, search, again } = view
+  const people = listPeople(list)
+  const confusable = findConfusable([...people, ...others])
+  const { client, pendingId } = options
+  const all = buildPickUrl(pendingId)
+  const hidden = html`<input type="hidden" name="interaction" value="${pendingId}">`
+  return renderShell(
+    options,
+    `Choose a patient for ${client.name}`,
+    html`<div class="stack stack--tight">
+${options.ownRecords === 0 && renderSearchForm(paths.pick, search, hidden)}
+${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
+${people.some(person => confusable.has(person)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
+${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view, confusable))}
+</div>`,
+  )
+}
+
+export function renderEncounterPage(options: PickerOptions, picked: Picked, fault: string | undefined): Html {
+  const { client, pendingId, now } = options
+  const all = buildPickUrl(pendingId, { patient: picked.person.id, encounters: 'all' })
+  return renderShell(
+    options,
+    `Choose an encounter for ${client.name}`,
+    html`${options.ownRecords !== 1 && html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${renderIcon('back')}Another patient</a></p>`}
+<section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}
+<div class="card__body">${renderPickForm(
+      options,
+      html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${renderEncounterChoice(picked.encounters, { all, fault })}`,
+    )}</div></section>`,
+  )
+}
+
+export function buildPickUrl(
+  pendingId: string,
+  more: Readonly<Partial<Record<'search' | 'page' | 'patient' | 'encounters', string | undefined>>> = {},
+): string {
+  const query = new URLSearchParams({ interaction: pendingId })
+  for (const [name, value] of Object.entries(more)) if (value !== undefined) query.set(name, value)
+  return `${paths.pick}?${query}`
+}
+
+function renderShell(options: PickerOptions, heading: string, body: Html): Html {
+  const { client, login, sampleData, redirectUri, asksForOthers } = options
+  const extent = asksForOthers
+    ? 'opens with the patient that you choose, and also requests access to every patient you may see'
+    : 'will have access to the record that you choose, and to no other'
+  const steps = client.firstParty ? ['Sign in', 'Patient'] : ['Sign in', 'Patient', 'Access']
+  const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--flow">
+<button class="btn" form="pick">Continue</button>
+<button class="btn btn--quiet" form="pick" name="cancel" value="1" formnovalidate>Cancel</button>
+<p class="decide__note">Signed in as ${login.clinician.displayName}</p>
+</div></div>`
+  return renderPage(
+    { title: heading, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
+    html`<div class="pagehead"><div><h1>${heading}</h1>
+<p class="pagehead__lead">The app at <b>${readHost(redirectUri)}</b> ${extent}.</p></div></div>
+${renderUnverifiedWarning(client)}
+${body}`,
+  )
+}
+
+function renderPickForm({ pendingId, login }: PickerOptions, choice: Html): Html {
+  return html`<form id="pick" method="post" action="${paths.pick}" novalidate>
+<input type="hidden" name="interaction" value="${pendingId}">
+<input type="hidden" name="clinician" value="${login.clinician.id}">
+${choice}</form>`
+}
+
+function renderRadios(
+  { now, pendingId }: PickerOptions,
+  { list, search, isFirst }: PatientsView,
+  confusable: ReadonlySet<Person>,
+): Html {
+  const build = (page?: string) => buildPickUrl(pendingId, { search, page })
+  return html`<fieldset><legend class="sr">${describeList(list, search)}</legend>
+<div class="card plistbox plist--pick">
+<div class="plist__head" aria-hidden="true"><span></span><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
+${renderGroups(list, person => renderRadio(person, { now, alike: confusable.has(person) }))}
+<p class="plist__note">${describeList(list, search)} ${search !== undefined && html`<a href="${buildPickUrl(pendingId)}">Show all</a>`}</p>
+${renderPager(list, { first: isFirst, build })}
+</div></fieldset>`
+}
+
+function renderRadio(person: Person, facts: { readonly now: number; readonly alike: boolean }): Html {
+  return html`<li><label class="prow" data-patient-id="${person.id}"><input type="radio" name="patientId" value="${person.id}">
+${renderFacts(person, facts)}</label></li>
+`
+}
+
+function renderWarning(what: string, then: string): Html {
+  return html`<div class="alert alert--warn">${renderIcon('warning')}<p><b>${what}</b> ${then}</p></div>`
+}

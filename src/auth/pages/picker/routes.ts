@@ -1,0 +1,209 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseScopes } from '../../../smart/index.ts'
+import { type Person, renderErrorPage } from '../../../web/index.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { createFhirReader } from '../../base/fhir-reader.ts'
+import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { type Parameters, readParameters } from '../../base/request.ts'
+import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
+import { type PendingAuthorization, storePickedContext } from '../../oauth/authorize/request.ts'
+import { findWaiting, sendOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import { NO_CHOICE, readEncounterChoice } from '../../oauth/launch/options.ts'
+import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
+import { findPatients, listPeople, type Unavailable } from '../../oauth/launch/patients.ts'
+import { findNamesakes, hasNamesake, readPicked } from '../../oauth/launch/picked.ts'
+import { findSubject } from '../../oauth/launch/prepare.ts'
+import type { Login } from '../../users/find-login.ts'
+import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
+import { sendUnavailable, showsSampleData } from '../portal/page-parts.ts'
+import { findRecent, recordRecent } from '../portal/recent-use.ts'
+import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
+
+const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a patient.')
+
+/**
+ * The picker of a standalone launch (`launch/patient`, `launch/encounter`), after the login and before consent. To cancel
+ * is to deny access.
+ */
+export function addPickerRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.pick, NO_HEAD_ROUTE, async (request, reply) => {
+    const query = readParameters(request.query)
+    const waiting = await findWaiting(reply, context, query, ['pick'])
+    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
+    const search = query.get('search')?.trim() || undefined
+    const fault = findSearchFault(search)
+    if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
+    const patient = query.get('patient') ?? (await findOnlyPatient(context, waiting))
+    return patient !== undefined && waiting.state.picker === 'encounter'
+      ? showEncounters(reply, context, waiting, patient, { all: query.get('encounters') === 'all' })
+      : showPatients(reply, context, waiting, { search, page: query.get('page') })
+  })
+
+  app.post(paths.pick, async (request, reply) => {
+    const form = readParameters(request.body)
+    const waiting = await findWaiting(reply, context, form, ['pick'])
+    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
+    if (form.get('cancel') !== undefined)
+      return refuseRequest(reply, context, waiting.pending, NONE_SELECTED, waiting.login)
+    // If another user has logged in since the list was shown, it is shown again.
+    const isSame = form.get('clinician') === waiting.login.clinician.id
+    const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
+    if (patientId === undefined) return showPatients(reply, context, waiting, { again: isSame })
+    return pick(request, reply, context, waiting, { patientId, form })
+  })
+}
+
+async function pick(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  waiting: Waiting,
+  { patientId, form }: { readonly patientId: string; readonly form: Parameters },
+): Promise<FastifyReply> {
+  const { pending, login, state } = waiting
+  const { picker } = state
+  const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
+  const read = await createFhirReader(context, login.clinician)
+  const subject = await findSubject(context, read, { patientId, encounterId })
+  if (subject.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, subject)
+  if (subject.kind !== 'subject') return sendUnknown(request, reply, context, pending)
+  if (picker === 'encounter' && encounterId === undefined) {
+    if (form.get('step') !== 'encounter')
+      return reply.redirect(buildPickUrl(pending.id, { patient: patientId }), 303)
+    if (readEncounterChoice(request.body) === undefined)
+      return showEncounters(reply, context, waiting, patientId, { fault: NO_CHOICE.text })
+  }
+  const own = (await readRecords(context, login)).find(record => record.patientId === patientId)
+  const picked = {
+    clinicianId: login.clinician.id,
+    patientId,
+    ...(encounterId === undefined ? {} : { encounterId }),
+    ...own,
+    ...(state.client.firstParty &&
+      (await hasNamesake(read, subject.person)) && { similarName: true as const }),
+  }
+  const { store, clock } = context
+  const stored = await store.db.transaction().execute(async trx => {
+    await recordRecent(trx, login.clinician.id, { kind: 'patient', id: patientId, now: clock() })
+    return storePickedContext(trx, pending, picked)
+  })
+  return takeNextStep(reply, context, stored, { ...state, request: stored.request })
+}
+
+async function readRecords(context: AuthContext, { clinician }: Login): Promise<readonly OwnRecord[]> {
+  const records = await findOwnRecords(context, clinician)
+  return 'kind' in records ? [] : records
+}
+
+/** A patient user with one record chooses only the encounter. */
+async function findOnlyPatient(context: AuthContext, { login }: Waiting): Promise<string | undefined> {
+  const [only, ...others] = await readRecords(context, login)
+  return others.length === 0 ? only?.patientId : undefined
+}
+
+interface PatientsView {
+  readonly search?: string | undefined
+  /** The position of a later page. */
+  readonly page?: string | undefined
+  /** Whether no patient was selected before. */
+  readonly again?: boolean
+}
+
+/** A short list, such as the result of a search, may lack a patient with a similar name. A long one is sorted by name. */
+const FEW = 5
+
+async function showPatients(
+  reply: FastifyReply,
+  context: AuthContext,
+  waiting: Waiting,
+  { search, page: position, again = false }: PatientsView,
+): Promise<FastifyReply> {
+  const read = await createFhirReader(context, waiting.login.clinician)
+  const recent = await findRecent(context.store.db, waiting.login.clinician.id, 'patient')
+  const list = await findPatients(read, { search, page: position, recent })
+  if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
+  const people = listPeople(list)
+  const others = people.length > FEW ? [] : await Promise.all(people.map(one => findNamesakes(read, one)))
+  const options = await makeOptions(context, waiting, people)
+  const view = { list, others: others.flat(), search, isFirst: position === undefined, again }
+  const page = renderPatientPage(options, view)
+  return reply.sendPage(page, {
+    status: again ? 400 : 200,
+    formTargets: [waiting.pending.request.redirectUri],
+  })
+}
+
+async function showEncounters(
+  reply: FastifyReply,
+  context: AuthContext,
+  waiting: Waiting,
+  patient: string,
+  { all = false, fault }: { readonly all?: boolean; readonly fault?: string },
+): Promise<FastifyReply> {
+  const read = await createFhirReader(context, waiting.login.clinician)
+  const { fhirBaseUrl } = context.settings
+  const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
+  if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)
+  if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
+  const page = renderEncounterPage(await makeOptions(context, waiting, [picked.person]), picked, fault)
+  return reply.sendPage(page, {
+    status: fault === undefined ? 200 : 400,
+    formTargets: [waiting.pending.request.redirectUri],
+  })
+}
+
+async function makeOptions(
+  context: AuthContext,
+  { state, login, pending }: Waiting,
+  people: readonly Person[],
+): Promise<PickerOptions> {
+  const { settings, clock } = context
+  const records = await readRecords(context, login)
+  return {
+    client: state.client,
+    login,
+    pendingId: pending.id,
+    redirectUri: pending.request.redirectUri,
+    asksForOthers: parseScopes(pending.request.scope).some(
+      one => one.kind === 'resource' && one.context === 'user',
+    ),
+    ownRecords: records.length,
+    sampleData: showsSampleData(settings, people),
+    now: clock(),
+  }
+}
+
+function sendPickerUnavailable(
+  reply: FastifyReply,
+  context: AuthContext,
+  { login, pending }: Waiting,
+  outage: Unavailable,
+) {
+  return sendUnavailable(reply, context, {
+    login,
+    outage,
+    since: undefined,
+    tryAgain: buildPickUrl(pending.id),
+  })
+}
+
+function sendUnknown(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { clock }: AuthContext,
+  { id }: PendingAuthorization,
+) {
+  const page = renderErrorPage({
+    kind: 'refused',
+    title: 'Not found',
+    text: [
+      'The patient or the encounter does not exist, or you do not have access to it. No record was opened.',
+    ],
+    code: '404',
+    reference: request.id,
+    now: clock(),
+    actions: [{ href: buildPickUrl(id), text: 'Choose again' }],
+  })
+  return reply.sendPage(page, { status: 404 })
+}

@@ -1,0 +1,149 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import { renderErrorPage } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { createFhirReader } from '../../base/fhir-reader.ts'
+import { paths } from '../../base/paths.ts'
+import { readParameters } from '../../base/request.ts'
+import { type FormFault, NO_CHOICE, readEncounterChoice, readOptions } from '../../oauth/launch/options.ts'
+import {
+  issueLaunch,
+  type LaunchProblem,
+  type LaunchRequest,
+  prepareLaunch,
+  type ReadyLaunch,
+} from '../../oauth/launch/prepare.ts'
+import type { Login } from '../../users/find-login.ts'
+import { requireClinician } from '../../users/login.ts'
+import { linkReference } from '../activity/view.ts'
+import { makeSignedInBar, sendUnavailable } from './page-parts.ts'
+import { recordRecent } from './recent-use.ts'
+import { sendPortal } from './routes.ts'
+
+/** `POST /portal/launch` creates a launch token and redirects the browser to the app. */
+export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.post(
+    paths.portalLaunch,
+    requireClinician(context, async (request, reply, login) => {
+      const { clinician } = login
+      const read = await createFhirReader(context, clinician)
+      const result = await prepareLaunch(context, clinician, read, readLaunchRequest(request.body))
+      const event = { ...describeEvent(result), clinician }
+      if (result.kind === 'ready') {
+        const { patientId, clientId } = result.launch
+        const now = context.clock()
+        const record = async (trx: Transaction<Schema>) => {
+          await recordRecent(trx, clinician.id, { kind: 'patient', id: patientId, now })
+          await recordRecent(trx, clinician.id, { kind: 'app', id: clientId, now })
+          await auditEvent(context, request, event, trx)
+        }
+        return reply.redirect((await issueLaunch(context, result, record)).url, 302)
+      }
+      await auditEvent(context, request, event)
+      return result.kind === 'bad-options'
+        ? sendFormAgain(request, reply, context, login, result.fault)
+        : sendLaunchProblem(request, reply, context, { login, problem: result })
+    }),
+  )
+}
+
+function describeEvent(result: ReadyLaunch | LaunchProblem) {
+  if (result.kind === 'unavailable')
+    return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
+  if (result.kind !== 'ready') {
+    const { status, title } = describeProblem(result.kind)
+    return { kind: 'launch', allowed: false, status, reason: title } as const
+  }
+  const { patientId, clientId, id } = result.launch
+  return { kind: 'launch', status: 302, patient: patientId, client: clientId, launch: id } as const
+}
+
+/** Shows the portal again, with all that was entered and the field at fault marked. */
+function sendFormAgain(
+  { body }: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  login: Login,
+  fault: FormFault,
+): Promise<FastifyReply> {
+  const form = readParameters(body)
+  return sendPortal(
+    reply,
+    context,
+    login,
+    {
+      search: form.get('search'),
+      page: form.get('page'),
+      patient: form.get('patientId'),
+      client: form.get('clientId'),
+    },
+    { form, encounterId: readEncounterChoice(body), fault },
+  )
+}
+
+function readLaunchRequest(body: unknown): LaunchRequest {
+  const form = readParameters(body)
+  const isChosen = form.get('step') !== 'encounter' || readEncounterChoice(body) !== undefined
+  return {
+    patientId: form.get('patientId'),
+    encounterId: form.get('encounterId'),
+    clientId: form.get('clientId'),
+    repeated: form.unreadable.size > 0,
+    options: isChosen ? readOptions(form) : NO_CHOICE,
+  }
+}
+
+export function sendLaunchProblem(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  { login, problem }: { readonly login: Login; readonly problem: LaunchProblem },
+): FastifyReply {
+  if (problem.kind === 'unavailable')
+    return sendUnavailable(reply, context, {
+      login,
+      outage: problem,
+      since: undefined,
+      tryAgain: paths.portal,
+    })
+  const { status, title, text } = describeProblem(problem.kind)
+  const page = renderErrorPage({
+    kind: 'refused',
+    title,
+    text: [text, 'No record was opened. Launch the app again from the patient list.'],
+    code: String(status),
+    reference: request.id,
+    referenceUrl: linkReference(context, request.id),
+    now: context.clock(),
+    actions: [{ href: paths.portal, text: 'Go to patients' }],
+    bar: makeSignedInBar(login),
+  })
+  return reply.sendPage(page, { status })
+}
+
+function describeProblem(kind: Exclude<LaunchProblem['kind'], 'unavailable'>) {
+  switch (kind) {
+    case 'no-patient':
+      return { status: 400, title: 'No patient selected', text: 'Select a patient to launch an app.' }
+    case 'unreadable':
+      return { status: 400, title: 'Invalid launch', text: 'A form field was sent twice.' }
+    case 'bad-options':
+      return { status: 400, title: 'Invalid options', text: 'The app was not launched.' }
+    case 'unknown-app':
+      return { status: 400, title: 'This app cannot be launched', text: 'It is not registered for launches.' }
+    case 'unknown-patient':
+      return {
+        status: 404,
+        title: 'Patient not found',
+        text: 'The record was removed, or you do not have access to it.',
+      }
+    case 'unknown-encounter':
+      return {
+        status: 404,
+        title: 'Encounter not found',
+        text: 'It was removed, or it belongs to another patient.',
+      }
+  }
+}

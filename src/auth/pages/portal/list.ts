@@ -1,0 +1,151 @@
+import {
+  chooseRecordNumber,
+  computeAge,
+  findConfusable,
+  formatSex,
+  type Html,
+  html,
+  INACTIVE,
+  type Person,
+  renderBadge,
+  renderDate,
+  renderEmptyState,
+  renderIcon,
+  renderName,
+  renderValue,
+} from '../../../web/index.ts'
+import { LIMITS } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import { listPeople, type PatientList } from '../../oauth/launch/patients.ts'
+
+export interface ListOptions {
+  readonly list: PatientList
+  readonly search: string | undefined
+  readonly page: string | undefined
+  readonly pickedId: string | undefined
+  /** The app that is launched for the patient who is picked. */
+  readonly client: string | undefined
+  readonly now: number
+}
+
+export function renderList(options: ListOptions): Html {
+  const { list, search, client } = options
+  const hidden = client !== undefined && html`<input type="hidden" name="client" value="${client}">`
+  return html`<div class="portal__find">
+${renderSearchForm(paths.portal, search, hidden || undefined)}
+<div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
+</div>`
+}
+
+export function renderSearchForm(action: string, search: string | undefined, hidden?: Html): Html {
+  return html`<form class="field" role="search" action="${action}">${hidden}
+<label class="field__label" for="search">Find a patient by name or MRN, or by birth date</label>
+<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
+</form>`
+}
+
+function renderRows({ list, search, page, pickedId, client, now }: ListOptions): Html {
+  const confusable = findConfusable(listPeople(list))
+  const renderRow = (person: Person) =>
+    html`<li><a class="prow" data-patient-id="${person.id}" href="${buildPortalUrl({ search, page, patient: person.id, client })}"${person.id === pickedId && html` aria-current="true"`}>
+${renderFacts(person, { now, alike: confusable.has(person) })}</a></li>
+`
+  return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
+${renderGroups(list, renderRow)}
+<p class="plist__note">${describeList(list, search)}</p>
+${renderPager(list, { first: page === undefined, build: position => buildPortalUrl({ search, page: position, client }) })}`
+}
+
+/** The recent patients under their own heading, then the others. */
+export function renderGroups({ recent, patients }: PatientList, renderRow: (person: Person) => Html): Html {
+  const others = html`<ol class="plist" aria-label="Patients">${patients.map(renderRow)}</ol>`
+  return recent.length === 0
+    ? others
+    : html`<h2 class="plist__group">Recent</h2><ol class="plist" aria-label="Recent patients">${recent.map(renderRow)}</ol>
+${patients.length > 0 && html`<h2 class="plist__group">By family name</h2>${others}`}`
+}
+
+/** Links to the pages before and after. A server that has no previous page leads back to the first one. */
+export function renderPager(
+  { next, previous }: PatientList,
+  { first, build }: { readonly first: boolean; readonly build: (position?: string) => string },
+): Html | undefined {
+  if (first && next === undefined) return undefined
+  const back =
+    previous === undefined
+      ? { href: build(), text: 'First page' }
+      : { href: build(previous), text: 'Previous' }
+  return html`<nav class="pager" aria-label="Pages of patients">${!first && html`<a class="btn btn--quiet btn--small" href="${back.href}" rel="prev">${back.text}</a>`}${
+    next !== undefined &&
+    html`<a class="btn btn--quiet btn--small push" href="${build(next)}" rel="next">Next</a>`
+  }</nav>`
+}
+
+/** A longer record number, such as a UUID, gets its own line. */
+const LONG_NUMBER = 16
+
+export function renderFacts(person: Person, { now, alike }: { now: number; alike: boolean }): Html {
+  const { label, value } = chooseRecordNumber(person)
+  return html`<span class="prow__name">${renderName(person.name)}${alike && html`&ensp;${renderBadge('Similar name', 'warn')}`}${person.death && html`&ensp;${renderBadge('Died')}`}${person.inactive && html`&ensp;${renderBadge(INACTIVE)}`}</span>
+<span class="prow__facts">
+<span class="prow__fact"><span class="prow__label">Born </span>${renderDate(person.born)}</span>
+<span class="prow__fact">${renderValue(computeAge(person, now))}</span>
+<span class="prow__fact">${renderValue(formatSex(person.gender))}</span>
+<span class="prow__fact${value.length > LONG_NUMBER && ' prow__fact--long'}">${
+    label === 'MRN'
+      ? html`<span class="prow__label">MRN </span>${value}`
+      : html`<span class="unknown">No MRN</span> <span class="prow__id">${label} ${value}</span>`
+  }</span>
+</span>`
+}
+
+export function renderNoPatients(search: string | undefined, all: string): Html {
+  if (search === undefined)
+    return renderEmptyState({
+      title: 'No patients',
+      text: 'The FHIR server has no patients that you may see.',
+      action: { href: all, text: 'Try again' },
+    })
+  return renderEmptyState({
+    title: `No patient matches “${search}”`,
+    text: 'Check the spelling, or type only the beginning of a name, a birth date such as 14-Mar-1958, or an MRN.',
+    action: { href: all, text: 'Show the first 20 patients' },
+  })
+}
+
+/** A list that the server did not sort, or that has no next page, is not all there is. */
+export function describeList(list: PatientList, search: string | undefined): string {
+  const { hasMore, isSorted, next } = list
+  const people = countPatients(list)
+  const matching =
+    search === undefined ? '' : ` ${people.startsWith('1 patient') ? 'matches' : 'match'} “${search}”`
+  const order = isSorted && search === undefined ? ', by family name' : ''
+  if (!hasMore || next !== undefined) return `${people}${matching}${order}.`
+  const others = search === undefined ? 'Search' : 'Type more of the name'
+  return `${people}${matching}. ${others} to find the others.`
+}
+
+/** `20 of 60 patients`, or `20 patients on this page` if the server does not count them. */
+function countPatients(list: PatientList): string {
+  const { total, hasMore, next, previous } = list
+  const shown = listPeople(list).length
+  if ((hasMore || previous !== undefined) && total !== undefined && total > shown)
+    return `${shown} of ${total} patients`
+  const page = next === undefined && previous === undefined ? '' : ' on this page'
+  return `${shown === 1 ? '1 patient' : `${shown} patients`}${page}`
+}
+
+export function buildPortalUrl(parts: {
+  readonly search: string | undefined
+  readonly page?: string | undefined
+  readonly patient?: string | undefined
+  readonly client?: string | undefined
+  readonly encounters?: 'all' | undefined
+}): string {
+  const query = new URLSearchParams()
+  for (const name of ['search', 'page', 'patient', 'client', 'encounters'] as const) {
+    const value = parts[name]
+    if (value !== undefined) query.set(name, value)
+  }
+  return query.size === 0 ? paths.portal : `${paths.portal}?${query}`
+}

@@ -1,0 +1,156 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { type Html, html, type Person, renderBadge, renderPage } from '../../../web/index.ts'
+import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import { createFhirReader } from '../../base/fhir-reader.ts'
+import { getAppsPath, paths } from '../../base/paths.ts'
+import { readParameters } from '../../base/request.ts'
+import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
+import { findPatients, listPeople, type Unavailable } from '../../oauth/launch/patients.ts'
+import { readPicked } from '../../oauth/launch/picked.ts'
+import type { Login } from '../../users/find-login.ts'
+import { requireClinician } from '../../users/login.ts'
+import { findApp, findApps, listLaunchTargets, listLogos } from './apps.ts'
+import { buildPortalUrl, renderList } from './list.ts'
+import { findOutageWatch, makeSignedInBar, sendUnavailable, showsSampleData } from './page-parts.ts'
+import {
+  type FailedLaunch,
+  type PickedOptions,
+  renderNonePicked,
+  renderPatientNotFound,
+  renderPicked,
+} from './picked-panel.ts'
+import { findRecent } from './recent-use.ts'
+
+/** `GET /portal`: find a patient, choose the encounter, launch an app. */
+export function addPortalRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.portal,
+    requireClinician(context, async (request, reply, login) => {
+      const query = readParameters(request.query)
+      const [search, text] = [query.get('search')?.trim() || undefined, query.get('app')?.trim() || undefined]
+      const fault = findSearchFault(search) ?? findSearchFault(text)
+      if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
+      return sendPortal(reply, context, login, {
+        search,
+        app: text,
+        page: query.get('page'),
+        patient: query.get('patient'),
+        client: query.get('client'),
+        encounters: query.get('encounters'),
+      })
+    }),
+  )
+}
+
+interface PortalQuery {
+  readonly search?: string | undefined
+  /** The position of a later page of patients. */
+  readonly page?: string | undefined
+  readonly patient?: string | undefined
+  readonly client?: string | undefined
+  /** The text by which apps are searched. */
+  readonly app?: string | undefined
+  readonly encounters?: string | undefined
+}
+
+/** Sends the list of patients with the selected patient, or the launch form again that had a fault. */
+export async function sendPortal(
+  reply: FastifyReply,
+  context: AuthContext,
+  login: Login,
+  query: PortalQuery,
+  failed?: FailedLaunch,
+): Promise<FastifyReply> {
+  const { search, page, patient } = query
+  const { settings, store, clock } = context
+  const { clinician } = login
+  const [read, recent] = await Promise.all([
+    createFhirReader(context, clinician),
+    findRecent(store.db, clinician.id, 'patient'),
+  ])
+  const allEncounters = query.encounters === 'all'
+  const [list, picked, apps, named] = await Promise.all([
+    findPatients(read, { search, page, recent }),
+    patient === undefined
+      ? undefined
+      : readPicked(read, patient, { fhirBaseUrl: settings.fhirBaseUrl, allEncounters }),
+    findApps(context, clinician.id, query.app),
+    query.client === undefined ? findApp(context) : findApp(context, query.client),
+  ])
+  const now = clock()
+  const watch = findOutageWatch(context)
+  watch.observe(list.kind === 'list' && picked?.kind !== 'unavailable', now)
+  if (list.kind === 'unavailable') return sendOutage(list)
+  if (picked?.kind === 'unavailable') return sendOutage(picked)
+  const chosen = named ?? apps.apps[0]
+  const view = { search, page }
+  const hasCards = settings.cds.services.length > 0
+  const html = renderPortalPage({
+    settings,
+    login,
+    isLimited: isLimited(context, login),
+    list: renderList({ list, ...view, pickedId: patient, client: query.client, now }),
+    beside: renderBeside(picked, {
+      ...{ apps, chosen, appSearch: query.app, view, now, failed },
+      hasLab: login.mayUseLab ?? false,
+      appsPath: getAppsPath(settings),
+      hasCards,
+    }),
+    isPicked: picked !== undefined,
+    scripts: hasCards && picked ? ['cards.js'] : [],
+    people: [...listPeople(list), ...(picked?.kind === 'found' ? [picked.person] : [])],
+  })
+  // A content security policy with all registered apps could exceed the limits of browsers.
+  return reply.sendPage(html, {
+    status: failed ? 400 : 200,
+    ...(chosen && { formTargets: listLaunchTargets(chosen), images: listLogos(chosen.client) }),
+  })
+
+  function sendOutage(outage: Unavailable): FastifyReply {
+    const tryAgain = buildPortalUrl({ search, patient })
+    return sendUnavailable(reply, context, { login, outage, since: watch.since(), tryAgain })
+  }
+}
+
+/** Whether the site's policy gives this clinician some patients only. */
+function isLimited({ userFilter }: AuthContext, { clinician }: Login): boolean {
+  const user = { type: 'Practitioner', id: clinician.fhirUserId.replace(/^Practitioner\//, '') }
+  return userFilter !== undefined && userFilter(user, 'Patient', 's') !== 'everything'
+}
+
+function renderBeside(
+  picked: Exclude<Awaited<ReturnType<typeof readPicked>>, Unavailable> | undefined,
+  options: Omit<PickedOptions, 'picked'>,
+): Html {
+  if (!picked) return renderNonePicked()
+  return picked.kind === 'absent' ? renderPatientNotFound(options.view) : renderPicked({ picked, ...options })
+}
+
+interface PortalPageOptions {
+  readonly settings: AuthSettings
+  readonly login: Login
+  readonly isLimited: boolean
+  readonly list: Html
+  /** The selected patient, or a placeholder. */
+  readonly beside: Html
+  readonly isPicked: boolean
+  readonly scripts: readonly string[]
+  readonly people: readonly Person[]
+}
+
+function renderPortalPage(options: PortalPageOptions): Html {
+  const { settings, login, list, beside, isPicked, people, scripts } = options
+  const footer = html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`
+  const heading = options.isLimited ? 'My patients' : 'Patients'
+  return renderPage(
+    {
+      title: 'Patients',
+      bar: makeSignedInBar(login, 'portal'),
+      sampleData: showsSampleData(settings, people),
+      footer,
+      scripts,
+    },
+    html`<div class="pagehead"><div><h1>${heading}</h1></div></div>
+<div class="portal${isPicked && ' portal--picked'}">${list}${beside}</div>`,
+  )
+}

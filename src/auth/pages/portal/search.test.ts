@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { measureGrowth } from '../../../../test/support/growth.ts'
+import { readPerson } from '../../../web/index.ts'
+import { completeNumber } from '../../oauth/launch/patient-queries.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import type { TestBrowser } from '../../testing/test-browser.ts'
+import { patient } from '../../testing/test-fhir-server.ts'
+import { openTestStore } from '../../testing/test-store.ts'
+import { describeList } from './list.ts'
+
+const RESOURCES = [
+  patient('juniper', 'Juniper', 'Alba', {
+    identifier: [{ type: { coding: [{ code: 'MR' }] }, value: 'SYN-004127' }],
+  }),
+  patient('juniper2', 'Juniper', 'Alban'),
+  patient('limestone', 'Limestone', 'Edith'),
+  patient('seven', 'Seven7', 'Ada'),
+  { resourceType: 'Patient', id: 'nameless' },
+]
+
+function idsIn(body: string): readonly string[] {
+  return [...body.matchAll(/data-patient-id="([^"]*)"/g)].map(match => match[1] ?? '')
+}
+
+describe('GET /portal with a search', () => {
+  const open = openTestStore()
+  let auth: TestAuthServer
+  let browser: TestBrowser
+  before(async () => {
+    auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
+    browser = await auth.logIn()
+  })
+
+  it('sends the search text encoded, and shows it escaped', async () => {
+    const search = `a&b=c|d,e\\f$<script>"'#%é`
+    auth.fhir.requests.length = 0
+    const page = await browser.get(`/portal?search=${encodeURIComponent(search)}`)
+    const [asked] = auth.fhir.requests
+    const sent = `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`
+    assert.equal(asked?.url.searchParams.get('name'), `${sent},${sent.replace("'", '’')}`)
+    assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count', '_sort'])
+    assert.doesNotMatch(page.body, /<script>/)
+    assert.ok(page.body.includes('value="a&amp;b=c|d,e\\f$&lt;script&gt;&quot;&#39;#%é"'))
+    assert.match(page.body, /No patient matches “a&amp;b/)
+    assert.match(page.body, /type only the beginning of a name/)
+    assert.match(page.body, /Show the first 20 patients/)
+  })
+
+  it('finds a name with either apostrophe', async () => {
+    const resources = [patient('straight', "O'Hara", 'Ada'), patient('curved', 'O’Hara', 'Bea')]
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    for (const text of ["O'Hara", 'O’Hara'])
+      assert.deepEqual(
+        idsIn((await other.get(`/portal?search=${encodeURIComponent(text)}`)).body),
+        ['straight', 'curved'],
+        text,
+      )
+  })
+
+  it('searches by name, with its parts in any order', async () => {
+    const found = await browser.get('/portal?search=Limestone')
+    assert.deepEqual(idsIn(found.body), ['limestone'])
+    assert.match(found.body, /1 patient matches “Limestone”\./)
+    assert.deepEqual(idsIn((await browser.get('/portal?search=edith,%20limestone')).body), ['limestone'])
+    // The one whose name is kept as one text is found with those whose names are in parts, in every order.
+    const resources = [
+      ...RESOURCES,
+      { resourceType: 'Patient', id: 'whole', name: [{ text: 'Alba Juniper', family: 'Juniper' }] },
+    ]
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    const ids = ['juniper', 'juniper2', 'whole']
+    for (const text of ['alba juniper', 'juniper alba']) {
+      const { body } = await other.get(`/portal?search=${encodeURIComponent(text)}`)
+      assert.deepEqual(idsIn(body).toSorted(), ids, text)
+      assert.ok(body.includes(`3 patients match “${text}”.`), text)
+    }
+    assert.deepEqual(idsIn((await browser.get('/portal?search=%20%20')).body).length, 5)
+  })
+
+  it('requests matches by family name, and accepts any order from a server that cannot sort', async () => {
+    auth.fhir.requests.length = 0
+    await browser.get('/portal?search=Limestone')
+    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family,given'])
+    auth.fhir.refuse('_sort')
+    auth.fhir.requests.length = 0
+    const found = await browser.get('/portal?search=Limestone')
+    auth.fhir.refuse(undefined)
+    assert.deepEqual(idsIn(found.body), ['limestone'])
+    assert.deepEqual(
+      queries(),
+      ['&_sort=family,given', '&_sort=family', ''].map(order => `?name=Limestone&_count=20${order}`),
+    )
+
+    function queries() {
+      return auth.fhir.requests.map(({ url }) => url.search)
+    }
+  })
+
+  it('accepts at most 200 characters and 20 words', async () => {
+    assert.match((await browser.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
+    for (const search of ['x'.repeat(200), Array(20).fill('x').join(' ')])
+      assert.equal((await browser.get(`/portal?search=${encodeURIComponent(search)}`)).statusCode, 200)
+    for (const search of ['x'.repeat(201), Array(21).fill('x').join(' ')]) {
+      const refused = await browser.get(`/portal?search=${encodeURIComponent(search)}`)
+      assert.equal(refused.statusCode, 400)
+      assert.match(refused.body, /A search for patients has at most 200 characters and 20 words\./)
+    }
+  })
+
+  it('searches a single word with a digit by MRN and by name', async () => {
+    const found = await browser.get('/portal?search=SYN-004127')
+    assert.deepEqual(idsIn(found.body), ['juniper'])
+    assert.match(found.body, /1 patient matches “SYN-004127”\./)
+    assert.deepEqual(idsIn((await browser.get('/portal?search=seven7')).body), ['seven'])
+    auth.fhir.requests.length = 0
+    await browser.get('/portal?search=a%7C1')
+    assert.equal(auth.fhir.requests[0]?.url.searchParams.get('identifier'), 'a\\|1')
+    assert.match((await browser.get('/portal')).body, /Find a patient by name or MRN, or by birth date</)
+  })
+
+  it('finds a patient by part of an MRN', async () => {
+    for (const part of ['4127', 'syn-0041'])
+      assert.deepEqual(idsIn((await browser.get(`/portal?search=${part}`)).body), ['juniper'], part)
+    // Another server: the digits are completed to a number like those of other patients.
+    auth.fhir.refuse('identifier:contains')
+    assert.deepEqual(idsIn((await browser.get('/portal?search=4127')).body), ['juniper'])
+    assert.match((await browser.get('/portal?search=4128')).body, /No patient matches “4128”/)
+    auth.fhir.refuse(undefined)
+  })
+
+  it('completes a number in time that is linear in the length of the example', () => {
+    assert.equal(completeNumber('4127', 'A7-000001'), 'A7-004127')
+    const grown = measureGrowth(digits => completeNumber('1', `${'0'.repeat(digits)}x`), 3_000)
+    assert.ok(grown < 8, `${grown} times as long`)
+  })
+
+  it('finds patients by birth date in the usual notations, alone and with a name', async () => {
+    const birthDate = '1990-04-03'
+    const resources = [
+      ...RESOURCES,
+      patient('april', 'Alder', 'Kim', { birthDate }),
+      patient('other', 'Ashlar', 'Kim', { birthDate }),
+    ]
+    const other = await (await TestAuthServer.open(await open(), { resources })).logIn()
+    const find = async (text: string) =>
+      idsIn((await other.get(`/portal?search=${encodeURIComponent(text)}`)).body)
+    for (const text of [
+      '1990-04-03',
+      '03-Apr-1990',
+      '3 April 1990',
+      'April 3, 1990',
+      '3.4.1990',
+      '04/03/1990',
+      '19900403',
+      'Apr 1990',
+    ])
+      assert.deepEqual(await find(text), ['april', 'other'], text)
+    for (const text of ['alder 3-Apr-1990', '03.04.1990 kim alder'])
+      assert.deepEqual(await find(text), ['april'], text)
+  })
+
+  it('searches by name if the server does not support MRN searches', async () => {
+    auth.fhir.refuse('identifier')
+    const found = await browser.get('/portal?search=seven7')
+    auth.fhir.refuse(undefined)
+    assert.deepEqual(idsIn(found.body), ['seven'])
+  })
+})
+
+describe('describeList', () => {
+  const person = readPerson(patient('juniper', 'Juniper', 'Alba'))
+  const list = { kind: 'list', recent: [], patients: [person, person], isSorted: true } as const
+  const counted = { ...list, total: 9, hasMore: true, next: 'Patient?page=2' }
+  const uncounted = { ...counted, total: undefined }
+
+  it('gives the number of all patients, or of those on this page if the server does not count them', () => {
+    assert.equal(describeList(counted, undefined), '2 of 9 patients, by family name.')
+    assert.equal(describeList(uncounted, undefined), '2 patients on this page, by family name.')
+    assert.equal(describeList(uncounted, 'jun'), '2 patients on this page match “jun”.')
+  })
+
+  it('describes the last page too', () => {
+    const last = { ...list, total: undefined, hasMore: false, previous: 'Patient?page=1' }
+    assert.equal(describeList(last, 'jun'), '2 patients on this page match “jun”.')
+    assert.equal(
+      describeList({ ...last, patients: [person] }, 'jun'),
+      '1 patient on this page matches “jun”.',
+    )
+  })
+
+  it('says that there are others if the server has no links to pages', () => {
+    const { next: _, ...unlinked } = uncounted
+    assert.equal(
+      describeList(unlinked, 'jun'),
+      '2 patients match “jun”. Type more of the name to find the others.',
+    )
+  })
+})

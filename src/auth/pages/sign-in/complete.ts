@@ -1,0 +1,92 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { LIFETIME } from '../../base/limits.ts'
+import { paths } from '../../base/paths.ts'
+import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
+import { beginLogin, findLastLogin, type ProviderLogin, setLoginCookie } from '../../users/login.ts'
+import type { Clinician } from '../../users/user.ts'
+
+/** An authenticated user, who is not logged in yet. */
+export interface AuthenticatedUser {
+  /** Stores the changes of the login, in its transaction. Undefined if the account changed after the authentication. */
+  store(trx: Transaction<Schema>): Promise<Pick<Clinician, 'id' | 'fhirUserId'> | undefined>
+  readonly provider?: ProviderLogin
+  /** Authenticates the user again and responds, because the account changed. */
+  retry(): Promise<FastifyReply>
+  /** How the user authenticated, for the audit trail. */
+  readonly reason?: string
+}
+
+/** Logs the user in and continues the authorization request, returns to a page that required it, or shows the portal. */
+export async function completeLogin(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  user: AuthenticatedUser,
+  pending: PendingAuthorization | undefined,
+): Promise<FastifyReply> {
+  const before = await findLastLogin(context, request)
+  const stored = await context.store.db.transaction().execute(async trx => {
+    const clinician = await user.store(trx)
+    if (!clinician) return undefined
+    const login = { clinicianId: clinician.id, before, provider: user.provider }
+    const begun = await beginLogin(context, trx, login)
+    const event = {
+      kind: 'login',
+      status: 302,
+      clinician,
+      reason: user.reason,
+      ...describeLaunch(pending),
+    } as const
+    await auditEvent(context, request, event, trx)
+    return { id: begun, clinicianId: clinician.id }
+  })
+  if (!stored) return user.retry()
+  const { id, clinicianId } = stored
+  const { providers, metrics } = context
+  metrics.signIns.add([providers.findByIssuer(user.provider?.issuer)?.id ?? 'password', 'success'])
+  setLoginCookie(context, reply, id)
+  request.log.info({ clinicianId }, 'Clinician logged in')
+  const returnPath = takeReturnPath(context, request, reply) ?? paths.portal
+  return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : returnPath, 302)
+}
+
+/** The client and launch that the login belongs to. */
+export function describeLaunch(pending: PendingAuthorization | undefined) {
+  return pending && { client: pending.request.clientId, launch: pending.request.launchId }
+}
+
+/** A cookie keeps the path, because a sign-in has several ways, some through other sites. */
+function defineReturnCookie({ settings }: AuthContext): CookieDefinition {
+  const cookie = defineCookie(settings.issuerUrl, 'sallyport-return')
+  return { ...cookie, attributes: { ...cookie.attributes, maxAge: LIFETIME.interaction / 1000 } }
+}
+
+/** A cookie has at most 4096 bytes (RFC 6265, 6.1), and escapes take three each. */
+const LONGEST_PATH = 1000
+
+/** Remembers the page that the next sign-in of this browser returns to. */
+export function rememberReturnPath(context: AuthContext, reply: FastifyReply, path: string): void {
+  const { name, attributes } = defineReturnCookie(context)
+  reply.setCookie(name, path.length > LONGEST_PATH ? paths.admin : path, attributes)
+}
+
+/** Forgets the page and returns its path: only a page of the administration area, whoever set the cookie. */
+function takeReturnPath(
+  context: AuthContext,
+  { cookies }: FastifyRequest,
+  reply: FastifyReply,
+): string | undefined {
+  const { name, attributes } = defineReturnCookie(context)
+  const path = cookies[name]
+  if (path === undefined) return undefined
+  reply.clearCookie(name, attributes)
+  const { origin } = new URL(context.settings.issuerUrl)
+  const url = URL.parse(path, origin)
+  const isOurs = url?.origin === origin && `${url.pathname}/`.startsWith(`${paths.admin}/`)
+  return isOurs ? url.pathname + url.search : undefined
+}

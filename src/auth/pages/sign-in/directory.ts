@@ -1,0 +1,90 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { getProviderIssuer, type LdapProvider } from '../../../config/index.ts'
+import type { Claims } from '../../../jwt/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
+import { type Attempt, createAttemptLimit, type RefusedAttempt } from '../../users/attempt.ts'
+import { findSubject } from '../../users/providers/account.ts'
+import { authenticateAtDirectory, type BindResult, type GuardBind } from '../../users/providers/ldap.ts'
+import { SignInRefusal } from '../../users/providers/refusal.ts'
+import { describeLaunch } from './complete.ts'
+import { completeSignIn, refuseSignIn } from './provider-routes.ts'
+
+/**
+ * Logs a user of a directory in. Failures count as those of passwords in the clinician table do. Returns a refused
+ * attempt, for which the form is shown again.
+ */
+export async function logInAtDirectory(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  provider: LdapProvider,
+  pending: PendingAuthorization | undefined,
+  attempt: Attempt,
+): Promise<FastifyReply | RefusedAttempt['kind']> {
+  const arrived = performance.now()
+  const claims = await authenticateAtDirectory(provider, attempt, guardBind).catch((error: unknown) => {
+    request.log.warn({ provider: provider.id, err: error }, 'Cannot use the directory')
+    return new SignInRefusal('unreachable')
+  })
+  if (claims instanceof SignInRefusal)
+    return refuseSignIn(context, request, reply, claims, { provider, pending })
+  if (claims !== 'wrong' && claims !== 'too-many') return completeDirectoryLogin(claims)
+  context.metrics.signIns.add([provider.id, claims])
+  await recordFailure(claims)
+  await pauseUntilNextStep(arrived)
+  return claims
+
+  /** One attempt at an account at a time: those that wait see whether the attempts before them failed. */
+  function guardBind(account: string, bind: () => Promise<BindResult>): ReturnType<GuardBind> {
+    const username = `${provider.id}/${account}`
+    const limit = createAttemptLimit(context, { username, address: attempt.address })
+    return context.takeDirectoryTurn([username], async () => {
+      const reservation = await limit.reserve()
+      if (!reservation) return 'too-many'
+      const result = await bind()
+      if (result === 'right') {
+        await limit.clear(context.store.db)
+        await reservation.release(context.store.db)
+      }
+      return result
+    })
+  }
+
+  function completeDirectoryLogin(found: Claims): Promise<FastifyReply> {
+    const subject = findSubject(provider, found)
+    if (subject === undefined) {
+      const refusal = new SignInRefusal('bad-claims', 'The entry has neither entryUUID nor objectGUID')
+      return refuseSignIn(context, request, reply, refusal, { provider, pending })
+    }
+    const login = { issuer: getProviderIssuer(provider), subject, amr: ['pwd'], authTime: context.clock() }
+    return completeSignIn(context, request, reply, { provider, pending, user: { login, claims: found } })
+  }
+
+  async function recordFailure(kind: RefusedAttempt['kind']): Promise<void> {
+    const failure =
+      kind === 'wrong'
+        ? { status: 401, reason: `${provider.id}: Wrong username or password` }
+        : { status: 429, reason: `${provider.id}: Too many failed attempts` }
+    const event = {
+      kind: 'login',
+      allowed: false,
+      anonymous: true,
+      ...failure,
+      ...describeLaunch(pending),
+    } as const
+    await auditEvent(context, request, event)
+  }
+}
+
+/**
+ * A directory answers in a few milliseconds for an unknown user and in a hundred for a known one, whose password it
+ * compares. A refusal is sent at the next multiple of this time, so that its time does not reveal which users exist.
+ */
+const REFUSAL_STEP_MS = 500
+
+async function pauseUntilNextStep(since: number): Promise<void> {
+  await pause(REFUSAL_STEP_MS - ((performance.now() - since) % REFUSAL_STEP_MS))
+}

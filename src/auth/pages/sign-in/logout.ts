@@ -1,0 +1,240 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Html, html, renderPage } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { type Parameters, readParameters } from '../../base/request.ts'
+import { checkLengths } from '../../oauth/authorize/checks.ts'
+import { sendRefusal } from '../../oauth/authorize/respond.ts'
+import { type Client, findClient } from '../../oauth/clients/client.ts'
+import { verifyOwnJwt } from '../../oauth/keys/key-ring.ts'
+import type { Login } from '../../users/find-login.ts'
+import { clearLoginCookie, endLogin, findIdToken, findLastLogin, requireLogin } from '../../users/login.ts'
+import { renderAppName } from '../portal/apps.ts'
+import { makeSignedInBar } from '../portal/page-parts.ts'
+
+/** Ends the login of the browser and then, if an identity provider authenticated the user, the session there. */
+async function logOut(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  login: Login | undefined,
+  returnTo?: string,
+): Promise<FastifyReply> {
+  const idToken = login && (await findIdToken(context, login))
+  if (login) {
+    const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
+    await context.store.db.transaction().execute(async trx => {
+      await endLogin(trx, login.idHash)
+      await auditEvent(context, request, event, trx)
+    })
+  }
+  clearLoginCookie(context, reply)
+  const logout = login && (await findProviderLogout(context, login, idToken, returnTo))
+  if (!logout) return reply.redirect(returnTo ?? `${paths.login}?signed-out=1`, 302)
+  const formTargets = [logout.url, ...(returnTo === undefined ? [] : [returnTo])]
+  return reply.sendPage(renderProviderLogout(logout), { formTargets })
+}
+
+/** A request to the `end_session_endpoint` of a provider (OIDC RP-Initiated Logout, 2). */
+interface ProviderLogout {
+  readonly name: string
+  readonly url: string
+  readonly fields: Readonly<Record<string, string>>
+}
+
+async function findProviderLogout(
+  { providers, settings, sealer }: AuthContext,
+  { issuer }: Login,
+  idToken: string | undefined,
+  returnTo: string | undefined,
+): Promise<ProviderLogout | undefined> {
+  const provider = providers.findByIssuer(issuer)
+  if (provider?.kind !== 'oidc') return undefined
+  const url = await providers.getClient(provider).findLogoutUrl()
+  if (url === undefined) return undefined
+  return {
+    ...{ name: provider.name, url: url.href },
+    fields: {
+      // The form replaces the query of the URL.
+      ...Object.fromEntries(url.searchParams),
+      client_id: provider.clientId,
+      post_logout_redirect_uri: settings.issuerUrl + paths.loggedOut,
+      ...(idToken === undefined ? {} : { id_token_hint: idToken }),
+      ...(returnTo === undefined ? {} : { state: sealer.seal(returnTo, RETURN_PURPOSE) }),
+    },
+  }
+}
+
+const RETURN_PURPOSE = 'return after the logout at a provider'
+
+/** Where the browser goes after the logout at the provider. Only this server can have made the state. */
+function findReturnUrl({ sealer }: AuthContext, state: string): string {
+  return sealer.tryOpen(state, RETURN_PURPOSE) ?? `${paths.login}?signed-out=1`
+}
+
+/**
+ * A page, because the content security policy of the page before allows no redirect to the provider. A script submits
+ * its form. With GET, because browsers omit `SameSite=Lax` cookies of the provider from a POST.
+ */
+function renderProviderLogout({ name, url, fields }: ProviderLogout): Html {
+  const hidden = Object.entries(fields).map(
+    ([field, value]) => html`<input type="hidden" name="${field}" value="${value}">`,
+  )
+  return renderPage(
+    { title: 'Signed out', bar: { kind: 'flow' }, width: 'flow', scripts: ['submit.js'] },
+    html`<div class="pagehead"><div><h1>You are signed out</h1>
+<p class="pagehead__lead">One more step: sign out of your ${name}, so that nobody else can use it on this computer.</p></div></div>
+<form class="actions" method="get" action="${url}" data-submit>${hidden}<button class="btn">Sign out of ${name}</button><a class="btn btn--quiet" href="${paths.login}">Stay signed in there</a></form>`,
+  )
+}
+
+/**
+ * `GET /logout` shows a button, `POST /logout` ends the login and its grants. An identity provider redirects to
+ * `GET /login/logged-out`.
+ */
+export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(
+    paths.logout,
+    requireLogin(context, async (_request, reply, login) => {
+      const bar = makeSignedInBar(login)
+      return reply.sendPage(renderPage({ title: 'Sign out', bar, width: 'flow' }, renderQuestion()))
+    }),
+  )
+
+  app.post(paths.logout, async (request, reply) => {
+    return logOut(context, request, reply, await findLastLogin(context, request))
+  })
+
+  app.get(paths.loggedOut, (request, reply) =>
+    reply.redirect(findReturnUrl(context, readParameters(request.query).get('state') ?? ''), 302),
+  )
+}
+
+function renderQuestion() {
+  return html`<div class="pagehead"><div><h1>Sign out?</h1>
+<p class="pagehead__lead">${describeLogout()}</p></div></div>
+<form class="actions" method="post" action="/logout"><button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`
+}
+
+/** Grants with `offline_access` do not end with the login. */
+function describeLogout(): Html {
+  return html`After you sign out, apps that you opened can no longer read records, except those with access while you are away. <a href="${paths.manage}">Apps with access</a> lists these and lets you remove them.`
+}
+
+/**
+ * `end_session_endpoint` (OIDC RP-Initiated Logout). With an ID token of the clinician who is logged in, the login ends
+ * at once. Otherwise the clinician must confirm, so that no other site can sign anyone out.
+ */
+export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext): void {
+  const handleLogout = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {
+    const logout = await readLogoutRequest(context, parameters)
+    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    const login = await findLastLogin(context, request)
+    if (!login || login.clinician.id === logout.subject)
+      return logOut(context, request, reply, login, logout.returnTo)
+    const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
+    return reply.sendPage(renderEndSessionPage(login, logout, listFields(parameters)), { formTargets })
+  }
+  app.get(paths.endSession, NO_HEAD_ROUTE, (request, reply) =>
+    handleLogout(request, reply, readParameters(request.query)),
+  )
+
+  // A browser omits the login cookie from a cross-site POST, but not from the GET that follows.
+  app.post(paths.endSession, async (request, reply) => {
+    const parameters = readParameters(request.body)
+    if (await findLastLogin(context, request)) return handleLogout(request, reply, parameters)
+    const logout = await readLogoutRequest(context, parameters)
+    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    return reply.redirect(`${paths.endSession}?${new URLSearchParams(listFields(parameters))}`, 303)
+  })
+
+  app.post(paths.endSessionConfirmed, async (request, reply) => {
+    const logout = await readLogoutRequest(context, readParameters(request.body))
+    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    return logOut(context, request, reply, await findLastLogin(context, request), logout.returnTo)
+  })
+}
+
+/** The parameters for the next page, without the ID token, which must not be in a URL of this server. */
+function listFields(parameters: Parameters): Record<string, string> {
+  const names = ['client_id', 'post_logout_redirect_uri', 'state'] as const
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const value = parameters.get(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}
+
+/** Asks the user to confirm a logout without a matching ID token. */
+function renderEndSessionPage(
+  login: Login,
+  { client }: LogoutRequest,
+  fields: Readonly<Record<string, string>>,
+): Html {
+  const hidden = Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  )
+  const who = client
+    ? html`${renderAppName(client)} asks to sign you out.`
+    : html`An app asks to sign you out.`
+  return renderPage(
+    { title: 'Sign out', bar: makeSignedInBar(login), width: 'flow' },
+    html`<div class="pagehead"><div><h1>Sign out?</h1>
+<p class="pagehead__lead">${who} ${describeLogout()}</p></div></div>
+<form class="actions" method="post" action="${paths.endSessionConfirmed}">${hidden}<button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`,
+  )
+}
+
+/** A verified logout request of a client (OIDC RP-Initiated Logout, 2). */
+interface LogoutRequest {
+  readonly client: Client | undefined
+  /** A registered URL of the client with its `state`; undefined for an unverified client. */
+  readonly returnTo: string | undefined
+  /** The user of the `id_token_hint`. */
+  readonly subject: string | undefined
+}
+
+/** Redirects go only to URLs that the client registered. */
+async function readLogoutRequest(
+  context: AuthContext,
+  parameters: Parameters,
+): Promise<LogoutRequest | Refusal> {
+  if (parameters.unreadable.size > 0)
+    return new Refusal('invalid_request', 'A parameter is repeated or unreadable.')
+  const tooLong = checkLengths({ parameters })
+  if (tooLong) return tooLong
+  const hint = await readHint(context, parameters.get('id_token_hint'))
+  if (hint instanceof Refusal) return hint
+  const named = parameters.get('client_id')
+  if (hint && named !== undefined && named !== hint.clientId)
+    return new Refusal('invalid_request', 'The id_token_hint belongs to another client.')
+  const clientId = named ?? hint?.clientId
+  const client = clientId === undefined ? undefined : await findClient(context.store.db, context, clientId)
+  const returnTo = readPostLogoutUrl(client, parameters)
+  if (returnTo instanceof Refusal) return returnTo
+  return { client, returnTo, subject: hint?.subject }
+}
+
+// OIDC RP-Initiated Logout, 2: an expired ID token is accepted.
+async function readHint({ keys, settings }: AuthContext, hint: string | undefined) {
+  if (hint === undefined) return undefined
+  const { iss, sub, aud } = verifyOwnJwt(hint, 'JWT', await keys.listPublicKeys()) ?? {}
+  return iss === settings.issuerUrl && typeof sub === 'string' && typeof aud === 'string'
+    ? { subject: sub, clientId: aud }
+    : new Refusal('invalid_request', 'The id_token_hint is not an id_token of this server.')
+}
+
+function readPostLogoutUrl(client: Client | undefined, parameters: Parameters): string | undefined | Refusal {
+  const url = parameters.get('post_logout_redirect_uri')
+  if (url === undefined) return undefined
+  if (!client?.postLogoutRedirectUris.includes(url))
+    return new Refusal('invalid_request', 'The post_logout_redirect_uri is not registered for the client.')
+  // Anyone can register a URL: this server must not be an open redirector.
+  if (!client.approved) return undefined
+  const state = parameters.get('state')
+  if (state === undefined) return url
+  return `${url}${url.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`
+}

@@ -1,0 +1,112 @@
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderDocument,
+  renderField,
+  renderLoginArt,
+  renderLogo,
+} from '../../../web/index.ts'
+import { RECENT_SECONDS } from '../../base/limits.ts'
+import type { Client } from '../../oauth/clients/client.ts'
+import { renderUnverifiedWarning } from '../portal/apps.ts'
+
+export interface LoginPageOptions {
+  /** The app that redirected the user here. */
+  readonly app?: Client | undefined
+  readonly pendingId?: string | undefined
+  readonly username?: string | undefined
+  /** Passwords of the clinician table or of a directory; undefined without a password form. */
+  readonly form: 'own' | { readonly id: string; readonly name: string } | undefined
+  readonly others: readonly OtherWay[]
+  readonly problem?: string
+  /** Whether the user has just signed out. */
+  readonly signedOut?: boolean
+  /** Whether the login of this browser has ended by itself. */
+  readonly expired?: boolean
+  /** Whether the user is signed in, and must authenticate again. */
+  readonly again?: boolean
+  /** Shown on loopback with sample patients. */
+  readonly testLogin?: TestLogin | undefined
+}
+
+/** The accounts of the sample data, which have the same password. */
+export interface TestLogin {
+  readonly username: string
+  readonly password: string
+  readonly others: readonly { readonly username: string; readonly kind: keyof typeof KINDS }[]
+}
+
+/** Another way to sign in. */
+interface OtherWay {
+  readonly name: string
+  readonly path: string
+}
+
+export function renderLoginPage(options: LoginPageOptions): Html {
+  return renderDocument(
+    { title: 'Sign in' },
+    html`<div class="gate">${renderCover()}<main id="main">${renderSignIn(options)}</main></div>`,
+  )
+}
+
+function renderCover(): Html {
+  return html`<header class="gate__leaf">${renderLogo('/login', 'Sallyport')}${renderLoginArt()}<div class="gate__say">
+<p>You decide which records an app can use.</p>
+<p>You choose the patient and the data. Every request of the app is then checked against your choice.</p>
+</div></header>`
+}
+
+function renderSignIn(options: LoginPageOptions): Html {
+  const { form, others, app, problem, signedOut, expired, again, testLogin } = options
+  return html`<div class="signin">
+<h1>Sign in</h1>
+<p class="muted">${describeAccount(form)}</p>
+${problem !== undefined && renderAlert(problem, '', 'bad')}
+${signedOut && renderAlert('You are signed out.', '', 'ok')}
+${expired && problem === undefined && renderAlert('Your sign-in has ended.', 'Sign in again to continue.')}
+${again && problem === undefined && renderAlert('Sign in again to continue.', `This page needs a sign-in in the last ${RECENT_SECONDS / 60} minutes.`)}
+${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
+${form !== undefined && renderForm(options, form)}
+${others.length > 0 && renderOthers(options)}
+${testLogin && form === 'own' && renderTestLogin(testLogin)}
+</div>`
+}
+
+const KINDS = { Admin: 'administrator', Patient: 'patient', Mother: 'mother of a patient' } as const
+
+function renderTestLogin({ username, password, others }: TestLogin): Html {
+  const list = others.map(
+    (other, at) => html`${at > 0 && ', '}<code>${other.username}</code> (${KINDS[other.kind]})`,
+  )
+  return html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${username}</code>, password <code>${password}</code>.${others.length > 0 && html` With the same password: ${list}.`}</p>`
+}
+
+function describeAccount(form: LoginPageOptions['form']): string {
+  if (form === undefined) return 'Use the account of your organization.'
+  return form === 'own' ? 'Use your Sallyport account.' : `Use your ${form.name}.`
+}
+
+function renderForm(
+  { pendingId, username, problem }: LoginPageOptions,
+  form: NonNullable<LoginPageOptions['form']>,
+): Html {
+  return html`<form method="post" action="/login">
+${pendingId !== undefined && html`<input type="hidden" name="interaction" value="${pendingId}">`}
+${form !== 'own' && html`<input type="hidden" name="provider" value="${form.id}">`}
+${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
+${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
+<button class="btn btn--wide">Sign in</button>
+</form>`
+}
+
+/** Links, because a redirect after a form would need the provider in the content security policy. */
+function renderOthers({ form, others, pendingId }: LoginPageOptions): Html {
+  const makeUrl = (path: string) =>
+    pendingId === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}interaction=${pendingId}`
+  return html`<div class="signin__others">${form !== undefined && html`<p class="muted">Or sign in with</p>`}
+${others.map(
+  ({ name, path }) =>
+    html`<a class="btn btn--wide${form !== undefined && ' btn--quiet'}" href="${makeUrl(path)}">${form === undefined && 'Sign in with '}${name}</a>`,
+)}</div>`
+}

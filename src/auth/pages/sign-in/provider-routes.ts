@@ -1,0 +1,147 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { LoginProvider, OidcProvider } from '../../../config/index.ts'
+import { renderErrorPage } from '../../../web/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
+import { readParameters } from '../../base/request.ts'
+import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
+import { findAccount, storeAccount } from '../../users/providers/account.ts'
+import { collectEvidence } from '../../users/providers/identity.ts'
+import { addBackchannelLogoutRoute } from '../../users/providers/logout-token.ts'
+import {
+  finishSignIn,
+  makeRecentRequest,
+  type ProviderUser,
+  prepareSignIn,
+  type WantedSignIn,
+} from '../../users/providers/oidc-sign-in.ts'
+import { storePendingSignIn, takePendingSignIn } from '../../users/providers/pending-sign-in.ts'
+import { SignInRefusal } from '../../users/providers/refusal.ts'
+import { linkReference } from '../activity/view.ts'
+import { completeLogin, describeLaunch } from './complete.ts'
+
+/** `GET /login/providers/<id>` redirects to a provider, which redirects back to `GET /login/callback`. */
+export function addProviderRoutes(app: FastifyInstance, context: AuthContext): void {
+  addBackchannelLogoutRoute(app, context)
+
+  app.get(`${paths.loginProviders}/:id`, NO_HEAD_ROUTE, async (request, reply) => {
+    const provider = context.providers.find(readParameters(request.params).get('id') ?? '')
+    if (provider?.kind !== 'oidc') return reply.callNotFound()
+    const pending = await findPendingAuthorization(context, readParameters(request.query))
+    const isAgain = readParameters(request.query).get('prompt') === 'login'
+    const wanted = pending ?? (isAgain ? { request: makeRecentRequest(context.clock()) } : undefined)
+    const url = await startSignIn(context, request, reply, provider, wanted)
+    return typeof url === 'string'
+      ? reply.redirect(url, 302)
+      : refuseSignIn(context, request, reply, url, { provider, pending })
+  })
+
+  for (const path of [paths.loginCallback, `${paths.loginCallback}/:id`])
+    app.get(path, NO_HEAD_ROUTE, (request, reply) => handleCallback(context, request, reply))
+}
+
+async function startSignIn(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  provider: OidcProvider,
+  wanted: WantedSignIn | undefined,
+): Promise<string | SignInRefusal> {
+  const prepared = await prepareSignIn(context, provider, wanted)
+  if (prepared instanceof SignInRefusal) return prepared
+  const state = await storePendingSignIn(context, request, reply, prepared.pending)
+  return state === undefined ? new SignInRefusal('busy') : prepared.buildUrl(state)
+}
+
+async function handleCallback(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const state = readParameters(request.query).get('state') ?? ''
+  const signIn = await takePendingSignIn(context, request, reply, state)
+  const provider = signIn && context.providers.findByIssuer(signIn.issuer)
+  if (!signIn || provider?.kind !== 'oidc')
+    return refuseSignIn(context, request, reply, new SignInRefusal('expired'), {})
+  const { interaction = '' } = signIn
+  const pending = await findPendingAuthorization(context, readParameters({ interaction }))
+  const url = new URL(request.url, context.settings.issuerUrl)
+  const user = await finishSignIn(context, provider, signIn, { url, state })
+  return user instanceof SignInRefusal
+    ? refuseSignIn(context, request, reply, user, { provider, pending })
+    : completeSignIn(context, request, reply, { provider, pending, user })
+}
+
+interface SignIn {
+  readonly provider: LoginProvider
+  readonly pending: PendingAuthorization | undefined
+  readonly user: ProviderUser
+}
+
+/** Logs a user in whom a provider authenticated, if the user has an account. */
+export async function completeSignIn(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  signIn: SignIn,
+): Promise<FastifyReply> {
+  const { provider, pending, user } = signIn
+  const tryOnce = async (): Promise<FastifyReply> => {
+    const account = await findAccount(context, provider, user.login.subject, user.claims)
+    if (account instanceof SignInRefusal)
+      return refuseSignIn(context, request, reply, account, {
+        provider,
+        pending,
+        subject: user.login.subject,
+      })
+    const authenticated = {
+      store: (trx: Parameters<typeof storeAccount>[0]) => storeAccount(trx, account, context.clock()),
+      retry: tryOnce,
+      provider: { ...user.login, evidence: collectEvidence(provider, user, context.clock()) },
+      reason: `Signed in with ${provider.id}`,
+    }
+    return completeLogin(context, request, reply, authenticated, pending)
+  }
+  // A simultaneous sign-in of the same user may have created the account: then the second attempt finds it.
+  return tryOnce().catch(tryOnce)
+}
+
+interface RefusedSignIn {
+  readonly provider?: LoginProvider
+  readonly pending?: PendingAuthorization | undefined
+  /** The user, if the provider authenticated one. */
+  readonly subject?: string
+}
+
+/** Records a refused sign-in and explains it to the user, who can go back to the sign-in page. */
+export async function refuseSignIn(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusal: SignInRefusal,
+  { provider, pending, subject }: RefusedSignIn,
+): Promise<FastifyReply> {
+  const { status, kind, title, paragraphs } = refusal
+  context.metrics.signIns.add([provider?.id ?? 'unknown', kind])
+  request.log.info({ provider: provider?.id, refusal: kind, detail: refusal.detail }, 'Sign-in refused')
+  await auditEvent(context, request, {
+    ...({ kind: 'login', allowed: false, status, ...describeLaunch(pending) } as const),
+    anonymous: subject === undefined,
+    subject,
+    reason: provider ? `${provider.id}: ${refusal.reason}` : refusal.reason,
+  })
+  const back = pending ? `${paths.login}?interaction=${pending.id}` : paths.login
+  const page = renderErrorPage({
+    kind: status >= 500 ? 'unavailable' : 'refused',
+    title,
+    text: paragraphs,
+    code: kind,
+    reference: request.id,
+    referenceUrl: linkReference(context, request.id),
+    now: context.clock(),
+    actions: [{ href: back, text: 'Back to sign-in' }],
+    ...(provider && { facts: [['Sign-in', provider.name]] }),
+  })
+  return reply.sendPage(page, { status })
+}

@@ -1,0 +1,222 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { LdapProvider } from '../../../config/index.ts'
+import type { Schema } from '../../../store/index.ts'
+import { auditEvent } from '../../base/audit.ts'
+import type { AuthContext } from '../../base/context.ts'
+import { paths } from '../../base/paths.ts'
+import { type Parameters, readParameters } from '../../base/request.ts'
+import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
+import { findClient } from '../../oauth/clients/client.ts'
+import { type AttemptResult, tryLogin } from '../../users/attempt.ts'
+import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from '../../users/login.ts'
+import { findTestAccounts, isPasswordOf, TEST_CLINICIAN } from '../../users/user.ts'
+import { type AuthenticatedUser, completeLogin, describeLaunch } from './complete.ts'
+import { logInAtDirectory } from './directory.ts'
+import { type LoginPageOptions, renderLoginPage, type TestLogin } from './page.ts'
+
+/** The documented default password on loopback. */
+const SHOWN_PASSWORD = 'sallyport'
+
+/**
+ * The test login for the login page: only on loopback with sample patients, and only while the default password is
+ * correct. The result is cached by password hash.
+ */
+function createTestLoginReader({
+  settings,
+  store,
+  rules,
+}: AuthContext): () => Promise<TestLogin | undefined> {
+  const shown = settings.onLoopback && settings.fhir.upstreamUrl === undefined
+  let known: { readonly hash: string; readonly right: Promise<boolean> } | undefined
+  const forget = () => {
+    known = undefined
+  }
+  return async () => {
+    if (!shown) return undefined
+    const { hash, samples } = await findTestAccounts(store, rules)
+    if (hash === undefined) return undefined
+    // Requests that arrive during the comparison share its result.
+    if (known?.hash !== hash) known = { hash, right: isPasswordOf(hash, SHOWN_PASSWORD) }
+    if (!(await known.right.catch(forget))) return undefined
+    return { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD, others: samples }
+  }
+}
+
+/** `GET /login` shows the form, `POST /login` checks it. */
+export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void {
+  const readTestLogin = createTestLoginReader(context)
+
+  async function sendForm(reply: FastifyReply, form: LoginForm): Promise<FastifyReply> {
+    const { pending, username, problem, signedOut, expired, again, status } = form
+    const client = pending && (await findClient(context.store.db, context, pending.request.clientId))
+    const options: LoginPageOptions = {
+      app: client,
+      pendingId: pending?.id,
+      username: username ?? pending?.request.loginHint,
+      testLogin: form.directory ? undefined : await readTestLogin(),
+      ...chooseForm(context, form.directory),
+      ...(problem === undefined ? {} : { problem }),
+      ...(signedOut === undefined ? {} : { signedOut }),
+      ...(expired === undefined ? {} : { expired }),
+      ...(again === undefined ? {} : { again }),
+    }
+    // The form's redirects lead to the client, and the content security policy applies to all of them.
+    const formTargets = pending ? [pending.request.redirectUri] : []
+    return reply.sendPage(renderLoginPage(options), { status: status ?? 200, formTargets })
+  }
+
+  async function handleDirectory(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    directory: LdapProvider,
+    pending: PendingAuthorization | undefined,
+    form: Parameters,
+  ): Promise<FastifyReply> {
+    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
+    const attempt = { username, password, address: request.ip }
+    const result = await logInAtDirectory(context, request, reply, directory, pending, attempt)
+    if (typeof result !== 'string') return result
+    const { loginFailureWindowSeconds: retryAfterSeconds } = context.settings
+    return result === 'wrong'
+      ? sendForm(reply, { pending, directory, username, status: 401, problem: WRONG })
+      : sendForm(reply.header('retry-after', String(retryAfterSeconds)), {
+          ...{ pending, directory, username, status: 429 },
+          problem: describeWait({ retryAfterSeconds }),
+        })
+  }
+
+  app.get(paths.login, async (request, reply) => {
+    const query = readParameters(request.query)
+    // Only if it is true: anyone can make a link.
+    const login = await findCurrentLogin(context, request)
+    const signedOut = query.get('signed-out') === '1' && !login
+    const expired = !login && hasLoginCookie(context, request)
+    const again = query.get('prompt') === 'login' && login !== undefined
+    if (expired) clearLoginCookie(context, reply)
+    const pending = await findPendingAuthorization(context, query)
+    const username = again && !login.issuer ? login.clinician.username : undefined
+    const directory = findDirectory(context, query)
+    return sendForm(reply, { directory, pending, username, signedOut, expired, again })
+  })
+
+  app.post(paths.login, async (request, reply) => {
+    const form = readParameters(request.body)
+    const pending = await findPendingAuthorization(context, form)
+    const directory = findDirectory(context, form)
+    if (directory) return handleDirectory(request, reply, directory, pending, form)
+    if (!context.providers.passwords) return sendForm(reply, { pending, status: 403, problem: NO_PASSWORDS })
+    return handlePassword(request, reply, pending, form)
+  })
+
+  async function handlePassword(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    pending: PendingAuthorization | undefined,
+    form: Parameters,
+  ): Promise<FastifyReply> {
+    const username = form.get('username') ?? ''
+    const password = form.get('password') ?? ''
+    const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
+      auditFailure(context, request, username, { ...describeLaunch(pending), ...REFUSED_EVENTS[kind] }, keep),
+    )
+    if (result.kind !== 'right') context.metrics.signIns.add(['password', result.kind])
+    switch (result.kind) {
+      case 'wrong':
+        return sendForm(reply, { pending, username, status: 401, problem: WRONG })
+      case 'too-many':
+        reply.header('retry-after', String(result.retryAfterSeconds))
+        return sendForm(reply, { pending, username, status: 429, problem: describeWait(result) })
+      case 'right':
+        return completeLogin(
+          context,
+          request,
+          reply,
+          toUser(result, () => handlePassword(request, reply, pending, form)),
+          pending,
+        )
+    }
+  }
+}
+
+interface LoginForm {
+  readonly pending: PendingAuthorization | undefined
+  /** The directory whose passwords the form takes. */
+  readonly directory?: LdapProvider | undefined
+  readonly username?: string | undefined
+  readonly status?: 401 | 403 | 429
+  readonly problem?: string
+  readonly signedOut?: boolean
+  readonly expired?: boolean
+  readonly again?: boolean
+}
+
+/** The form takes passwords of the named directory, of the clinician table, or of the first directory. */
+function findDirectory({ providers }: AuthContext, parameters: Parameters): LdapProvider | undefined {
+  const named = parameters.get('provider')
+  const directories = providers.all.filter(provider => provider.kind === 'ldap')
+  if (named === undefined) return providers.passwords ? undefined : directories[0]
+  return directories.find(({ id }) => id === named)
+}
+
+/** The form of the page, and links to all other ways to sign in. */
+function chooseForm(
+  { providers }: AuthContext,
+  directory: LdapProvider | undefined,
+): Pick<LoginPageOptions, 'form' | 'others'> {
+  const own = providers.passwords ? { name: 'Clinician account', path: paths.login } : undefined
+  const others = providers.all
+    .filter(provider => provider !== directory)
+    .map(({ kind, id, name }) =>
+      kind === 'oidc'
+        ? { name, path: `${paths.loginProviders}/${id}` }
+        : { name, path: `${paths.login}?provider=${id}` },
+    )
+  if (directory) return { form: directory, others: own ? [...others, own] : others }
+  return { form: own && 'own', others }
+}
+
+const NO_PASSWORDS = 'Sign-in with a password is switched off.'
+const WRONG = 'The username or password is incorrect. Check both and try again.'
+
+function describeWait({ retryAfterSeconds }: { readonly retryAfterSeconds: number }): string {
+  if (retryAfterSeconds < 60) return 'Too many attempts. Wait a moment and try again.'
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
+}
+
+function toUser(
+  { clinician, confirm }: Extract<AttemptResult, { kind: 'right' }>,
+  retry: AuthenticatedUser['retry'],
+): AuthenticatedUser {
+  return { store: async trx => ((await confirm(trx)) ? clinician : undefined), retry }
+}
+
+/** Records the clinician only if the username exists: the field may contain a mistyped password. */
+async function auditFailure(
+  context: AuthContext,
+  request: FastifyRequest,
+  username: string,
+  failure: { readonly status: number; readonly reason: string },
+  keep?: (trx: Transaction<Schema>) => Promise<void>,
+): Promise<void> {
+  const clinician = await context.store.db
+    .selectFrom('clinician')
+    .select(['id', 'fhir_user_id'])
+    .where('username', '=', username)
+    .executeTakeFirst()
+  const event = {
+    ...({ kind: 'login', allowed: false, anonymous: true, ...failure } as const),
+    clinician: clinician && { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+  }
+  if (!keep) return auditEvent(context, request, event)
+  await context.store.db.transaction().execute(async trx => {
+    await keep(trx)
+    await auditEvent(context, request, event, trx)
+  })
+}
+
+const REFUSED_EVENTS = {
+  wrong: { status: 401, reason: 'Wrong username or password' },
+  'too-many': { status: 429, reason: 'Too many failed attempts' },
+} as const

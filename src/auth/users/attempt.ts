@@ -1,0 +1,202 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { Schema, Store } from '../../store/index.ts'
+import { createRandomToken, sha256 } from '../../store/index.ts'
+import { findNetwork } from '../../web/index.ts'
+import type { AuthContext } from '../base/context.ts'
+import type { Clinician } from './user.ts'
+import { keepAccess } from './validity/facts.ts'
+import { computeAccountMark, isUsableAccount } from './validity/rule.ts'
+
+export interface Attempt {
+  readonly username: string
+  readonly password: string
+  /** The IP address of the browser. */
+  readonly address: string
+}
+
+/** Stores a failure. */
+type Keep = (trx: Transaction<Schema>) => Promise<void>
+
+/** A refused login. The caller must run `keep`. */
+export type RefusedAttempt =
+  /** Whether the username or the password was wrong is not disclosed. */
+  | { readonly kind: 'wrong'; readonly keep: Keep }
+  | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep?: Keep }
+
+export type AttemptResult =
+  | {
+      readonly kind: 'right'
+      readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>
+      /**
+       * False if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
+       * the new hash, if there is one, and deletes the failures. A new hash of the same password ends no access.
+       */
+      confirm(trx: Transaction<Schema>, changed?: ChangedPassword): Promise<boolean>
+    }
+  | RefusedAttempt
+
+interface ChangedPassword {
+  readonly newHash: string
+  /** The login that does not end. */
+  readonly loginIdHash: string
+}
+
+/**
+ * Checks one attempt. Failures are counted before the password is compared, to save the work, and again afterwards. A
+ * refusal is recorded at once, though its response may have to wait, so that simultaneous guesses cannot exceed the limit.
+ * A success changes nothing yet: the caller stores it together with its audit record.
+ */
+export async function tryLogin(
+  context: LoginContext,
+  { username, password, address }: Attempt,
+  record: (refused: RefusedAttempt) => Promise<void>,
+): Promise<AttemptResult> {
+  const { store, checkPassword } = context
+  const network = findNetwork(address)
+  const limit = createAttemptLimit(context, { username, address })
+  const refuse = async (refused: RefusedAttempt) => {
+    await record(refused)
+    return refused
+  }
+  const before = await limit.wait()
+  if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before })
+  const clinician = await findByUsername(store, username)
+  const attempt = {
+    passwordHash: clinician?.password_hash,
+    enabled: clinician !== undefined && isUsableAccount(clinician, context.rules),
+    ...{ username, password, network },
+  }
+  return checkPassword<AttemptResult>(attempt, async result => {
+    if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })
+    const wait = await limit.wait()
+    if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait })
+    if (result.kind === 'right' && clinician)
+      return {
+        kind: 'right',
+        clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+        async confirm(trx, changed) {
+          const hash = changed?.newHash ?? result.newHash ?? clinician.password_hash
+          if (!(await replaceHash(trx, clinician, hash))) return false
+          const kept = { accountId: clinician.id, mark: computeAccountMark(clinician) }
+          if (hash !== clinician.password_hash)
+            await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
+          await limit.clear(trx)
+          return true
+        },
+      }
+    return refuse(
+      result.kind === 'wrong' && result.queueIsFull
+        ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep: limit.add }
+        : { kind: 'wrong', keep: limit.add },
+    )
+  })
+}
+
+/** The limits of failed attempts: for a username from a network, and for the network. */
+export function createAttemptLimit(
+  { store, settings, clock }: Pick<AuthContext, 'store' | 'settings' | 'clock'>,
+  { username, address }: Pick<Attempt, 'username' | 'address'>,
+) {
+  const network = findNetwork(address)
+  const makeLimit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
+  const ofUsername = createFailureCounter(store, makeLimit(settings.loginFailureLimit), [username, network])
+  const ofNetwork = createFailureCounter(store, makeLimit(settings.loginFailureLimitPerAddress), [network])
+  return {
+    /** Seconds until the next attempt is allowed. */
+    wait: async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock())),
+    async add(trx: Kysely<Schema>): Promise<void> {
+      await ofUsername.add(trx, clock())
+      await ofNetwork.add(trx, clock())
+    },
+    clear: (trx: Kysely<Schema>) => ofUsername.clear(trx),
+    /**
+     * Counts an attempt as a failure before its password is checked, so that simultaneous attempts cannot exceed the limit.
+     * Returns undefined if the limit is reached: each attempt sees the rows of all that were counted before it.
+     */
+    async reserve(): Promise<Reservation | undefined> {
+      const attempt = createRandomToken()
+      const release = (trx: Kysely<Schema>) => deleteAttempt(trx, attempt)
+      await store.db.transaction().execute(async trx => {
+        await ofUsername.add(trx, clock(), attempt)
+        await ofNetwork.add(trx, clock(), attempt)
+      })
+      const isAllowed = (await ofUsername.wait(clock(), 1)) === 0 && (await ofNetwork.wait(clock(), 1)) === 0
+      if (isAllowed) return { release }
+      await release(store.db)
+      return undefined
+    },
+  }
+}
+
+/** An attempt that counts as a failure until it is released. */
+export interface Reservation {
+  release(trx: Kysely<Schema>): Promise<void>
+}
+
+async function deleteAttempt(trx: Kysely<Schema>, attempt: string): Promise<void> {
+  await trx.deleteFrom('login_failure').where('attempt', '=', attempt).execute()
+}
+
+type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPassword' | 'rules'>
+
+const BUSY_SECONDS = 5
+
+/** Replaces the hash by compare-and-set. The row is locked until the transaction ends, even if the hash stays the same. */
+async function replaceHash(
+  trx: Transaction<Schema>,
+  { id, password_hash }: { readonly id: string; readonly password_hash: string },
+  newHash: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('clinician')
+    .set({ password_hash: newHash })
+    .where('id', '=', id)
+    .where('password_hash', '=', password_hash)
+    .where('disabled', '=', false)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+function findByUsername({ db }: Store, username: string) {
+  return db
+    .selectFrom('clinician')
+    .select(['id', 'fhir_user_id', 'password_hash', 'access_version', 'disabled', 'for_loopback'])
+    .where('username', '=', username)
+    .executeTakeFirst()
+}
+
+interface FailureLimit {
+  readonly count: number
+  readonly withinSeconds: number
+}
+
+/** Counts the failed logins of one sender, in the database, so that all instances share the count. */
+function createFailureCounter(
+  { db }: Store,
+  { count, withinSeconds }: FailureLimit,
+  sender: readonly string[],
+) {
+  const key = sha256(JSON.stringify(sender))
+  return {
+    async add(trx: Kysely<Schema>, now: number, attempt: string | null = null): Promise<void> {
+      await trx.insertInto('login_failure').values({ username_address_hash: key, at: now, attempt }).execute()
+    },
+    async clear(trx: Kysely<Schema>): Promise<void> {
+      await trx.deleteFrom('login_failure').where('username_address_hash', '=', key).execute()
+    },
+    /** Seconds until the next attempt is allowed, without `own` rows of this attempt. */
+    async wait(now: number, own = 0): Promise<number> {
+      const since = now - withinSeconds * 1000
+      const oldest = await db
+        .selectFrom('login_failure')
+        .select('at')
+        .where('username_address_hash', '=', key)
+        .where('at', '>', since)
+        .orderBy('at', 'desc')
+        .offset(count - 1 + own)
+        .limit(1)
+        .executeTakeFirst()
+      return oldest === undefined ? 0 : Math.ceil((oldest.at - since) / 1000)
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import type { Kysely } from 'kysely'
+import { prepareQuery, type Schema } from '../../store/index.ts'
+import { type Clinician, isPatientUser } from './user.ts'
+import { isStillAdministrator } from './validity/evidence.ts'
+import { ACCOUNT_COLUMNS, findRelatedPersons, parseBasis, toGiven } from './validity/facts.ts'
+import { type AccessRules, findEnd } from './validity/rule.ts'
+
+/** A clinician's login in a browser. */
+export interface Login {
+  readonly idHash: string
+  readonly clinician: Clinician
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  /** When the user authenticated, here or at the identity provider. */
+  readonly authTime: number
+  /** Without a time of the provider, the user may have authenticated there long before this login. */
+  readonly isAuthTimeKnown: boolean
+  readonly acr?: string
+  readonly amr?: readonly string[]
+  /** The identity provider; undefined after a login with a password of ours. */
+  readonly issuer?: string
+  /** Patients and related persons are never administrators. */
+  readonly admin: boolean
+  /** Whether the account was made for loopback: so is what it adds. */
+  readonly isForLoopback: boolean
+  readonly mayViewActivity?: boolean
+  readonly mayUseLab?: boolean
+}
+
+interface LoginContext {
+  readonly rules: AccessRules
+  readonly clock: () => number
+}
+
+/** Finds a login that is still good. */
+export async function findLoginByHash(
+  db: Kysely<Schema>,
+  context: LoginContext,
+  idHash: string,
+): Promise<Login | undefined> {
+  const row = await findLoginRow(db, context, idHash)
+  return row && toLogin(row, context.rules)
+}
+
+export async function findLoginRow(
+  db: Kysely<Schema>,
+  { rules, clock }: LoginContext,
+  idHash: string,
+): Promise<LoginRow | undefined> {
+  const { rows } = await selectLogin(db, { idHash })
+  const [row] = await keepGoodLogins(db, rules, rows, clock())
+  return row
+}
+
+const selectLogin = prepareQuery((db, { idHash }: { idHash: string }) =>
+  selectLogins(db).where('id_hash', '=', idHash),
+)
+
+/** Logins with everything that decides whether they are still good. */
+export function selectLogins(db: Kysely<Schema>) {
+  return db
+    .selectFrom('login')
+    .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
+    .leftJoin('clinician_link', join =>
+      join
+        .onRef('clinician_link.issuer', '=', 'login.issuer')
+        .onRef('clinician_link.subject', '=', 'login.subject'),
+    )
+    .selectAll('login')
+    .select(['username', 'display_name', 'clinician.admin as account_admin', ...ACCOUNT_COLUMNS])
+}
+
+export type LoginRow = Awaited<ReturnType<ReturnType<typeof selectLogins>['execute']>>[number]
+
+/** The logins that are still good. */
+export async function keepGoodLogins(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  rows: readonly LoginRow[],
+  now: number,
+): Promise<readonly LoginRow[]> {
+  const related = await findRelatedPersons(db, rows)
+  return rows.filter(row => {
+    const given = { ...toGiven(row, related), isRevoked: false, endsAt: row.expires_at }
+    return findEnd(given, rules, now) === undefined
+  })
+}
+
+function toLogin(row: LoginRow, rules: AccessRules): Login {
+  const clinician = {
+    id: row.account_id,
+    username: row.username,
+    displayName: row.display_name,
+    fhirUserId: row.fhir_user_id,
+  }
+  return {
+    idHash: row.id_hash,
+    createdAt: row.created_at,
+    lastUsedAt: row.seen_at ?? row.created_at,
+    authTime: row.auth_time ?? row.created_at,
+    isAuthTimeKnown: row.auth_time !== null || row.issuer === null,
+    isForLoopback: Boolean(row.account_for_loopback),
+    admin: isAdministrator(row, rules) && !isPatientUser(clinician),
+    ...(row.acr === null ? {} : { acr: row.acr }),
+    ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),
+    ...(row.issuer === null ? {} : { issuer: row.issuer }),
+    clinician,
+  }
+}
+
+/** By the account, or because the identity provider said so, and still would. */
+function isAdministrator({ account_admin, admin, issuer, basis }: LoginRow, rules: AccessRules): boolean {
+  if (account_admin) return true
+  const provider = admin ? rules.findByIssuer(issuer) : undefined
+  return provider !== undefined && isStillAdministrator(provider, parseBasis(basis).evidence)
+}

@@ -1,0 +1,238 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
+import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
+import { defineCookie } from '../../web/index.ts'
+import type { AuthContext } from '../base/context.ts'
+import { LIFETIME } from '../base/limits.ts'
+import { paths } from '../base/paths.ts'
+import { findLoginByHash, type Login } from './find-login.ts'
+import { mayUseLab, mayViewActivity } from './rights.ts'
+import { type Clinician, isPatientUser } from './user.ts'
+import type { Evidence } from './validity/evidence.ts'
+import { isOffline, readBasis } from './validity/facts.ts'
+import type { AccessRules, Basis } from './validity/rule.ts'
+
+/** The statements of an identity provider about a login. */
+export interface ProviderLogin {
+  readonly issuer: string
+  readonly subject: string
+  readonly sid?: string | undefined
+  readonly acr?: string | undefined
+  readonly amr?: readonly string[] | undefined
+  /** In milliseconds. */
+  readonly authTime?: number | undefined
+  readonly idToken?: string | undefined
+  /** What the rules of the provider accepted. */
+  readonly evidence: Evidence
+}
+
+const NOTED_MS = 60_000
+
+/** Records that a login is in use, at most once a minute, to save writes. */
+export async function recordLoginUse(
+  { db }: Store,
+  { idHash, lastUsedAt }: Login,
+  now: number,
+): Promise<void> {
+  if (now - lastUsedAt < NOTED_MS) return
+  await db.updateTable('login').set({ seen_at: now }).where('id_hash', '=', idHash).execute()
+}
+
+/**
+ * Begins a login with a new id, against session fixation. The previous login of the browser ends; its grants move to the
+ * new login if it is the same clinician.
+ */
+export async function beginLogin(
+  context: Pick<AuthContext, 'sealer' | 'clock' | 'rules'>,
+  trx: Transaction<Schema>,
+  { clinicianId, before, provider, lab }: NewLogin,
+): Promise<string> {
+  const id = createRandomToken()
+  const now = context.clock()
+  const columns = {
+    ...(await makeBasis(trx, context.rules, clinicianId, { evidence: provider?.evidence, lab })),
+    ...(provider && { issuer: provider.issuer, subject: provider.subject }),
+  }
+  await trx
+    .insertInto('login')
+    .values({
+      id_hash: sha256(id),
+      clinician_id: clinicianId,
+      created_at: now,
+      expires_at: lab?.endsAt ?? now + LIFETIME.login,
+      ...columns,
+      ...(provider && toColumns(provider, context.sealer, sha256(id))),
+    })
+    .execute()
+  if (before?.clinician.id === clinicianId) await moveGrants(trx, before.idHash, sha256(id), columns)
+  if (before) await endLogin(trx, before.idHash)
+  return id
+}
+
+interface NewLogin {
+  readonly clinicianId: string
+  /** The previous login of the browser. */
+  readonly before?: Login | undefined
+  readonly provider?: ProviderLogin | undefined
+  /** Set if the user does not sign in, as in a lab launch. */
+  readonly lab?: { readonly endsAt?: number } | undefined
+}
+
+async function makeBasis(
+  trx: Kysely<Schema>,
+  rules: AccessRules,
+  clinicianId: string,
+  { evidence, lab }: { readonly evidence: Evidence | undefined; readonly lab: object | undefined },
+) {
+  const known = await readBasis(trx, rules, clinicianId)
+  if (!known) throw new Error('Cannot begin a login: there is no such account')
+  const basis: Basis = { ...known.basis, ...(lab && { lab: true }), ...(evidence && { evidence }) }
+  return { account_mark: known.account_mark, basis: JSON.stringify(basis) }
+}
+
+function toColumns(provider: ProviderLogin, sealer: Sealer, idHash: string) {
+  const { sid, acr, amr, authTime, idToken, evidence } = provider
+  return {
+    ...{ sid: sid ?? null, acr: acr ?? null, auth_time: authTime ?? null },
+    admin: evidence.admin !== undefined,
+    amr: amr === undefined ? null : JSON.stringify(amr),
+    id_token_sealed: idToken === undefined ? null : sealer.seal(idToken, toIdTokenCell(idHash)),
+  }
+}
+
+function toIdTokenCell(idHash: string) {
+  return { table: 'login', column: 'id_token_sealed', row: idHash } as const
+}
+
+/** Finds the id_token with which a login began, for the logout at its provider. */
+export async function findIdToken(
+  { store, sealer }: Pick<AuthContext, 'store' | 'sealer'>,
+  { idHash }: Pick<Login, 'idHash'>,
+): Promise<string | undefined> {
+  const row = await store.db
+    .selectFrom('login')
+    .select('id_token_sealed')
+    .where('id_hash', '=', idHash)
+    .executeTakeFirst()
+  const sealed = row?.id_token_sealed ?? undefined
+  return sealed === undefined ? undefined : sealer.tryOpen(sealed, toIdTokenCell(idHash))
+}
+
+/** Grants that end with the login end with the new one. */
+async function moveGrants(
+  trx: Kysely<Schema>,
+  from: string,
+  to: string,
+  columns: Pick<Insertable<Schema['grant']>, 'account_mark' | 'basis' | 'issuer' | 'subject'>,
+): Promise<void> {
+  await trx
+    .updateTable('grant')
+    .set({ issuer: null, subject: null, ...columns, login_id_hash: to })
+    .where('login_id_hash', '=', from)
+    .where(sql<boolean>`not ${isOffline}`)
+    .execute()
+}
+
+/** Ends the logins of a provider's user, or of one session at the provider, and returns their clinicians. */
+export async function endProviderLogins(
+  trx: Transaction<Schema>,
+  { issuer, subject, sid }: { readonly issuer: string; readonly subject?: string; readonly sid?: string },
+): Promise<readonly Pick<Clinician, 'id' | 'fhirUserId'>[]> {
+  const rows = await trx
+    .selectFrom('login')
+    .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
+    .select(['id_hash', 'clinician.id', 'fhir_user_id'])
+    .where('issuer', '=', issuer)
+    .$if(subject !== undefined, query => query.where('subject', '=', subject ?? ''))
+    .$if(sid !== undefined, query =>
+      query.where(({ or, eb }) =>
+        // The id_token of the user may have had no `sid`.
+        or([eb('sid', '=', sid ?? ''), ...(subject === undefined ? [] : [eb('sid', 'is', null)])]),
+      ),
+    )
+    .execute()
+  for (const row of rows) await endLogin(trx, row.id_hash)
+  return rows.map(row => ({ id: row.id, fhirUserId: row.fhir_user_id }))
+}
+
+/** Ends a login. Its grants without `offline_access` end with it. */
+export async function endLogin(trx: Kysely<Schema>, idHash: string): Promise<void> {
+  await trx.deleteFrom('login').where('id_hash', '=', idHash).execute()
+}
+
+/** Finds the login of the browser, unless it was idle for too long. Opening a page counts as use. */
+export async function findCurrentLogin(
+  context: AuthContext,
+  request: FastifyRequest,
+): Promise<Login | undefined> {
+  const { settings, store, clock } = context
+  const login = await findLastLogin(context, request)
+  if (!login || isIdle(login, settings.loginIdleSeconds, clock())) return undefined
+  if (isNavigation(request)) await recordLoginUse(store, login, clock())
+  return {
+    ...login,
+    mayViewActivity: mayViewActivity(settings, login),
+    mayUseLab: mayUseLab(settings, login),
+  }
+}
+
+/** Like `findCurrentLogin`, but also finds an idle login, which can be ended or replaced. */
+export async function findLastLogin(
+  context: AuthContext,
+  request: FastifyRequest,
+): Promise<Login | undefined> {
+  const id = request.cookies[makeLoginCookie(context.settings.issuerUrl).name]
+  return id === undefined ? undefined : findLoginByHash(context.store.db, context, sha256(id))
+}
+
+export function hasLoginCookie({ settings }: AuthContext, request: FastifyRequest): boolean {
+  return request.cookies[makeLoginCookie(settings.issuerUrl).name] !== undefined
+}
+
+function isIdle({ lastUsedAt }: Login, idleSeconds: number, now: number): boolean {
+  return idleSeconds > 0 && now - lastUsedAt >= idleSeconds * 1000
+}
+
+// A polling script does not count as use. Over plain http browsers omit `Sec-Fetch-Mode`, so our scripts send a header.
+function isNavigation({ headers }: FastifyRequest): boolean {
+  return headers['x-requested-with'] === undefined && (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
+}
+
+/** Redirects to the login page without a login. */
+export function requireLogin(
+  context: AuthContext,
+  handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  return async (request, reply) => {
+    const login = await findCurrentLogin(context, request)
+    return login ? handle(request, reply, login) : reply.redirect(paths.login, 302)
+  }
+}
+
+/** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own pages (PATIENTS-3). */
+export function requireClinician(
+  context: AuthContext,
+  handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  return requireLogin(context, async (request, reply, login) =>
+    isPatientUser(login.clinician)
+      ? reply.redirect(paths.manage, request.method === 'GET' ? 302 : 303)
+      : handle(request, reply, login),
+  )
+}
+
+/** A session cookie; the login itself ends after 8 hours. */
+export function setLoginCookie({ settings }: AuthContext, reply: FastifyReply, id: string): void {
+  const { name, attributes } = makeLoginCookie(settings.issuerUrl)
+  reply.setCookie(name, id, attributes)
+}
+
+export function clearLoginCookie({ settings }: AuthContext, reply: FastifyReply): void {
+  const { name, attributes } = makeLoginCookie(settings.issuerUrl)
+  reply.clearCookie(name, attributes)
+}
+
+// Browsers share cookies between ports, so the app's cookies have other names.
+function makeLoginCookie(issuerUrl: string) {
+  return defineCookie(issuerUrl, 'sallyport-login')
+}

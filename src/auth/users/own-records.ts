@@ -1,0 +1,77 @@
+import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import type { AuthContext } from '../base/context.ts'
+import { createUserLookup } from '../base/fhir-reader.ts'
+import type { Unavailable } from '../oauth/launch/patients.ts'
+import { type Clinician, findOwnPatient, isPatientUser } from './user.ts'
+
+/** A patient whose record a user may open, and the user's own resource for that patient. */
+export interface OwnRecord {
+  readonly patientId: string
+  /** `Patient/<id>` of the user, or the `RelatedPerson/<id>` that names the patient. */
+  readonly fhirUserId: string
+}
+
+type RecordsContext = Pick<AuthContext, 'settings' | 'store' | 'keys' | 'clock' | 'fetch'>
+
+const DAY_MS = 86_400_000
+
+/** The records of a patient user: their own, and those of the patients that their RelatedPersons name now (PATIENTS-4). */
+export async function findOwnRecords(
+  context: RecordsContext,
+  user: Pick<Clinician, 'id' | 'fhirUserId'>,
+): Promise<readonly OwnRecord[] | Unavailable> {
+  if (!isPatientUser(user)) return []
+  const patientId = findOwnPatient(user)
+  const own = patientId === undefined ? [] : [{ patientId, fhirUserId: user.fhirUserId }]
+  const dependants = await findDependants(context, user.id)
+  if ('kind' in dependants) return dependants
+  const isFirst = ({ patientId }: OwnRecord, at: number, all: readonly OwnRecord[]) =>
+    all.findIndex(other => other.patientId === patientId) === at
+  return [...own, ...dependants].filter(isFirst)
+}
+
+async function findDependants(
+  context: RecordsContext,
+  userId: string,
+): Promise<readonly OwnRecord[] | Unavailable> {
+  const rows = await context.store.db
+    .selectFrom('account_related_person')
+    .select('related_person_id as id')
+    .where('clinician_id', '=', userId)
+    .orderBy('related_person_id')
+    .execute()
+  if (rows.length === 0) return []
+  const read = await createUserLookup(context, 'RelatedPerson')
+  const responses = await Promise.all(rows.map(({ id }) => read.resource('RelatedPerson', id)))
+  const outage = responses.find(({ kind }) => kind === 'unavailable')
+  if (outage?.kind === 'unavailable') return outage
+  return responses.flatMap((response, at) => {
+    const patientId = response.kind === 'found' ? findPatient(response.resource, context) : undefined
+    return patientId === undefined ? [] : [{ patientId, fhirUserId: `RelatedPerson/${rows[at]?.id}` }]
+  })
+}
+
+export async function listOwnPatients(
+  context: RecordsContext,
+  user: Pick<Clinician, 'id' | 'fhirUserId'>,
+): Promise<readonly string[]> {
+  const records = await findOwnRecords(context, user)
+  return 'kind' in records ? [] : records.map(({ patientId }) => patientId)
+}
+
+/** The patient that an active RelatedPerson names. */
+function findPatient(resource: Resource, { settings, clock }: RecordsContext): string | undefined {
+  const { active, patient, period } = resource
+  if (active === false || hasEnded(period, clock())) return undefined
+  const reference = isRecord(patient) ? patient.reference : undefined
+  const target = typeof reference === 'string' ? parseReference(reference, settings.fhirBaseUrl) : undefined
+  return target?.type === 'Patient' ? target.id : undefined
+}
+
+function hasEnded(period: unknown, now: number): boolean {
+  const end = isRecord(period) ? period.end : undefined
+  if (end === undefined) return false
+  // A date lasts until its end.
+  const lasts = typeof end === 'string' && end.length === 'YYYY-MM-DD'.length ? DAY_MS : 0
+  return !(Date.parse(String(end)) + lasts > now)
+}

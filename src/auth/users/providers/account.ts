@@ -1,0 +1,235 @@
+import type { Kysely } from 'kysely'
+import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
+import type { Resource } from '../../../fhir/index.ts'
+import type { Claims } from '../../../jwt/index.ts'
+import type { Schema, Sealer, Store } from '../../../store/index.ts'
+import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import { createUserLookup, isResource } from '../../base/fhir-reader.ts'
+import { createKeyRing } from '../../oauth/keys/key-ring.ts'
+import type { Clinician } from '../user.ts'
+import { NO_PASSWORD } from '../user.ts'
+import { isUsableAccount, makeRules } from '../validity/rule.ts'
+import { checkAllowed, mapFhirUser, matchesRule, type PractitionerQuery, readNames } from './identity.ts'
+import { SignInRefusal } from './refusal.ts'
+
+/** The account that a user of a provider signs in to. */
+interface Account {
+  readonly issuer: string
+  readonly subject: string
+  /** `linked`: by an administrator, with the clinician's own Practitioner. Otherwise the claims decide. */
+  readonly kind: 'linked' | 'provisioned' | 'new'
+  /** Undefined for a new account. */
+  readonly clinicianId: string | undefined
+  readonly username: string
+  readonly displayName: string
+  readonly fhirUserId: string
+  readonly admin: boolean
+}
+
+/** The attributes that never change for an entry of a directory: OpenLDAP and others (RFC 4530), Active Directory. */
+const ENTRY_IDS = ['entryUUID', 'objectGUID'] as const
+
+/** The subject of a user: `sub`, or the id of a directory entry. */
+export function findSubject({ kind }: LoginProvider, claims: Claims): string | undefined {
+  const names = kind === 'oidc' ? ['sub'] : ENTRY_IDS
+  return names.map(name => claims[name]).find(value => typeof value === 'string' && value !== '') as
+    | string
+    | undefined
+}
+
+/** What accounts are found with; `login explain` has no more. */
+type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch' | 'rules'>
+
+/** Finds the account of verified claims. Changes nothing. Users are identified by issuer and subject, never by a name. */
+export async function findAccount(
+  context: AccountContext,
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<Account | SignInRefusal> {
+  const found = await findOnce(context, provider, subject, claims)
+  // The username may be that of the same user, whose first sign-in completed between two queries.
+  const isTaken = found instanceof SignInRefusal && found.kind === 'username-taken'
+  return isTaken ? findOnce(context, provider, subject, claims) : found
+}
+
+async function findOnce(
+  context: AccountContext,
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<Account | SignInRefusal> {
+  const refused = checkAllowed(provider, claims)
+  if (refused) return refused
+  const issuer = getProviderIssuer(provider)
+  const link = await findLink(context.store.db, issuer, subject)
+  if (link && !isUsableAccount(link, context.rules)) return new SignInRefusal('disabled')
+  if (!link && !provider.provision) return new SignInRefusal('unknown-subject')
+  const mapped = link && !link.provisioned ? readLinked(link) : readMapped(context, provider, claims)
+  if (mapped instanceof SignInRefusal) return mapped
+  const { query, username, displayName } = mapped
+  const fhirUserId = await findPractitioner(context, query)
+  if (fhirUserId instanceof SignInRefusal) return fhirUserId
+  const admin = provider.admin !== undefined && matchesRule(claims, provider.admin)
+  const kind = link ? (link.provisioned ? 'provisioned' : 'linked') : 'new'
+  const account = { issuer, subject, kind, clinicianId: link?.id, username, displayName, fhirUserId } as const
+  return (await isUsernameTaken(context.store.db, account))
+    ? new SignInRefusal('username-taken')
+    : { ...account, admin: admin || (link?.admin ?? false) }
+}
+
+type Link = NonNullable<Awaited<ReturnType<typeof findLink>>>
+
+function findLink(db: Kysely<Schema>, issuer: string, subject: string) {
+  return db
+    .selectFrom('clinician_link')
+    .innerJoin('clinician', 'clinician.id', 'clinician_link.clinician_id')
+    .select(['clinician.id', 'username', 'display_name', 'fhir_user_id', 'admin', 'provisioned'])
+    .select(['disabled', 'for_loopback'])
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+}
+
+function readLinked({ username, display_name, fhir_user_id }: Link) {
+  const id = fhir_user_id.replace(/^Practitioner\//, '')
+  return { username, displayName: display_name, query: { kind: 'id', id } as const }
+}
+
+function readMapped({ settings }: AccountContext, provider: LoginProvider, claims: Claims) {
+  const names = readNames(provider, claims)
+  if (names instanceof SignInRefusal) return names
+  const query = mapFhirUser(provider, claims, settings.fhirBaseUrl)
+  return query instanceof SignInRefusal ? query : { ...names, query }
+}
+
+async function isUsernameTaken(
+  db: Kysely<Schema>,
+  { username, clinicianId }: Pick<Account, 'username' | 'clinicianId'>,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('clinician')
+    .select('id')
+    .where('username', '=', username)
+    .executeTakeFirst()
+  return found !== undefined && found.id !== clinicianId
+}
+
+/**
+ * Stores a new account, or the current mapping of a provisioned one. Throws if a simultaneous sign-in created the account
+ * or took the username. Undefined if the account was disabled or unlinked since it was found.
+ */
+export async function storeAccount(
+  trx: Kysely<Schema>,
+  account: Account,
+  now: number,
+): Promise<Pick<Clinician, 'id' | 'fhirUserId'> | undefined> {
+  const { clinicianId, kind, fhirUserId, issuer, subject } = account
+  if (kind === 'new' || clinicianId === undefined)
+    return { id: await createAccount(trx, account, now), fhirUserId }
+  // Also locks the row of a linked account until the transaction ends.
+  await trx
+    .updateTable('clinician')
+    .set(({ ref }) => (kind === 'provisioned' ? toColumns(account) : { display_name: ref('display_name') }))
+    .where('id', '=', clinicianId)
+    .execute()
+  const link = await findLink(trx, issuer, subject)
+  return link?.id === clinicianId && !link.disabled ? { id: clinicianId, fhirUserId } : undefined
+}
+
+async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {
+  const { id } = await trx
+    .insertInto('clinician')
+    .values({ ...toColumns(account), password_hash: NO_PASSWORD })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const { issuer, subject } = account
+  await trx
+    .insertInto('clinician_link')
+    .values({ issuer, subject, clinician_id: id, provisioned: true, created_at: now })
+    .execute()
+  return id
+}
+
+function toColumns({ username, displayName, fhirUserId }: Account) {
+  return { username, display_name: displayName, fhir_user_id: fhirUserId }
+}
+
+/** Finds the one Practitioner on the FHIR server, and returns its id. */
+async function findPractitioner(
+  context: Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>,
+  query: PractitionerQuery,
+): Promise<string | SignInRefusal> {
+  const read = await createUserLookup(context, 'Practitioner')
+  const result =
+    query.kind === 'id'
+      ? await read.resource('Practitioner', query.id)
+      : await read(`${query.query}&_count=2`)
+  if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
+  if (result.kind === 'absent') return new SignInRefusal('no-practitioner')
+  const [first, second] = listPractitioners(result.resource)
+  if (first === undefined) return new SignInRefusal('no-practitioner')
+  return second === undefined ? first : new SignInRefusal('several-practitioners')
+}
+
+/** The ids of the Practitioners: the resource itself, or the matches of a search. */
+function listPractitioners(resource: Resource): readonly string[] {
+  const { entry } = resource
+  const resources = Array.isArray(entry)
+    ? entry.map((one: unknown) =>
+        typeof one === 'object' && one !== null && 'resource' in one ? one.resource : one,
+      )
+    : [resource]
+  return resources
+    .filter(isResource)
+    .flatMap(({ resourceType, id }) =>
+      resourceType === 'Practitioner' && typeof id === 'string' ? [id] : [],
+    )
+}
+
+interface SignInExplanation {
+  readonly allowed: boolean
+  /** Labels and values. */
+  readonly rows: readonly (readonly [label: string, value: string])[]
+}
+
+/** Says who would be signed in with these claims, as a sign-in decides it. Changes nothing. */
+export async function explainSignIn(
+  options: {
+    readonly settings: AuthSettings
+    readonly store: Store
+    readonly sealer: Sealer
+    readonly fetch?: typeof globalThis.fetch
+  },
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<SignInExplanation> {
+  const { store, sealer, fetch = globalThis.fetch } = options
+  const clock = Date.now
+  const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
+  const rules = makeRules(options.settings, () => options.settings.login)
+  const context = { ...options, keys, clock, fetch, rules }
+  const account = await findAccount(context, provider, subject, claims)
+  const rows = [
+    ['Provider', provider.id],
+    ['Subject', subject],
+  ] as const
+  return account instanceof SignInRefusal
+    ? { allowed: false, rows: [...rows, ['Refused', `${account.kind}. ${account.reason}`]] }
+    : { allowed: true, rows: [...rows, ...describeAccount(account)] }
+}
+
+const KINDS = {
+  linked: 'linked clinician',
+  provisioned: 'provisioned account',
+  new: 'new account',
+} as const satisfies Record<Account['kind'], string>
+
+function describeAccount({ kind, username, displayName, fhirUserId, admin }: Account) {
+  return [
+    ['Signs in as', `${username} (${displayName}), ${KINDS[kind]}`],
+    ['Practitioner', `Practitioner/${fhirUserId}`],
+    ['Administrator', admin ? 'yes' : 'no'],
+  ] as const
+}

@@ -1,0 +1,31 @@
+import type { AuthSettings } from '../base/context.ts'
+import { RECENT_SECONDS } from '../base/limits.ts'
+import { type Clinician, isPatientUser } from './user.ts'
+
+type RightsSettings = Pick<AuthSettings, 'audit' | 'onLoopback' | 'lab'>
+
+interface User {
+  readonly clinician: Pick<Clinician, 'username' | 'fhirUserId'>
+  readonly admin: boolean
+}
+
+/** On loopback clinicians use the lab, elsewhere only administrators (LAB-9). */
+export function mayUseLab({ onLoopback, lab }: RightsSettings, { clinician, admin }: User): boolean {
+  return lab && !isPatientUser(clinician) && (onLoopback || admin)
+}
+
+/** The clinicians in the setting may view the activity page; by default all on loopback, and those who may use the lab. */
+export function mayViewActivity(settings: RightsSettings, user: User): boolean {
+  const { username } = user.clinician
+  if (isPatientUser(user.clinician)) return false
+  const isAllowed = settings.onLoopback || mayUseLab(settings, user)
+  return settings.audit.activityClinicians?.includes(username) ?? isAllowed
+}
+
+/** Whether the user authenticated in the last minutes, and did so provably. */
+export function isRecentLogin(
+  login: { readonly isAuthTimeKnown: boolean; readonly authTime: number },
+  now: number,
+): boolean {
+  return login.isAuthTimeKnown && now - login.authTime < RECENT_SECONDS * 1000
+}

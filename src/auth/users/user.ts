@@ -1,0 +1,202 @@
+import { compare, hash } from '@node-rs/bcrypt'
+import { type Selectable, sql } from 'kysely'
+import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
+import { runInThreadPool } from '../../turns/index.ts'
+import { type AccessRules, isUsableAccount } from './validity/rule.ts'
+
+export interface Clinician {
+  readonly id: string
+  readonly username: string
+  readonly displayName: string
+  /** The id of the clinician's Practitioner; `Patient/<id>` or `RelatedPerson/<id>` for a patient user. */
+  readonly fhirUserId: string
+}
+
+export function toClinician(
+  row: Pick<Selectable<Schema['clinician']>, 'id' | 'username' | 'display_name' | 'fhir_user_id'>,
+): Clinician {
+  return { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
+}
+
+/** Finds a clinician whose account may be used. */
+export async function findClinician(
+  { store, rules }: { readonly store: Store; readonly rules: AccessRules },
+  username: string,
+): Promise<Clinician | undefined> {
+  const row = await store.db
+    .selectFrom('clinician')
+    .selectAll()
+    .where('username', '=', username)
+    .executeTakeFirst()
+  return row && isUsableAccount(row, rules) ? toClinician(row) : undefined
+}
+
+/** The absolute URL of the user's own resource. */
+export function buildFhirUser(fhirUserId: string, fhirBaseUrl: string): string {
+  return `${fhirBaseUrl}/${formatFhirUser(fhirUserId)}`
+}
+
+/** The reference to the user's own resource. The column has it, or the bare id of a Practitioner. */
+export function formatFhirUser(fhirUserId: string): string {
+  return /^(?:Practitioner|Patient|RelatedPerson)\//.test(fhirUserId)
+    ? fhirUserId
+    : `Practitioner/${fhirUserId}`
+}
+
+/** The patient that a user is; undefined for a clinician or a related person. */
+export function findOwnPatient({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string | undefined {
+  return fhirUserId.startsWith('Patient/') ? fhirUserId.slice('Patient/'.length) : undefined
+}
+
+/** Whether a user is a patient or a related person, who opens only their own records (PATIENTS-1). */
+export function isPatientUser({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): boolean {
+  return /^(?:Patient|RelatedPerson)\//.test(fhirUserId)
+}
+
+/** The test clinician of the first start. */
+export const TEST_CLINICIAN = { username: 'clinician', displayName: 'Dr. Robin Ahmadi' } as const
+
+/** Accounts for the sample data: an administrator, a patient, and the mother of another one. */
+const SAMPLE_ACCOUNTS = [
+  { kind: 'Admin', username: 'admin', displayName: 'Dr. Priya Quill', fhirUserId: 'practitioner-2' },
+  { kind: 'Patient', username: 'alba', displayName: 'Alba Juniper', fhirUserId: 'Patient/patient-1' },
+  { kind: 'Mother', username: 'mira', displayName: 'Mira Alabaster', fhirUserId: 'RelatedPerson/mother-27' },
+] as const
+
+/** Creates the sample accounts, with the password of the test clinician, which everybody knows: they are for loopback. */
+export async function seedSampleAccounts({ db }: Store): Promise<void> {
+  const { password_hash } = await db
+    .selectFrom('clinician')
+    .select('password_hash')
+    .where('username', '=', TEST_CLINICIAN.username)
+    .executeTakeFirstOrThrow()
+  for (const { kind, username, displayName, fhirUserId } of SAMPLE_ACCOUNTS) {
+    const added = await db
+      .insertInto('clinician')
+      .values({
+        ...{ username, password_hash, display_name: displayName, fhir_user_id: fhirUserId },
+        ...{ for_loopback: true, admin: kind === 'Admin' },
+      })
+      .onConflict(conflict => conflict.doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    const [type, id = ''] = fhirUserId.split('/')
+    if (added && type === 'RelatedPerson')
+      await db
+        .insertInto('account_related_person')
+        .values({ clinician_id: added.id, related_person_id: id })
+        .execute()
+  }
+}
+
+/** The password hash of the test clinician, and the sample accounts that still have the same password. */
+export async function findTestAccounts({ db }: Store, rules: Pick<AccessRules, 'onLoopback'>) {
+  const rows = (await selectTestAccounts(db, {})).rows.filter(row => isUsableAccount(row, rules))
+  const find = (name: string) => rows.find(({ username }) => username === name)?.password_hash
+  const hash = find(TEST_CLINICIAN.username)
+  const samples = SAMPLE_ACCOUNTS.filter(({ username }) => hash !== undefined && find(username) === hash)
+  return { hash, samples }
+}
+
+const selectTestAccounts = prepareQuery(db =>
+  db
+    .selectFrom('clinician')
+    .select(['username', 'password_hash', 'disabled', 'for_loopback'])
+    .where('username', 'in', [TEST_CLINICIAN.username, ...SAMPLE_ACCOUNTS.map(({ username }) => username)]),
+)
+
+interface TestClinician {
+  readonly password: string
+  readonly practitionerId: string
+  readonly passwordCost: number | undefined
+  readonly isForLoopback: boolean
+}
+
+/**
+ * Creates the test clinician if there is no clinician yet. Safe if several instances start at once, because the username
+ * is unique. Returns whether this start created it.
+ */
+export async function seedClinician(
+  { db }: Store,
+  { password, practitionerId, passwordCost, isForLoopback }: TestClinician,
+): Promise<boolean> {
+  const some = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
+  if (some) return false
+  const passwordHash = await hashPassword(password, passwordCost)
+  const result = await db
+    .insertInto('clinician')
+    .columns(['username', 'password_hash', 'display_name', 'fhir_user_id', 'for_loopback'])
+    .expression(
+      db
+        .selectNoFrom([
+          sql<string>`cast(${TEST_CLINICIAN.username} as text)`.as('username'),
+          sql<string>`cast(${passwordHash} as text)`.as('password_hash'),
+          sql<string>`cast(${TEST_CLINICIAN.displayName} as text)`.as('display_name'),
+          sql<string>`cast(${practitionerId} as text)`.as('fhir_user_id'),
+          sql<boolean>`cast(${isForLoopback} as boolean)`.as('for_loopback'),
+        ])
+        .where(({ not, exists, selectFrom }) => not(exists(selectFrom('clinician').select('id')))),
+    )
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  return result.numInsertedOrUpdatedRows === 1n
+}
+
+export const PASSWORD_COST = 10
+
+/** Bcrypt ignores everything after 72 bytes. */
+const MAX_BYTES = 72
+const SHORTEST = 8
+
+/** No password matches it, because it is not a bcrypt hash. */
+export const NO_PASSWORD = ''
+
+/** The fault of a new password, as the end of a sentence; undefined if it has none. */
+export function findNewPasswordFault(password: string): string | undefined {
+  if ([...password].length < SHORTEST) return `a password has at least ${SHORTEST} characters`
+  if (Buffer.byteLength(password) > MAX_BYTES) return `a password has at most ${MAX_BYTES} bytes`
+  return password.includes('\0') ? 'a password contains no NUL character' : undefined
+}
+
+/** The salt and digest of an unknown password. No known password has it at any cost. */
+const UNKNOWN_USER_HASH = '$MwlpsZqe92ktww76iZQ0d.aZhHfuoV1EWpsRUtmjibVcLjkHBJcZ6'
+
+const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
+
+export function hashPassword(password: string, cost = PASSWORD_COST): Promise<string> {
+  return runInThreadPool(() => hash(password, cost))
+}
+
+/** The cost of a bcrypt hash (`$2a$`, `$2b$`, `$2y$`), or undefined for anything else. */
+export function readCost(passwordHash: string | undefined): number | undefined {
+  const cost = BCRYPT.exec(passwordHash ?? '')?.[1]
+  return cost === undefined ? undefined : Number(cost)
+}
+
+/**
+ * Whether the password matches the hash. A mismatch takes as long as a hash of `cost`, even if the hash is cheaper or
+ * missing: each step of the cost doubles the work, so the steps from the hash's own cost up to `cost` add up to it.
+ */
+export async function isPasswordOf(
+  passwordHash: string | undefined,
+  password: string,
+  cost = PASSWORD_COST,
+): Promise<boolean> {
+  const own = readCost(passwordHash)
+  if (passwordHash === undefined || own === undefined) {
+    await compareInThread(password, formatUnknownHash(cost))
+    return false
+  }
+  const matches = await compareInThread(password, passwordHash)
+  if (matches && Buffer.byteLength(password) <= MAX_BYTES) return true
+  for (let step = own; step < cost; step++) await compareInThread(password, formatUnknownHash(step))
+  return false
+}
+
+function compareInThread(password: string, passwordHash: string): Promise<boolean> {
+  return runInThreadPool(() => compare(password, passwordHash))
+}
+
+function formatUnknownHash(cost: number): string {
+  return `$2b$${String(cost).padStart(2, '0')}${UNKNOWN_USER_HASH}`
+}

@@ -1,0 +1,148 @@
+import { type Kysely, sql } from 'kysely'
+import { lockRows, prepareQuery, type Schema } from '../../../store/index.ts'
+import { isPatientUser } from '../user.ts'
+import { type AccessRules, type Basis, computeAccountMark, type Given } from './rule.ts'
+
+/** The columns of a query of logins or grants, joined with `clinician` and `clinician_link`, that `toGiven` reads. */
+export const ACCOUNT_COLUMNS = [
+  'clinician.id as account_id',
+  'clinician.password_hash',
+  'clinician.fhir_user_id',
+  'clinician.access_version',
+  'clinician.disabled as account_disabled',
+  'clinician.for_loopback as account_for_loopback',
+  'clinician_link.clinician_id as linked_id',
+  'clinician_link.provisioned as link_provisioned',
+] as const
+
+interface StoredRow {
+  readonly account_mark: string
+  readonly basis: string
+  readonly issuer: string | null
+  readonly account_id: string
+  readonly password_hash: string
+  readonly fhir_user_id: string
+  readonly access_version: number
+  readonly account_disabled: boolean
+  readonly account_for_loopback: boolean
+  readonly linked_id: string | null
+  readonly link_provisioned: boolean | null
+}
+
+/** The RelatedPersons of accounts now, by account. */
+export type RelatedPersons = ReadonlyMap<string, readonly string[]>
+
+/** Reads the RelatedPersons of the accounts whose logins or grants depend on them; most accounts have none. */
+export async function findRelatedPersons(
+  db: Kysely<Schema>,
+  rows: readonly Pick<StoredRow, 'account_id' | 'basis'>[],
+): Promise<RelatedPersons> {
+  const dependent = rows.filter(({ basis }) => parseBasis(basis).relatedPersons !== undefined)
+  const ids = [...new Set(dependent.map(({ account_id }) => account_id))]
+  if (ids.length === 0) return new Map()
+  const found = await db
+    .selectFrom('account_related_person')
+    .selectAll()
+    .where('clinician_id', 'in', ids)
+    .execute()
+  const byAccount = Map.groupBy(found, ({ clinician_id }) => clinician_id)
+  return new Map(ids.map(id => [id, (byAccount.get(id) ?? []).map(row => row.related_person_id)]))
+}
+
+/** The part of a login or a grant that does not depend on its kind. */
+export function toGiven(row: StoredRow, relatedPersons: RelatedPersons) {
+  return {
+    accountMark: row.account_mark,
+    account: {
+      id: row.account_id,
+      password_hash: row.password_hash,
+      fhir_user_id: row.fhir_user_id,
+      access_version: row.access_version,
+      disabled: Boolean(row.account_disabled),
+      for_loopback: Boolean(row.account_for_loopback),
+    },
+    basis: parseBasis(row.basis),
+    issuer: row.issuer ?? undefined,
+    link:
+      row.linked_id === null
+        ? undefined
+        : { accountId: row.linked_id, isProvisioned: Boolean(row.link_provisioned) },
+    relatedPersons: relatedPersons.get(row.account_id) ?? [],
+  } satisfies Partial<Given>
+}
+
+/** Empty for a row without a basis, whose mark matches no account. */
+export function parseBasis(json: string): Basis {
+  return json === '' ? {} : JSON.parse(json)
+}
+
+/** What is true about an account now, for a new login or a new grant. Undefined if there is no such account. */
+export async function readBasis(
+  trx: Kysely<Schema>,
+  { onLoopback }: Pick<AccessRules, 'onLoopback'>,
+  accountId: string,
+): Promise<{ readonly account_mark: string; readonly basis: Basis } | undefined> {
+  const [account] = (await selectAccount(trx, { accountId })).rows
+  if (!account) return undefined
+  const isPatient = isPatientUser({ fhirUserId: account.fhir_user_id })
+  const related = isPatient ? await listRelatedPersons(trx, accountId) : []
+  return {
+    account_mark: computeAccountMark(account),
+    basis: { ...(onLoopback && { loopback: true }), ...(related.length > 0 && { relatedPersons: related }) },
+  }
+}
+
+const selectAccount = prepareQuery((db, { accountId }: { accountId: string }) =>
+  lockRows(
+    db,
+    db
+      .selectFrom('clinician')
+      .select(['password_hash', 'fhir_user_id', 'access_version'])
+      .where('id', '=', accountId),
+  ),
+)
+
+async function listRelatedPersons(db: Kysely<Schema>, accountId: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('account_related_person')
+    .select('related_person_id')
+    .where('clinician_id', '=', accountId)
+    .execute()
+  return rows.map(row => row.related_person_id)
+}
+
+/** Access that a change of the account does not end. */
+export interface Kept {
+  readonly accountId: string
+  /** The mark of the account before the change. */
+  readonly mark: string
+  /** Everything, apps with `offline_access`, or one login with its apps. */
+  readonly what: 'everything' | 'offline' | { readonly loginIdHash: string }
+}
+
+/** Keeps access that the change of an account would end otherwise. */
+export async function keepAccess(trx: Kysely<Schema>, { accountId, mark, what }: Kept): Promise<void> {
+  const [account] = (await selectAccount(trx, { accountId })).rows
+  const account_mark = account && computeAccountMark(account)
+  const grants = trx
+    .updateTable('grant')
+    .set({ account_mark })
+    .where('clinician_id', '=', accountId)
+    .where('account_mark', '=', mark)
+  const logins = trx
+    .updateTable('login')
+    .set({ account_mark })
+    .where('clinician_id', '=', accountId)
+    .where('account_mark', '=', mark)
+  if (what === 'offline') await grants.where(isOffline).execute()
+  else if (what === 'everything') {
+    await grants.execute()
+    await logins.execute()
+  } else {
+    await grants.where('login_id_hash', '=', what.loginIdHash).where(sql<boolean>`not ${isOffline}`).execute()
+    await logins.where('id_hash', '=', what.loginIdHash).execute()
+  }
+}
+
+/** With spaces, because it may also be a value in a granular scope. */
+export const isOffline = sql<boolean>`' ' || scope || ' ' like '% offline_access %'`

@@ -1,0 +1,163 @@
+/**
+ * Decides whether a login or a grant is still good: by what was true when it was given, and what is true now (ENDS-1). Every
+ * use asks `findEnd`, so that access ends as a consequence of a change, whoever makes it.
+ */
+import { getProviderIssuer, type LoginProvider, type Settings } from '../../../config/index.ts'
+import { sha256 } from '../../../store/index.ts'
+import { type Evidence, isStillAccepted } from './evidence.ts'
+
+/** The settings that decide about access now. */
+export interface AccessRules {
+  readonly onLoopback: boolean
+  readonly lab: boolean
+  /** Whether users may sign in with a password of this server. */
+  readonly passwords: boolean
+  findByIssuer(issuer: unknown): LoginProvider | undefined
+}
+
+/** `getLogin` is called for each decision, because the providers may change while the servers run. */
+export function makeRules(
+  { onLoopback, lab }: Pick<Settings, 'onLoopback' | 'lab'>,
+  getLogin: () => Pick<Settings['login'], 'passwords' | 'providers'>,
+): AccessRules {
+  return {
+    onLoopback,
+    lab,
+    get passwords() {
+      return getLogin().passwords
+    },
+    findByIssuer: issuer => getLogin().providers.find(provider => getProviderIssuer(provider) === issuer),
+  }
+}
+
+/** What is true about an account now. */
+export interface AccountFacts {
+  readonly id: string
+  readonly password_hash: string
+  readonly fhir_user_id: string
+  readonly access_version: number
+  readonly disabled: boolean
+  readonly for_loopback: boolean
+}
+
+/** What is true about a client now. */
+export interface ClientFacts {
+  readonly scope: string
+  readonly created_at: number
+  readonly enabled_at: number | null
+  readonly expires_at: number | null
+  readonly disabled: boolean
+  readonly for_loopback: boolean
+}
+
+/** What was true when access was given, besides the marks of the account and of the client. */
+export interface Basis {
+  /** Given on loopback. */
+  readonly loopback?: true
+  /** Given by the lab, without a sign-in. */
+  readonly lab?: true
+  /** The RelatedPersons as which the user acts for patients. */
+  readonly relatedPersons?: readonly string[]
+  /** What the rules of the identity provider accepted. */
+  readonly evidence?: Evidence
+}
+
+/** A login or a grant, with what is true now about everything that it depends on. */
+export interface Given {
+  readonly isRevoked: boolean
+  /** Undefined: it has no fixed end. */
+  readonly endsAt: number | undefined
+  readonly accountMark: string
+  readonly account: AccountFacts
+  readonly basis: Basis
+  /** Undefined without an identity provider. */
+  readonly issuer: string | undefined
+  /** The account that the user of the identity provider signs in to now. */
+  readonly link: { readonly accountId: string; readonly isProvisioned: boolean } | undefined
+  readonly relatedPersons: readonly string[]
+  /** Of a grant. */
+  readonly client?: ClientFacts & { readonly mark: string }
+}
+
+/** Why access has ended, for the log. */
+export type End = (typeof CHECKS)[number][0]
+
+type Check = (given: Given, rules: AccessRules, now: number) => boolean
+
+const CHECKS = [
+  ['it was revoked', ({ isRevoked }) => isRevoked],
+  ['it has expired', ({ endsAt }, _, now) => endsAt !== undefined && endsAt <= now],
+  ['the account is disabled', ({ account }, rules) => !isUsableAccount(account, rules)],
+  ['the account changed', ({ account, accountMark }) => accountMark !== computeAccountMark(account)],
+  ['it was given on loopback', ({ basis }, rules) => basis.loopback === true && !rules.onLoopback],
+  ['the lab is off', ({ basis }, rules) => basis.lab === true && !rules.lab],
+  ['passwords are off', ({ basis, issuer }, rules) => !basis.lab && issuer === undefined && !rules.passwords],
+  [
+    'the link to the provider is gone',
+    ({ issuer, link, account }) => issuer !== undefined && link?.accountId !== account.id,
+  ],
+  [
+    'the provider no longer accepts it',
+    ({ issuer, basis, link }, rules) => {
+      const provider = rules.findByIssuer(issuer)
+      return (
+        issuer !== undefined && !(provider && isStillAccepted(provider, basis.evidence, link?.isProvisioned))
+      )
+    },
+  ],
+  [
+    'the user no longer acts for a patient',
+    ({ basis, relatedPersons }) => !(basis.relatedPersons ?? []).every(id => relatedPersons.includes(id)),
+  ],
+  [
+    'the client is disabled',
+    ({ client }, rules, now) => client !== undefined && !isUsableClient(client, rules, now),
+  ],
+  ['the client changed', ({ client }) => client !== undefined && client.mark !== computeClientMark(client)],
+] as const satisfies readonly (readonly [string, Check])[]
+
+/** Finds the reason why a login or a grant has ended; undefined if it is still good. */
+export function findEnd(given: Given, rules: AccessRules, now: number): End | undefined {
+  return CHECKS.find(([, hasEnded]) => hasEnded(given, rules, now))?.[0]
+}
+
+/** Whether anyone may sign in to an account, or act for it. */
+export function isUsableAccount(
+  { disabled, for_loopback }: Pick<AccountFacts, 'disabled' | 'for_loopback'>,
+  rules: Pick<AccessRules, 'onLoopback'>,
+): boolean {
+  return !disabled && isForThisServer(for_loopback, rules)
+}
+
+/** Whether a client exists for other servers and users. A client of the lab expires. */
+export function isUsableClient(
+  { disabled, for_loopback, expires_at }: Pick<ClientFacts, 'disabled' | 'for_loopback' | 'expires_at'>,
+  rules: Pick<AccessRules, 'onLoopback' | 'lab'>,
+  now: number,
+): boolean {
+  const isCurrent = expires_at === null || (rules.lab && expires_at > now)
+  return !disabled && isForThisServer(for_loopback, rules) && isCurrent
+}
+
+/** What was made for loopback, with a known password or without an administrator, ends with a public URL (ENDS-2). */
+function isForThisServer(isForLoopback: boolean, { onLoopback }: Pick<AccessRules, 'onLoopback'>): boolean {
+  return onLoopback || !isForLoopback
+}
+
+/** Differs after every change of an account that ends its logins and grants. */
+export function computeAccountMark({
+  password_hash,
+  fhir_user_id,
+  access_version,
+}: Pick<AccountFacts, 'password_hash' | 'fhir_user_id' | 'access_version'>): string {
+  return sha256(JSON.stringify([password_hash, fhir_user_id, access_version]))
+}
+
+/** Differs after every change of a client that ends its grants. */
+export function computeClientMark({
+  scope,
+  created_at,
+  enabled_at,
+}: Pick<ClientFacts, 'scope' | 'created_at' | 'enabled_at'>): string {
+  return sha256(JSON.stringify([scope, created_at, enabled_at]))
+}
