@@ -22,10 +22,12 @@ export {
   setPassword,
   type UserChanges,
 } from './admin/clinicians.ts'
+export { explainSignIn } from './admin/explain-sign-in.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
 export { followAnnouncements } from './admin/system.ts'
-export type { AuthSettings, Controls, Reloaded } from './base/context.ts'
+export type { Controls, Reloaded } from './base/context.ts'
 export { Refusal } from './base/refusal.ts'
+export type { AuthSettings } from './base/settings.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
 export {
   type CommandContext,
@@ -46,7 +48,7 @@ export {
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
 export { type AuthServerOptions, createAuthServer } from './server.ts'
-export { explainSignIn, findSubject } from './users/providers/account.ts'
+export { findSubject } from './users/providers/account.ts'
 export { checkProvider } from './users/providers/providers.ts'
 export { findTestAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './users/user.ts'
 export { describeMadeForLoopback } from './users/validity/made-for-loopback.ts'

@@ -1,5 +1,5 @@
 import type { Sealer, Store } from '../store/index.ts'
-import type { AuthSettings } from './base/context.ts'
+import type { AuthSettings } from './base/settings.ts'
 import { makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
 import { storeOrigins } from './oauth/clients/urls.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'

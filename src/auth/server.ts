@@ -6,25 +6,15 @@ import type { Sealer, Store } from '../store/index.ts'
 import { createDocument, createServer, type Logger, Registry, type ServerOptions } from '../web/index.ts'
 import { addAdminApi } from './admin/api/routes.ts'
 import { addAdminPages } from './admin/pages/routes.ts'
-import {
-  type AuthContext,
-  type AuthSettings,
-  type Controls,
-  createAuthMetrics,
-  NO_CONTROLS,
-} from './base/context.ts'
+import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
-import { NO_HEAD_ROUTE, paths } from './base/paths.ts'
-import { Refusal } from './base/refusal.ts'
-import { readParameters } from './base/request.ts'
+import { paths } from './base/paths.ts'
+import type { AuthSettings } from './base/settings.ts'
 import { addAppRoutes } from './lab/apps.ts'
 import { addLabRoutes } from './lab/routes.ts'
 import { computeLongestToken } from './lab/settings.ts'
-import { proceed } from './oauth/authorize/proceed.ts'
-import { findPendingAuthorization, storePendingAuthorization } from './oauth/authorize/request.ts'
-import { sendExpired, sendRefusal } from './oauth/authorize/respond.ts'
-import { verifyRequest } from './oauth/authorize/verify.ts'
 import { createKeySets, makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
+import type { AuthContext } from './oauth/context.ts'
 import {
   addStyleRoutes,
   buildOpenidConfiguration,
@@ -32,11 +22,11 @@ import {
   buildSmartConfiguration,
   type SmartConfigurationSettings,
 } from './oauth/discovery.ts'
+import { createFhirTokens } from './oauth/fhir-tokens.ts'
 import { addIntrospectRoutes } from './oauth/introspect.ts'
 import type { KeyRing } from './oauth/keys/key-ring.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'
 import { addLaunchContextRoutes } from './oauth/launch/launch-contexts.ts'
-import { createPortalTokens } from './oauth/portal-token.ts'
 import { addRegisterRoutes } from './oauth/register/routes.ts'
 import { addRevokeRoutes } from './oauth/revoke.ts'
 import { createSettling } from './oauth/settle.ts'
@@ -44,6 +34,7 @@ import { addTokenRoutes } from './oauth/token/routes.ts'
 import { addUserinfoRoutes } from './oauth/userinfo.ts'
 import { addAccountRoutes } from './pages/account/routes.ts'
 import { addActivityRoutes } from './pages/activity/routes.ts'
+import { addAuthorizeRoutes } from './pages/authorize.ts'
 import { addCdsRoutes } from './pages/cds/routes.ts'
 import { addConsentRoutes } from './pages/consent/routes.ts'
 import { addManageRoutes } from './pages/manage/routes.ts'
@@ -54,7 +45,6 @@ import { addEndSessionRoutes, addLogoutRoutes } from './pages/sign-in/logout.ts'
 import { addProviderRoutes } from './pages/sign-in/provider-routes.ts'
 import { addLoginRoutes } from './pages/sign-in/routes.ts'
 import { createPasswordCheck } from './users/check-password.ts'
-import { findCurrentLogin } from './users/login.ts'
 import { listOwnPatients } from './users/own-records.ts'
 import { createProviders } from './users/providers/providers.ts'
 import { makeRules } from './users/validity/rule.ts'
@@ -134,10 +124,9 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     ...{ settings, store, sealer, keys, keySets, clock, fetch, rules, settle: settling.settle },
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
     takeDirectoryTurn: createSerialize(),
-    getPortalToken: createPortalTokens({
-      ...{ settings, keys, clock },
-      findPatients: user => listOwnPatients({ settings, store, keys, clock, fetch }, user),
-    }),
+    fhirTokens: createFhirTokens({ settings, keys, clock }, (user, fhirTokens) =>
+      listOwnPatients({ settings, store, clock, fetch, fhirTokens }, user),
+    ),
     providers,
     controls: options.controls ?? NO_CONTROLS,
     metrics: createAuthMetrics(registry),
@@ -215,33 +204,6 @@ function makeServerOptions({ logger, tls }: AuthServerOptions, context: AuthCont
 
 function isForClients(path: string): boolean {
   return FOR_CLIENTS.has(path) || path.startsWith('/.well-known/') || path.startsWith(`${paths.adminApi}/`)
-}
-
-/** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */
-function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.authorize, NO_HEAD_ROUTE, async (request, reply) => {
-    const verified = await verifyRequest(context, readParameters(request.query))
-    return verified instanceof Refusal
-      ? sendRefusal(reply, context, verified)
-      : proceed(reply, context, { request: verified.request, found: verified })
-  })
-
-  // A browser omits the SameSite login cookie from a cross-site POST, but not from the GET that follows.
-  app.post(paths.authorize, async (request, reply) => {
-    const verified = await verifyRequest(context, readParameters(request.body))
-    if (verified instanceof Refusal) return sendRefusal(reply, context, verified)
-    if (await findCurrentLogin(context, request))
-      return proceed(reply, context, { request: verified.request, found: verified })
-    const stored = await storePendingAuthorization(context, verified.request, request.ip)
-    return stored instanceof Refusal
-      ? sendRefusal(reply, context, stored, { request: verified.request })
-      : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
-  })
-
-  app.get(paths.resume, NO_HEAD_ROUTE, async (request, reply) => {
-    const pending = await findPendingAuthorization(context, readParameters(request.query))
-    return pending ? proceed(reply, context, pending) : sendExpired(reply, context)
-  })
 }
 
 /** The public discovery documents. */

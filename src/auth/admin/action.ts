@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
-import { formatFhirUser } from '../users/user.ts'
+import { formatFhirUser } from '../base/user.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
 import { needsRecentSignIn, type Operation } from './operations.ts'
 

@@ -6,8 +6,8 @@ import {
   formatPolicyProblem,
   type PatientFacts,
 } from '../../smart/index.ts'
-import type { AuthContext } from '../base/context.ts'
 import { createUserLookup, type FhirReadResult } from '../base/fhir-reader.ts'
+import type { AuthContext } from '../oauth/context.ts'
 import { type Admin, AdminFailure, recordAction } from './action.ts'
 
 /** Whether a text is a valid policy file, and its faults. */

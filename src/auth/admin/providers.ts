@@ -1,6 +1,6 @@
 import { getProviderIssuer, type LoginProvider } from '../../config/index.ts'
 import { scrub } from '../../web/index.ts'
-import type { AuthContext } from '../base/context.ts'
+import type { AuthContext } from '../oauth/context.ts'
 import type { ProviderReport } from '../users/providers/provider-client.ts'
 import { checkProvider } from '../users/providers/providers.ts'
 import { type Admin, AdminFailure, recordAction } from './action.ts'

@@ -5,7 +5,8 @@ import { LOG_LEVELS, type LogLevel } from '../../config/index.ts'
 import { isRecord } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
-import type { AuthContext, Controls, Reloaded } from '../base/context.ts'
+import type { Controls, Reloaded } from '../base/context.ts'
+import type { AuthContext } from '../oauth/context.ts'
 import { type Admin, AdminFailure, compare, recordAction } from './action.ts'
 
 export interface ServerState {

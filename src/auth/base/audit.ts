@@ -3,16 +3,12 @@ import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import type { Schema } from '../../store/index.ts'
-import { describeSimulation } from '../lab/settings.ts'
-import { findGrantForAudit } from '../oauth/grants/grant.ts'
-import type { UnsignedTokens } from '../oauth/token/token-response.ts'
-import { type Clinician, formatFhirUser } from '../users/user.ts'
-import type { AuthContext } from './context.ts'
+import type { BaseContext } from './context.ts'
 import { LIMITS } from './limits.ts'
-import { type Comparison, getStatus, Refusal } from './refusal.ts'
-import { readParameters } from './request.ts'
+import { type Comparison, getStatus, type Refusal } from './refusal.ts'
+import { type Clinician, formatFhirUser } from './user.ts'
 
-type Event = Pick<AuditRecord, 'kind' | 'status'> &
+export type AuthEvent = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<
     Pick<AuditRecord, 'allowed' | 'anonymous' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>
   > & {
@@ -25,29 +21,29 @@ type Event = Pick<AuditRecord, 'kind' | 'status'> &
  * the change and its record are stored together or not at all.
  */
 export function auditEvent(
-  context: AuthContext,
+  context: BaseContext,
   request: FastifyRequest,
-  event: Event,
+  event: AuthEvent,
   trx?: Transaction<Schema>,
 ): Promise<void> {
   if (event.kind === 'launch') context.metrics.launches.add([describeLaunch(event)])
   return writeRecords(context, trx, makeRecord(context, request, event))
 }
 
-function describeLaunch({ status }: Event): string {
+function describeLaunch({ status }: AuthEvent): string {
   if (status < 400) return 'issued'
   return status < 500 ? 'refused' : 'failed'
 }
 
-function writeRecords(
-  { audit }: AuthContext,
+export function writeRecords(
+  { audit }: BaseContext,
   trx: Transaction<Schema> | undefined,
   ...records: readonly AuditRecord[]
 ): Promise<void> {
   return trx ? audit.recordIn(trx, ...records) : audit.record(...records)
 }
 
-function makeRecord({ clock }: AuthContext, request: FastifyRequest, event: Event): AuditRecord {
+export function makeRecord({ clock }: BaseContext, request: FastifyRequest, event: AuthEvent): AuditRecord {
   const { clinician, ...details } = event
   return {
     at: clock(),
@@ -61,7 +57,9 @@ function makeRecord({ clock }: AuthContext, request: FastifyRequest, event: Even
 }
 
 /** Describes a refusal with the text that the client gets, and with details that it does not get. */
-export function describeRefusal(refusal: Refusal): Pick<Event, 'allowed' | 'status' | 'reason' | 'details'> {
+export function describeRefusal(
+  refusal: Refusal,
+): Pick<AuthEvent, 'allowed' | 'status' | 'reason' | 'details'> {
   return {
     allowed: false,
     status: refusal.returnTo ? 302 : getStatus(refusal.code),
@@ -70,65 +68,7 @@ export function describeRefusal(refusal: Refusal): Pick<Event, 'allowed' | 'stat
   }
 }
 
-/** Records tokens that were issued, with the claims of the access token, or refused. */
-export async function auditTokens(
-  context: AuthContext,
-  request: FastifyRequest,
-  result: UnsignedTokens | Refusal,
-  trx?: Transaction<Schema>,
-): Promise<void> {
-  const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
-  if (result instanceof Refusal) return auditRefusedTokens(context, request, kind, result, trx)
-  const { client_id, sub, patient, jti } = result.accessToken
-  const event: Event = {
-    ...{ kind, status: 200, clinician: result.grant?.clinician },
-    ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
-    launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
-    by: result.response.scope,
-    reason: describeSimulation(result.grant?.lab),
-    details: { claims: describeTokens(result) },
-  }
-  return auditEvent(context, request, event, trx)
-}
-
-/** Records the owner of the code or refresh token, even if another client sent it or it had expired. */
-async function auditRefusedTokens(
-  context: AuthContext,
-  request: FastifyRequest,
-  kind: 'token' | 'refresh',
-  refusal: Refusal,
-  trx: Transaction<Schema> | undefined,
-): Promise<void> {
-  const form = readParameters(request.body)
-  const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
-  const grant = await findGrantForAudit(trx ?? context.store.db, sent)
-  const { clientId, isAuthenticated: isProven = false } = refusal.known
-  const isOfOther = grant?.client !== undefined && clientId !== undefined && grant.client !== clientId
-  const explained = isOfOther
-    ? refusal.withComparison({
-        ...({ name: 'client_id', sent: clientId, origin: 'in the authorization request' } as const),
-        expected: [grant.client],
-      })
-    : refusal
-  const parties = { ...grant, client: clientId, anonymous: grant === undefined && !isProven }
-  const refused = makeRecord(context, request, { ...parties, kind, ...describeRefusal(explained) })
-  const reason = refusal.known.endedGrant
-  // The revocation of the grant has its own record, before the refusal.
-  return reason === undefined
-    ? writeRecords(context, trx, refused)
-    : writeRecords(
-        context,
-        trx,
-        makeRecord(context, request, { ...parties, kind: 'revoke', status: 200, reason }),
-        refused,
-      )
-}
-
-function readText(claim: unknown): string | undefined {
-  return typeof claim === 'string' ? claim : undefined
-}
-
-type TokenClaims = Readonly<Record<string, Claims>>
+export type TokenClaims = Readonly<Record<string, Claims>>
 
 /** The details of an OAuth event, for the activity page (ACTIVITY-3). They contain no secret and no name. */
 interface EventDetails {
@@ -171,13 +111,6 @@ function hideQueryValues(url: string): string {
 
 function cut(text: string): string {
   return text.length <= LIMITS.detailCharacters ? text : `${text.slice(0, LIMITS.detailCharacters)}…`
-}
-
-function describeTokens({ accessToken, idToken }: UnsignedTokens): TokenClaims {
-  return {
-    access_token: selectClaims(accessToken),
-    ...(idToken && { id_token: selectClaims(idToken) }),
-  }
 }
 
 /** The name may be that of a patient; the nonce belongs to the app. */

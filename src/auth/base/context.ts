@@ -1,51 +1,10 @@
 import type { Auditor } from '../../audit/index.ts'
-import type { Serialize } from '../../cache/index.ts'
-import type { LogLevel, Settings } from '../../config/index.ts'
+import type { LogLevel } from '../../config/index.ts'
 import type { AccessPolicy, EnforcementPolicy } from '../../smart/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import type { Counter, Registry } from '../../web/index.ts'
-import type { KeySets } from '../oauth/clients/key-sets.ts'
-import type { KeyRing } from '../oauth/keys/key-ring.ts'
-import type { GetPortalToken } from '../oauth/portal-token.ts'
-import type { CheckPassword } from '../users/check-password.ts'
-import type { Providers } from '../users/providers/providers.ts'
-import type { AccessRules } from '../users/validity/rule.ts'
-
-/** The settings that the auth server uses. */
-export type AuthSettings = Pick<
-  Settings,
-  | 'issuerUrl'
-  | 'fhirBaseUrl'
-  | 'appUrl'
-  | 'smartClientLaunchUrl'
-  | 'defaultClientId'
-  | 'defaultNeedPatientBanner'
-  | 'accessTokenTtlSeconds'
-  | 'seedClinicianPassword'
-  | 'bind'
-  | 'allowedHosts'
-  | 'trustProxy'
-  | 'onLoopback'
-  | 'loginFailureLimit'
-  | 'loginFailureWindowSeconds'
-  | 'loginFailureLimitPerAddress'
-  | 'loginIdleSeconds'
-  | 'audit'
-  | 'privateJwksHosts'
-  | 'openRegistration'
-  | 'registrationToken'
-  | 'keyMaxAgeDays'
-  | 'lab'
-> & {
-  readonly login: Pick<Settings['login'], 'passwords' | 'providers'>
-  readonly metrics: Pick<Settings['metrics'], 'access'>
-  readonly cds: Pick<Settings['cds'], 'services'>
-  readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>
-  readonly fhir: Pick<
-    Settings['fhir'],
-    'searchPermission' | 'scopeContexts' | 'upstreamUrl' | 'samplePatients'
-  > & { readonly upstream: Pick<Settings['fhir']['upstream'], 'timeoutSeconds'> }
-}
+import type { FhirTokens } from './fhir-reader.ts'
+import type { AuthSettings } from './settings.ts'
 
 /** The result of a reload: every problem, or the changed settings that need a restart. */
 export type Reloaded =
@@ -85,24 +44,13 @@ export type ExplainRequest = (question: {
   readonly hint?: string | undefined
 }
 
-/** The dependencies of every endpoint. */
-export interface AuthContext {
+/** What every part of the auth server depends on. */
+export interface BaseContext {
   readonly settings: AuthSettings
   readonly store: Store
   readonly sealer: Sealer
   readonly audit: Auditor
-  readonly keys: KeyRing
-  /** The key sets that clients publish. */
-  readonly keySets: KeySets
-  readonly checkPassword: CheckPassword
-  /** Attempts at one account of a directory take turns. */
-  readonly takeDirectoryTurn: Serialize
-  readonly getPortalToken: GetPortalToken
-  readonly providers: Providers
-  /** What decides whether logins and grants are still good. */
-  readonly rules: AccessRules
-  /** Adds everything that has ended to the list of revocations. */
-  readonly settle: () => Promise<void>
+  readonly fhirTokens: FhirTokens
   readonly controls: Controls
   readonly metrics: AuthMetrics
   /** Milliseconds since 1970. */

@@ -1,8 +1,7 @@
 import { isId, type Resource } from '../../fhir/index.ts'
-import { issueUserLookupToken, type LookupType } from '../oauth/portal-token.ts'
-import type { Clinician } from '../users/user.ts'
-import type { AuthContext } from './context.ts'
 import { LIMITS } from './limits.ts'
+import type { AuthSettings } from './settings.ts'
+import type { Clinician } from './user.ts'
 
 export type FhirReadResult =
   | {
@@ -14,8 +13,14 @@ export type FhirReadResult =
     }
   /** It does not exist, or this clinician may not see it. */
   | { readonly kind: 'absent' }
-  /** No response, or an invalid one. `reason` may be shown. */
-  | { readonly kind: 'unavailable'; readonly reason: string; readonly status?: number }
+  | Unavailable
+
+/** No response, or an invalid one. `reason` may be shown. */
+export interface Unavailable {
+  readonly kind: 'unavailable'
+  readonly reason: string
+  readonly status?: number
+}
 
 /** Reads from the FHIR server for one clinician. */
 export interface FhirReader {
@@ -27,30 +32,48 @@ export interface FhirReader {
   page(position: string, type: string): Promise<FhirReadResult>
 }
 
+/** Tokens for the auth server's own requests. */
+export interface FhirTokens {
+  /** For requests on behalf of a user. */
+  forUser(user: Clinician): Promise<string>
+  /** To find out who a user is, and for administrators whom the policy names. */
+  forLookup(type: LookupType): Promise<string>
+}
+
+export type LookupType = 'Practitioner' | 'RelatedPerson' | 'Patient' | 'CareTeam'
+
+interface ReaderContext {
+  readonly settings: AuthSettings
+  readonly fetch: typeof globalThis.fetch
+  readonly fhirTokens: Pick<FhirTokens, 'forUser'>
+}
+
+export type LookupContext = Pick<ReaderContext, 'settings' | 'fetch'> & {
+  readonly fhirTokens: Pick<FhirTokens, 'forLookup'>
+}
+
 /** How much longer than its upstream the FHIR server may take. */
 const OWN_SECONDS = 2
 
-export async function createFhirReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
-  return createReader(context, await context.getPortalToken(clinician))
+export async function createFhirReader(context: ReaderContext, clinician: Clinician): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forUser(clinician))
 }
 
 /** How long a page that is complete without names waits for them. */
 const NAMES_SECONDS = 2
 
 /** Reads names for a page that is useful without them, and does not wait for a slow FHIR server. */
-export async function createNameReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
-  return createReader(context, await context.getPortalToken(clinician), NAMES_SECONDS)
+export async function createNameReader(context: ReaderContext, clinician: Clinician): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forUser(clinician), NAMES_SECONDS)
 }
 
-type ReaderContext = Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>
-
 /** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
-export async function createUserLookup(context: ReaderContext, type: LookupType): Promise<FhirReader> {
-  return createReader(context, await issueUserLookupToken(context, type))
+export async function createUserLookup(context: LookupContext, type: LookupType): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forLookup(type))
 }
 
 function createReader(
-  { settings, fetch }: Pick<AuthContext, 'settings' | 'fetch'>,
+  { settings, fetch }: Pick<ReaderContext, 'settings' | 'fetch'>,
   token: string,
   seconds = settings.fhir.upstream.timeoutSeconds + OWN_SECONDS,
 ): FhirReader {

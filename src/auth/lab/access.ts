@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/index.ts'
-import type { AuthContext } from '../base/context.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
+import type { AuthContext } from '../oauth/context.ts'
 import type { Login } from '../users/find-login.ts'
 import { findCurrentLogin } from '../users/login.ts'
 import { isRecentLogin } from '../users/rights.ts'

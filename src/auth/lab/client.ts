@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
-import type { AuthContext } from '../base/context.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findLaunchUrlFault, storeOrigins } from '../oauth/clients/urls.ts'
+import type { AuthContext } from '../oauth/context.ts'
 
 const DAY_MS = 86_400_000
 

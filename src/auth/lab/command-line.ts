@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditRecord } from '../../audit/index.ts'
 import { sha256 } from '../../store/index.ts'
-import type { AuthContext } from '../base/context.ts'
 import { Refusal } from '../base/refusal.ts'
+import { type Clinician, findOwnPatient, formatFhirUser, isPatientUser } from '../base/user.ts'
 import { makeScopeTerms } from '../oauth/authorize/launch-context.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import { isForSystemsOnly } from '../oauth/clients/validate.ts'
+import type { AuthContext } from '../oauth/context.ts'
 import { createGrant, findLiveGrant, type Grant } from '../oauth/grants/grant.ts'
 import { checkGrantedScope, checkRequestedScope, grantScope } from '../oauth/grants/grant-scope.ts'
 import { createKeyRing } from '../oauth/keys/key-ring.ts'
@@ -14,13 +15,7 @@ import { createLaunchToken, type Launch } from '../oauth/launch/launch-token.ts'
 import { buildLaunchUrl } from '../oauth/launch/prepare.ts'
 import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/token-response.ts'
 import { beginLogin } from '../users/login.ts'
-import {
-  type Clinician,
-  findClinician,
-  findOwnPatient,
-  formatFhirUser,
-  isPatientUser,
-} from '../users/user.ts'
+import { findClinician } from '../users/user.ts'
 
 export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock' | 'rules'>
 

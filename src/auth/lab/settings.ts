@@ -1,6 +1,6 @@
-import type { AuthSettings } from '../base/context.ts'
 import { LIMITS } from '../base/limits.ts'
 import { Refusal, type RefusalCode } from '../base/refusal.ts'
+import type { AuthSettings } from '../base/settings.ts'
 
 /** The settings of a lab launch, which hold for this launch and its grant alone (LAB-3). */
 export interface LabSettings {

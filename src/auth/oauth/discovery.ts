@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { AuthSettings } from '../base/context.ts'
 import { paths } from '../base/paths.ts'
+import type { AuthSettings } from '../base/settings.ts'
 import { assertionAlgorithms } from './clients/key-sets.ts'
 import { plainScopes } from './grants/grant-scope.ts'
 

@@ -2,12 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { auditEvent, describeRefusal, selectClaims } from '../base/audit.ts'
-import type { AuthContext } from '../base/context.ts'
 import { paths } from '../base/paths.ts'
 import { Refusal } from '../base/refusal.ts'
 import type { Parameters as Form } from '../base/request.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../base/request.ts'
-import { buildFhirUser } from '../users/user.ts'
+import { buildFhirUser } from '../base/user.ts'
 import {
   type AccessToken,
   authenticateBearer,
@@ -17,6 +16,7 @@ import {
   sendBearerError,
 } from './access-token.ts'
 import { authenticateClient } from './clients/authenticate.ts'
+import type { AuthContext } from './context.ts'
 import { buildContextMembers, findLiveGrant, type Grant, hasScope } from './grants/grant.ts'
 
 /** `POST /oauth2/introspect` (RFC 7662; SMART 2.2, token introspection). */

@@ -1,10 +1,10 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import type { AuthContext } from '../base/context.ts'
 import { LIMITS } from '../base/limits.ts'
 import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
 import { isUsableClient } from '../users/validity/rule.ts'
+import type { AuthContext } from './context.ts'
 import { keepGoodGrants, selectGrants } from './grants/grant.ts'
 import { revoke, revokeClientTokens } from './revoke.ts'
 

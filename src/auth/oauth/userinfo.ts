@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { AuthContext } from '../base/context.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
-import { buildFhirUser } from '../users/user.ts'
+import { buildFhirUser } from '../base/user.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import { findClient } from './clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/urls.ts'
+import type { AuthContext } from './context.ts'
 import { type Grant, hasScope } from './grants/grant.ts'
 
 /** `/oauth2/userinfo` (OIDC Core, 5.3). */

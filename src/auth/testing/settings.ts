@@ -1,4 +1,4 @@
-import type { AuthSettings } from '../base/context.ts'
+import type { AuthSettings } from '../base/settings.ts'
 
 /** The default settings on loopback. */
 export const testSettings: AuthSettings = {

@@ -2,8 +2,8 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { createRandomToken, sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
-import type { AuthContext } from '../base/context.ts'
-import type { Clinician } from './user.ts'
+import type { Clinician } from '../base/user.ts'
+import type { UsersContext } from './context.ts'
 import { keepAccess } from './validity/facts.ts'
 import { computeAccountMark, isUsableAccount } from './validity/rule.ts'
 
@@ -94,7 +94,7 @@ export async function tryLogin(
 
 /** The limits of failed attempts: for a username from a network, and for the network. */
 export function createAttemptLimit(
-  { store, settings, clock }: Pick<AuthContext, 'store' | 'settings' | 'clock'>,
+  { store, settings, clock }: Pick<UsersContext, 'store' | 'settings' | 'clock'>,
   { username, address }: Pick<Attempt, 'username' | 'address'>,
 ) {
   const network = findNetwork(address)
@@ -137,7 +137,7 @@ async function deleteAttempt(trx: Kysely<Schema>, attempt: string): Promise<void
   await trx.deleteFrom('login_failure').where('attempt', '=', attempt).execute()
 }
 
-type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPassword' | 'rules'>
+type LoginContext = Pick<UsersContext, 'store' | 'settings' | 'clock' | 'checkPassword' | 'rules'>
 
 const BUSY_SECONDS = 5
 

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { prepareQuery, type Schema } from '../../store/index.ts'
-import { type Clinician, isPatientUser } from './user.ts'
+import { type Clinician, isPatientUser } from '../base/user.ts'
 import { isStillAdministrator } from './validity/evidence.ts'
 import { ACCOUNT_COLUMNS, findRelatedPersons, parseBasis, toGiven } from './validity/facts.ts'
 import { type AccessRules, findEnd } from './validity/rule.ts'

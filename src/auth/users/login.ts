@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Insertable, type Kysely, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 import { defineCookie } from '../../web/index.ts'
-import type { AuthContext } from '../base/context.ts'
 import { LIFETIME } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
+import { type Clinician, isPatientUser } from '../base/user.ts'
+import type { UsersContext } from './context.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
 import { mayUseLab, mayViewActivity } from './rights.ts'
-import { type Clinician, isPatientUser } from './user.ts'
 import type { Evidence } from './validity/evidence.ts'
 import { isOffline, readBasis } from './validity/facts.ts'
 import type { AccessRules, Basis } from './validity/rule.ts'
@@ -43,7 +43,7 @@ export async function recordLoginUse(
  * new login if it is the same clinician.
  */
 export async function beginLogin(
-  context: Pick<AuthContext, 'sealer' | 'clock' | 'rules'>,
+  context: Pick<UsersContext, 'sealer' | 'clock' | 'rules'>,
   trx: Transaction<Schema>,
   { clinicianId, before, provider, lab }: NewLogin,
 ): Promise<string> {
@@ -106,7 +106,7 @@ function toIdTokenCell(idHash: string) {
 
 /** Finds the id_token with which a login began, for the logout at its provider. */
 export async function findIdToken(
-  { store, sealer }: Pick<AuthContext, 'store' | 'sealer'>,
+  { store, sealer }: Pick<UsersContext, 'store' | 'sealer'>,
   { idHash }: Pick<Login, 'idHash'>,
 ): Promise<string | undefined> {
   const row = await store.db
@@ -162,7 +162,7 @@ export async function endLogin(trx: Kysely<Schema>, idHash: string): Promise<voi
 
 /** Finds the login of the browser, unless it was idle for too long. Opening a page counts as use. */
 export async function findCurrentLogin(
-  context: AuthContext,
+  context: UsersContext,
   request: FastifyRequest,
 ): Promise<Login | undefined> {
   const { settings, store, clock } = context
@@ -178,14 +178,14 @@ export async function findCurrentLogin(
 
 /** Like `findCurrentLogin`, but also finds an idle login, which can be ended or replaced. */
 export async function findLastLogin(
-  context: AuthContext,
+  context: UsersContext,
   request: FastifyRequest,
 ): Promise<Login | undefined> {
   const id = request.cookies[makeLoginCookie(context.settings.issuerUrl).name]
   return id === undefined ? undefined : findLoginByHash(context.store.db, context, sha256(id))
 }
 
-export function hasLoginCookie({ settings }: AuthContext, request: FastifyRequest): boolean {
+export function hasLoginCookie({ settings }: UsersContext, request: FastifyRequest): boolean {
   return request.cookies[makeLoginCookie(settings.issuerUrl).name] !== undefined
 }
 
@@ -200,7 +200,7 @@ function isNavigation({ headers }: FastifyRequest): boolean {
 
 /** Redirects to the login page without a login. */
 export function requireLogin(
-  context: AuthContext,
+  context: UsersContext,
   handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   return async (request, reply) => {
@@ -211,7 +211,7 @@ export function requireLogin(
 
 /** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own pages (PATIENTS-3). */
 export function requireClinician(
-  context: AuthContext,
+  context: UsersContext,
   handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   return requireLogin(context, async (request, reply, login) =>
@@ -222,12 +222,12 @@ export function requireClinician(
 }
 
 /** A session cookie; the login itself ends after 8 hours. */
-export function setLoginCookie({ settings }: AuthContext, reply: FastifyReply, id: string): void {
+export function setLoginCookie({ settings }: UsersContext, reply: FastifyReply, id: string): void {
   const { name, attributes } = makeLoginCookie(settings.issuerUrl)
   reply.setCookie(name, id, attributes)
 }
 
-export function clearLoginCookie({ settings }: AuthContext, reply: FastifyReply): void {
+export function clearLoginCookie({ settings }: UsersContext, reply: FastifyReply): void {
   const { name, attributes } = makeLoginCookie(settings.issuerUrl)
   reply.clearCookie(name, attributes)
 }

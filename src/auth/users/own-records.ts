@@ -1,8 +1,7 @@
 import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
-import type { AuthContext } from '../base/context.ts'
-import { createUserLookup } from '../base/fhir-reader.ts'
-import type { Unavailable } from '../oauth/launch/patients.ts'
-import { type Clinician, findOwnPatient, isPatientUser } from './user.ts'
+import type { BaseContext } from '../base/context.ts'
+import { createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
+import { type Clinician, findOwnPatient, isPatientUser } from '../base/user.ts'
 
 /** A patient whose record a user may open, and the user's own resource for that patient. */
 export interface OwnRecord {
@@ -11,7 +10,7 @@ export interface OwnRecord {
   readonly fhirUserId: string
 }
 
-type RecordsContext = Pick<AuthContext, 'settings' | 'store' | 'keys' | 'clock' | 'fetch'>
+type RecordsContext = LookupContext & Pick<BaseContext, 'store' | 'clock'>
 
 const DAY_MS = 86_400_000
 

@@ -1,6 +1,6 @@
-import type { AuthSettings } from '../base/context.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
-import { type Clinician, isPatientUser } from './user.ts'
+import type { AuthSettings } from '../base/settings.ts'
+import { type Clinician, isPatientUser } from '../base/user.ts'
 
 type RightsSettings = Pick<AuthSettings, 'audit' | 'onLoopback' | 'lab'>
 

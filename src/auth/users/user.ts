@@ -2,15 +2,8 @@ import { compare, hash } from '@node-rs/bcrypt'
 import { type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
 import { runInThreadPool } from '../../turns/index.ts'
+import type { Clinician } from '../base/user.ts'
 import { type AccessRules, isUsableAccount } from './validity/rule.ts'
-
-export interface Clinician {
-  readonly id: string
-  readonly username: string
-  readonly displayName: string
-  /** The id of the clinician's Practitioner; `Patient/<id>` or `RelatedPerson/<id>` for a patient user. */
-  readonly fhirUserId: string
-}
 
 export function toClinician(
   row: Pick<Selectable<Schema['clinician']>, 'id' | 'username' | 'display_name' | 'fhir_user_id'>,
@@ -29,28 +22,6 @@ export async function findClinician(
     .where('username', '=', username)
     .executeTakeFirst()
   return row && isUsableAccount(row, rules) ? toClinician(row) : undefined
-}
-
-/** The absolute URL of the user's own resource. */
-export function buildFhirUser(fhirUserId: string, fhirBaseUrl: string): string {
-  return `${fhirBaseUrl}/${formatFhirUser(fhirUserId)}`
-}
-
-/** The reference to the user's own resource. The column has it, or the bare id of a Practitioner. */
-export function formatFhirUser(fhirUserId: string): string {
-  return /^(?:Practitioner|Patient|RelatedPerson)\//.test(fhirUserId)
-    ? fhirUserId
-    : `Practitioner/${fhirUserId}`
-}
-
-/** The patient that a user is; undefined for a clinician or a related person. */
-export function findOwnPatient({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string | undefined {
-  return fhirUserId.startsWith('Patient/') ? fhirUserId.slice('Patient/'.length) : undefined
-}
-
-/** Whether a user is a patient or a related person, who opens only their own records (PATIENTS-1). */
-export function isPatientUser({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): boolean {
-  return /^(?:Patient|RelatedPerson)\//.test(fhirUserId)
 }
 
 /** The test clinician of the first start. */

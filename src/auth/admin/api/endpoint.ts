@@ -1,8 +1,8 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
-import type { AuthContext } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { type Admin, AdminFailure, type ListPage } from '../action.ts'
 
 /** A request of an administrator's client, with checked members. */

@@ -5,7 +5,6 @@ import type { Kysely } from 'kysely'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { createDocument, version } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
 import { forbidCaching } from '../../base/request.ts'
 import {
@@ -16,6 +15,7 @@ import {
   sendBearerError,
 } from '../../oauth/access-token.ts'
 import { ADMIN_SCOPE, type Client, findClient } from '../../oauth/clients/client.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { type Admin, AdminFailure, type AdminFailureCode, refuseWithoutRight } from '../action.ts'
 import { clientEndpoints } from './clients.ts'
 import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from './endpoint.ts'

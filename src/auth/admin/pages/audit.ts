@@ -9,11 +9,11 @@ import {
 } from '../../../audit/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { formatFhirUser } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
-import { formatFhirUser } from '../../users/user.ts'
 import { AdminFailure, recordAction } from '../action.ts'
 import {
   type AuditView,

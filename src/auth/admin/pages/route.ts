@@ -3,15 +3,15 @@ import type { Kysely } from 'kysely'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { type Html, html, renderErrorPage, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
+import { isPatientUser } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { makeSignedInBar } from '../../pages/portal/page-parts.ts'
 import { rememberReturnPath } from '../../pages/sign-in/complete.ts'
 import { findLoginByHash, type Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
-import { isPatientUser } from '../../users/user.ts'
 import {
   type Admin,
   AdminFailure,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { html } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
 import { grantRoutes } from './grants.ts'

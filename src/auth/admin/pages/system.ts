@@ -1,5 +1,5 @@
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { AdminFailure } from '../action.ts'
 import { describeSystem, findServers, reloadSettings, type ServerState } from '../system.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'

@@ -1,6 +1,6 @@
-import type { AuthContext } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal, type RefusalCode } from '../../base/refusal.ts'
+import type { AuthContext } from '../context.ts'
 import { checkGrantedScope, checkRequestedScope, compareScope, grantScope } from '../grants/grant-scope.ts'
 import { type KeyRing, verifyOwnJwt } from '../keys/key-ring.ts'
 import { makeScopeTerms, predictContext, readRequestedScope } from './launch-context.ts'

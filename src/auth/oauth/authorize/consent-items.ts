@@ -1,12 +1,5 @@
 import { parseScopes, type ResourceScope } from '../../../smart/index.ts'
-import { type Html, html, renderBadge, renderIcon } from '../../../web/index.ts'
-import {
-  describeKind,
-  describePermissions,
-  describeScope,
-  listCategories,
-  offeredTypes,
-} from '../../pages/consent/describe-scopes.ts'
+import { listCategories, offeredTypes } from '../grants/kinds.ts'
 import { keepPermissions, narrowTo, ScopeIndex } from '../grants/narrow.ts'
 
 /** A checkbox on the consent page. Its parts count only while it is checked. */
@@ -60,89 +53,4 @@ function listParts(scope: ResourceScope, writes: boolean): readonly Choice[] {
   return (writes ? [] : listCategories(scope.type))
     .flatMap(({ token }) => narrowTo(scope, { query: [['category', token]] }) ?? [])
     .map(part => ({ scope: part, parts: [] }))
-}
-
-/** Whether a checkbox is checked when the page is shown; at first all are. */
-export type IsChecked = (scope: string) => boolean
-
-const STATE = html`<span class="scope__state"><span class="on">Allowed</span><span class="part">In part</span><span class="off">Not allowed</span></span>`
-
-/** A row with a checkbox. CSS shows the state at its end. */
-export function renderRow(
-  {
-    value,
-    title,
-    text,
-    more,
-  }: { value: string; title: Html | string; text: Html | string; more?: Html | undefined },
-  isChecked: IsChecked,
-): Html {
-  return html`<li><label class="scope">${renderCheckbox(value, isChecked)}<span class="scope__title">${title}</span>${STATE}<span class="scope__text">${text}</span></label>${more}</li>`
-}
-
-/** A row without a checkbox. */
-export function renderFixedRow(title: string, state: string, text: Html | string): Html {
-  return html`<li><div class="scope scope--fixed">${renderIcon('lock')}<span class="scope__title">${title}</span><span class="scope__state">${state}</span><span class="scope__text">${text}</span></div></li>`
-}
-
-export function renderReadRow({ scope, parts }: ConsentItem, isChecked: IsChecked): Html {
-  return renderRow(
-    {
-      value: scope.text,
-      title: html`${describeScope(scope)}${renderScopeBadge(scope.context)}`,
-      text: scope.query.length === 0 ? describeKind(scope.type).text : 'Only these entries.',
-      more: renderParts(scope.type, parts, isChecked),
-    },
-    isChecked,
-  )
-}
-
-export function renderWriteRow({ scope, parts }: ConsentItem, isChecked: IsChecked): Html {
-  const { noun } = describeKind(scope.type)
-  const only = scope.query.length === 0 ? '' : ` (${describeScope(scope)})`
-  return renderRow(
-    {
-      value: scope.text,
-      title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
-      text: describeWrite(scope.permissions),
-      more: renderParts(scope.type, parts, isChecked),
-    },
-    isChecked,
-  )
-}
-
-function describeWrite(permissions: ConsentItem['scope']['permissions']): string {
-  const added = permissions.has('c') ? 'New entries become part of the record. ' : ''
-  if (permissions.has('u') && permissions.has('d'))
-    return `${added}The app can change and delete existing entries. Earlier versions are kept.`
-  if (permissions.has('u')) return `${added}The app can change existing entries but cannot delete them.`
-  if (permissions.has('d')) return `${added}The app can delete existing entries but cannot change them.`
-  return `${added}The app cannot change or delete existing entries.`
-}
-
-function renderScopeBadge(context: ConsentItem['scope']['context']): Html | undefined {
-  return context === 'user' ? html`&ensp;${renderBadge('Every patient you may see', 'warn')}` : undefined
-}
-
-function renderParts(type: string, parts: readonly Choice[], isChecked: IsChecked): Html | undefined {
-  if (parts.length === 0) return undefined
-  const nouns = type === '*' ? 'kinds of data' : describeKind(type).noun
-  return html`<details class="more scope__more"${parts.some(part => !isChecked(part.scope.text)) && html` open`}><summary>Choose which ${nouns}</summary>
-<div class="scope__parts${type === '*' && ' scope__parts--many'}" role="group" aria-label="Which ${nouns}">${parts.map(part => renderPart(type, part, isChecked))}</div>
-${type === '*' && html`<p class="scope__note">If you clear one, kinds that are not in this list are excluded too.</p>`}</details>`
-}
-
-// Only the title of the category, because its row has the title of the kind.
-function renderPart(rowType: string, { scope, parts }: Choice, isChecked: IsChecked): Html {
-  const token = scope.query[0]?.[1]
-  const category = listCategories(scope.type).find(one => one.token === token)
-  const title = rowType === '*' ? describeKind(scope.type).title : (category?.title ?? describeScope(scope))
-  return html`<div class="scope__part"><label>${renderCheckbox(scope.text, isChecked)}<span>${title}</span></label>${
-    parts.length > 0 &&
-    html`<div class="scope__parts scope__parts--in" role="group" aria-label="Which ${describeKind(scope.type).noun}">${parts.map(part => renderPart(scope.type, part, isChecked))}</div>`
-  }</div>`
-}
-
-function renderCheckbox(value: string, isChecked: IsChecked): Html {
-  return html`<input type="checkbox" name="scope" value="${value}"${isChecked(value) && html` checked`}>`
 }

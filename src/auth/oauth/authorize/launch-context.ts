@@ -1,5 +1,5 @@
 import { parseScopes } from '../../../smart/index.ts'
-import type { AuthSettings } from '../../base/context.ts'
+import type { AuthSettings } from '../../base/settings.ts'
 import type { LabSettings } from '../../lab/settings.ts'
 import type { Client } from '../clients/client.ts'
 import { hasScope } from '../grants/grant.ts'

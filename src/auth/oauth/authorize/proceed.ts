@@ -1,26 +1,26 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { auditEvent, limitComparisons } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { simulateRefusal } from '../../lab/settings.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findLoginByHash } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
-import { isPatientUser } from '../../users/user.ts'
 import { findClient } from '../clients/client.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
+import type { AuthContext } from '../context.ts'
 import { compareScope } from '../grants/grant-scope.ts'
 import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
 import { readEncounters } from '../launch/picked.ts'
 import { issueCode } from './issue-code.ts'
 import { choosePicker, type PickerChoice, resolveLaunchContext } from './launch-context.ts'
 import { type AuthorizationState, chooseNextStep } from './next-step.ts'
+import { refuse, returnToClient, type Step } from './refuse.ts'
 import type { AuthorizationRequest, PickedContext } from './request.ts'
 import { storePendingAuthorization } from './request.ts'
-import { redirectToClient, sendRefusal } from './respond.ts'
 
 /** An authorization request; it has an id once it is stored. */
 export interface RequestInProgress {
@@ -34,37 +34,37 @@ export interface RequestInProgress {
 
 /** Takes a verified request to its next step: the login page, the picker, the consent page, or back to the client. */
 export async function proceed(
-  reply: FastifyReply,
+  http: FastifyRequest,
   context: AuthContext,
   progress: RequestInProgress,
-): Promise<FastifyReply> {
-  const state = await loadState(reply, context, progress)
+): Promise<Step> {
+  const state = await loadState(http, context, progress)
   return state instanceof Refusal
-    ? sendRefusal(reply, context, state, { request: progress.request })
-    : takeNextStep(reply, context, progress, state)
+    ? refuse(http, context, state, { request: progress.request })
+    : takeNextStep(http, context, progress, state)
 }
 
 /** The same, for a request whose state was just loaded. */
 export async function takeNextStep(
-  reply: FastifyReply,
+  http: FastifyRequest,
   context: AuthContext,
   progress: RequestInProgress,
   state: AuthorizationState,
-): Promise<FastifyReply> {
+): Promise<Step> {
   const simulated = await simulateError(context, state)
-  if (simulated) return refuseRequest(reply, context, progress, simulated, state.login)
+  if (simulated) return refuseRequest(http, context, progress, simulated, state.login)
   const step = chooseNextStep(state)
   switch (step.kind) {
     case 'login':
-      return sendToPage(reply, context, progress, state, paths.login)
+      return sendToPage(http, context, progress, state, paths.login)
     case 'pick':
-      return sendToPage(reply, context, progress, state, paths.pick)
+      return sendToPage(http, context, progress, state, paths.pick)
     case 'consent':
-      return sendToPage(reply, context, progress, state, paths.consent)
+      return sendToPage(http, context, progress, state, paths.consent)
     case 'refuse':
       return mayRedirectError(state, progress)
-        ? refuseRequest(reply, context, progress, step.refusal, state.login)
-        : endRequest(reply, context, progress, step.refusal, state.login)
+        ? refuseRequest(http, context, progress, step.refusal, state.login)
+        : endRequest(http, context, progress, step.refusal, state.login)
     case 'issue-code': {
       const { request, client } = state
       const approval = {
@@ -81,11 +81,11 @@ export async function takeNextStep(
       }
       const code = await issueCode(context, approval, (trx, scope) => {
         const details = { compared: limitComparisons([compareScope(request.scope, scope, 'granted')]) }
-        return auditEvent(context, reply.request, { ...event, details }, trx)
+        return auditEvent(context, http, { ...event, details }, trx)
       })
-      if (code === undefined) return proceed(reply, context, { ...progress, found: undefined })
-      if (code instanceof Refusal) return refuseRequest(reply, context, progress, code, step.login)
-      return redirectToClient(reply, context, toReturnTarget(request), { code })
+      if (code === undefined) return proceed(http, context, { ...progress, found: undefined })
+      if (code instanceof Refusal) return refuseRequest(http, context, progress, code, step.login)
+      return returnToClient(context, toReturnTarget(request), { code })
     }
   }
 }
@@ -113,28 +113,28 @@ function mayRedirectError(
 
 /** Ends a request without a code, and redirects the error to the client. */
 export function refuseRequest(
-  reply: FastifyReply,
+  http: FastifyRequest,
   context: AuthContext,
   progress: RequestInProgress,
   refusal: Refusal,
   login: Login | undefined,
-): Promise<FastifyReply> {
-  return endRequest(reply, context, progress, refusal.withReturnTo(toReturnTarget(progress.request)), login)
+): Promise<Step> {
+  return endRequest(http, context, progress, refusal.withReturnTo(toReturnTarget(progress.request)), login)
 }
 
 async function endRequest(
-  reply: FastifyReply,
+  http: FastifyRequest,
   context: AuthContext,
   { request, id }: RequestInProgress,
   refusal: Refusal,
   login: Login | undefined,
-): Promise<FastifyReply> {
-  return sendRefusal(reply, context, refusal, { request, login, ends: id })
+): Promise<Step> {
+  return refuse(http, context, refusal, { request, login, ends: id })
 }
 
 /** Loads the state of a request. The client may have been removed since the request was verified. */
 export async function loadState(
-  reply: FastifyReply,
+  http: FastifyRequest,
   context: AuthContext,
   { request, approvedScopes, found }: RequestInProgress,
 ): Promise<AuthorizationState | Refusal> {
@@ -142,8 +142,7 @@ export async function loadState(
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
     return new Refusal('invalid_request', 'The app is no longer registered.')
   const launch = found ? found.launch : await findLaunchOf(context, request)
-  const login =
-    (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, reply.request))
+  const login = (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, http))
   const picker = launch ? 'nothing' : choosePicker(context.settings, client, request.scope)
   const picked = request.picked ?? (login && (await findOnlyChoice(context, login, picker)))
   return {
@@ -195,17 +194,17 @@ async function findOnlyChoice(
 }
 
 async function sendToPage(
-  reply: FastifyReply,
+  http: FastifyRequest,
   context: AuthContext,
   { id, request }: RequestInProgress,
   { login }: AuthorizationState,
   path: string,
-): Promise<FastifyReply> {
-  const ip = login ? undefined : reply.request.ip
+): Promise<Step> {
+  const ip = login ? undefined : http.ip
   const stored = id === undefined ? await storePendingAuthorization(context, request, ip) : { id }
   return stored instanceof Refusal
-    ? sendRefusal(reply, context, stored, { request, login })
-    : reply.redirect(`${path}?interaction=${stored.id}`, 302)
+    ? refuse(http, context, stored, { request, login })
+    : { kind: 'redirect', url: `${path}?interaction=${stored.id}` }
 }
 
 function toReturnTarget({ redirectUri, state, omitsIss = false }: AuthorizationRequest) {

@@ -8,11 +8,11 @@ import {
   sha256,
 } from '../../../store/index.ts'
 import { findSite } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../clients/client.ts'
+import type { AuthContext } from '../context.ts'
 import type { FoundLaunch } from '../launch/launch-token.ts'
 
 /** A verified authorization request (RFC 6749, 4.1.1). It is stored as JSON while its user logs in. */

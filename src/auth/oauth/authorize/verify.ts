@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { sha256 } from '../../../store/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../clients/client.ts'
 import { findClient } from '../clients/client.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
+import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grants/grant.ts'
 import { type FoundLaunch, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import {

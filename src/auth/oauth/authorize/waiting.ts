@@ -1,12 +1,12 @@
-import type { FastifyReply } from 'fastify'
-import type { AuthContext } from '../../base/context.ts'
+import type { FastifyRequest } from 'fastify'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Login } from '../../users/find-login.ts'
+import type { AuthContext } from '../context.ts'
 import { type AuthorizationState, chooseNextStep, type NextStep } from './next-step.ts'
 import { loadState, proceed } from './proceed.ts'
+import { expire, refuse, type Step } from './refuse.ts'
 import { findPendingAuthorization, type PendingAuthorization } from './request.ts'
-import { sendExpired, sendRefusal } from './respond.ts'
 
 /** A stored request whose user is on one of our pages. */
 export interface Waiting {
@@ -24,7 +24,7 @@ export type OtherOutcome =
 
 /** Finds the request of a page, if one of these steps is next. */
 export async function findWaiting(
-  reply: FastifyReply,
+  http: FastifyRequest,
   context: AuthContext,
   parameters: Parameters,
   steps: readonly NextStep['kind'][],
@@ -32,7 +32,7 @@ export async function findWaiting(
   const pending = await findPendingAuthorization(context, parameters)
   if (!pending) return { kind: 'expired' }
   const request = steps.includes('pick') ? forgetPicked(pending) : pending.request
-  const state = await loadState(reply, context, { request })
+  const state = await loadState(http, context, { request })
   if (state instanceof Refusal) return { kind: 'refused', refusal: state, pending }
   const { login } = state
   return login && steps.includes(chooseNextStep(state).kind)
@@ -47,19 +47,20 @@ function forgetPicked({
   return request
 }
 
-export async function sendOtherOutcome(
-  reply: FastifyReply,
+/** What happens instead of the page. */
+export async function resolveOtherOutcome(
+  http: FastifyRequest,
   context: AuthContext,
   outcome: OtherOutcome,
-): Promise<FastifyReply> {
+): Promise<Step> {
   switch (outcome.kind) {
     case 'expired':
-      return sendExpired(reply, context)
+      return expire(http, context)
     case 'refused':
-      return sendRefusal(reply, context, outcome.refusal, {
+      return refuse(http, context, outcome.refusal, {
         request: outcome.pending.request,
       })
     case 'another-step':
-      return proceed(reply, context, outcome.pending)
+      return proceed(http, context, outcome.pending)
   }
 }

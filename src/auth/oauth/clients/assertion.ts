@@ -8,9 +8,9 @@ import {
   verifySignatureInThread,
 } from '../../../jwt/index.ts'
 import { prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import type { AuthContext } from '../context.ts'
 import { type Client, findClient } from './client.ts'
 import { assertionAlgorithms, findMostFetches, type KeySets, readClientKeys } from './key-sets.ts'
 

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { type Comparison, Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
+import type { AuthContext } from '../context.ts'
 import { type AssertedClient, checkAssertion, consumeAssertion, decodeAssertion } from './assertion.ts'
 import { type Client, findClient } from './client.ts'
 

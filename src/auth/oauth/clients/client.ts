@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema } from '../../../store/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
+import type { AuthContext } from '../context.ts'
 
 /** The scope of the administration API, for clients without a user (ADMIN-1). */
 export const ADMIN_SCOPE = 'sallyport/admin'

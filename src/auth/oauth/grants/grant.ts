@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import type { AuthSettings } from '../../base/settings.ts'
+import type { Clinician } from '../../base/user.ts'
 import type { LabSettings } from '../../lab/settings.ts'
 import { findLoginRow } from '../../users/find-login.ts'
-import type { Clinician } from '../../users/user.ts'
 import {
   ACCOUNT_COLUMNS,
   findRelatedPersons,
@@ -22,6 +22,7 @@ import {
   isUsableClient,
 } from '../../users/validity/rule.ts'
 import type { Client } from '../clients/client.ts'
+import type { AuthContext } from '../context.ts'
 import { stylePath } from '../discovery.ts'
 import type { ExtraContext } from '../launch/options.ts'
 

@@ -1,6 +1,6 @@
 import type { Resource } from '../../../fhir/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
-import { type FhirReader, type FhirReadResult, isResource } from '../../base/fhir-reader.ts'
+import { type FhirReader, type FhirReadResult, isResource, type Unavailable } from '../../base/fhir-reader.ts'
 import {
   buildNumberQuery,
   buildPartOfNumberQuery,
@@ -34,12 +34,6 @@ export interface PatientList {
   /** The positions of the pages before and after this one. */
   readonly next?: string
   readonly previous?: string
-}
-
-export interface Unavailable {
-  readonly kind: 'unavailable'
-  readonly reason: string
-  readonly status?: number
 }
 
 /** Finds a page of all patients, or of those whose name, birth date or number matches. */

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Claims } from '../../../jwt/index.ts'
 import { parseScopes, type ResourceScope } from '../../../smart/index.ts'
-import type { AuthContext, AuthSettings } from '../../base/context.ts'
 import { Refusal } from '../../base/refusal.ts'
+import type { AuthSettings } from '../../base/settings.ts'
 import { ADMIN_SCOPE, type Client } from '../clients/client.ts'
+import type { AuthContext } from '../context.ts'
 import {
   checkGrantedScope,
   checkRequestedScope,

@@ -1,6 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { auditTokens } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import {
@@ -10,12 +8,14 @@ import {
   readParameters,
   sendOAuthError,
 } from '../../base/request.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { SLOW_MS } from '../../lab/settings.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
-import { isPatientUser } from '../../users/user.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../clients/authenticate.ts'
 import type { Client } from '../clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from '../clients/urls.ts'
+import type { AuthContext } from '../context.ts'
+import { auditTokens } from './audit.ts'
 import { grantClientCredentials } from './client-credentials.ts'
 import { exchangeCode } from './exchange-code.ts'
 import { refreshTokens } from './refresh.ts'

@@ -8,15 +8,15 @@ import {
   renderEmptyState,
   renderPage,
 } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { createNameReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
+import { findOwnPatient } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { describeKind } from '../../oauth/grants/kinds.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
-import { findOwnPatient } from '../../users/user.ts'
 import { chooseVerb, describeApp, findNames, type Names } from '../activity/describe.ts'
-import { describeKind } from '../consent/describe-scopes.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 
 const SHOWN = 50

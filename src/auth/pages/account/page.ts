@@ -7,9 +7,9 @@ import {
   renderField,
   renderPage,
 } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { keepGoodLogins, type Login, selectLogins } from '../../users/find-login.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
 

@@ -3,8 +3,8 @@ import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { ISSUED_BY_COMMAND } from '../../lab/command-line.ts'
-import { isPatientUser } from '../../users/user.ts'
 import { KINDS } from './view.ts'
 
 /** The scope that decided on a request, and why, for app developers. */

@@ -1,7 +1,7 @@
 import type { Parties } from '../../../audit/index.ts'
 import { type Html, html, renderEmptyState, renderPage } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
 import type { LaunchGroup } from './describe.ts'

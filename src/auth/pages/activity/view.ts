@@ -1,8 +1,8 @@
 import type { RecordFilter } from '../../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 
 /** The kinds of events on the activity page, with their names. */
 export const KINDS = {

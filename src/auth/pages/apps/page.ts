@@ -9,11 +9,11 @@ import {
   renderIcon,
   renderPage,
 } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { ADMIN_SCOPE, type Client } from '../../oauth/clients/client.ts'
 import { hasOwnScope } from '../../oauth/clients/validate.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'

@@ -8,8 +8,8 @@ import {
   renderPage,
   renderPatientBanner,
 } from '../../../web/index.ts'
-import type { AuthSettings } from '../../base/context.ts'
 import { paths } from '../../base/paths.ts'
+import type { AuthSettings } from '../../base/settings.ts'
 import type { Login } from '../../users/find-login.ts'
 import { readHost } from '../portal/apps.ts'
 import { buildPortalUrl } from '../portal/list.ts'

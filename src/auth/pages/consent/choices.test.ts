@@ -3,10 +3,11 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { parseScopes } from '../../../smart/index.ts'
-import { type Choice, listConsentItems, renderReadRow } from '../../oauth/authorize/consent-items.ts'
+import { type Choice, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import { applyApproval } from '../../oauth/authorize/issue-code.ts'
 import { ScopeIndex } from '../../oauth/grants/narrow.ts'
 import { describePermissions, describeScope, summarizeScopes } from './describe-scopes.ts'
+import { renderReadRow } from './rows.ts'
 
 const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
 const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`

@@ -10,21 +10,15 @@ import {
 } from '../../../web/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import {
-  type ConsentItem,
-  type IsChecked,
-  listConsentItems,
-  renderFixedRow,
-  renderReadRow,
-  renderRow,
-  renderWriteRow,
-} from '../../oauth/authorize/consent-items.ts'
+import { isPatientUser } from '../../base/user.ts'
+import { type ConsentItem, listConsentItems } from '../../oauth/authorize/consent-items.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { hasScope } from '../../oauth/grants/grant.ts'
+import { describeKind, offeredTypes } from '../../oauth/grants/kinds.ts'
 import type { Login } from '../../users/find-login.ts'
-import { isPatientUser } from '../../users/user.ts'
 import { readHost, renderAppName, renderAppTile, renderUnverifiedWarning } from '../portal/apps.ts'
-import { describeKind, describePermissions, offeredTypes } from './describe-scopes.ts'
+import { describePermissions } from './describe-scopes.ts'
+import { type IsChecked, renderFixedRow, renderReadRow, renderRow, renderWriteRow } from './rows.ts'
 
 export interface ConsentPageOptions {
   readonly client: Client

@@ -1,11 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readPerson } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
-import type { IsChecked } from '../../oauth/authorize/consent-items.ts'
 import {
   describeAvailableContext,
   makeScopeTerms,
@@ -13,13 +11,16 @@ import {
 } from '../../oauth/authorize/launch-context.ts'
 import type { AuthorizationState } from '../../oauth/authorize/next-step.ts'
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
-import { findWaiting, sendOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import { findWaiting, resolveOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { grantScope } from '../../oauth/grants/grant-scope.ts'
 import { findNamesakes } from '../../oauth/launch/picked.ts'
 import type { Login } from '../../users/find-login.ts'
+import { sendStep } from '../authorize.ts'
 import { listLogos } from '../portal/apps.ts'
 import { showsSampleData } from '../portal/page-parts.ts'
 import { renderConsentPage } from './page.ts'
+import type { IsChecked } from './rows.ts'
 
 const ALL_CHECKED: IsChecked = () => true
 const DENIED = new Refusal('access_denied', 'The user denied access.')
@@ -27,25 +28,30 @@ const DENIED = new Refusal('access_denied', 'The user denied access.')
 /** The page on which a clinician allows or refuses access to an app. */
 export function addConsentRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(paths.consent, NO_HEAD_ROUTE, async (request, reply) => {
-    const waiting = await findWaiting(reply, context, readParameters(request.query), ['consent'])
+    const waiting = await findWaiting(request, context, readParameters(request.query), ['consent'])
     return waiting.kind === 'waiting'
       ? sendConsentPage(reply, context, waiting, ALL_CHECKED)
-      : sendOtherOutcome(reply, context, waiting)
+      : sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
   })
 
   // The decision also counts if the client became first-party while the page was open.
   app.post(paths.consent, async (request, reply) => {
     const form = readParameters(request.body)
-    const waiting = await findWaiting(reply, context, form, ['consent', 'issue-code'])
-    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
+    const waiting = await findWaiting(request, context, form, ['consent', 'issue-code'])
+    if (waiting.kind !== 'waiting')
+      return sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
     if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting, ALL_CHECKED)
     const { pending, login, state } = waiting
     const approvedScopes = readApprovedScopes(request.body)
     switch (form.get('decision')) {
       case 'allow':
-        return takeNextStep(reply, context, { ...pending, approvedScopes }, { ...state, consented: true })
+        return sendStep(
+          reply,
+          context,
+          await takeNextStep(request, context, { ...pending, approvedScopes }, { ...state, consented: true }),
+        )
       case 'deny':
-        return refuseRequest(reply, context, pending, DENIED, login)
+        return sendStep(reply, context, await refuseRequest(request, context, pending, DENIED, login))
       default:
         return sendConsentPage(reply, context, waiting, scope => approvedScopes.has(scope))
     }

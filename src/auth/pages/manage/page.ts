@@ -14,10 +14,11 @@ import {
   renderName,
   renderPage,
 } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import {
   findLatestEnd,
   type GrantRow,
@@ -26,7 +27,6 @@ import {
   selectGrants,
 } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
-import { isPatientUser } from '../../users/user.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'

@@ -1,23 +1,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseScopes } from '../../../smart/index.ts'
 import { type Person, renderErrorPage } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
+import type { Unavailable } from '../../base/fhir-reader.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
 import { type PendingAuthorization, storePickedContext } from '../../oauth/authorize/request.ts'
-import { findWaiting, sendOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import { findWaiting, resolveOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { NO_CHOICE, readEncounterChoice } from '../../oauth/launch/options.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
-import { findPatients, listPeople, type Unavailable } from '../../oauth/launch/patients.ts'
+import { findPatients, listPeople } from '../../oauth/launch/patients.ts'
 import { findNamesakes, hasNamesake, readPicked } from '../../oauth/launch/picked.ts'
 import { findSubject } from '../../oauth/launch/prepare.ts'
+import { findRecent, recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
+import { sendStep } from '../authorize.ts'
 import { sendUnavailable, showsSampleData } from '../portal/page-parts.ts'
-import { findRecent, recordRecent } from '../portal/recent-use.ts'
 import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
 
 const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a patient.')
@@ -29,8 +31,9 @@ const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a pa
 export function addPickerRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(paths.pick, NO_HEAD_ROUTE, async (request, reply) => {
     const query = readParameters(request.query)
-    const waiting = await findWaiting(reply, context, query, ['pick'])
-    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
+    const waiting = await findWaiting(request, context, query, ['pick'])
+    if (waiting.kind !== 'waiting')
+      return sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
     const search = query.get('search')?.trim() || undefined
     const fault = findSearchFault(search)
     if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
@@ -42,10 +45,15 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
 
   app.post(paths.pick, async (request, reply) => {
     const form = readParameters(request.body)
-    const waiting = await findWaiting(reply, context, form, ['pick'])
-    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
+    const waiting = await findWaiting(request, context, form, ['pick'])
+    if (waiting.kind !== 'waiting')
+      return sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
     if (form.get('cancel') !== undefined)
-      return refuseRequest(reply, context, waiting.pending, NONE_SELECTED, waiting.login)
+      return sendStep(
+        reply,
+        context,
+        await refuseRequest(request, context, waiting.pending, NONE_SELECTED, waiting.login),
+      )
     // If another user has logged in since the list was shown, it is shown again.
     const isSame = form.get('clinician') === waiting.login.clinician.id
     const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
@@ -88,7 +96,8 @@ async function pick(
     await recordRecent(trx, login.clinician.id, { kind: 'patient', id: patientId, now: clock() })
     return storePickedContext(trx, pending, picked)
   })
-  return takeNextStep(reply, context, stored, { ...state, request: stored.request })
+  const step = await takeNextStep(request, context, stored, { ...state, request: stored.request })
+  return sendStep(reply, context, step)
 }
 
 async function readRecords(context: AuthContext, { clinician }: Login): Promise<readonly OwnRecord[]> {

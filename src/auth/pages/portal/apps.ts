@@ -1,62 +1,6 @@
 import { type Html, html, renderAlert, renderBadge } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
-import { LIMITS } from '../../base/limits.ts'
-import { type Client, findClient, findLaunchableClients } from '../../oauth/clients/client.ts'
-import { findRecent } from './recent-use.ts'
-
-/** An app that the portal can launch. */
-export interface App {
-  readonly client: Client
-  readonly launchUrl: string
-  /** Whether a launch without `clientId` launches this app. */
-  readonly isDefault: boolean
-}
-
-/** The apps that the portal lists. */
-export interface AppList {
-  readonly apps: readonly App[]
-  /** Whether there are more, which a search finds. */
-  readonly hasMore: boolean
-}
-
-/** The apps whose names contain a text; without one the default app, those that the clinician used last, and the first ones. */
-export async function findApps(
-  context: AuthContext,
-  clinicianId: string,
-  text: string | undefined,
-): Promise<AppList> {
-  const { store } = context
-  const limit = LIMITS.appsListed + 1
-  if (text !== undefined) return toAppList(context, await findLaunchableClients(context, { text, limit }))
-  const recent = await findRecent(store.db, clinicianId, 'app')
-  const [first, used, listed] = await Promise.all([
-    findApp(context),
-    recent.length === 0 ? [] : findLaunchableClients(context, { ids: recent, limit }),
-    findLaunchableClients(context, { limit }),
-  ])
-  const clients = [...(first ? [first.client] : []), ...used.filter(({ approved }) => approved), ...listed]
-  return toAppList(context, clients)
-}
-
-function toAppList(context: AuthContext, clients: readonly Client[]): AppList {
-  const apps = [...new Map(clients.map(client => [client.id, client])).values()].flatMap(
-    client => toApp(context, client) ?? [],
-  )
-  return { apps: apps.slice(0, LIMITS.appsListed), hasMore: apps.length > LIMITS.appsListed }
-}
-
-/** The app with this client id, or the default one, if it can be launched. */
-export async function findApp(context: AuthContext, clientId?: string): Promise<App | undefined> {
-  const client = await findClient(context.store.db, context, clientId ?? context.settings.defaultClientId)
-  return client && toApp(context, client)
-}
-
-// The setting is the launch URL of a default client that has none.
-function toApp({ settings }: AuthContext, client: Client): App | undefined {
-  const isDefault = client.id === settings.defaultClientId
-  const launchUrl = client.launchUrl ?? (isDefault ? settings.smartClientLaunchUrl : undefined)
-  return launchUrl === undefined ? undefined : { client, launchUrl, isDefault }
-}
+import type { Client } from '../../oauth/clients/client.ts'
+import type { App } from '../../oauth/launch/apps.ts'
 
 /** The URLs that the launch form may redirect to, for the content security policy. */
 export function listLaunchTargets({ client, launchUrl }: App): readonly string[] {

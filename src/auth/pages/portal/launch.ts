@@ -3,10 +3,10 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import { renderErrorPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { type FormFault, NO_CHOICE, readEncounterChoice, readOptions } from '../../oauth/launch/options.ts'
 import {
   issueLaunch,
@@ -15,11 +15,11 @@ import {
   prepareLaunch,
   type ReadyLaunch,
 } from '../../oauth/launch/prepare.ts'
+import { recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
 import { linkReference } from '../activity/view.ts'
 import { makeSignedInBar, sendUnavailable } from './page-parts.ts'
-import { recordRecent } from './recent-use.ts'
 import { sendPortal } from './routes.ts'
 
 /** `POST /portal/launch` creates a launch token and redirects the browser to the app. */

@@ -8,11 +8,12 @@ import {
   renderBadge,
   renderErrorPage,
 } from '../../../web/index.ts'
-import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import type { Unavailable } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
-import type { Unavailable } from '../../oauth/launch/patients.ts'
+import type { AuthSettings } from '../../base/settings.ts'
+import { isPatientUser } from '../../base/user.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { isPatientUser } from '../../users/user.ts'
 
 type SignedInPage = 'portal' | 'lab' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
 

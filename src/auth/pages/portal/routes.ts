@@ -1,15 +1,19 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Html, html, type Person, renderBadge, renderPage } from '../../../web/index.ts'
-import type { AuthContext, AuthSettings } from '../../base/context.ts'
+import type { Unavailable } from '../../base/fhir-reader.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { getAppsPath, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
+import type { AuthSettings } from '../../base/settings.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { findApp, findApps } from '../../oauth/launch/apps.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
-import { findPatients, listPeople, type Unavailable } from '../../oauth/launch/patients.ts'
+import { findPatients, listPeople } from '../../oauth/launch/patients.ts'
 import { readPicked } from '../../oauth/launch/picked.ts'
+import { findRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
-import { findApp, findApps, listLaunchTargets, listLogos } from './apps.ts'
+import { listLaunchTargets, listLogos } from './apps.ts'
 import { buildPortalUrl, renderList } from './list.ts'
 import { findOutageWatch, makeSignedInBar, sendUnavailable, showsSampleData } from './page-parts.ts'
 import {
@@ -19,7 +23,6 @@ import {
   renderPatientNotFound,
   renderPicked,
 } from './picked-panel.ts'
-import { findRecent } from './recent-use.ts'
 
 /** `GET /portal`: find a patient, choose the encounter, launch an app. */
 export function addPortalRoutes(app: FastifyInstance, context: AuthContext): void {

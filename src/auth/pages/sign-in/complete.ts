@@ -3,12 +3,12 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
+import type { Clinician } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { beginLogin, findLastLogin, type ProviderLogin, setLoginCookie } from '../../users/login.ts'
-import type { Clinician } from '../../users/user.ts'
 
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {

@@ -1,16 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Html, html, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import { checkLengths } from '../../oauth/authorize/checks.ts'
-import { sendRefusal } from '../../oauth/authorize/respond.ts'
+import { refuse } from '../../oauth/authorize/refuse.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import { verifyOwnJwt } from '../../oauth/keys/key-ring.ts'
 import type { Login } from '../../users/find-login.ts'
 import { clearLoginCookie, endLogin, findIdToken, findLastLogin, requireLogin } from '../../users/login.ts'
+import { sendStep } from '../authorize.ts'
 import { renderAppName } from '../portal/apps.ts'
 import { makeSignedInBar } from '../portal/page-parts.ts'
 
@@ -130,7 +131,7 @@ function describeLogout(): Html {
 export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext): void {
   const handleLogout = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {
     const logout = await readLogoutRequest(context, parameters)
-    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    if (logout instanceof Refusal) return sendStep(reply, context, await refuse(request, context, logout))
     const login = await findLastLogin(context, request)
     if (!login || login.clinician.id === logout.subject)
       return logOut(context, request, reply, login, logout.returnTo)
@@ -146,13 +147,13 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     const parameters = readParameters(request.body)
     if (await findLastLogin(context, request)) return handleLogout(request, reply, parameters)
     const logout = await readLogoutRequest(context, parameters)
-    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    if (logout instanceof Refusal) return sendStep(reply, context, await refuse(request, context, logout))
     return reply.redirect(`${paths.endSession}?${new URLSearchParams(listFields(parameters))}`, 303)
   })
 
   app.post(paths.endSessionConfirmed, async (request, reply) => {
     const logout = await readLogoutRequest(context, readParameters(request.body))
-    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    if (logout instanceof Refusal) return sendStep(reply, context, await refuse(request, context, logout))
     return logOut(context, request, reply, await findLastLogin(context, request), logout.returnTo)
   })
 }

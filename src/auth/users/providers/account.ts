@@ -2,18 +2,17 @@ import type { Kysely } from 'kysely'
 import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import type { Schema, Sealer, Store } from '../../../store/index.ts'
-import type { AuthContext, AuthSettings } from '../../base/context.ts'
-import { createUserLookup, isResource } from '../../base/fhir-reader.ts'
-import { createKeyRing } from '../../oauth/keys/key-ring.ts'
-import type { Clinician } from '../user.ts'
+import type { Schema } from '../../../store/index.ts'
+import { createUserLookup, isResource, type LookupContext } from '../../base/fhir-reader.ts'
+import type { Clinician } from '../../base/user.ts'
+import type { UsersContext } from '../context.ts'
 import { NO_PASSWORD } from '../user.ts'
-import { isUsableAccount, makeRules } from '../validity/rule.ts'
+import { isUsableAccount } from '../validity/rule.ts'
 import { checkAllowed, mapFhirUser, matchesRule, type PractitionerQuery, readNames } from './identity.ts'
 import { SignInRefusal } from './refusal.ts'
 
 /** The account that a user of a provider signs in to. */
-interface Account {
+export interface Account {
   readonly issuer: string
   readonly subject: string
   /** `linked`: by an administrator, with the clinician's own Practitioner. Otherwise the claims decide. */
@@ -38,7 +37,7 @@ export function findSubject({ kind }: LoginProvider, claims: Claims): string | u
 }
 
 /** What accounts are found with; `login explain` has no more. */
-type AccountContext = Pick<AuthContext, 'store' | 'settings' | 'keys' | 'clock' | 'fetch' | 'rules'>
+type AccountContext = LookupContext & Pick<UsersContext, 'store' | 'rules'>
 
 /** Finds the account of verified claims. Changes nothing. Users are identified by issuer and subject, never by a name. */
 export async function findAccount(
@@ -157,7 +156,7 @@ function toColumns({ username, displayName, fhirUserId }: Account) {
 
 /** Finds the one Practitioner on the FHIR server, and returns its id. */
 async function findPractitioner(
-  context: Pick<AuthContext, 'settings' | 'keys' | 'clock' | 'fetch'>,
+  context: LookupContext,
   query: PractitionerQuery,
 ): Promise<string | SignInRefusal> {
   const read = await createUserLookup(context, 'Practitioner')
@@ -185,51 +184,4 @@ function listPractitioners(resource: Resource): readonly string[] {
     .flatMap(({ resourceType, id }) =>
       resourceType === 'Practitioner' && typeof id === 'string' ? [id] : [],
     )
-}
-
-interface SignInExplanation {
-  readonly allowed: boolean
-  /** Labels and values. */
-  readonly rows: readonly (readonly [label: string, value: string])[]
-}
-
-/** Says who would be signed in with these claims, as a sign-in decides it. Changes nothing. */
-export async function explainSignIn(
-  options: {
-    readonly settings: AuthSettings
-    readonly store: Store
-    readonly sealer: Sealer
-    readonly fetch?: typeof globalThis.fetch
-  },
-  provider: LoginProvider,
-  subject: string,
-  claims: Claims,
-): Promise<SignInExplanation> {
-  const { store, sealer, fetch = globalThis.fetch } = options
-  const clock = Date.now
-  const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
-  const rules = makeRules(options.settings, () => options.settings.login)
-  const context = { ...options, keys, clock, fetch, rules }
-  const account = await findAccount(context, provider, subject, claims)
-  const rows = [
-    ['Provider', provider.id],
-    ['Subject', subject],
-  ] as const
-  return account instanceof SignInRefusal
-    ? { allowed: false, rows: [...rows, ['Refused', `${account.kind}. ${account.reason}`]] }
-    : { allowed: true, rows: [...rows, ...describeAccount(account)] }
-}
-
-const KINDS = {
-  linked: 'linked clinician',
-  provisioned: 'provisioned account',
-  new: 'new account',
-} as const satisfies Record<Account['kind'], string>
-
-function describeAccount({ kind, username, displayName, fhirUserId, admin }: Account) {
-  return [
-    ['Signs in as', `${username} (${displayName}), ${KINDS[kind]}`],
-    ['Practitioner', `Practitioner/${fhirUserId}`],
-    ['Administrator', admin ? 'yes' : 'no'],
-  ] as const
 }

@@ -4,10 +4,10 @@ import type { OidcProvider } from '../../../config/index.ts'
 import { type Claims, decodeJwt } from '../../../jwt/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
+import type { UsersContext } from '../context.ts'
 import { endProviderLogins } from '../login.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -25,7 +25,7 @@ interface LogoutToken {
 }
 
 /** `POST /login/backchannel-logout` (OIDC Back-Channel Logout): the provider ends a session of its user. */
-export function addBackchannelLogoutRoute(app: FastifyInstance, context: AuthContext): void {
+export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersContext): void {
   app.post(paths.backchannelLogout, async (request, reply) => {
     const token = await readLogoutToken(context, readParameters(request.body).get('logout_token') ?? '')
     const isEnded = typeof token !== 'string' && (await endSession(token))
@@ -52,7 +52,7 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: AuthCon
 const UNREACHABLE = 'The keys of the provider could not be fetched'
 
 /** OIDC Back-Channel Logout, 2.6. Returns the check that failed as a text. */
-async function readLogoutToken(context: AuthContext, text: string): Promise<LogoutToken | string> {
+async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | string> {
   const provider = context.providers.findByIssuer(decodeJwt(text)?.claims.iss)
   if (provider?.kind !== 'oidc') return 'The logout_token has no known issuer'
   const claims = await context.providers.getClient(provider).verify(text)

@@ -11,10 +11,9 @@ import {
 } from 'openid-client'
 import type { OidcProvider } from '../../../config/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { CLOCK_TOLERANCE_SECONDS, RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import type { AuthorizationRequest } from '../../oauth/authorize/request.ts'
+import type { UsersContext } from '../context.ts'
 import type { ProviderLogin } from '../login.ts'
 import { findClaim, listUsedClaims } from './identity.ts'
 import type { PendingSignIn } from './pending-sign-in.ts'
@@ -29,7 +28,14 @@ export interface PreparedSignIn {
 /** The requirements of an authorization request, whose id it has, or of this server. */
 export interface WantedSignIn {
   readonly id?: string
-  readonly request: Pick<AuthorizationRequest, 'prompts' | 'maxAge' | 'acrValues' | 'loginHint' | 'arrivedAt'>
+  readonly request: {
+    readonly prompts: readonly string[]
+    /** Maximum age of the login, in seconds. */
+    readonly maxAge?: number
+    readonly acrValues?: readonly string[]
+    readonly loginHint?: string
+    readonly arrivedAt: number
+  }
 }
 
 /** Requires that the user authenticates again. With `max_age`, the id_token must have `auth_time` (OIDC Core, 3.1.2.1). */
@@ -39,7 +45,7 @@ export function makeRecentRequest(now: number): WantedSignIn['request'] {
 
 /** Prepares the authorization request: code flow with PKCE, state and nonce. */
 export async function prepareSignIn(
-  context: AuthContext,
+  context: UsersContext,
   provider: OidcProvider,
   wanted: WantedSignIn | undefined,
 ): Promise<PreparedSignIn | SignInRefusal> {
@@ -86,7 +92,7 @@ function readWishes(provider: OidcProvider, request: WantedSignIn['request'] | u
  * gets a callback of its own, so that its responses cannot be taken for those of another provider.
  */
 function chooseRedirectUri(
-  { settings, providers }: AuthContext,
+  { settings, providers }: UsersContext,
   { id }: OidcProvider,
   configuration: Configuration,
 ): string {
@@ -95,7 +101,7 @@ function chooseRedirectUri(
   return hasIss || !providers.canBeMixedUp ? callback : `${callback}/${id}`
 }
 
-function makeCommonCallback({ issuerUrl }: AuthContext['settings']): string {
+function makeCommonCallback({ issuerUrl }: UsersContext['settings']): string {
   return `${issuerUrl}${paths.loginCallback}`
 }
 
@@ -126,7 +132,7 @@ export interface ProviderUser {
 
 /** Exchanges the code of a callback, and verifies the id_token. `url` is the URL of the callback. */
 export async function finishSignIn(
-  context: AuthContext,
+  context: UsersContext,
   provider: OidcProvider,
   pending: PendingSignIn,
   { url, state }: { readonly url: URL; readonly state: string },
@@ -163,7 +169,7 @@ const OTHER_FLOWS = ['id_token', 'token', 'access_token', 'response'] as const
  * not decide whether `iss` may be absent: a hostile provider could change them during the sign-in.
  */
 function findCallbackFault(
-  { settings, providers }: AuthContext,
+  { settings, providers }: UsersContext,
   { redirectUri, issuer, mustNameIssuer }: PendingSignIn,
   url: URL,
 ): string | undefined {

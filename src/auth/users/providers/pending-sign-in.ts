@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createRandomToken, limitPendingRows, sha256 } from '../../../store/index.ts'
 import { type CookieDefinition, defineCookie, findSite } from '../../../web/index.ts'
-import type { AuthContext } from '../../base/context.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
+import type { UsersContext } from '../context.ts'
 
 /** A sign-in whose user is at the provider. */
 export interface PendingSignIn {
@@ -25,7 +25,7 @@ const toSealedCell = (stateHash: string) =>
   ({ table: 'pending_sign_in', column: 'request_sealed', row: stateHash }) as const
 
 /** One cookie for each sign-in, so that two tabs do not overwrite each other. */
-function defineSignInCookie({ settings }: AuthContext, state: string): CookieDefinition {
+function defineSignInCookie({ settings }: UsersContext, state: string): CookieDefinition {
   const cookie = defineCookie(settings.issuerUrl, `sallyport-sign-in-${sha256(state).slice(0, 8)}`)
   const maxAge = LIFETIME.interaction / 1000
   return { ...cookie, attributes: { ...cookie.attributes, maxAge, priority: 'low' } }
@@ -33,7 +33,7 @@ function defineSignInCookie({ settings }: AuthContext, state: string): CookieDef
 
 /** Stores a sign-in, binds it to the browser by a cookie, and returns its state. Undefined if too many of the network are pending. */
 export async function storePendingSignIn(
-  context: AuthContext,
+  context: UsersContext,
   request: FastifyRequest,
   reply: FastifyReply,
   pending: PendingSignIn,
@@ -65,7 +65,7 @@ const admitRow = limitPendingRows('pending_sign_in', {
 })
 
 /** Any site can start sign-ins in a browser, which discards other cookies if it has too many. */
-function clearOldCookies(context: AuthContext, { cookies }: FastifyRequest, reply: FastifyReply): void {
+function clearOldCookies(context: UsersContext, { cookies }: FastifyRequest, reply: FastifyReply): void {
   const { name, attributes } = defineSignInCookie(context, '')
   const prefix = name.slice(0, -8)
   const held = Object.keys(cookies).filter(one => one.startsWith(prefix))
@@ -75,7 +75,7 @@ function clearOldCookies(context: AuthContext, { cookies }: FastifyRequest, repl
 
 /** Deletes the sign-in of this state and this browser: each works once, and another browser cannot use or end it. */
 export async function takePendingSignIn(
-  context: AuthContext,
+  context: UsersContext,
   request: FastifyRequest,
   reply: FastifyReply,
   state: string,

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { lockRows, prepareQuery, type Schema } from '../../../store/index.ts'
-import { isPatientUser } from '../user.ts'
+import { isPatientUser } from '../../base/user.ts'
 import { type AccessRules, type Basis, computeAccountMark, type Given } from './rule.ts'
 
 /** The columns of a query of logins or grants, joined with `clinician` and `clinician_link`, that `toGiven` reads. */

@@ -1,18 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { LruMap } from '../../cache/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
+import type { FhirTokens, LookupType } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
-import { buildFhirUser, type Clinician } from '../users/user.ts'
+import { buildFhirUser, type Clinician } from '../base/user.ts'
 import { type KeyRing, signOwnJwt } from './keys/key-ring.ts'
 import type { SigningKey } from './keys/signing-key.ts'
-
-/** Returns a short-lived token for the portal's own requests on behalf of a clinician. */
-export type GetPortalToken = (clinician: Clinician) => Promise<string>
-
-interface TokenDependencies extends Dependencies {
-  /** The records of a patient or related person; empty for a clinician. */
-  readonly findPatients: (user: Clinician) => Promise<readonly string[]>
-}
 
 interface Dependencies {
   readonly settings: { readonly issuerUrl: string; readonly fhirBaseUrl: string }
@@ -20,12 +13,17 @@ interface Dependencies {
   readonly clock: () => number
 }
 
-/** Reuses a token for half of its lifetime, because a signature costs as much as a page. */
-export function createPortalTokens(dependencies: TokenDependencies): GetPortalToken {
+/** Finds the records of a patient or related person with the server's own access; empty for a clinician. */
+type FindPatients = (user: Clinician, fhirTokens: Pick<FhirTokens, 'forLookup'>) => Promise<readonly string[]>
+
+/** Short-lived tokens. Those of users are reused for half of their lifetime, because a signature costs as much as a page. */
+export function createFhirTokens(dependencies: Dependencies, findPatients: FindPatients): FhirTokens {
   const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
-  return async clinician => {
+  const forLookup = (type: LookupType) => issueLookupToken(dependencies, type)
+
+  async function forUser(clinician: Clinician): Promise<string> {
     const key = await dependencies.keys.getSigningKey()
-    const patients = await dependencies.findPatients(clinician)
+    const patients = await findPatients(clinician, { forLookup })
     const name = JSON.stringify([key.publicJwk.kid, clinician.id, clinician.fhirUserId, patients])
     const known = issued.get(name)
     if (known && dependencies.clock() < known.reusedUntil) return known.token
@@ -38,12 +36,12 @@ export function createPortalTokens(dependencies: TokenDependencies): GetPortalTo
     issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })
     return token
   }
+
+  return { forUser, forLookup }
 }
 
-export type LookupType = 'Practitioner' | 'RelatedPerson' | 'Patient' | 'CareTeam'
-
-/** A token of the auth server itself, to find out who a user is, and for administrators whom the policy names. */
-export async function issueUserLookupToken(dependencies: Dependencies, type: LookupType): Promise<string> {
+/** A token of the auth server itself. */
+export async function issueLookupToken(dependencies: Dependencies, type: LookupType): Promise<string> {
   const claims = { sub: PORTAL_CLIENT, scope: `system/${type}.rs` }
   return signToken(dependencies, await dependencies.keys.getSigningKey(), claims)
 }

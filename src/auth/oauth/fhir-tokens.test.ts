@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createSealer } from '../../store/index.ts'
 import { openTestStore } from '../testing/test-store.ts'
+import { createFhirTokens } from './fhir-tokens.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { makeFirstSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
-import { createPortalTokens } from './portal-token.ts'
 
-describe('createPortalTokens', () => {
+describe('createFhirTokens', () => {
   const open = openTestStore()
 
   it('reuses a token of a clinician for 30 seconds, unless its key was withdrawn', async () => {
@@ -15,12 +15,7 @@ describe('createPortalTokens', () => {
     await makeFirstSigningKey(store, sealer, time.now)
     const keys = createKeyRing({ store, sealer, clock, publishedForMs: 60_000 })
     const settings = { issuerUrl: 'http://auth.test', fhirBaseUrl: 'http://fhir.test' }
-    const getToken = createPortalTokens({
-      findPatients: async () => [],
-      settings,
-      keys,
-      clock,
-    })
+    const { forUser: getToken } = createFhirTokens({ settings, keys, clock }, async () => [])
     const ada = { id: '1', username: 'ada', displayName: 'Ada', fhirUserId: 'ada' }
     const first = await getToken(ada)
     assert.notEqual(await getToken({ ...ada, id: '2' }), first)

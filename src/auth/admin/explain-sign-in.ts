@@ -1,0 +1,61 @@
+import type { LoginProvider } from '../../config/index.ts'
+import type { Claims } from '../../jwt/index.ts'
+import type { Sealer, Store } from '../../store/index.ts'
+import type { LookupType } from '../base/fhir-reader.ts'
+import type { AuthSettings } from '../base/settings.ts'
+import { issueLookupToken } from '../oauth/fhir-tokens.ts'
+import { createKeyRing } from '../oauth/keys/key-ring.ts'
+import { type Account, findAccount } from '../users/providers/account.ts'
+import { SignInRefusal } from '../users/providers/refusal.ts'
+import { makeRules } from '../users/validity/rule.ts'
+
+interface SignInExplanation {
+  readonly allowed: boolean
+  /** Labels and values. */
+  readonly rows: readonly (readonly [label: string, value: string])[]
+}
+
+/** Says who would be signed in with these claims, as a sign-in decides it. Changes nothing. */
+export async function explainSignIn(
+  options: {
+    readonly settings: AuthSettings
+    readonly store: Store
+    readonly sealer: Sealer
+    readonly fetch?: typeof globalThis.fetch
+  },
+  provider: LoginProvider,
+  subject: string,
+  claims: Claims,
+): Promise<SignInExplanation> {
+  const { store, sealer, fetch = globalThis.fetch } = options
+  const { settings } = options
+  const clock = Date.now
+  const keys = createKeyRing({ store, sealer, clock, publishedForMs: 0 })
+  const fhirTokens = {
+    forLookup: (type: LookupType) => issueLookupToken({ settings, keys, clock }, type),
+  }
+  const rules = makeRules(settings, () => settings.login)
+  const context = { settings, store, fhirTokens, fetch, rules }
+  const account = await findAccount(context, provider, subject, claims)
+  const rows = [
+    ['Provider', provider.id],
+    ['Subject', subject],
+  ] as const
+  return account instanceof SignInRefusal
+    ? { allowed: false, rows: [...rows, ['Refused', `${account.kind}. ${account.reason}`]] }
+    : { allowed: true, rows: [...rows, ...describeAccount(account)] }
+}
+
+const KINDS = {
+  linked: 'linked clinician',
+  provisioned: 'provisioned account',
+  new: 'new account',
+} as const satisfies Record<Account['kind'], string>
+
+function describeAccount({ kind, username, displayName, fhirUserId, admin }: Account) {
+  return [
+    ['Signs in as', `${username} (${displayName}), ${KINDS[kind]}`],
+    ['Practitioner', `Practitioner/${fhirUserId}`],
+    ['Administrator', admin ? 'yes' : 'no'],
+  ] as const
+}

@@ -1,0 +1,83 @@
+import type { FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../../store/index.ts'
+import {
+  type AuthEvent,
+  auditEvent,
+  describeRefusal,
+  makeRecord,
+  selectClaims,
+  type TokenClaims,
+  writeRecords,
+} from '../../base/audit.ts'
+import { Refusal } from '../../base/refusal.ts'
+import { readParameters } from '../../base/request.ts'
+import { describeSimulation } from '../../lab/settings.ts'
+import type { AuthContext } from '../context.ts'
+import { findGrantForAudit } from '../grants/grant.ts'
+import type { UnsignedTokens } from './token-response.ts'
+
+/** Records tokens that were issued, with the claims of the access token, or refused. */
+export async function auditTokens(
+  context: AuthContext,
+  request: FastifyRequest,
+  result: UnsignedTokens | Refusal,
+  trx?: Transaction<Schema>,
+): Promise<void> {
+  const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
+  if (result instanceof Refusal) return auditRefusedTokens(context, request, kind, result, trx)
+  const { client_id, sub, patient, jti } = result.accessToken
+  const event: AuthEvent = {
+    ...{ kind, status: 200, clinician: result.grant?.clinician },
+    ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
+    launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
+    by: result.response.scope,
+    reason: describeSimulation(result.grant?.lab),
+    details: { claims: describeTokens(result) },
+  }
+  return auditEvent(context, request, event, trx)
+}
+
+/** Records the owner of the code or refresh token, even if another client sent it or it had expired. */
+async function auditRefusedTokens(
+  context: AuthContext,
+  request: FastifyRequest,
+  kind: 'token' | 'refresh',
+  refusal: Refusal,
+  trx: Transaction<Schema> | undefined,
+): Promise<void> {
+  const form = readParameters(request.body)
+  const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
+  const grant = await findGrantForAudit(trx ?? context.store.db, sent)
+  const { clientId, isAuthenticated: isProven = false } = refusal.known
+  const isOfOther = grant?.client !== undefined && clientId !== undefined && grant.client !== clientId
+  const explained = isOfOther
+    ? refusal.withComparison({
+        ...({ name: 'client_id', sent: clientId, origin: 'in the authorization request' } as const),
+        expected: [grant.client],
+      })
+    : refusal
+  const parties = { ...grant, client: clientId, anonymous: grant === undefined && !isProven }
+  const refused = makeRecord(context, request, { ...parties, kind, ...describeRefusal(explained) })
+  const reason = refusal.known.endedGrant
+  // The revocation of the grant has its own record, before the refusal.
+  return reason === undefined
+    ? writeRecords(context, trx, refused)
+    : writeRecords(
+        context,
+        trx,
+        makeRecord(context, request, { ...parties, kind: 'revoke', status: 200, reason }),
+        refused,
+      )
+}
+
+function readText(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
+}
+
+function describeTokens({ accessToken, idToken }: UnsignedTokens): TokenClaims {
+  return {
+    access_token: selectClaims(accessToken),
+    ...(idToken && { id_token: selectClaims(idToken) }),
+  }
+}

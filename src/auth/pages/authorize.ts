@@ -1,0 +1,89 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { renderErrorPage } from '../../web/index.ts'
+import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
+import { getStatus, Refusal } from '../base/refusal.ts'
+import { readParameters } from '../base/request.ts'
+import { proceed } from '../oauth/authorize/proceed.ts'
+import { expire, refuse, type Step } from '../oauth/authorize/refuse.ts'
+import { findPendingAuthorization, storePendingAuthorization } from '../oauth/authorize/request.ts'
+import { verifyRequest } from '../oauth/authorize/verify.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import { findCurrentLogin } from '../users/login.ts'
+import { linkReference } from './activity/view.ts'
+
+/** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */
+export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.authorize, NO_HEAD_ROUTE, async (request, reply) => {
+    const verified = await verifyRequest(context, readParameters(request.query))
+    const step =
+      verified instanceof Refusal
+        ? await refuse(request, context, verified)
+        : await proceed(request, context, { request: verified.request, found: verified })
+    return sendStep(reply, context, step)
+  })
+
+  // A browser omits the SameSite login cookie from a cross-site POST, but not from the GET that follows.
+  app.post(paths.authorize, async (request, reply) => {
+    const verified = await verifyRequest(context, readParameters(request.body))
+    if (verified instanceof Refusal) return sendStep(reply, context, await refuse(request, context, verified))
+    if (await findCurrentLogin(context, request)) {
+      const progress = { request: verified.request, found: verified }
+      return sendStep(reply, context, await proceed(request, context, progress))
+    }
+    const stored = await storePendingAuthorization(context, verified.request, request.ip)
+    return stored instanceof Refusal
+      ? sendStep(reply, context, await refuse(request, context, stored, { request: verified.request }))
+      : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
+  })
+
+  app.get(paths.resume, NO_HEAD_ROUTE, async (request, reply) => {
+    const pending = await findPendingAuthorization(context, readParameters(request.query))
+    const step = pending ? await proceed(request, context, pending) : await expire(request, context)
+    return sendStep(reply, context, step)
+  })
+}
+
+/** Takes the browser where an authorization request goes next. */
+export function sendStep(reply: FastifyReply, context: AuthContext, step: Step): FastifyReply {
+  switch (step.kind) {
+    case 'redirect':
+      return reply.redirect(step.url, 302)
+    case 'refused': {
+      const { code, description } = step.refusal
+      const page = renderErrorPage({
+        kind: 'refused',
+        title: 'The app could not be opened',
+        text: [
+          'The app sent an invalid request. No record was opened.',
+          'Open the app again. If the problem persists, contact the app’s administrator.',
+        ],
+        code,
+        reason: description,
+        ...describeEnd(reply, context),
+      })
+      return reply.sendPage(page, { status: getStatus(code) })
+    }
+    case 'expired': {
+      const page = renderErrorPage({
+        kind: 'ended',
+        title: 'This sign-in has ended',
+        text: [
+          'It was already completed, or it took longer than 10 minutes. No record was opened.',
+          'Open the app again, from the patient list or from the app itself.',
+        ],
+        code: 'invalid_request',
+        ...describeEnd(reply, context),
+      })
+      return reply.sendPage(page, { status: 400 })
+    }
+  }
+}
+
+function describeEnd({ request: { id } }: FastifyReply, context: AuthContext) {
+  return {
+    reference: id,
+    referenceUrl: linkReference(context, id),
+    now: context.clock(),
+    actions: [{ href: paths.portal, text: 'Go to the start page' }],
+  }
+}
