@@ -1,16 +1,13 @@
 /**
- * Measures how the time of a piece of work grows with the size of its input. All times of one verdict are taken in the
- * same process, in turns, and the best of each size counts: other processes only ever add to a time.
+ * Measures how the time of a piece of work grows with the size of its input. Only ratios count. All times of one verdict
+ * are taken in the same process, in turns, and the least of each size counts: other processes only ever add to a time.
  */
-import { IS_THOROUGH } from '../support/thorough.ts'
 
 /** Inputs that are long in one or two dimensions. */
 export interface Family<T> {
   readonly name: string
   /** The input whose dimensions have this size. */
   make(size: number): T
-  /** The largest size that a request can have. */
-  readonly most?: number
 }
 
 /** Work on an input of this many characters. Work that returns a generator pauses between its steps. */
@@ -19,133 +16,89 @@ export interface Job {
   run(): unknown
 }
 
-/** So many characters, or items, at most in one dimension. */
-const MOST_SIZE = IS_THOROUGH ? 180_000 : 16_384
-
-/** Work in one stretch takes at most 200 ms (docs/limits.md): 40 of the units that test/support/cost-probe.ts has. */
-const MOST_UNITS = 40
-
-/** It ends at a size that takes this long. */
-const LONG_MS = IS_THOROUGH ? 1_000 : 25
-
 /** Linear work has the exponent 1, quadratic work 2. Caches that are too small for a large input cost up to a half. */
 const MOST_EXPONENT = 1.6
 
-/** The largest input is this much larger than the one that it is compared with. */
+/** A quadratic part that is still small beside a linear one gives more than this. */
+const SUSPECT_EXPONENT = 1.2
+
+/** Each input is this much larger than the one that it is compared with. */
 const RANGE = 8
 
-interface Times {
-  readonly ms: number
-  /** Of the longest stretch without a pause. */
-  readonly longest: number
-}
-
-interface Point extends Times {
-  readonly job: Job
-}
-
-function listSizes(most: number): readonly number[] {
-  return [most / RANGE ** 3, most / RANGE ** 2, most / RANGE, most].map(Math.ceil)
-}
-
-/** Why the work grows too fast, or keeps others waiting for too long; undefined if it does neither. */
-export function findExcess(makeJob: (size: number) => Job, most = MOST_SIZE): string | undefined {
-  const points: Point[] = []
-  for (const size of listSizes(Math.min(most, MOST_SIZE))) {
-    const job = makeJob(size)
-    const point = { job, ...time(job) }
-    points.push(point)
-    const base = points.at(-2)
-    const excess =
-      (base && findFastGrowth(base, point, () => makeJob(size * RANGE))) ?? findLongStretch(point)
-    if (excess !== undefined || point.ms > LONG_MS) return excess
-  }
-  return undefined
-}
-
-/**
- * Noise does not last, and effects of caches and of garbage collection end: only growth that is found again and again,
- * and that goes on with a larger input, counts.
- */
-function findFastGrowth(first: Point, second: Point, makeLarger: () => Job): string | undefined {
-  let [base, point] = [first, second]
-  for (let attempt = 0; attempt < countAttempts(point); attempt++) {
-    if (!growsFast(base, point)) return undefined
-    base = measureAgain(base)
-    point = measureAgain(point)
-  }
-  if (point.ms > CERTAIN_MS) return [base, point].map(describe).join(', ')
-  const job = makeLarger()
-  const larger = measureAgain({ job, ...time(job) })
-  return growsFast(point, larger) ? [base, point, larger].map(describe).join(', ') : undefined
-}
-
-/** Neither noise nor caches make work so long. */
-const CERTAIN_MS = 500
-
-function countAttempts({ ms }: Times): number {
-  return ms > CERTAIN_MS ? 2 : ATTEMPTS
-}
-
-function growsFast(base: Point, point: Point): boolean {
-  return point.ms > NOTICEABLE_MS && findExponent(base, point) > MOST_EXPONENT
-}
-
+/** Noise does not last: a suspicion that is not confirmed so often in a row is none. */
 const ATTEMPTS = 6
-const NOTICEABLE_MS = 2
+
+interface Point {
+  readonly job: Job
+  readonly ms: number
+}
+
+/** Why the work grows too fast from this size on; undefined if it does not. */
+export function findExcess(makeJob: (size: number) => Job, size: number): string | undefined {
+  const suspects = findSuspects(makeJob, size)
+  if (!suspects) return undefined
+  if (growsFast(suspects) && isLong(suspects[1])) return describe(suspects)
+  // A quadratic part shows in a larger input, and effects of caches and of garbage collection end there.
+  const larger = findSuspects(makeJob, size * RANGE)
+  return larger && growsFast(larger) ? describe([suspects[0], ...larger]) : undefined
+}
+
+function growsFast([base, point]: readonly [Point, Point]): boolean {
+  return findExponent(base, point) > MOST_EXPONENT
+}
+
+/** No interruption by another process is so long. */
+function isLong({ ms }: Point): boolean {
+  return ms > 100 * measureUnit()
+}
+
+/** Two measurements, if the time of the larger input is more than linear. */
+function findSuspects(makeJob: (size: number) => Job, size: number): readonly [Point, Point] | undefined {
+  let point = measure(makeJob(size))
+  let base = measure(makeJob(Math.ceil(size / RANGE)))
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (point.ms < measureUnit() / 4 || findExponent(base, point) < SUSPECT_EXPONENT) return undefined
+    base = measureAgain(base)
+    if (!isLong(point)) point = measureAgain(point)
+  }
+  return [base, point]
+}
 
 function findExponent(base: Point, { job, ms }: Point): number {
   return Math.log(ms / base.ms) / Math.log(job.characters / base.job.characters)
 }
 
-function findLongStretch(first: Point): string | undefined {
-  let point = first
-  for (let attempt = 0; attempt < countAttempts(point); attempt++) {
-    if (point.longest < MOST_UNITS * UNIT_MS || point.longest < MOST_UNITS * measureUnit()) return undefined
-    point = measureAgain(point)
+function measure(job: Job): Point {
+  return measureAgain({ job, ms: Number.POSITIVE_INFINITY })
+}
+
+function measureAgain({ job, ms }: Point): Point {
+  return { job, ms: Math.min(ms, time(job)) }
+}
+
+function describe(points: readonly Point[]): string {
+  return points
+    .map(({ job, ms }) => `${(ms / measureUnit()).toFixed(2)} units of time for ${job.characters} characters`)
+    .join(', ')
+}
+
+/** Short work is repeated: the compiler has then seen it, and an interruption counts once. */
+function time({ run }: Job): number {
+  let best = Number.POSITIVE_INFINITY
+  const began = performance.now()
+  for (let runs = 0; runs < RANGE; runs++) {
+    const clock = startClock()
+    finish(run())
+    best = Math.min(best, clock())
+    if (performance.now() - began > measureUnit()) break
   }
-  return `${describe(point)}, ${point.longest.toFixed(0)} ms of them without a pause`
+  return best
 }
 
-function measureAgain({ job, ms, longest }: Point): Point {
-  const again = time(job)
-  return { job, ms: Math.min(ms, again.ms), longest: Math.min(longest, again.longest) }
-}
-
-function describe({ job, ms }: Point): string {
-  return `${ms.toFixed(ms < 1 ? 3 : 0)} ms for ${job.characters} characters`
-}
-
-/** Short work is repeated, so that its time can be measured. */
-function time({ run }: Job): Times {
-  const clock = startClock()
-  let runs = 0
-  let longest = 0
-  do {
-    longest = Math.max(longest, runAll(run))
-    runs++
-  } while (clock() < SHORTEST_MS)
-  return { ms: clock() / runs, longest }
-}
-
-const SHORTEST_MS = 0.2
-
-/** Returns how long its longest step took. */
-function runAll(run: () => unknown): number {
-  let clock = startClock()
-  const result = run()
-  if (!isGenerator(result)) return clock()
-  let longest = clock()
-  for (let isDone = false; !isDone; ) {
-    clock = startClock()
-    isDone = result.next().done ?? false
-    longest = Math.max(longest, clock())
-  }
-  return longest
-}
-
-function isGenerator(result: unknown): result is Generator {
-  return typeof result === 'object' && result !== null && Symbol.iterator in result && 'next' in result
+function finish(result: unknown): void {
+  if (typeof result !== 'object' || result === null || !(Symbol.iterator in result && 'next' in result))
+    return
+  for (const _ of result as Generator);
 }
 
 /** CPU time leaves other processes out, but is counted in steps of some milliseconds. */
@@ -165,11 +118,22 @@ function getProcessorMs(): number {
   return (user + system) / 1000
 }
 
-/** The least that the unit takes on any machine that this was written on. */
-const UNIT_MS = 5
+let unit = 0
+
+/** The time of a fixed piece of work: about 2 ms on the machines that this was written on. */
+function measureUnit(): number {
+  if (unit > 0) return unit
+  const times = Array.from({ length: 20 }, () => {
+    const clock = startClock()
+    JSON.stringify(JSON.parse(WORK))
+    return clock()
+  })
+  unit = Math.min(...times)
+  return unit
+}
 
 const WORK = JSON.stringify(
-  Array.from({ length: 2_000 }, (_, at) => ({
+  Array.from({ length: 1_500 }, (_, at) => ({
     resourceType: 'Observation',
     id: `observation-${at}`,
     code: { coding: [{ system: 'http://loinc.org', code: '8480-6', display: 'Systolic blood pressure' }] },
@@ -177,12 +141,3 @@ const WORK = JSON.stringify(
     valueQuantity: { value: 120 + (at % 40), unit: 'mmHg', code: 'mm[Hg]' },
   })),
 )
-
-function measureUnit(): number {
-  const times = Array.from({ length: 5 }, () => {
-    const clock = startClock()
-    for (let at = 0; at < 20; at++) JSON.stringify(JSON.parse(WORK))
-    return clock() / 10
-  })
-  return Math.min(...times)
-}
