@@ -8,7 +8,7 @@ import type {
   Resource,
 } from '../fhir/index.ts'
 import type { Panel, PanelMembership } from '../smart/index.ts'
-import type { AccessCache } from './access/access-cache.ts'
+import type { AccessCache } from './access-cache.ts'
 import type { Cursor, Pages } from './paging.ts'
 import type { FhirRequest, History, Operation, Search } from './request.ts'
 import type { Failure, FhirResponse, ResponseVersion } from './response.ts'

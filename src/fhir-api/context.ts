@@ -1,7 +1,6 @@
 import type { VersionAccess } from '../smart/index.ts'
-import type { AccessCache } from './access/access-cache.ts'
+import type { AccessCache } from './access-cache.ts'
 import type { Audited, BackendSession, FhirBackend } from './backend.ts'
-import type { ReadBudget } from './bundle/entry.ts'
 import type { Pages } from './paging.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { Failure, FhirResponse } from './response.ts'
@@ -28,6 +27,12 @@ export interface Context {
   readonly reads?: ReadBudget
   /** `handle`: the entries of a Bundle are handled like requests. */
   readonly handle: (context: Context, request: FhirRequest) => Promise<FhirResponse | Failure>
+}
+
+/** Limits the CPU time of work that nothing interrupts. */
+export interface ReadBudget {
+  /** Does the work, unless the budget is exhausted. */
+  spend<T>(work: () => Promise<T>): Promise<T | Failure>
 }
 
 export type Handler<K extends Kind> = (

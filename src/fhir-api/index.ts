@@ -3,7 +3,7 @@
  * verifies the token before it reads the body, decides each interaction, limits it to the granted access, and records the
  * outcome in the audit trail before it sends the response.
  */
-export { type AccessCache, createAccessCache } from './access/access-cache.ts'
+
 export { type AccessCheck, createAccessCheck, findWrittenPatients, seesAll } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
 export {
@@ -13,6 +13,7 @@ export {
   parseConditionalReference,
 } from './access/check-references.ts'
 export { findResource, type LookupContext } from './access/find-resource.ts'
+export { type AccessCache, createAccessCache } from './access-cache.ts'
 export type {
   Announcement,
   Audited,

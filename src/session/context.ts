@@ -4,9 +4,7 @@ import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { type Action, type CookieDefinition, defineCookie } from '../web/index.ts'
 import type { Result } from './failure.ts'
-import type { AppKeys } from './oauth/app-key.ts'
-import type { Discovery } from './oauth/discovery.ts'
-import type { Session } from './sessions/session.ts'
+import type { Session } from './session.ts'
 
 export type AppSettings = Pick<
   Settings,
@@ -16,7 +14,7 @@ export type AppSettings = Pick<
 }
 
 /** Clock and outgoing HTTP are passed in, so that tests control both. */
-export interface AppContext {
+export interface BaseContext {
   readonly settings: AppSettings
   readonly store: Store
   readonly sealer: Sealer
@@ -26,8 +24,6 @@ export interface AppContext {
   readonly log: FastifyBaseLogger
   readonly timeoutMs: number
   readonly authTimeoutMs: number
-  readonly discovery: Discovery
-  readonly appKeys: AppKeys
   /** Renewals in progress in this process, by session. */
   readonly renewals: Map<string, Promise<Result<Session>>>
   /** The time since which a FHIR server has not responded, by base URL. */

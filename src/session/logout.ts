@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Html, html, renderPage, stripQuery } from '../web/index.ts'
-import { type AppContext, isSampleData } from './context.ts'
+import { isSampleData } from './context.ts'
 import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
 import type { Failure } from './failure.ts'
+import type { AppContext } from './oauth/context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
-import { getSessionPath, type Session } from './sessions/session.ts'
+import { getSessionPath, type Session } from './session.ts'
 import { auditSession, clearSessionCookie, endSession, findSession } from './sessions/session-store.ts'
 
 /**

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, type Interaction, limits, type Resource } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
+import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure } from '../response.ts'
 import type { SearchEntry, StoredVersion } from '../stored-version.ts'
-import { createAccessCache } from './access-cache.ts'
 import { checkNamedBinaries, findThroughDocument, isLimitedBinary } from './binaries.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type ExactResource, fail, parseExact, type Resource } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, fullAccess, type Panel } from '../../smart/index.ts'
+import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure } from '../response.ts'
-import { createAccessCache } from './access-cache.ts'
 import { checkContent } from './check-content.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }

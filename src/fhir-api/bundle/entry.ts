@@ -11,6 +11,7 @@ import {
   limits,
 } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
+import type { ReadBudget } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, type FhirResponse, toResponse } from '../response.ts'
 
@@ -109,12 +110,6 @@ const UNEXPECTED = {
 export function getProcessorMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
-}
-
-/** Limits the CPU time of work that nothing interrupts. */
-export interface ReadBudget {
-  /** Does the work, unless the budget is exhausted. */
-  spend<T>(work: () => Promise<T>): Promise<T | Failure>
 }
 
 /** For the searches and reads of one transaction on a backend in this process. */

@@ -14,7 +14,7 @@ import {
   Registry,
   type ServerOptions,
 } from '../../web/index.ts'
-import type { CacheCounts } from '../access/access-cache.ts'
+import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 import { type Failure, isFailure } from '../response.ts'
 import { authenticate, authenticateCaller } from './authenticate.ts'

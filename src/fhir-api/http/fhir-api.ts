@@ -9,7 +9,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, VersionAccess } from '../../smart/index.ts'
 import type { Counter, Origins } from '../../web/index.ts'
-import type { CacheCounts } from '../access/access-cache.ts'
+import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
 
 /** Everything that the handling of a request needs. */

@@ -1,7 +1,8 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Html, html, renderPage, version } from '../../web/index.ts'
-import { type AppContext, isSampleData } from '../context.ts'
+import { isSampleData } from '../context.ts'
+import type { AppContext } from '../oauth/context.ts'
 import type { ApiRow } from './row.ts'
 import { apiRows } from './rows.ts'
 

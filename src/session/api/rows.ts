@@ -9,8 +9,8 @@ import {
   Patient,
   readFhir,
 } from '../records/resources.ts'
+import type { Session } from '../session.ts'
 import { checkSession } from '../sessions/renew-session.ts'
-import type { Session } from '../sessions/session.ts'
 import { conditionsRow, medicationsRow, vitalsRow } from './lists.ts'
 import { defineRow, NoQuery } from './row.ts'
 

@@ -15,9 +15,10 @@ import {
 } from '../../web/index.ts'
 import { queryApi } from '../api/row.ts'
 import { patientRow } from '../api/rows.ts'
-import { type AppContext, isSampleData, linkPortal } from '../context.ts'
+import { isSampleData, linkPortal } from '../context.ts'
 import type { Failure, Result } from '../failure.ts'
-import { getSessionPath, type Session } from '../sessions/session.ts'
+import type { AppContext } from '../oauth/context.ts'
+import { getSessionPath, type Session } from '../session.ts'
 import { listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
 import { nameFailure, renderEndedPage, renderWelcomePage, type StatePage } from './states.ts'
 

@@ -23,7 +23,7 @@ import {
 import { isSampleData, linkPortal } from '../context.ts'
 import type { Failure } from '../failure.ts'
 import type { Patient, SessionRequest } from '../records/resources.ts'
-import { getSessionPath, type Session } from '../sessions/session.ts'
+import { getSessionPath, type Session } from '../session.ts'
 import {
   type Allergies,
   describeFailure,

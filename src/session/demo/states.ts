@@ -10,8 +10,9 @@ import {
   renderPage,
   stripQuery,
 } from '../../web/index.ts'
-import { type AppContext, type AppSettings, isSampleData, linkPortal, linkReference } from '../context.ts'
+import { type AppSettings, isSampleData, linkPortal, linkReference } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
+import type { AppContext } from '../oauth/context.ts'
 
 export interface StatePage {
   readonly status: number

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type CookieDefinition, type Html, html, renderMark, renderPage } from '../../web/index.ts'
-import { type AppContext, allowsFrames, defineAppCookie, isSampleData } from '../context.ts'
+import { allowsFrames, defineAppCookie, isSampleData } from '../context.ts'
+import type { AppContext } from '../oauth/context.ts'
 
 const FRAMES: readonly unknown[] = ['iframe', 'frame', 'embed', 'object']
 

@@ -5,9 +5,9 @@ import {
   randomPKCECodeVerifier,
   type ServerMetadata,
 } from 'openid-client'
-import type { AppContext } from '../context.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import { createOAuthClient, type OAuthProblem } from '../oauth/client.ts'
+import type { AppContext } from '../oauth/context.ts'
 import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
 import {
   auditSession,

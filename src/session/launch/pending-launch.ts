@@ -6,8 +6,9 @@ import {
   sha256,
 } from '../../store/index.ts'
 import { type CookieDefinition, findSite } from '../../web/index.ts'
-import { type AppContext, defineAppCookie } from '../context.ts'
+import { defineAppCookie } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
+import type { AppContext } from '../oauth/context.ts'
 
 const LIFETIME_MS = 10 * 60_000
 const toSealedCell = (stateHash: string) =>

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderErrorPage } from '../../web/index.ts'
-import { type AppContext, isSampleData, linkPortal, linkReference } from '../context.ts'
-import { getSessionPath } from '../sessions/session.ts'
+import { isSampleData, linkPortal, linkReference } from '../context.ts'
+import type { AppContext } from '../oauth/context.ts'
+import { getSessionPath } from '../session.ts'
 import {
   auditSession,
   clearSessionCookie,

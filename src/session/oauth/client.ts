@@ -16,8 +16,8 @@ import {
   setJwksCache,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import type { AppContext } from '../context.ts'
 import { isTimeout } from '../failure.ts'
+import type { AppContext } from './context.ts'
 
 /**
  * `openid-client` for one auth server. It verifies the signature of the ID token, although the token comes from the

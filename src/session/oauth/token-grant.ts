@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { GRANTED_SCOPE_CHARACTERS } from '../limits.ts'
-import type { Tokens } from '../sessions/session.ts'
+import type { Tokens } from '../session.ts'
 
 /** A part of URLs, in which `.` and `..` would name another resource. */
 const FhirId = Type.String({ pattern: '^(?!\\.{1,2}$)[A-Za-z0-9.-]{1,64}$' })

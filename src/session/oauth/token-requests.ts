@@ -4,10 +4,10 @@ import {
   type ServerMetadata,
   tokenRevocation,
 } from 'openid-client'
-import type { AppContext } from '../context.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
-import { openTokens, type Session, type Tokens } from '../sessions/session.ts'
+import { openTokens, type Session, type Tokens } from '../session.ts'
 import { createOAuthClient, keepKeySet, type OAuthProblem, toOAuthProblem } from './client.ts'
+import type { AppContext } from './context.ts'
 import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
 export interface Identity {

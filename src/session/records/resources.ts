@@ -1,10 +1,10 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Decimal as ExactDecimal, toPlain } from '../../fhir/index.ts'
-import type { AppContext } from '../context.ts'
 import { type FetchResult, fail, fetchJson, type Result, succeed } from '../failure.ts'
+import type { AppContext } from '../oauth/context.ts'
+import { openTokens, type Session } from '../session.ts'
 import { refreshSession, renewSession } from '../sessions/renew-session.ts'
-import { openTokens, type Session } from '../sessions/session.ts'
 
 export function Decimal(schema: TSchema = Type.Number()) {
   return Type.Unsafe<ExactDecimal>(schema)

@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { formatDigits } from '../../fhir/index.ts'
 import { type Result, succeed } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Session } from '../session.ts'
 import {
   Decimal,
   failUnexpected,

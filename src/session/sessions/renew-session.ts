@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
+import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import { redeemRefreshToken, revokeTokens } from '../oauth/token-requests.ts'
-import { openTokens, type Session, sealTokens } from './session.ts'
+import { openTokens, type Session, sealTokens } from '../session.ts'
 import { auditSession, endSession, loadSession } from './session-store.ts'
 
 /** Renews the tokens if they are due. */

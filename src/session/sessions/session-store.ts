@@ -5,12 +5,13 @@ import type { AuditRecord } from '../../audit/index.ts'
 import { parseReference } from '../../fhir/index.ts'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { CookieDefinition } from '../../web/index.ts'
-import { type AppContext, defineAppCookie } from '../context.ts'
+import { defineAppCookie } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
+import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import type { Identity } from '../oauth/token-requests.ts'
-import { type Session, sealTokens, toSession } from './session.ts'
+import { type Session, sealTokens, toSession } from '../session.ts'
 
 export interface NewSession {
   readonly fhirBaseUrl: string

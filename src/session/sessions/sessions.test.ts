@@ -6,7 +6,7 @@ import { launchBrowser, sessionApp, useSessionApp } from '../../../test/support/
 import { createAuditor } from '../../audit/index.ts'
 import { refuseRecords } from '../../audit/testing/audited-fhir.ts'
 import { createSealer, openStore, sweep } from '../../store/index.ts'
-import { toSession } from './session.ts'
+import { toSession } from '../session.ts'
 import { endSession } from './session-store.ts'
 
 eachDatabase((name, _open, create) => {

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Schema, Sealer } from '../../store/index.ts'
+import type { Schema, Sealer } from '../store/index.ts'
 
 export interface Tokens {
   readonly accessToken: string

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Access } from '../../smart/index.ts'
-import type { StatedVersion } from '../stored-version.ts'
+import type { Access } from '../smart/index.ts'
+import type { StatedVersion } from './stored-version.ts'
 
 /**
  * Remembers which content was found to be within an access. That depends on the access and on the text alone, so that the

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { fullAccess, noAccess } from '../../smart/index.ts'
+import { fullAccess, noAccess } from '../smart/index.ts'
 import { createAccessCache } from './access-cache.ts'
 
 describe('createAccessCache', () => {
