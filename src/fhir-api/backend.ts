@@ -7,7 +7,7 @@ import type {
   Params,
   Resource,
 } from '../fhir/index.ts'
-import type { Panel, PanelMembership } from '../smart/index.ts'
+import type { AccessFilter, Panel, PanelMembership } from '../smart/index.ts'
 import type { AccessCache } from './access-cache.ts'
 import type { Cursor, Pages } from './paging.ts'
 import type { FhirRequest, History, Operation, Search } from './request.ts'
@@ -30,8 +30,16 @@ export interface FhirBackend {
 }
 
 export interface BackendSession extends BackendWrites {
-  /** The current version, or the named one; undefined where there is none. */
-  read(type: string, id: string, version?: string): Awaitable<StoredVersion | undefined | Failure>
+  /**
+   * The current version, or the named one; undefined where there is none. A backend that can decide without the content
+   * returns no `text` outside the filter. Otherwise the FHIR API checks the content.
+   */
+  read(
+    type: string,
+    id: string,
+    version?: string,
+    filter?: AccessFilter,
+  ): Awaitable<StoredVersion | undefined | Failure>
   /**
    * The content of a resource before it was deleted. Only for backends whose `read` does not return it. It is read even
    * where nothing may be shown, so that absent and refused resources take the same time.

@@ -51,6 +51,17 @@ describe('createPages', () => {
     assert.equal(pages.open('forged'), undefined)
     assert.equal(createPages(sealer, '_page', 'another test').open(pages.seal(page)), undefined)
   })
+
+  it('seals all positions of a search to the same length, however long its parameters are', () => {
+    const seal = (position: number, characters: number) =>
+      pages.seal({
+        ...{ ...page, params: [['code', 'x'.repeat(characters)]] },
+        ...{ cursor: [position, 'Smith'], before: [null, [position, 'Shaw']] },
+      }).length
+    for (let characters = 0; characters < 600; characters++)
+      assert.equal(seal(7, characters), seal(7_654_321, characters))
+    assert.ok(seal(7, 600) > seal(7, 0))
+  })
 })
 
 describe('createLinks', () => {

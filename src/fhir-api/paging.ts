@@ -38,12 +38,25 @@ interface TextSealer {
 export function createPages(sealer: TextSealer, parameter: string, purpose: string): Pages {
   return {
     parameter,
-    seal: page => sealer.seal(JSON.stringify(page), purpose),
+    seal: page => sealer.seal(pad(JSON.stringify(page)), purpose),
     open(text) {
       const opened = sealer.tryOpen(text, purpose)
       return opened === undefined ? undefined : JSON.parse(opened)
     },
   }
+}
+
+const DIGITS = 10
+const BLOCK = 512
+
+/**
+ * Adds spaces, so that the length of a link does not reveal a position, which depends on resources outside the access: each
+ * number takes the room of ten digits, and the whole is a multiple of 512 characters.
+ */
+function pad(json: string): string {
+  let length = json.length
+  for (const [digits] of json.matchAll(/\d+/g)) length += Math.max(0, DIGITS - digits.length)
+  return json.padEnd(Math.ceil(length / BLOCK) * BLOCK)
 }
 
 export type Relation = 'next' | 'previous' | 'first' | 'last'

@@ -19,7 +19,7 @@ export interface StoredVersion {
   readonly order: number
   /**
    * JSON as stored. A deleted resource has its last content, by which the deletion is checked; undefined if only
-   * `readLast` returns that.
+   * `readLast` returns that, or if the version is outside the access filter.
    */
   readonly text: string | undefined
   /** The content without the exact digits of its decimals; a failure where `text` is not this resource. */

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { testBackend } from '../../fhir-api/testing/backend-conformance.ts'
+import { testHidden } from '../../fhir-api/testing/hidden-suite.ts'
 import { startTwoPatients, type TwoPatients } from '../../fhir-api/testing/two-patients.ts'
 import { readIds, readNextLink, startFhir } from './testing/fhir.ts'
 
 testBackend({ start: startFhir })
+
+describe('resources outside the access', () => testHidden(startFhir))
 
 describe('writes at the same time', () => {
   it('are all stored, each as its own version', async () => {

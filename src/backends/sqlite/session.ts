@@ -20,15 +20,16 @@ import type {
   StoredVersion,
   VersionedWrite,
 } from '../../fhir-api/index.ts'
-import type { PanelMembership } from '../../smart/index.ts'
+import type { AccessFilter, PanelMembership } from '../../smart/index.ts'
 import { commit } from './commit.ts'
+import { findWithin } from './find-within.ts'
 import { findHistory } from './history/find-history.ts'
 import type { HistoryContext } from './history/versions.ts'
 import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
 import { collectMatches, findDocuments, findEverything, findMatch, findPage } from './search/search.ts'
 import { finishInTurns, type Steps, takeSnapshots } from './search/search-scope.ts'
-import { SqliteVersion } from './stored-version.ts'
+import { OutsideVersion, SqliteVersion } from './stored-version.ts'
 
 /** The parts that all sessions on one file share. */
 export interface SqliteContext extends HistoryContext {
@@ -52,11 +53,19 @@ export class SqliteSession implements BackendSession {
     return this.#context.local
   }
 
-  read(type: string, id: string, version?: string): StoredVersion | undefined {
+  read(
+    type: string,
+    id: string,
+    version?: string,
+    filter: AccessFilter = 'everything',
+  ): StoredVersion | undefined {
     const { repository } = this.#context
-    const stored =
-      version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
-    return stored && new SqliteVersion(stored, repository.database)
+    const found = findWithin(repository, type, id, filter, version)
+    if (!found) return undefined
+    const { content } = found
+    return content === null
+      ? new OutsideVersion({ ...found, content: '' }, repository.database)
+      : new SqliteVersion({ ...found, content }, repository.database)
   }
 
   search(request: FhirRequest<Search>, cursor?: Cursor): Awaitable<SearchPage | Failure> {

@@ -38,7 +38,7 @@ export class SqliteVersion implements StoredVersion {
     return findLastWrite(this.#database, this.stored.rid)
   }
 
-  get text(): string {
+  get text(): string | undefined {
     return this.stored.content
   }
 
@@ -48,6 +48,13 @@ export class SqliteVersion implements StoredVersion {
 
   findPatients(): readonly string[] | undefined {
     return findVersionPatients(this.#database, this.stored)
+  }
+}
+
+/** A stored row outside the access, whose content was not read, as the FHIR API sees it. */
+export class OutsideVersion extends SqliteVersion {
+  override get text(): undefined {
+    return undefined
   }
 }
 

@@ -81,7 +81,8 @@ export async function lookUp(
   version?: string,
 ): Promise<StoredVersion | Unseen | Failure> {
   const { session } = context
-  const reading = session.read(type, id, version)
+  const filter = request.access.filterFor(type, permission)
+  const reading = session.read(type, id, version, filter)
   const stored = reading instanceof Promise ? await reading : reading
   if (isFailure(stored)) return explainFailure(context, request, permission, type, id, stored)
   if (stored?.text !== undefined) {
@@ -90,8 +91,7 @@ export async function lookUp(
     if (isFailure(within)) return explainFailure(context, request, permission, type, id, within)
     if (within) return stored
   }
-  if (request.access.filterFor(type, permission) === 'everything')
-    return stored?.deleted ? stored : stored ? 'outside' : 'absent'
+  if (filter === 'everything') return stored?.deleted ? stored : stored ? 'outside' : 'absent'
   if (!session.readLast) return stored ? 'outside' : 'absent'
   if (!stored || stored.deleted) await allowsContent(context, request, permission, undefined, type, id)
   const last = await session.readLast(type, id)

@@ -8,11 +8,12 @@ import {
   isFailure,
 } from '../../../fhir-api/index.ts'
 import type { AccessFilter } from '../../../smart/index.ts'
+import { findWithin } from '../find-within.ts'
 import { VERSIONS_CHECKED } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
 import type { Repository } from '../repository/repository.ts'
-import { findStoredTypes } from '../search/parse-criteria.ts'
-import type { Steps } from '../search/search-scope.ts'
+import { createSearchScope, type Steps } from '../search/search-scope.ts'
+import { findStoredTypes } from '../search/stored-types.ts'
 import { findVersionPatients, toEtag } from '../stored-version.ts'
 import {
   type CheckedVersion,
@@ -52,22 +53,29 @@ function createScope(
   switch (interaction.kind) {
     case 'history-instance': {
       const { type, id } = interaction
-      const current = repository.find(type, id)
-      return current && { ...createPart(type, access.filterFor(type, 'r')), rid: current.rid }
+      // Its content is not needed, and its size must not show in the time.
+      const current = findWithin(repository, type, id, [])
+      return current && { ...createPart(type, access.filterFor(type, 'r'), true), rid: current.rid }
     }
     case 'history-type':
-      return createPart(interaction.type, access.filterFor(interaction.type, 's'))
-    case 'history-system':
+      return createPart(interaction.type, access.filterFor(interaction.type, 's'), false)
+    case 'history-system': {
+      const scope = createSearchScope(repository, access, 's')
       return {
-        parts: findStoredTypes(repository).map(type => ({ type, filter: access.filterFor(type, 's') })),
+        parts: findStoredTypes(scope, resourceTypes).map(type => ({ type, filter: scope.filter(type) })),
         // Of all types: the response must not reveal which types have resources outside the access.
-        isDecidedByIndex: !resourceTypes.some(type => hasQuery(access.filterFor(type, 's'))),
+        isDecidedByIndex: !resourceTypes.some(type => hasQuery(scope.filter(type))),
+        isWhole: resourceTypes.every(type => scope.filter(type) === 'everything'),
       }
+    }
   }
 }
 
-function createPart(type: string, filter: AccessFilter): HistoryScope {
-  return { parts: [{ type, filter }], isDecidedByIndex: !hasQuery(filter) }
+function createPart(type: string, filter: AccessFilter, isOfOne: boolean): HistoryScope {
+  return {
+    parts: [{ type, filter }],
+    ...{ isDecidedByIndex: !hasQuery(filter), isWhole: isOfOne && filter === 'everything' },
+  }
 }
 
 interface VersionPage {

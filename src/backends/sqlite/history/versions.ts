@@ -30,6 +30,8 @@ export interface HistoryScope {
    * granular scope has to be checked on the content of old and deleted ones.
    */
   readonly isDecidedByIndex: boolean
+  /** Whether the caller may see all versions of the resource, or of all types. */
+  readonly isWhole: boolean
 }
 
 const COUNTED = 10_000
@@ -106,21 +108,23 @@ interface Source {
 /** The versions of each type, or of all types for a caller who may see all. */
 function listSources(
   context: HistoryContext,
-  { parts, rid }: HistoryScope,
+  { parts, rid, isWhole }: HistoryScope,
   query: HistoryQuery,
 ): readonly Source[] {
   const isFew = createProbe(context.repository.database)
   const newer = query.since === undefined ? undefined : selectSince(query.since)
   const isRecent = newer !== undefined && isFew(newer)
-  const conditions = all([
-    ...(rid === undefined ? [] : [sql`v.rid = ${rid}`]),
-    ...(isRecent ? [sql`v.seq IN (${newer})`] : []),
-    ...(query.since === undefined || isRecent ? [] : [sql`v.updated >= ${query.since}`]),
-    ...(query.at === undefined ? [] : [buildTimeCondition(query.at)]),
-  ])
+  const buildConditions = (since: Sql | undefined) =>
+    all([
+      ...(rid === undefined ? [] : [sql`v.rid = ${rid}`]),
+      ...(since ? [since] : []),
+      ...(query.at === undefined ? [] : [buildTimeCondition(query.at)]),
+    ])
+  const after = query.since === undefined ? undefined : sql`v.updated >= ${query.since}`
+  const conditions = buildConditions(isRecent ? sql`v.seq IN (${newer})` : after)
   const isBounded = rid !== undefined || isRecent
   const isFiltered = !isBounded && (query.since !== undefined || query.at !== undefined)
-  if (parts.every(({ filter }) => filter === 'everything') && (parts.length > 1 || rid !== undefined))
+  if (isWhole)
     return [
       {
         ...{ versions: sql`SELECT v.seq FROM version v WHERE ${conditions}`, isCheap: true },
@@ -142,7 +146,7 @@ function listSources(
     const ofType = sql`${name(isCheap ? '+' : '')}v.tid = ${tid}`
     const within = buildVersionConditions(context, type, groupConstraints(filter))
     const versions = sql`SELECT v.seq FROM version v CROSS JOIN resource r ON r.rid = v.rid
-      WHERE ${all([...(start ? [start] : []), ofType, conditions, within])}`
+      WHERE ${all([...(start ? [start, ofType, buildConditions(after)] : [ofType, conditions]), within])}`
     return { versions, isCheap, walk: isCheap || isBounded ? undefined : walk }
   })
 }

@@ -5,6 +5,7 @@ import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writ
 import {
   findInterruptedLoad,
   formatContent,
+  isVersionNumber,
   load,
   loadInBatches,
   parseContent,
@@ -106,9 +107,6 @@ function* readPages(database: Database, sql: string) {
   }
 }
 
-// Versions are whole numbers from 1; any other text names none.
-const VERSION = /^[1-9]\d{0,14}$/
-
 /** Finds a resource, or one version of it, deleted or not. */
 function createFinders(database: Database, names: Names): Pick<Repository, 'find' | 'findVersion'> {
   const current = database.prepare(
@@ -121,7 +119,9 @@ function createFinders(database: Database, names: Names): Pick<Repository, 'find
   return {
     find: (type, id) => toStored(type, id, current.get(names.typeId(type), id)),
     findVersion: (type, id, text) =>
-      VERSION.test(text) ? toStored(type, id, version.get(names.typeId(type), id, Number(text))) : undefined,
+      isVersionNumber(text)
+        ? toStored(type, id, version.get(names.typeId(type), id, Number(text)))
+        : undefined,
   }
 }
 

@@ -89,6 +89,13 @@ export interface Stored {
   readonly content: string
 }
 
+// Versions are whole numbers from 1; any other text names none.
+const VERSION = /^[1-9]\d{0,14}$/
+
+export function isVersionNumber(text: string): boolean {
+  return VERSION.test(text)
+}
+
 /** The content to store, with the server's id, version and time in place of the sender's. */
 export function formatContent(resource: ExactResource, id: string, version: number, updated: number): string {
   const { resourceType, id: _id, meta, ...rest } = resource

@@ -1,10 +1,11 @@
 import type { SearchClause } from '../../../fhir/index.ts'
 import { findShortest } from './clause-walk.ts'
+import { isDecidedByValues } from './current-condition.ts'
 import { divideStart, findLargeStart } from './find-rows.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
 import type { Steps } from './search-scope.ts'
 import { countUpTo, type SearchScope } from './search-scope.ts'
-import { isDecidedByValues, type Start, selectCurrent } from './select-current.ts'
+import { type Start, selectCurrent } from './select-current.ts'
 import { name, type Sql, sql } from './sql.ts'
 import { listSteps, type Walk, walkRids } from './walk.ts'
 

@@ -2,8 +2,10 @@ import { fail, type IncludeRule, limits, type Query } from '../../../fhir/index.
 import type { Failure } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { buildAccessCondition } from './access-condition.ts'
+import { divideStart } from './find-rows.ts'
 import { findRids, type Hit, loadHit } from './run-query.ts'
 import type { SearchScope, Steps } from './search-scope.ts'
+import { findAccessStart } from './select-current.ts'
 import { list, name, type Sql, sql } from './sql.ts'
 import { listSteps, walkReferences } from './walk.ts'
 
@@ -43,8 +45,9 @@ export function* findIncludes(
             return TOO_MANY_INCLUDED
         }
       }
-    for (const hit of fresh) included.push(hit)
-    from = fresh
+    // In which order they are found depends on resources outside the access.
+    from = fresh.toSorted((a, b) => a.rid - b.rid)
+    for (const hit of from) included.push(hit)
     active = rules.filter(rule => rule.iterate)
   }
   return included
@@ -146,8 +149,15 @@ function* listReferring(
   type: string,
   ids: readonly string[],
 ): Generator<Sql> {
-  const all = sql`SELECT e.rid FROM reference e WHERE e.nid IN (${listParameters(scope, rule)})
+  const named = sql`e.nid IN (${listParameters(scope, rule)})
     AND e.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) AND e.type = ${type}`
+  const own = findAccessStart(scope, rule.source)
+  if (own)
+    return yield* divideStart(scope, {
+      // The plus keeps SQLite from starting with the references.
+      rids: sql`SELECT o.rid FROM (${own.rids}) o CROSS JOIN reference e ON e.rid = o.rid AND +${named}`,
+    }).map(({ rids }) => rids)
+  const all = sql`SELECT e.rid FROM reference e WHERE ${named}`
   if (scope.isFew(all, scope.step)) return yield all
   for (const id of ids)
     for (const parameter of rule.parameters) {

@@ -17,15 +17,23 @@ import {
 import { hasCompartment } from '../../../smart/index.ts'
 import { INCLUDES, QUERY_VALUES, SCAN_WEIGHT, SORT_KEYS } from '../limits.ts'
 import type { Repository } from '../repository/repository.ts'
+import { createSearchScope } from './search-scope.ts'
+import { findStoredTypes, isOfPatients } from './stored-types.ts'
 
-/** The query of a search request. Of several types it keeps those that are stored. */
-export function parseCriteria(repository: Repository, request: FhirRequest<Search>): Query | Failure {
+/** A query without the types of which the caller finds nothing. */
+export interface Criteria extends Query {
+  /** Whether the access filters of all types are such that a total may be cheap to count, also of those that were left out. */
+  readonly isCountable: boolean
+}
+
+export function parseCriteria(repository: Repository, request: FhirRequest<Search>): Criteria | Failure {
   const { interaction, preferences } = request
   const types = findTypes(request)
   if (isFailure(types)) return types
   const query = parseBounded(types, findCriteria(interaction), repository.baseUrl, preferences.lenient)
   // The query is parsed for all types before, so that a failure reveals nothing about the data.
-  return isFailure(query) || types.length === 1 ? query : keepStoredTypes(repository, interaction, query)
+  if (isFailure(query)) return query
+  return types.length === 1 ? { ...query, isCountable: true } : keepStoredTypes(repository, request, query)
 }
 
 /** A query, unless it is too costly. */
@@ -86,23 +94,22 @@ function findTypes({ interaction, access }: FhirRequest<Search>): readonly strin
   )
 }
 
-function keepStoredTypes(repository: Repository, interaction: Search, query: Query): Query {
+function keepStoredTypes(
+  repository: Repository,
+  { interaction, access }: FhirRequest<Search>,
+  query: Query,
+): Criteria {
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
-  const stored = new Set(findStoredTypes(repository, compartment))
-  return { ...query, types: query.types.filter(({ type }) => stored.has(type)) }
-}
-
-/** The types of which there are resources, current or deleted, on the server or in a patient's compartment. */
-export function findStoredTypes({ database }: Repository, compartment?: string): readonly string[] {
-  const [from, values] =
-    compartment === undefined
-      ? ['resource WHERE tid = nid', []]
-      : ['compartment WHERE patient = ? AND tid = nid', [compartment]]
-  const rows = database.rows(
-    `SELECT type FROM name WHERE code = '' AND EXISTS (SELECT 1 FROM ${from}) ORDER BY type`,
-    values,
-  )
-  return rows.map(([type]) => String(type))
+  const scope = { ...createSearchScope(repository, access, 's'), compartment }
+  const types = query.types.map(({ type }) => type)
+  const stored = new Set(findStoredTypes(scope, types))
+  return {
+    ...query,
+    types: query.types.filter(({ type }) => stored.has(type)),
+    isCountable:
+      compartment !== undefined ||
+      types.map(scope.filter).every(filter => filter === 'everything' || isOfPatients(filter)),
+  }
 }
 
 /** The range of `$everything`, which is a search of a whole compartment. */

@@ -1,7 +1,8 @@
 import { listCareDateParameters, type SearchClause, type SortKey } from '../../../fhir/index.ts'
+import { buildConditions, buildCurrentCondition, isDecidedByValues } from './current-condition.ts'
 import { isColumn } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
-import { buildConditions, buildCurrentCondition, isDecidedByValues, type Start } from './select-current.ts'
+import type { Start } from './select-current.ts'
 import { all, list, name, type Sql, sql } from './sql.ts'
 import type { Walk } from './walk.ts'
 

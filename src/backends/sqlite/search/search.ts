@@ -5,7 +5,6 @@ import {
   listSearchParameters,
   type Params,
   parseQuery,
-  type Query,
   resourceTypes,
   type SearchParameter,
 } from '../../../fhir/index.ts'
@@ -28,7 +27,7 @@ import type { Repository } from '../repository/repository.ts'
 import { SqliteVersion } from '../stored-version.ts'
 import { toContents, toEntry } from './entries.ts'
 import { findIncludes, findReferenced } from './includes.ts'
-import { findCareRange, findUsed, parseBounded, parseCriteria } from './parse-criteria.ts'
+import { type Criteria, findCareRange, findUsed, parseBounded, parseCriteria } from './parse-criteria.ts'
 import { countCheaply, countQuery, type FoundRows, type Hit, runQuery } from './run-query.ts'
 import { createSearchScope, finish, finishWithin, type SearchScope, type Steps } from './search-scope.ts'
 
@@ -85,14 +84,14 @@ const NONE: SearchPage['cursors'] = new Map()
 /** The total is given where it was requested, is known already, or is cheap to count. */
 function* findTotal(
   scope: SearchScope,
-  query: Query,
+  query: Criteria,
   found: FoundRows,
   isFirst: boolean,
 ): Steps<number | undefined> {
   if (query.total === 'none') return undefined
   if (isFirst && !found.next) return found.hits.length
   if (query.total === 'accurate') return yield* countQuery(scope, query)
-  return yield* countCheaply(scope, query, COUNTED)
+  return query.isCountable ? yield* countCheaply(scope, query, COUNTED) : undefined
 }
 
 /** `$everything` is a search: it has the same access filter and the same paging. */

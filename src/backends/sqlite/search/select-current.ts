@@ -1,15 +1,18 @@
-import type { ChainClause, HasClause, SearchClause, TokenClause } from '../../../fhir/index.ts'
-import {
-  buildAccessCondition,
-  findCandidates,
-  selectCompartment,
-  selectOfPatients,
-} from './access-condition.ts'
+import type {
+  ChainClause,
+  HasClause,
+  ReferenceValue,
+  SearchClause,
+  TokenClause,
+} from '../../../fhir/index.ts'
+import type { AccessFilter } from '../../../smart/index.ts'
+import { findCandidates, selectCompartment, selectOfPatients } from './access-condition.ts'
 import { selectRange } from './clause-walk.ts'
+import { buildCurrentCondition } from './current-condition.ts'
 import type { EntryClause } from './entry-match.ts'
-import { buildOwnCondition, canSelect, isOfColumn, selectByEntries } from './own-condition.ts'
+import { canSelect, isOfColumn, selectByEntries } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
-import { all, any, name, type Sql, sql, union } from './sql.ts'
+import { name, type Sql, sql, union } from './sql.ts'
 
 /**
  * Selects the current resources of a type that are within the caller's access and for which all clauses hold. It starts
@@ -52,11 +55,47 @@ export function findStart(
   const leading = clauses.filter(canLead).toSorted((a, b) => rank(a) - rank(b))
   const toStart = (clause: LeadingClause): Start => ({ rids: selectRids(scope, type, clause), clause })
   const [first] = leading
-  if (first && rank(first) <= SURELY_FEW) return toStart(first)
+  const isFirstFew = first && rank(first) <= SURELY_FEW
+  if (isFirstFew && findsOwn(scope, type, first)) return toStart(first)
   const access = findAccessStart(scope, type, compartment)
   if (access) return access
+  if (isFirstFew) return toStart(first)
   const clause = leading.find(it => leadsToFew(scope, type, it))
   return clause && toStart(clause)
+}
+
+/**
+ * Whether the resources that a clause finds are the caller's own, or one for each value. Otherwise a limited caller's search
+ * starts with the access filter: the time must not reveal how many resources of other patients a clause finds.
+ */
+function findsOwn(scope: SearchScope, type: string, clause: LeadingClause): boolean {
+  const filter = scope.filter(type)
+  if (filter === 'everything') return true
+  if (clause.kind !== 'reference') return clause.parameter === '_id'
+  const isGranted = ({ id }: LocalValue) => filter.some(({ patient }) => patient === id)
+  return clause.values.every(
+    value => isOfTypes(value) && (isGranted(value) || isVisible(scope, selectNamed(scope, value))),
+  )
+}
+
+type LocalValue = Extract<ReferenceValue, { readonly types: unknown }> & { readonly types: readonly string[] }
+
+function isOfTypes(value: ReferenceValue): value is LocalValue {
+  return value.kind === 'local' && value.types !== undefined
+}
+
+/** The resource that a value names, if it is within the caller's access. */
+function selectNamed(scope: SearchScope, { types, id }: LocalValue): Sql {
+  return union(types.map(type => selectById(scope, type, id)))
+}
+
+function selectById(scope: SearchScope, type: string, id: string): Sql {
+  return sql`SELECT o.rid FROM resource o WHERE o.tid = ${scope.names.typeId(type)} AND o.id = ${id}
+    AND ${buildCurrentCondition(scope, type, [], 'o')}`
+}
+
+function isVisible(scope: SearchScope, rows: Sql): boolean {
+  return !scope.isFew(rows, 0)
 }
 
 /** The most resources at the other end of a chain with which a search starts. */
@@ -85,107 +124,26 @@ function leadsToFew(scope: SearchScope, type: string, clause: LeadingClause): bo
   }
 }
 
-function findAccessStart(scope: SearchScope, type: string, compartment?: string): Start | undefined {
-  if (compartment !== undefined) return { rids: selectOfPatients(scope.names, type, [compartment]) }
+/** The resources of the compartment, if it is one of the caller's, or of the access filter, if they are few. */
+export function findAccessStart(scope: SearchScope, type: string, compartment?: string): Start | undefined {
+  const inCompartment =
+    compartment === undefined ? undefined : { rids: selectOfPatients(scope.names, type, [compartment]) }
   const filter = scope.filter(type)
-  if (filter === 'everything') return undefined
-  const isOfOnePatient = filter.length === 1 && filter[0]?.patient !== undefined
+  if (filter === 'everything') return inCompartment
+  if (compartment !== undefined && isOwnPatient(scope, type, compartment)) return inCompartment
   const rids = findCandidates(scope, type, filter)
-  return rids && (isOfOnePatient || scope.isFew(rids)) ? { rids } : undefined
+  return rids && (isOfOnePatient(filter) || scope.isFew(rids)) ? { rids } : inCompartment
 }
 
-/**
- * Whether the resource in the row is current and within the caller's access, and all clauses hold for it. `rid` names its
- * number in a row that is read before: SQLite then evaluates most conditions without reading the resource.
- */
-export function buildCurrentCondition(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-  row: string,
-  compartment?: string,
-  rid = `${row}.rid`,
-): Sql {
-  return all([sql`${name(row)}.deleted = 0`, buildConditions(scope, type, clauses, row, compartment, rid)])
-}
-
-/**
- * Whether the row of a resource need not be read: it is current, because it has search values, and all conditions are
- * evaluated on those.
- */
-export function isDecidedByValues(
-  { filter, compartment, care }: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): boolean {
-  const isOfValues = (clause: SearchClause) =>
-    clause.kind !== 'chain' && clause.kind !== 'has' && (clause.kind === 'missing' || !isOfColumn(clause))
-  return filter(type) === 'everything' && compartment === undefined && !care && clauses.every(isOfValues)
-}
-
-/** Whether the resource in the row, if it is current, is within the caller's access, and all clauses hold for it. */
-export function buildConditions(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-  row: string,
-  compartment?: string,
-  rid = `${row}.rid`,
-): Sql {
+/** Whether a compartment is one of the caller's. */
+export function isOwnPatient(scope: SearchScope, type: string, patient: string): boolean {
   const filter = scope.filter(type)
-  return all([
-    ...clauses.map(clause => buildCondition(scope, type, clause, row, rid)),
-    ...(filter === 'everything' ? [] : [buildAccessCondition(scope, type, filter, row, rid)]),
-    ...(compartment === undefined
-      ? []
-      : [buildAccessCondition(scope, type, [{ patient: compartment }], row)]),
-  ])
+  const isGranted = filter !== 'everything' && filter.some(constraint => constraint.patient === patient)
+  return isGranted || isVisible(scope, selectById(scope, 'Patient', patient))
 }
 
-/** Whether a clause holds for the resource of `type` in the row `row` of the table `resource`. */
-function buildCondition(
-  scope: SearchScope,
-  type: string,
-  clause: SearchClause,
-  row: string,
-  rid: string,
-): Sql {
-  switch (clause.kind) {
-    case 'chain':
-      return any(clause.targets.map(target => buildChainCondition(scope, type, clause, target, row)))
-    case 'has':
-      return buildHasCondition(scope, type, clause, row)
-    default:
-      return buildOwnCondition(scope.names, type, clause, row, rid)
-  }
-}
-
-// Each link of a chain has an alias of its own.
-function nextAlias(row: string): string {
-  return `${row}t`
-}
-
-function buildChainCondition(
-  scope: SearchScope,
-  type: string,
-  chain: ChainClause,
-  target: ChainClause['targets'][number],
-  row: string,
-): Sql {
-  const { names } = scope
-  const [nid, tid] = [names.parameterId(type, chain.parameter), names.typeId(target.type)]
-  const t = name(nextAlias(row))
-  return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.tid = ${tid} AND ${t}.id = e.id
-    WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND e.type = ${target.type}
-    AND ${buildCurrentCondition(scope, target.type, [target.clause], nextAlias(row))})`
-}
-
-function buildHasCondition(scope: SearchScope, type: string, has: HasClause, row: string): Sql {
-  const nid = scope.names.parameterId(has.type, has.parameter)
-  const t = name(nextAlias(row))
-  return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.rid = e.rid
-    WHERE e.nid = ${nid} AND e.id = ${name(row)}.id AND e.type = ${type}
-    AND ${buildCurrentCondition(scope, has.type, [has.clause], nextAlias(row))})`
+function isOfOnePatient(filter: AccessFilter): boolean {
+  return filter.length === 1 && filter !== 'everything' && filter[0]?.patient !== undefined
 }
 
 /** The clauses that can start a search: the index finds the resources for which they hold. */
@@ -238,7 +196,17 @@ export function selectReferred({ names }: SearchScope, type: string, has: HasCla
 export function isBounded(scope: SearchScope, type: string, clauses: readonly SearchClause[]): boolean {
   const filter = scope.filter(type)
   if (filter !== 'everything') return selectCompartment(scope.names, type, filter) !== undefined
-  return clauses.length === 0 || findStart(scope, type, clauses) !== undefined
+  const own = clauses.filter(clause => passesOwn(scope, clause))
+  return clauses.length === 0 || findStart(scope, type, own) !== undefined
+}
+
+/** Whether a chain passes only through resources of one patient, and of types that the caller may see whole. */
+function passesOwn(scope: SearchScope, clause: SearchClause): boolean {
+  const ends = clause.kind === 'chain' ? clause.targets : clause.kind === 'has' ? [clause] : []
+  return ends.every(end => {
+    const filter = scope.filter(end.type)
+    return (filter === 'everything' || isOfOnePatient(filter)) && passesOwn(scope, end.clause)
+  })
 }
 
 function canLead(clause: SearchClause): clause is LeadingClause {
