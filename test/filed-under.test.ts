@@ -66,6 +66,7 @@ const READS: readonly (readonly [line: string, ...patients: string[]])[] = [
   ['GET /Patient/ann/Observation?_id=two', 'ann', 'bob'],
   ['GET /Observation/$lastn?patient=ann&code:text=weight&max=9', 'ann', 'bob'],
   ['GET /Patient/ann/$everything', 'ann', 'bob'],
+  ['GET /Observation/two/$validate', 'ann', 'bob'],
   ['GET /Observation/one', 'ann'],
   ['GET /Patient?_id=ann', 'ann'],
 ]

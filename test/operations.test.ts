@@ -15,6 +15,8 @@ import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 const to = (reference: string) => ({ reference })
 const ann = (scope = 'patient/*.cruds'): TestCaller => ({ scope, patient: 'ann' })
 
+const CLAIM = { profile: ['http://example.org/unknown'] }
+
 const DATA: readonly Resource[] = [
   { resourceType: 'Questionnaire', id: 'phq', status: 'active', url: 'http://example.org/phq' },
   { resourceType: 'ValueSet', id: 'colours', status: 'active' },
@@ -22,11 +24,11 @@ const DATA: readonly Resource[] = [
   { resourceType: 'Patient', id: 'bob' },
   {
     ...{ resourceType: 'QuestionnaireResponse', id: 'qa', status: 'completed' },
-    ...{ questionnaire: 'http://example.org/phq', subject: to('Patient/ann') },
+    ...{ questionnaire: 'http://example.org/phq', subject: to('Patient/ann'), meta: CLAIM },
   },
   {
     ...{ resourceType: 'QuestionnaireResponse', id: 'qb', status: 'completed' },
-    ...{ questionnaire: 'http://example.org/phq', subject: to('Patient/bob') },
+    ...{ questionnaire: 'http://example.org/phq', subject: to('Patient/bob'), meta: CLAIM },
   },
 ]
 
@@ -101,6 +103,38 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.equal((await ask('GET /QuestionnaireResponse/qb')).why, NOT_WITHIN)
         const line = 'GET /Questionnaire?_revinclude=QuestionnaireResponse:questionnaire'
         assert.doesNotMatch((await ask(line)).text, /"qb"/)
+      })
+    })
+
+    describe('$validate of a stored resource', () => {
+      const VALID = ['information', undefined]
+      const validate = async (line: string, asking = ann('patient/*.r')) => {
+        const reply = await ask(`GET /${line}`, asking)
+        const issues = reply.body.issue as readonly { severity: string; expression?: readonly string[] }[]
+        return { ...reply, issues: issues.map(({ severity, expression }) => [severity, expression?.[0]]) }
+      }
+
+      it('reports its faults, or that it is valid', async () => {
+        const claim = await validate('QuestionnaireResponse/qa/$validate?mode=update')
+        assert.deepEqual(
+          [claim.status, claim.issues.at(-1)],
+          [200, ['warning', 'QuestionnaireResponse.meta.profile']],
+        )
+        const good = await validate('Patient/ann/$validate')
+        assert.deepEqual([good.status, good.issues[0]], [200, VALID])
+        assert.equal((await validate('Patient/ann/$validate?profile=http://x')).issues.at(-1)?.[0], 'error')
+      })
+
+      it("is refused for another patient's resource as for an absent one, and without permission to read", async () => {
+        const hidden = await validate('QuestionnaireResponse/qb/$validate')
+        assert.equal(hidden.why, NOT_WITHIN)
+        assert.equal((await validate('QuestionnaireResponse/absent/$validate')).text, hidden.text)
+        assert.equal(
+          (await validate('QuestionnaireResponse/qa/$validate', ann('patient/*.cuds'))).status,
+          403,
+        )
+        const all: TestCaller = { scope: 'system/*.rs', patient: null }
+        assert.equal((await validate('QuestionnaireResponse/absent/$validate', all)).status, 404)
       })
     })
 

@@ -58,6 +58,7 @@ const UNDERSTOOD: Record<string, Interaction> = {
   'POST /': { kind: 'bundle' },
   'GET /$export': { kind: 'operation', name: '$export', params: [] },
   'GET /Patient/$match?x=1': { kind: 'operation', name: '$match', type: 'Patient', params: [['x', '1']] },
+  'GET /Patient/1/$validate': { kind: 'operation', name: '$validate', type: 'Patient', id: '1', params: [] },
   'POST /Patient/1/$everything': {
     kind: 'operation',
     name: '$everything',
@@ -115,7 +116,6 @@ const MISUNDERSTOOD: Record<string, number> = {
   'GET /Patient/1/_search': 405,
   'PUT /Patient/_search': 405,
   'GET /Patient/$validate': 405,
-  'GET /Patient/1/$validate': 405,
   'POST /metadata': 405,
   'DELETE /.well-known/smart-configuration': 405,
   'POST /Patient/1': 405,

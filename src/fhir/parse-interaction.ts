@@ -211,8 +211,9 @@ function parseHistory(call: Call, interaction: Interaction): Parsed {
 
 function parseOperation(call: Call, name: string, type?: string, id?: string): Parsed {
   if (!OPERATION.test(name)) return createMisunderstood(400, 'Cannot read operation name')
-  // $validate checks the resource in the body, never a stored one.
-  if (call.method !== 'POST' && (call.method !== 'GET' || name === '$validate')) return createNotAllowed()
+  // $validate checks the resource in the body or, by GET, the one with the id.
+  const hasSubject = name !== '$validate' || id !== undefined
+  if (call.method !== 'POST' && (call.method !== 'GET' || !hasSubject)) return createNotAllowed()
   return {
     kind: 'operation',
     name,

@@ -20,7 +20,7 @@ import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
-import { type Failure, isFailure } from '../response.ts'
+import { type Failure, type FhirResponse, isFailure } from '../response.ts'
 import { respondWithPage, searchFor } from './search.ts'
 
 /** `$everything` of a Patient or an Encounter: its resources and those they refer to, within the access. */
@@ -72,11 +72,26 @@ const BASE_PROFILE = 'http://hl7.org/fhir/StructureDefinition/'
 
 /**
  * `$validate` checks a resource by the R4 definitions, without the backend: the text of an upstream's response cannot be
- * checked. The status is 200 for valid and for invalid resources (R4 resource-operation-validate).
+ * checked. The resource is in the body or, for a GET, the stored one with the id. The status is 200 for valid and for
+ * invalid resources (R4 resource-operation-validate).
  */
-const validateResource: Handler<'operation'> = async (_context, { interaction, body }) => {
+const validateResource: Handler<'operation'> = async (context, request) => {
+  if (request.interaction.posted) return validateContent(request, request.body)
+  const { type = '', id = '' } = request.interaction
+  const found = await findResource(context, request, 'r', type, id)
+  if (isFailure(found)) return found
+  if (found.deleted) return fail({ problem: 'gone', type, id })
+  if (found.stream)
+    return fail({ problem: 'too-costly', text: `Cannot validate ${type}/${id}: it is too large` })
+  const resource = found.parse()
+  if (isFailure(resource)) return resource
+  const outcome = validateContent(request, resource)
+  return isFailure(outcome) ? outcome : { ...outcome, contents: [found] }
+}
+
+function validateContent({ interaction }: FhirRequest<Operation>, content: unknown): FhirResponse | Failure {
   const { type = '', params } = interaction
-  const given = isRecord(body) ? body : undefined
+  const given = isRecord(content) ? content : undefined
   const read = (name: string) => params.findLast(([it]) => it === name)?.[1] ?? readParameter(given, name)
   const mode = read('mode')
   if (mode !== undefined && !MODES.has(mode)) return UNKNOWN_MODE

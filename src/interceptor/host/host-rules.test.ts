@@ -63,6 +63,14 @@ describe('checkHostRules', () => {
     assert.equal(isRefused('GET /Patient/1/$everything', without('Patient')), false)
   })
 
+  it('refuses to validate a stored resource of a limited type', () => {
+    for (const line of ['GET /Patient/1/$validate', 'POST /Patient/1/$validate']) {
+      assert.equal(isRefused(line, without('Patient')), true, line)
+      assert.equal(isRefused(line, without()), false, line)
+    }
+    assert.equal(isRefused('POST /Patient/$validate', without('Patient')), false)
+  })
+
   it('refuses a conditional write if the write or the search is limited', () => {
     const ifNoneExist = { 'if-none-exist': 'code=1' }
     for (const [line, permission] of [

@@ -53,12 +53,22 @@ export function checkHostRules(
         checkCondition(interaction.type, interaction.ifNoneExist, access, 'c', baseUrl)
       )
     case 'operation':
-      return interaction.name === '$lastn'
-        ? checkSearch('Observation', interaction.params, access, baseUrl, false)
-        : undefined
+      return checkOperation(interaction, access, baseUrl)
     default:
       return undefined
   }
+}
+
+function checkOperation(
+  { name, type = '', id, params }: Extract<Interaction, { readonly kind: 'operation' }>,
+  access: Access,
+  baseUrl: string,
+): Refusal | undefined {
+  if (name === '$lastn') return checkSearch('Observation', params, access, baseUrl, false)
+  // The outcome tells about the stored resource with the id, and does not name its patient.
+  return name === '$validate' && id !== undefined && !isEverything(access.filterFor(type, 'r'))
+    ? refuseUnenforceable('it cannot check the resource that is validated')
+    : undefined
 }
 
 export function isEverything(filter: AccessFilter): boolean {
