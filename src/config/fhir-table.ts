@@ -141,7 +141,7 @@ export const upstreamTable = {
     type: types.oneOf('bypass', 'allow'),
     initial: 'bypass',
     about:
-      "Whether the upstream may answer an app's search from earlier results: `bypass` sends `Cache-Control: no-cache`. Searches by which the gateway decides always bypass the cache.",
+      "Whether the upstream may answer an app's search from earlier results: `bypass` sends `Cache-Control: no-cache`. Searches by which the gateway decides, and those by a reference to another server, always bypass the cache.",
     of: settings => settings.fhir.upstream.searchCache,
   }),
   fhirUpstreamOperations: defineOpen({

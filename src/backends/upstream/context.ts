@@ -38,6 +38,8 @@ export interface GatewayContext {
   readonly checkedPages: AccessCache<KeptPage>
   /** Numbers of matches that were counted before. */
   readonly counts: LruMap<CheckedCount>
+  /** The searches whose last result had one page, by their path and the names of their parameters. */
+  readonly singlePages: LruMap<true>
   readonly versionAccess: VersionAccess
   /** Finds which of these patients are on the panels of a policy (`smart.fhir.policy-file`). */
   readonly findMembers: (

@@ -41,6 +41,8 @@ export const CHAIN_MATCHES = 200
 export const COUNTED = 10_000
 /** Numbers of matches that a gateway remembers, to compare the state of the upstream instead of counting again. */
 export const COUNTS_REMEMBERED = 1_000
+/** Searches with one page that a gateway remembers. */
+export const SINGLE_PAGES_REMEMBERED = 1_000
 /** Care teams that are read to find panel membership. */
 export const CARE_TEAMS = 1_000
 /** Included resources that the links of `$everything` record, so that they are not shown again. */

@@ -8,7 +8,7 @@ import {
   type PanelMembership,
 } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
-import { buildSearch, NO_CACHE, setCacheControl } from './http/build-request.ts'
+import { buildSearch, NO_STORE, setCacheControl } from './http/build-request.ts'
 import { failTooCostly } from './http/response.ts'
 import { CARE_TEAMS } from './limits.ts'
 import { type PageCheck, visitPages } from './search/pages.ts'
@@ -109,7 +109,7 @@ export async function findForPolicy(
   most: number,
 ): Promise<readonly Resource[] | Failure> {
   const sent: Params = [...params, ['_count', '500']]
-  const outgoing = setCacheControl(buildSearch(request, `/${type}`, sent, false, context.urls), NO_CACHE)
+  const outgoing = setCacheControl(buildSearch(request, `/${type}`, sent, false, context.urls), NO_STORE)
   const resources: Resource[] = []
   const own = { ...request, access: fullAccess }
   const outcome = await visitPages(context, own, outgoing, createTypeCheck(type), most, ({ matches }) => {

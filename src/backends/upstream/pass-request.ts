@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { nameMandatory, type Params } from '../../fhir/index.ts'
 import {
   buildUrl,
@@ -21,7 +22,8 @@ import { dropFormat, requestsSubset } from './search/find-page.ts'
 import { buildMembershipParams } from './search/narrow.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './search/paging.ts'
 import { chooseCacheControl } from './search/plan.ts'
-import { isFullPage, requestTotal } from './search/request-page.ts'
+import { countEntries, isFullPage, requestTotal } from './search/request-page.ts'
+import { type SearchExchange, sendSearch } from './search/send-search.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
@@ -103,17 +105,28 @@ async function passSearch(
   const sentParams = nameMandatory(interaction.type, params)
   const isPosted = interaction.posted === true
   const member = await findMembership(context, interaction)
-  const sent = cursor
-    ? buildGet(request, cursor.link)
-    : member
-      ? buildSearch(request, `/${member.type}`, [...sentParams, ...member.params], isPosted, context.urls)
-      : buildSearch(request, path, sentParams, isPosted, context.urls)
-  const fresh = setCacheControl(sent, chooseCacheControl(context, request))
   const rewrite = sealForRequest(context, request, path, params)
-  const response = await passThrough(context, request, fresh, rewrite)
-  if (cursor || !mayLackNext(response, fresh) || (await context.profile()).linksEveryPage) return response
-  const counted = await passThrough(context, request, requestTotal(fresh), rewrite)
+  if (cursor) return passThrough(context, request, buildGet(request, cursor.link), rewrite)
+  const sent = member
+    ? buildSearch(request, `/${member.type}`, [...sentParams, ...member.params], isPosted, context.urls)
+    : buildSearch(request, path, sentParams, isPosted, context.urls)
+  const fresh = setCacheControl(sent, chooseCacheControl(context, request))
+  const exchange: SearchExchange<FhirResponse | Failure> = {
+    send: it => passThrough(context, request, it, rewrite),
+    countEntries: countPassed,
+    discard: it => void (!isFailure(it) && it.body instanceof Readable && it.body.destroy()),
+  }
+  const response = await sendSearch(context, fresh, exchange)
+  if (!mayLackNext(response, fresh) || (await context.profile()).linksEveryPage) return response
+  const counted = await sendSearch(context, requestTotal(fresh), exchange)
   return isFailure(counted) ? response : counted
+}
+
+function countPassed(response: FhirResponse | Failure): number {
+  if (isFailure(response))
+    return response.problem === 'upstream-declined' ? countEntries(response.status, '') : 0
+  const { status, body = '' } = response
+  return typeof body === 'string' ? countEntries(status, body) : Number.POSITIVE_INFINITY
 }
 
 /** HAPI leaves out the link to the next page of some results, and their total (`fetchPage`). */

@@ -25,6 +25,7 @@ import {
   COUNTS_REMEMBERED,
   PROBE_CONNECTIONS,
   RESPONSE_BYTES,
+  SINGLE_PAGES_REMEMBERED,
   STREAM_BYTES,
   STREAM_MS,
 } from './limits.ts'
@@ -144,6 +145,7 @@ function createContext(
     accessCache: createAccessCache(),
     checkedPages: createAccessCache({ entries: 500, digestsAbove: Number.POSITIVE_INFINITY }),
     counts: new LruMap(COUNTS_REMEMBERED),
+    singlePages: new LruMap(SINGLE_PAGES_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
     findMembers,
     deletions: new Map(),

@@ -47,6 +47,7 @@ function endless(resources: readonly object[] = []) {
     accessCache: createAccessCache(),
     checkedPages: createAccessCache(),
     counts: new LruMap(1),
+    singlePages: new LruMap(1),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
     profile: async () => chooseProfile('auto', undefined),

@@ -11,6 +11,7 @@ import {
   type StoredVersion,
 } from '../../../fhir-api/index.ts'
 import type { CheckedCount, GatewayContext } from '../context.ts'
+import { NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { failTooCostly, parseResource } from '../http/response.ts'
 import { UpstreamVersion } from '../read-version.ts'
@@ -155,7 +156,7 @@ async function askTotal(
   { upstream }: GatewayContext,
   request: UpstreamRequest | undefined,
 ): Promise<number | undefined> {
-  const response = request && (await upstream.ask(request))
+  const response = request && (await upstream.ask(setCacheControl(request, NO_STORE)))
   if (!response || isFailure(response) || response.status !== 200) return undefined
   const bundle = parseResource(response)
   return !isFailure(bundle) && typeof bundle.total === 'number' ? bundle.total : undefined

@@ -17,7 +17,7 @@ import type { Access } from '../../../smart/index.ts'
 import { type AccessFilter, type Constraint, hasCompartment, type Panel } from '../../../smart/index.ts'
 import { hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildSearch, NO_CACHE, requireStrict, setCacheControl } from '../http/build-request.ts'
+import { buildSearch, NO_CACHE, NO_STORE, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { expandPanels } from '../membership.ts'
 import { findIncludes } from './includes.ts'
@@ -155,8 +155,11 @@ export function chooseCacheControl(
   { searchCache }: GatewayContext,
   { preferences, isStrict }: SearchRequest,
 ): string | undefined {
-  if (isStrict) return NO_CACHE
-  return preferences.cacheControl ?? (searchCache === 'bypass' ? NO_CACHE : undefined)
+  const { cacheControl = searchCache === 'bypass' ? NO_CACHE : undefined } = preferences
+  // HAPI shows a part of the result with `no-store`. The caller gets all of it, unless it names a number itself.
+  const isPart = cacheControl?.includes('max-results')
+  if (isStrict || (cacheControl?.includes('no-store') && !isPart)) return NO_STORE
+  return cacheControl?.includes('no-cache') && !isPart ? NO_CACHE : cacheControl
 }
 
 /** Undefined where the caller may see nobody's data. */

@@ -1,9 +1,11 @@
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
+import { findParam, setParam } from '../http/query.ts'
 import type { UpstreamResponse } from '../http/read-response.ts'
 import { explainPageFailure, isJson, isTooLarge, parseBundle, type UpstreamBundle } from '../http/response.ts'
 import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
+import { sendSearch } from './send-search.ts'
 
 /** The upstream's response to the request for a page. */
 export type PageResponse =
@@ -31,7 +33,11 @@ export async function requestPage<Known = never>(
     const count = findCount(outgoing) ?? USUAL_COUNT
     const longestOfPage = context.responseLimit * LONG_STRING_OF_PAGE
     const longest = count <= 1 ? Math.min(LONG_STRING, longestOfPage) : longestOfPage
-    const page = readPage(await context.upstream.skim(outgoing, longest), recall)
+    const response = await sendSearch(context, outgoing, {
+      send: it => context.upstream.skim(it, longest),
+      countEntries: it => (isFailure(it) ? 0 : countEntries(it.status, it.text)),
+    })
+    const page = readPage(response, recall)
     if (!isTooLarge(page)) return page
     if (count <= 1) return explainPageFailure(page)
     outgoing = setParam(outgoing, COUNT, String(Math.max(1, Math.floor(count / 4))))
@@ -53,8 +59,14 @@ function readPage<Known = never>(
 
 const COUNT = '_count'
 
-function findCount({ path, body }: UpstreamRequest): number | undefined {
-  const count = (buildPattern(COUNT).exec(path) ?? buildPattern(COUNT).exec(body ?? ''))?.[1]
+/** For `SearchExchange`. The upstream may have refused the number of results that was requested with `no-store`. */
+export function countEntries(status: number, text: string): number {
+  if (status !== 200) return status === 400 ? Number.POSITIVE_INFINITY : 0
+  return text.split('"fullUrl"').length - 1
+}
+
+function findCount(outgoing: UpstreamRequest): number | undefined {
+  const count = findParam(outgoing, COUNT)
   return count === undefined ? undefined : Number(count)
 }
 
@@ -66,17 +78,4 @@ export function isFullPage(outgoing: UpstreamRequest, entries: number): boolean 
 /** The same search, with the number of all matches. */
 export function requestTotal(outgoing: UpstreamRequest): UpstreamRequest {
   return setParam(outgoing, '_total', 'accurate')
-}
-
-function setParam(outgoing: UpstreamRequest, name: string, value: string): UpstreamRequest {
-  const { path, body } = outgoing
-  const [pattern, param] = [buildPattern(name), `${name}=${value}`]
-  if (pattern.test(path)) return { ...outgoing, path: path.replace(pattern, param) }
-  if (body === undefined) return { ...outgoing, path: `${path}${path.includes('?') ? '&' : '?'}${param}` }
-  return { ...outgoing, body: pattern.test(body) ? body.replace(pattern, param) : `${body}&${param}` }
-}
-
-/** Finds a parameter and its value. */
-function buildPattern(name: string): RegExp {
-  return new RegExp(`(?<=^|[?&])${name}=([^&]*)`)
 }

@@ -2,7 +2,7 @@ import { after, beforeEach } from 'node:test'
 import { type Access, fullAccess } from '../../../smart/index.ts'
 import { createAuthenticator, type Fhir, patientAccess } from '../../sqlite/testing/fhir.ts'
 import type { GatewayOptions } from '../index.ts'
-import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
+import { describeLine, type HostileUpstream, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
 export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
@@ -55,6 +55,6 @@ export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Pro
     fhir,
     ann: fhir.as('ann'),
     all: fhir.as('all'),
-    getLastRequest: () => decodeURIComponent(upstream.seen.at(-1)?.line ?? ''),
+    getLastRequest: () => describeLine(upstream.seen.at(-1) ?? { line: '', headers: {}, body: '' }),
   }
 }

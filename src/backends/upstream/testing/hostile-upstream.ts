@@ -23,6 +23,12 @@ export interface HostileUpstream {
   reopen(): Promise<void>
 }
 
+/** The line of a request, decoded, without the page size that the gateway adds to a search which is not stored. */
+export function describeLine({ line, headers }: Seen): string {
+  const decoded = decodeURIComponent(line)
+  return /no-store/.test(headers['cache-control'] ?? '') ? decoded.replace(/[?&]_count=20$/, '') : decoded
+}
+
 export type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
 /** A server whose responses a test sets. */

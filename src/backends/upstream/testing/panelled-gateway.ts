@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { after, beforeEach } from 'node:test'
 import type { Access, Panel } from '../../../smart/index.ts'
 import { createAuthenticator, type Fhir, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
-import { type Handler, type HostileUpstream, json, searchset, startHostile } from './hostile-upstream.ts'
+import {
+  describeLine,
+  type Handler,
+  type HostileUpstream,
+  json,
+  searchset,
+  startHostile,
+} from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
 const kim = { type: 'Practitioner', id: 'kim' }
@@ -90,7 +97,6 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
     from = upstream.seen.length
   }
   beforeEach(forget)
-  const listRequests = () =>
-    upstream.seen.slice(from).map(it => decodeURIComponent(it.line).replace(' /up', ' '))
+  const listRequests = () => upstream.seen.slice(from).map(it => describeLine(it).replace(' /up', ' '))
   return { fhir, upstream, respondWith, listRequests, forget }
 }

@@ -25,7 +25,7 @@ function entriesOf(bundle: Readonly<Record<string, unknown>>): readonly FoundEnt
 }
 
 /**
- * Searches are answered from results up to 60 s old, unless the request says `no-cache` or `no-store`. A match is shown in
+ * Searches are answered from results up to 60 s old, unless the request says `no-cache` or `no-store`; only the latter is not stored. A match is shown in
  * its present version, even if it no longer matches. An absolute reference has the cache entry of the relative one.
  */
 export const staleSearches: Behaviour = stored => {
@@ -34,13 +34,62 @@ export const staleSearches: Behaviour = stored => {
     if (!isSearch(request)) return next(request)
     const key = toKey(request)
     const earlier = found.get(key)
-    const isFresh = /no-(?:cache|store)/.test(request.headers['cache-control'] ?? '')
+    const cacheControl = request.headers['cache-control'] ?? ''
+    const isFresh = /no-(?:cache|store)/.test(cacheControl)
     if (!isFresh && earlier && stored.clock() - earlier.at < REUSE_MS)
       return respond(200, await showPresent(stored, earlier.bundle))
     const response = await next(request)
-    if (response.status === 200) found.set(key, { at: stored.clock(), bundle: parseBody(response.body) })
+    if (response.status === 200 && !cacheControl.includes('no-store'))
+      found.set(key, { at: stored.clock(), bundle: parseBody(response.body) })
     return response
   }
+}
+
+const USUAL_COUNT = 20
+
+/**
+ * A search with `no-store` has one page, of up to `max-results` entries or 100: the others are left out, included ones too,
+ * without a link, and the total is that of a full page.
+ */
+export const unstoredHasOnePage: Behaviour = () => async (request, next) => {
+  const directives = request.headers['cache-control'] ?? ''
+  if (!isSearch(request) || !directives.includes('no-store')) return next(request)
+  const most = Number(/max-results=(\d+)/.exec(directives)?.[1] ?? 100)
+  if (most > 1000) return refuse(400, '1165', 'max-results value must not exceed 1000')
+  const response = await next(request)
+  const bundle = parseExact(response.body)
+  if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return response
+  const count = Math.min(Number(findParam(request, '_count') ?? USUAL_COUNT), most)
+  const entry = bundle.entry.slice(0, count)
+  const total = entry.length < count ? bundle.total : entry.length
+  const link = Array.isArray(bundle.link) ? bundle.link.filter(({ relation }) => relation === 'self') : []
+  return { ...response, body: formatExact({ ...bundle, total, link, entry }) }
+}
+
+/** A search with `_offset` is neither stored nor answered from earlier results, and links to the next page by its offset. */
+export const pagesByOffset: Behaviour = stored => async (request, next) => {
+  const offset = findParam(request, '_offset')
+  if (!isSearch(request) || offset === undefined) return next(request)
+  const params = request.params.filter(([name]) => name !== '_offset' && name !== '_count')
+  const headers = { ...request.headers, 'cache-control': 'no-store, max-results=1000' }
+  const response = await next({ ...request, headers, params: [...params, ['_count', '1000']] })
+  const { total: _, ...bundle } = response.status === 200 ? parseBody(response.body) : {}
+  if (!Array.isArray(bundle.entry)) return response
+  const count = Number(findParam(request, '_count') ?? USUAL_COUNT)
+  const end = Number(offset) + count
+  const following = new URLSearchParams(
+    [...params, ['_count', String(count)], ['_offset', String(end)]].map(it => [...it]),
+  )
+  const url = `${stored.baseUrl}/${request.path.replace('/_search', '')}?${following}`
+  const link = bundle.entry.length > end ? [{ relation: 'next', url }] : []
+  return {
+    ...response,
+    body: JSON.stringify({ ...bundle, link, entry: bundle.entry.slice(Number(offset), end) }),
+  }
+}
+
+function findParam({ params }: HapiRequest, wanted: string): string | undefined {
+  return params.find(([name]) => name === wanted)?.[1]
 }
 
 function toKey({ path, params }: HapiRequest): string {

@@ -1,0 +1,24 @@
+import type { UpstreamRequest } from './exchange.ts'
+
+/** The first value of a parameter of a search, percent-encoded, in the URL or in the form. */
+export function findParam(
+  { path, body = '' }: Pick<UpstreamRequest, 'path' | 'body'>,
+  name: string,
+): string | undefined {
+  const pattern = buildPattern(name)
+  return (pattern.exec(path) ?? pattern.exec(body))?.[1]
+}
+
+/** The same search with another value of a parameter. */
+export function setParam(outgoing: UpstreamRequest, name: string, value: string): UpstreamRequest {
+  const { path, body } = outgoing
+  const [pattern, param] = [buildPattern(name), `${name}=${value}`]
+  if (pattern.test(path)) return { ...outgoing, path: path.replace(pattern, param) }
+  if (body === undefined) return { ...outgoing, path: `${path}${path.includes('?') ? '&' : '?'}${param}` }
+  return { ...outgoing, body: pattern.test(body) ? body.replace(pattern, param) : `${body}&${param}` }
+}
+
+/** Finds a parameter and its value. */
+function buildPattern(name: string): RegExp {
+  return new RegExp(`(?<=^|[?&])${name}=([^&]*)`)
+}

@@ -1,0 +1,90 @@
+import { isResourceType } from '../../../fhir/index.ts'
+import type { GatewayContext } from '../context.ts'
+import { NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
+import type { UpstreamRequest } from '../http/exchange.ts'
+import { findParam, setParam } from '../http/query.ts'
+
+/** How a search is sent, and its response read. */
+export interface SearchExchange<Response> {
+  send(outgoing: UpstreamRequest): Promise<Response>
+  /** The number of entries; none if another request would not change the response; infinite if it cannot be counted. */
+  countEntries(response: Response): number
+  /** Ends a response that is not used. */
+  discard?(response: Response): void
+}
+
+/** HAPI refuses a larger `max-results` (HAPI-1165). */
+const MOST_RESULTS = 1_000
+/** The size of a page of HAPI, unless the request or the site says otherwise. */
+const USUAL_COUNT = 20
+const LONGEST_SHAPE = 500
+
+/**
+ * Sends a search so that the upstream keeps as little as possible. HAPI keeps a search and its results for an hour, which
+ * slows down the equal searches of everybody, unless the request has `no-store`. Then there is only one page: entries after
+ * `_count` are left out, included ones too, without a link, and the total is wrong. `no-store` is sent with searches by
+ * which the gateway decides, and with those that had one page the last time. A full page is requested again without it.
+ */
+export async function sendSearch<Response>(
+  context: Pick<GatewayContext, 'profile' | 'singlePages'>,
+  outgoing: UpstreamRequest,
+  exchange: SearchExchange<Response>,
+): Promise<Response> {
+  const cacheControl = outgoing.headers['cache-control']
+  const isForeign = namesOtherServer(outgoing)
+  const isFresh = cacheControl === NO_CACHE || cacheControl === NO_STORE
+  if (!isFresh && !isForeign) return exchange.send(outgoing)
+  const fresh = setCacheControl(outgoing, NO_CACHE)
+  if (!(await context.profile()).cachedSearches) return exchange.send(fresh)
+  const count = findCount(outgoing)
+  const shape = findShape(outgoing)
+  if (isForeign || cacheControl === NO_STORE || context.singlePages.get(shape)) {
+    const unstored = await exchange.send(forbidStorage(outgoing, count))
+    if (exchange.countEntries(unstored) < count) return unstored
+    exchange.discard?.(unstored)
+  }
+  const response = await exchange.send(isForeign ? pageByOffset(outgoing) : fresh)
+  if (exchange.countEntries(response) >= count) context.singlePages.delete(shape)
+  else if (shape.length <= LONGEST_SHAPE) context.singlePages.set(shape, true)
+  return response
+}
+
+/** At least one: a search for none has no entries. */
+function findCount(outgoing: UpstreamRequest): number {
+  const count = Number(findParam(outgoing, '_count') ?? USUAL_COUNT)
+  return count >= 1 ? Math.min(count, MOST_RESULTS) : 1
+}
+
+function forbidStorage(outgoing: UpstreamRequest, count: number): UpstreamRequest {
+  const asked = findParam(outgoing, '_count')
+  const sized =
+    asked === String(count) || asked === '0' ? outgoing : setParam(outgoing, '_count', String(count))
+  return setCacheControl(sized, `${NO_STORE}, max-results=${count}`)
+}
+
+/** The path with the names of the parameters: searches that differ in values alone mostly have as many pages. */
+function findShape({ path, body = '' }: UpstreamRequest): string {
+  return `${path} ${body}`.replace(/(?<!_count)=[^& ]*/g, '')
+}
+
+const ABSOLUTE = /^https?:\/\/[^|]*\/([A-Z][A-Za-z]*)\/[A-Za-z0-9.-]{1,64}(?:\/_history\/[^|]*)?(?:\|.*)?$/
+
+/**
+ * Whether a parameter refers to a resource of another server. HAPI takes the stored result of such a search for that of the
+ * search for its own resource with the same type and id, so that it must not be stored.
+ */
+function namesOtherServer({ path, body = '' }: UpstreamRequest): boolean {
+  const query = `${path.slice(path.indexOf('?') + 1)}&${body}`
+  if (!/https?(?::|%3A)/i.test(query) || findParam({ path, body }, '_offset') !== undefined) return false
+  return [...new URLSearchParams(query).values()]
+    .flatMap(value => value.split(','))
+    .some(value => isResourceType(ABSOLUTE.exec(value)?.[1] ?? ''))
+}
+
+/** HAPI stores no search with `_offset`, and its pages have links. Each page is a search of its own, so that the order must be complete. */
+function pageByOffset(outgoing: UpstreamRequest): UpstreamRequest {
+  const { 'cache-control': _, ...headers } = outgoing.headers
+  const sort = findParam(outgoing, '_sort')
+  const sorted = setParam({ ...outgoing, headers }, '_sort', sort === undefined ? '_id' : `${sort}%2C_id`)
+  return setParam(sorted, '_offset', '0')
+}
