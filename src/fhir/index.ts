@@ -31,6 +31,7 @@ export {
   isPublic,
   isWriting,
   type Misunderstood,
+  mayChange,
   mayWrite,
   type Params,
 } from './interaction.ts'

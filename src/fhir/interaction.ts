@@ -46,6 +46,8 @@ export type Interaction =
       readonly id?: string
       readonly params: Params
       readonly posted?: true
+      /** `DELETE` of the status URL of an asynchronous job, which ends the job (R4 async.html). */
+      readonly cancels?: true
     }
 
 /** A request that is not a supported FHIR interaction. It is refused, never normalized (ROUTE-6, ROUTE-7). */
@@ -86,9 +88,17 @@ const WRITING = {
   operation: false,
 } as const satisfies Readonly<Record<Interaction['kind'], boolean>>
 
-/** Whether an interaction may change data here or at the upstream, which may change data in an operation by POST. */
+/** Whether an interaction may change data here or at the upstream. */
 export function mayWrite(interaction: Interaction): boolean {
-  return isWriting(interaction) || (interaction.kind === 'operation' && interaction.posted === true)
+  return isWriting(interaction) || (interaction.kind === 'operation' && mayChange(interaction))
+}
+
+/** Whether an operation may change data at the upstream: with GET it must not (R4 operations.html). */
+export function mayChange({
+  posted,
+  cancels,
+}: Extract<Interaction, { readonly kind: 'operation' }>): boolean {
+  return posted === true || cancels === true
 }
 
 /** Whether an interaction may change data here. Our own operations only read. */

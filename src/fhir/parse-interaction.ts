@@ -213,7 +213,9 @@ function parseOperation(call: Call, name: string, type?: string, id?: string): P
   if (!OPERATION.test(name)) return createMisunderstood(400, 'Cannot read operation name')
   // $validate checks the resource in the body or, by GET, the one with the id.
   const hasSubject = name !== '$validate' || id !== undefined
-  if (call.method !== 'POST' && (call.method !== 'GET' || !hasSubject)) return createNotAllowed()
+  const isCancellation = call.method === 'DELETE' && type === undefined
+  if (call.method !== 'POST' && !isCancellation && (call.method !== 'GET' || !hasSubject))
+    return createNotAllowed()
   return {
     kind: 'operation',
     name,
@@ -221,6 +223,7 @@ function parseOperation(call: Call, name: string, type?: string, id?: string): P
     ...(type !== undefined && { type }),
     ...(id !== undefined && { id }),
     ...(call.method === 'POST' && { posted: true }),
+    ...(isCancellation && { cancels: true }),
   }
 }
 

@@ -16,6 +16,8 @@ const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
 const JSON_PATCH_TYPE = 'application/json-patch+json'
 // A FHIRPath Patch is a resource.
 const PATCH_TYPES = [JSON_PATCH_TYPE, ...JSON_TYPES] as const
+const GRAPHQL_TYPE = 'application/graphql'
+const GRAPHQL_TYPES = [...JSON_TYPES, GRAPHQL_TYPE] as const
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -32,7 +34,8 @@ function listTypes(interaction: Interaction): readonly string[] {
     case 'patch-conditional':
       return PATCH_TYPES
     case 'operation':
-      return interaction.posted ? JSON_TYPES : []
+      if (!interaction.posted) return []
+      return interaction.name === '$graphql' ? GRAPHQL_TYPES : JSON_TYPES
     default:
       return []
   }
@@ -61,7 +64,8 @@ export function readBody(
   if (sendsContent(interaction, contentType ?? '')) return { body: readBinary(interaction, headers, bytes) }
   if (!expected.includes(parseMediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
     return fail({ problem: 'wrong-content-type', expected, isPatch })
-  const read = parse(bytes, bodyLimits.values)
+  const isGraphQl = parseMediaType(contentType ?? '') === GRAPHQL_TYPE
+  const read = isGraphQl ? readQuery(bytes) : parse(bytes, bodyLimits.values)
   if (isProblem(read)) return read
   if (interaction.kind === 'bundle') return findEntryExcess(read.body, bodyLimits.entries) ?? read
   if (!isPatch) return read
@@ -93,6 +97,15 @@ function parse(bytes: Uint8Array, mostValues: number): ReadBody | FhirProblem {
     return { body: parseExact(text) }
   } catch {
     return fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' })
+  }
+}
+
+/** A query of GraphQL as in JSON (R4 graphql.html). */
+function readQuery(bytes: Uint8Array): ReadBody | FhirProblem {
+  try {
+    return { body: { query: decoder.decode(bytes) } }
+  } catch {
+    return fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid UTF-8' })
   }
 }
 

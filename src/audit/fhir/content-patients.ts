@@ -42,7 +42,9 @@ function findPatientsAgain(
   const key = `${baseUrl}/${place}`
   const known = sent.get(key)
   if (known?.text === text) return known.patients
-  const patients = findPatientsIn(parse(), baseUrl)
+  const content = parse()
+  // A response to GraphQL, for example, has data of patients in any form.
+  const patients = isResource(content) ? findPatientsIn(content, baseUrl) : [OTHERS]
   if (key.length + text.length <= LONGEST_REMEMBERED) sent.set(key, { text: copyText(text), patients })
   return patients
 }

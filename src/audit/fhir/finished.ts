@@ -240,6 +240,7 @@ function findMethod(interaction: Interaction | Misunderstood): string {
     case 'delete-conditional':
       return 'DELETE'
     default:
+      if ('cancels' in interaction) return 'DELETE'
       return 'posted' in interaction && interaction.posted ? 'POST' : 'GET'
   }
 }

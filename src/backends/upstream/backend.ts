@@ -3,6 +3,7 @@ import {
   findOperation,
   type HistoryQuery,
   limits,
+  mayChange,
   type Params,
   type Resource,
 } from '../../fhir/index.ts'
@@ -97,7 +98,7 @@ class UpstreamSession implements BackendSession {
 
   mayChange(operation: Operation) {
     const rule = findOperation(this.#context.operations, operation)
-    return operation.posted === true && rule?.needs.kind === 'all-data'
+    return mayChange(operation) && rule?.needs.kind === 'all-data'
   }
 
   toPublic(content: Resource) {

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import {
+  ADMIN,
   type GuardedFhir,
   NOT_WITHIN,
   startGuardedFhir,
   type TestCaller,
 } from '../../../test/support/guarded-fhir.ts'
+import { openSqliteStore } from '../../../test/support/sqlite-store.ts'
+import { createAuditor, fhirAudit, findRecords } from '../../audit/index.ts'
 import { listGatewayOperations, parsePassedOperation, type Resource } from '../../fhir/index.ts'
+import type { Store } from '../../store/index.ts'
 import { createGateway } from './server.ts'
 import { type HostileUpstream, json, METADATA, searchset, startHostile } from './testing/hostile-upstream.ts'
 
@@ -20,7 +27,10 @@ const condition = (id: string, of: string): Resource => ({
 
 let upstream: HostileUpstream
 let fhir: GuardedFhir
-const passed = ['$meta', 'Patient/$match:read', '$export'].flatMap(it => parsePassedOperation(it) ?? [])
+let store: Store
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+const names = ['$meta', 'Patient/$match:read', '$export', '$export-poll-status', '$graphql:read']
+const passed = names.flatMap(it => parsePassedOperation(it) ?? [])
 const operations = listGatewayOperations(passed)
 
 const operation = ['summary', '$match', 'merge'].map(name => ({ name, definition: 'http://x' }))
@@ -41,13 +51,19 @@ const metadata = {
 before(async () => {
   upstream = await startHostile()
   upstream.answerMetadata((_request, response) => json(response, metadata))
+  store = await openSqliteStore(`sqlite:${join(folder, 'audit.db')}`)
   fhir = await startGuardedFhir([], { operations }, (guard, baseUrl) =>
-    createGateway({ ...{ baseUrl, guard, operations }, upstreamUrl: upstream.url, smartConfiguration: {} }),
+    createGateway({
+      ...{ baseUrl, guard, operations, upstreamUrl: upstream.url, smartConfiguration: {} },
+      audit: fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
+    }),
   )
 })
 after(async () => {
   await fhir.close()
   await upstream.close()
+  await store.close()
+  rmSync(folder, { recursive: true, force: true })
 })
 beforeEach(() => upstream.answerJson({}, 404))
 
@@ -254,13 +270,108 @@ describe('an operation that the configuration allows', () => {
   })
 
   it('is refused in a transaction, which could not undo it', async () => {
-    const admin: TestCaller = { scope: 'system/*.cruds', patient: null }
     const entry = [{ request: { method: 'POST', url: '$meta' }, resource: { resourceType: 'Parameters' } }]
-    const reply = await ask('POST /', admin, { resourceType: 'Bundle', type: 'transaction', entry })
+    const reply = await ask('POST /', ADMIN, { resourceType: 'Bundle', type: 'transaction', entry })
     assert.equal(reply.status, 404)
     upstream.answerJson({ resourceType: 'Parameters' })
-    const batch = await ask('POST /', admin, { resourceType: 'Bundle', type: 'batch', entry })
+    const batch = await ask('POST /', ADMIN, { resourceType: 'Bundle', type: 'batch', entry })
     assert.equal(batch.body.entry?.[0]?.response?.status.slice(0, 3), '200')
+  })
+})
+
+describe('$graphql', () => {
+  const query = '{Patient(id:"bob"){id}}'
+  const data = { data: { Patient: { id: 'bob' } } }
+  const by = (type: string, asking = all): TestCaller => ({ ...asking, headers: { 'content-type': type } })
+
+  it('is passed with the media types that servers expect, and its response stays plain JSON', async () => {
+    for (const [type, body] of [
+      ['application/graphql', query],
+      ['application/json', { query, variables: { a: 1 } }],
+      ['application/fhir+json', { query }],
+    ] as const) {
+      upstream.answerJson(data, 200, { 'content-type': 'application/json;charset=UTF-8' })
+      const reply = await ask('POST /$graphql', by(type), body)
+      assert.deepEqual([reply.status, reply.body], [200, data], reply.text)
+      assert.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
+      const { headers, body: sent = '' } = upstream.seen.at(-1) ?? {}
+      assert.equal(headers?.['content-type'], 'application/json; charset=utf-8')
+      assert.deepEqual(JSON.parse(sent), typeof body === 'string' ? { query } : body)
+    }
+    assert.equal((await ask('GET /Patient/bob/$graphql?query=%7Bid%7D', all)).status, 200)
+  })
+
+  it('is recorded as data of unknown patients', async () => {
+    upstream.answerJson(data, 200, { 'content-type': 'application/json' })
+    await ask('POST /$graphql', by('application/graphql'), query)
+    const [record] = await findRecords(store, { limit: 1 })
+    assert.deepEqual([record?.request, record?.patients], ['$graphql', ' * '])
+  })
+
+  it('is refused with a reason for a caller who may see a part of the data', async () => {
+    const before = upstream.seen.length
+    const reply = await ask('POST /$graphql', by('application/graphql', ann()), query)
+    assert.equal(reply.status, 403)
+    assert.match(reply.text, /This operation needs access to all data, such as system\/\*\.rs/)
+    assert.equal(upstream.seen.length, before)
+  })
+
+  it('is refused with another media type, or if it is not text', async () => {
+    assert.equal((await ask('POST /$graphql', by('text/plain'), query)).status, 415)
+    assert.equal((await ask('POST /$meta', by('application/graphql', ADMIN), query)).status, 415)
+  })
+})
+
+describe('an asynchronous job', () => {
+  const status = '/$export-poll-status?_jobId=1'
+  const respond = (code: number, headers: Readonly<Record<string, string>>) =>
+    upstream.answer((_request, response) => response.writeHead(code, headers).end())
+
+  it('shows its progress', async () => {
+    respond(202, { 'x-progress': 'Build in progress', 'retry-after': '120', 'x-other': 'x' })
+    const { status: code, headers } = await ask(`GET ${status}`, all)
+    assert.deepEqual(
+      [code, headers['x-progress'], headers['retry-after'], headers['x-other']],
+      [202, 'Build in progress', '120', undefined],
+    )
+    respond(429, { 'retry-after': '60' })
+    const early = await ask(`GET ${status}`, all)
+    assert.deepEqual([early.status, early.headers['retry-after']], [429, '60'])
+  })
+
+  it('shows its result as plain JSON, with the time at which it expires', async () => {
+    const expires = 'Tue, 17 Nov 2026 20:00:00 GMT'
+    const manifest = {
+      transactionTime: '2026-11-17',
+      output: [{ type: 'Patient', url: `${upstream.url}/Binary/1` }],
+    }
+    upstream.answerJson(manifest, 200, { 'content-type': 'application/json', expires })
+    const reply = await ask(`GET ${status}`, all)
+    assert.deepEqual(
+      [reply.headers['content-type'], reply.headers.expires],
+      ['application/json; charset=utf-8', expires],
+    )
+    assert.match(reply.text, /\/fhir\/Binary\/1"/)
+    assert.doesNotMatch(reply.text, /\/up\//)
+  })
+
+  it('ends with a DELETE of its status URL, which needs permission to write, and is recorded', async () => {
+    respond(202, {})
+    assert.equal((await ask(`DELETE ${status}`, ADMIN)).status, 202)
+    assert.equal(lastRequest(), 'DELETE /up/$export-poll-status?_jobId=1')
+    const [record] = await findRecords(store, { limit: 1 })
+    assert.deepEqual(
+      [record?.method, record?.request, record?.status],
+      ['DELETE', '$export-poll-status?_jobId=…', 202],
+    )
+    const before = upstream.seen.length
+    assert.equal((await ask(`DELETE ${status}`, all)).why, NOT_WITHIN)
+    assert.equal((await ask('DELETE /$reindex', ADMIN)).status, 404)
+    assert.equal((await ask('DELETE /Patient/ann/$everything', ADMIN)).status, 405)
+    const entry = [{ request: { method: 'DELETE', url: status.slice(1) } }]
+    const transaction = { resourceType: 'Bundle', type: 'transaction', entry }
+    assert.equal((await ask('POST /', ADMIN, transaction)).status, 404)
+    assert.equal(upstream.seen.length, before)
   })
 })
 

@@ -78,13 +78,16 @@ function buildOperationRequest(context: GatewayContext, request: FhirRequest<Ope
     context.urls,
   )
   const path = getPath(interaction)
+  // R4 graphql.html: a query is not a resource.
+  const format = isResource(body) ? 'application/fhir+json' : 'application/json'
   return {
-    method: interaction.posted ? 'POST' : 'GET',
+    method: interaction.cancels ? 'DELETE' : interaction.posted ? 'POST' : 'GET',
     path: query === '' ? path : `${path}?${query}`,
     headers: {
       ...buildHeaders(request),
+      accept: 'application/fhir+json, application/json;q=0.9',
       ...(preferences.respondAsync && { prefer: 'respond-async' }),
-      ...(body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' }),
+      ...(body !== undefined && { 'content-type': `${format}; charset=utf-8` }),
     },
     ...(body !== undefined && { body: context.urls.toUpstreamBody(formatExact(body)) }),
   }

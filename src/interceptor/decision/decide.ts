@@ -2,6 +2,7 @@ import {
   findOperation,
   type Interaction,
   isResourceType,
+  mayChange,
   operations,
   type Params,
   resourceTypes,
@@ -118,7 +119,7 @@ export function decide(
     case 'delete-conditional':
       return decideWrite(makeContext('DELETE'), interaction.type, 'd', interaction.params)
     case 'operation':
-      return decideOperation(makeContext(interaction.posted ? 'POST' : 'GET'), interaction)
+      return decideOperation(makeContext(findMethod(interaction)), interaction)
   }
 }
 
@@ -174,13 +175,17 @@ function decideWrite(
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>
 
+function findMethod({ posted, cancels }: Operation): Method {
+  return cancels ? 'DELETE' : posted ? 'POST' : 'GET'
+}
+
 /** Decides on an operation. One that the server does not offer is refused, whatever the grant. */
 function decideOperation(context: DecisionContext, operation: Operation): Decision {
   const { name, type, id } = operation
   const rule = findOperation(context.policy.operations ?? operations, operation)
   if (!rule) return deny({ kind: 'unsupported-operation', name })
   const { needs } = rule
-  if (needs.kind === 'all-data') return checkAllData(context, operation.posted === true && !needs.readsOnly)
+  if (needs.kind === 'all-data') return checkAllData(context, mayChange(operation) && !needs.readsOnly)
   if (type === undefined) return deny({ kind: 'unsupported-operation', name })
   if (needs.kind === 'whole-type') return checkWholeType(context, type)
   const [head, ...tail] = needs.permissions

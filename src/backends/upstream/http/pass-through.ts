@@ -41,7 +41,7 @@ async function passWhole(
   const answer = await upstream.ask(outgoing)
   if (isFailure(answer)) return answer
   if (answer.status >= 300 && answer.status !== 304) return toFailure(answer, request)
-  return toFhirResponse(answer, answer.text === '' ? undefined : answer.text, urls)
+  return toFhirResponse(request, answer, answer.text === '' ? undefined : answer.text, urls)
 }
 
 /** Streams a response that is too long for memory. The audit trail records it with the patient `*`. */
@@ -57,19 +57,41 @@ async function passOrStream(
   const isRefused = status >= 300 && status !== 304
   const response = isRefused
     ? toFailure({ status, headers, text: typeof body === 'string' ? body : '' }, request)
-    : toFhirResponse(answer, body === '' ? undefined : body, urls)
+    : toFhirResponse(request, answer, body === '' ? undefined : body, urls)
   if (isFailure(response)) stream?.destroy()
   return response
 }
 
 function toFhirResponse(
+  { interaction }: FhirRequest,
   { status, headers }: { readonly status: number; readonly headers: IncomingHttpHeaders },
   body: string | Readable | undefined,
   urls: UrlRewriter,
 ): FhirResponse | Failure {
   if (body !== undefined && !isJson(headers['content-type']))
     return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
-  return { status, headers: pickHeaders(headers, urls), body, isUnparsed: true }
+  const picked = pickHeaders(headers, urls)
+  return {
+    status,
+    headers: interaction.kind === 'operation' ? { ...picked, ...pickOperationHeaders(headers) } : picked,
+    body,
+    isUnparsed: true,
+  }
+}
+
+// R4 async.html and Bulk Data: the state of an asynchronous job.
+const OF_JOBS = ['retry-after', 'x-progress', 'expires'] as const
+const PLAIN_JSON = 'application/json; charset=utf-8'
+
+/** An operation may respond with JSON that is not a resource: GraphQL, the result of a bulk export. */
+function pickOperationHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
+  const isPlain = /^application\/json\b/i.test(headers['content-type'] ?? '')
+  return {
+    ...Object.fromEntries(
+      OF_JOBS.flatMap(name => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+    ),
+    ...(isPlain && { 'content-type': PLAIN_JSON }),
+  }
 }
 
 /** The headers that are passed on, with public URLs. */
