@@ -31,7 +31,7 @@ export type {
   LocalWrites,
   VersionedWrite,
 } from './backend.ts'
-export { createTurns, RESPONSE_TOO_LARGE, toEntryRequest } from './bundle/entry.ts'
+export { createTurns, decideEntries, RESPONSE_TOO_LARGE } from './bundle/entry.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
 export {
   AUDIT_SECTION,

@@ -1,4 +1,4 @@
-import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
+import type { Entries, FhirProblem, Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Access, Authenticated } from '../smart/index.ts'
 
 export type Kind = Interaction['kind']
@@ -23,6 +23,8 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   readonly interaction: I
   /** Exact JSON (`parseExact`), if any. */
   readonly body?: unknown
+  /** The entries of a Bundle. */
+  readonly entries?: Entries | FhirProblem | undefined
   readonly preconditions: Preconditions
   readonly preferences: Preferences
   readonly access: Access

@@ -52,6 +52,7 @@ export {
   selectLastN,
 } from './operations.ts'
 export {
+  type Entries,
   type Entry,
   type EntryInteraction,
   parseEntries,
@@ -112,7 +113,7 @@ export { indexResource } from './search/index-entries.ts'
 export { createMatcher, matches, matchesClause } from './search/matches.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'
 export { type BadSearch, parseQuery, type Query, type SortKey } from './search/parse-query.ts'
-export { parseSearch } from './search/parse-search.ts'
+export { parseSearch, type Steps, spendSteps } from './search/parse-search.ts'
 export {
   findShape,
   type IncludeRule,

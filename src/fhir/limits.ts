@@ -53,6 +53,8 @@ export const PATCH_ELEMENTS = 200_000
 export const BATCH_ENTRIES = 2_000
 /** Entries of a transaction, which cannot be interrupted. */
 export const TRANSACTION_ENTRIES = 1_000
+/** Steps to parse the chains of a batch or transaction that is checked without a pause: see `SEARCH_STEPS`. */
+export const BUNDLE_STEPS = 50_000
 /** Base64 characters of the JSON Patches in a batch or transaction. */
 export const BUNDLE_PATCH_CHARACTERS = 1024 * 1024
 /** Bytes of the response to a batch or transaction. */

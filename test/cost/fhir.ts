@@ -49,6 +49,8 @@ const large = (operations: number, operation: string) => [
   ...repeat(operations - 1, () => operation),
 ]
 
+const CHAINS = `List?${repeat(16, () => 'item._id=x').join('&')}`
+
 /** What can be grown in a request to either FHIR server, up to its limit. */
 export const ACCEPTED: Cases = {
   // First, while the Observations are those that were loaded.
@@ -119,6 +121,7 @@ export const ACCEPTED: Cases = {
   'operations of a JSON Patch on a large value': jsonPatch(large(LIMITS.PATCH_OPERATIONS, ADD_NOTE)),
   'operations of a FHIRPath Patch': fhirPathPatch(repeat(LIMITS.PATCH_OPERATIONS, () => REPLACE_CODE)),
   'entries of a batch: reads': gets('batch', 'Patient/grown', LIMITS.BATCH_ENTRIES),
+  'entries of a batch: chains to all types': gets('batch', CHAINS, LIMITS.BATCH_ENTRIES),
   'entries of a batch: creates': bundle(
     'batch',
     repeat(LIMITS.BATCH_ENTRIES, at => created(condition(), at)),
@@ -312,6 +315,7 @@ export const REFUSED: RefusedCases = {
 
 /** What the embedded server and the gateway answer differently. */
 export const ANSWERED: Cases = {
+  'entries of a transaction: chains to all types': gets('transaction', CHAINS, LIMITS.TRANSACTION_ENTRIES),
   'searches of a transaction': bundle(
     'transaction',
     repeat(LIMITS.TRANSACTION_ENTRIES, at =>

@@ -1,7 +1,7 @@
 import { resourceTypes } from '../../src/fhir/index.ts'
-import { GRANULAR_SCOPES } from '../../src/fhir/limits.ts'
-import { type AppId, limitedCaller, type MeasuredServers } from '../support/measured-servers.ts'
-import type { Case, Cases, MakeCase, RefusedCases } from './cases.ts'
+import { BATCH_ENTRIES, GRANULAR_SCOPES } from '../../src/fhir/limits.ts'
+import { type AppId, limitedCaller, type MeasuredServers, type Sent } from '../support/measured-servers.ts'
+import { type Case, type Cases, list, type MakeCase, type RefusedCases } from './cases.ts'
 import { repeat } from './texts.ts'
 
 /** Requests of an app that may see a patient's Observations by many granular scopes. */
@@ -26,10 +26,14 @@ function of(appId: AppId, scopes: string): Cases {
 }
 
 /** The same with a token of another issuer, whose scopes are not limited when it issues them. */
-function trustedTo(scopes: readonly string[], path = '/Observation?_count=1000'): MakeCase {
+function trustedTo(
+  scopes: readonly string[],
+  path = '/Observation?_count=1000',
+  { headers, ...sent }: Sent = {},
+): MakeCase {
   return ({ fhirUrl, otherIssuer }) => {
     const token = otherIssuer.issue(fhirUrl, { scope: scopes.join(' '), patient: 'grown' })
-    return { url: fhirUrl + path, headers: { authorization: `Bearer ${token}` } }
+    return { ...sent, url: fhirUrl + path, headers: { ...headers, authorization: `Bearer ${token}` } }
   }
 }
 
@@ -44,7 +48,17 @@ export const REFUSED_LIMITED: RefusedCases = {
   ],
 }
 
+const CHAINS = repeat(
+  BATCH_ENTRIES,
+  () => `{"request":{"method":"GET","url":"List?${repeat(16, () => 'item._id=x').join('&')}"}}`,
+)
+
 export const LIMITED: Cases = {
+  'entries of a batch: chains to types without a scope': trustedTo(['patient/List.rs'], '', {
+    method: 'POST',
+    headers: { 'content-type': 'application/fhir+json' },
+    body: `{"resourceType":"Bundle","type":"batch","entry":${list(CHAINS)}}`,
+  }),
   'granular scopes of a token of another issuer': trustedTo(repeat(GRANULAR_SCOPES, granular)),
   'a history, within the granular scopes of another issuer': trustedTo(
     repeat(GRANULAR_SCOPES, granular),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isProblem, parseEntries } from '../../fhir/index.ts'
 import { type Authenticated, fullAccess } from '../../smart/index.ts'
 import { OUTCOME_UNKNOWN } from '../record.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
@@ -24,10 +25,17 @@ const requestBody = {
   ],
 }
 
+const parsed = parseEntries(requestBody, BASE)
+assert(!isProblem(parsed))
+const decided = parsed.entries.map(({ interaction }) => ({
+  interaction,
+  decision: { allowed: true, access: fullAccess, by: 'system/*.cruds' } as const,
+}))
+
 function finish(outcome: Pick<FinishedRequest, 'status'> & Partial<FinishedRequest>): FinishedRequest {
   return {
     ...{ at: 1, method: 'POST', address: '', interaction: { kind: 'bundle' }, by: 'entries' },
-    ...{ authenticated, requestBody, ...outcome },
+    ...{ authenticated, requestBody, decided, ...outcome },
   }
 }
 

@@ -1,11 +1,8 @@
 import {
-  ANY_ENTRIES,
   type FhirProblem,
   type Interaction,
-  isProblem,
   isRecord,
   type Misunderstood,
-  parseEntries,
   parseReference,
   type Refused,
 } from '../../fhir/index.ts'
@@ -30,6 +27,8 @@ export interface FinishedRequest {
   /** The resources in the response, if the server has them. */
   readonly contents?: AuditedRequest['contents']
   readonly requestBody?: unknown
+  /** The entries of a Bundle. One that was not processed was not decided either. */
+  readonly decided?: readonly DecidedEntry[] | undefined
   readonly location?: string | undefined
   /** The resource after a change, and before it, if the server has them. */
   readonly after?: AuditedRequest['after']
@@ -39,6 +38,11 @@ export interface FinishedRequest {
   readonly entries?: readonly Outcome[] | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined
+}
+
+interface DecidedEntry {
+  readonly interaction: Interaction | Misunderstood
+  readonly decision: ReturnType<Authenticated['decide']> | undefined
 }
 
 type Outcome = Pick<
@@ -81,7 +85,7 @@ export function createPatientRecord(
   patients: readonly string[],
   fhirBaseUrl: string,
 ): AuditRecord {
-  const [record] = createRecords({ ...finished, requestBody: undefined }, fhirBaseUrl)
+  const [record] = createRecords({ ...finished, requestBody: undefined, decided: undefined }, fhirBaseUrl)
   return {
     ...{ ...record, patient: undefined, patients: undefined, ...fileUnder(listOnce(patients)) },
     reason: 'Patients of a long response, recorded while it was sent',
@@ -135,14 +139,12 @@ const OUTSIDE_ACCESS = 'Not within the granted patient, user or filter.'
 
 function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditedRequest[] {
   const { authenticated, requestBody, responseBody, status, at, requestId, clientAddress } = finished
-  const parsed = parseEntries(requestBody, fhirBaseUrl, ANY_ENTRIES)
-  if (isProblem(parsed)) return []
+  const { decided = [] } = finished
   const outcomes: readonly EntryOutcome[] =
     finished.entries ?? (status < 300 ? parseOutcomes(responseBody) : [])
   const resources = listResources(requestBody, outcomes, fhirBaseUrl)
-  return parsed.entries.map(({ interaction }, place) => {
+  return decided.map(({ interaction, decision }, place) => {
     const outcome = outcomes[place]
-    const decision = interaction.kind === 'misunderstood' ? undefined : authenticated?.decide(interaction)
     const refusal =
       interaction.kind === 'misunderstood'
         ? interaction.text

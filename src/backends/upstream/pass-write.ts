@@ -1,17 +1,16 @@
 import {
-  ANY_ENTRIES,
   formatExact,
   type Interaction,
   isRecord,
   isResource,
   isWriting,
   type Params,
-  parseEntries,
   parseSearch,
   resourceTypes,
 } from '../../fhir/index.ts'
 import type { InteractionOf } from '../../fhir-api/index.ts'
 import {
+  decideEntries,
   type Failure,
   type FhirRequest,
   type FhirResponse,
@@ -19,7 +18,6 @@ import {
   getPath,
   isFailure,
   seesAll,
-  toEntryRequest,
 } from '../../fhir-api/index.ts'
 import { type Access, isProtected, type Permission } from '../../smart/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
@@ -55,7 +53,7 @@ export async function passWrite(
     return isUnchecked(context, request)
       ? passThrough(context, request, toUpstreamRequest(context, request))
       : undefined
-  return request.interaction.kind === 'bundle' && isUncheckedBundle(request, context)
+  return request.interaction.kind === 'bundle' && (await isUncheckedBundle(request, context))
     ? passThrough(context, request, toBundleRequest(context, request), ENTITY_TAGS)
     : undefined
 }
@@ -185,20 +183,17 @@ function writeHeaders(urls: GatewayContext['urls'], request: FhirRequest<Write>)
   }
 }
 
-function isUncheckedBundle(bundle: FhirRequest, { baseUrl, isRecorded }: GatewayContext): boolean {
-  if (!changesAll(bundle.access)) return false
-  const parsed = parseEntries(bundle.body, baseUrl, ANY_ENTRIES)
-  return (
-    !isFailure(parsed) &&
-    parsed.entries.every(entry => {
-      const request = toEntryRequest(bundle, entry)
-      if (isFailure(request) || (isRecorded && hidesPatients(request.interaction))) return false
-      return (
-        !hasOtherType(request.interaction, request.body) &&
-        isUncheckedEntry(request.interaction, bundle.access, baseUrl)
-      )
-    })
-  )
+async function isUncheckedBundle(
+  bundle: FhirRequest,
+  { baseUrl, isRecorded }: GatewayContext,
+): Promise<boolean> {
+  if (!changesAll(bundle.access) || !bundle.entries || isFailure(bundle.entries)) return false
+  for await (const request of decideEntries(bundle, bundle.entries.entries)) {
+    if (isFailure(request) || (isRecorded && hidesPatients(request.interaction))) return false
+    if (hasOtherType(request.interaction, request.body)) return false
+    if (!isUncheckedEntry(request.interaction, bundle.access, baseUrl)) return false
+  }
+  return true
 }
 
 /** Whether a caller may see and change everything, apart from the types that need a scope of their own (SCOPE-10). */

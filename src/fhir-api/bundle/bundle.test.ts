@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Entry, fail } from '../../fhir/index.ts'
+import { type Entry, fail, type Interaction } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
 import { createAccessCache } from '../access-cache.ts'
 import type { BackendSession } from '../backend.ts'
@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import { isFailure } from '../response.ts'
 import { performBatch } from './bundle.ts'
-import { toEntryRequest } from './entry.ts'
+import { listDecided } from './entry.ts'
 import { performTransaction } from './transaction.ts'
 
 /** A context whose backend is not used. */
@@ -100,6 +100,51 @@ describe('a batch', () => {
   })
 })
 
+describe('the entries of a Bundle', () => {
+  /** A client that closes its connection when the second entry is decided. */
+  function makeLeavingClient() {
+    const connection = { destroyed: false, once: () => undefined }
+    const decided: Interaction[] = []
+    const authenticated: FhirRequest['authenticated'] = {
+      allowed: true,
+      decide(interaction) {
+        connection.destroyed = decided.push(interaction) === 2
+        return { allowed: true, access: fullAccess, by: 'system/*.cruds' }
+      },
+    }
+    const entries = Array.from({ length: 4 }, () => ({ ...create }))
+    const bundle = {
+      ...makeBundleRequest(),
+      authenticated,
+      connection,
+      entries: { type: 'batch', entries },
+    } as const
+    return { bundle, entries, decided }
+  }
+
+  const listScopes = (bundle: FhirRequest) =>
+    listDecided(bundle)?.map(({ decision }) => decision?.allowed && decision.by)
+
+  it('are decided once, and not at all if they are not reached: a batch', async () => {
+    const { bundle, entries, decided } = makeLeavingClient()
+    const context = makeContext(async () => ({ status: 201 }))
+    await performBatch(context, bundle, entries)
+    assert.deepEqual(listScopes(bundle), ['system/*.cruds', 'system/*.cruds', undefined, undefined])
+    assert.equal(decided.length, 2)
+  })
+
+  it('are decided once, and not at all if they are not reached: a transaction', async () => {
+    const { bundle, entries, decided } = makeLeavingClient()
+    await performTransaction(
+      makeContext(async () => ({ status: 201 })),
+      bundle,
+      entries,
+    )
+    assert.deepEqual(listScopes(bundle), ['system/*.cruds', 'system/*.cruds', undefined, undefined])
+    assert.equal(decided.length, 2)
+  })
+})
+
 function busyFor(ms: number): void {
   const end = performance.now() + ms
   while (performance.now() < end);
@@ -123,8 +168,7 @@ describe('a transaction', () => {
       { ...create, body: { resourceType: 'Patient' } },
       { ...create, interaction: { kind: 'read', type: 'Patient', id: '1', params: [] }, body: undefined },
     ]
-    const requests = entries.map(entry => toEntryRequest(bundle, entry))
-    const response = await performTransaction(context, bundle, entries, requests)
+    const response = await performTransaction(context, bundle, entries)
     assert(!isFailure(response))
     assert.deepEqual([statusesIn(response.body), reported], [['201', '500'], [error]])
   })

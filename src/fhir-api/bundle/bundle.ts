@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { ANY_ENTRIES, type Entry, isWriting, limits, parseEntries } from '../../fhir/index.ts'
+import { type Entry, isWriting, limits } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
@@ -19,16 +19,17 @@ import { performTransaction } from './transaction.ts'
 
 /** `POST [base]`: a batch or a transaction. */
 export const bundle: Handler<'bundle'> = async (context, request) => {
-  const parsed = parseEntries(request.body, context.baseUrl, ANY_ENTRIES)
-  if (isFailure(parsed)) return parsed
-  const { type, entries } = parsed
+  if (!request.entries) throw new Error('Cannot process a Bundle: its entries were not read')
+  if (isFailure(request.entries)) return request.entries
+  const { type, entries } = request.entries
   const passed = await context.session.passThrough?.(request)
   if (passed) return passed
   if (type === 'batch') return performAnnounced(context, it => performBatch(it, request, entries))
-  const requests = entries.map(entry => toEntryRequest(request, entry))
-  const perform = (it: Context) => performTransaction(it, request, entries, requests)
+  const perform = (it: Context) => performTransaction(it, request, entries)
   // The outcome of a transaction that only writes is known when it is committed.
-  const isKnown = requests.every(it => isFailure(it) || isWriting(it.interaction))
+  const isKnown = entries.every(
+    ({ interaction }) => interaction.kind === 'misunderstood' || isWriting(interaction),
+  )
   return isKnown ? perform(context) : performAnnounced(context, perform)
 }
 
@@ -115,13 +116,26 @@ async function processEntry(
   budget: BundleBudget,
   entry: Entry,
 ): Promise<Processed> {
-  const request = budget.problem() ?? toEntryRequest(bundle, entry)
+  const request = budget.problem() ?? decideEntry(context, bundle, budget, entry)
   const outcome = isFailure(request) ? request : await context.handle(context, request)
   if (isFailure(outcome) || isFailure(request)) {
     const response = isFailure(outcome) ? toResponse(outcome) : outcome
     return { response, text: formatEntry(response) }
   }
   return { response: outcome, text: fitEntry(budget, outcome, isWriting(request.interaction)) }
+}
+
+/** A decision is work of this process, wherever the entry is then processed. */
+function decideEntry(
+  { session }: Context,
+  bundle: FhirRequest,
+  budget: BundleBudget,
+  entry: Entry,
+): ReturnType<typeof toEntryRequest> {
+  const began = getProcessorMs()
+  const request = toEntryRequest(bundle, entry)
+  if (!session.local) budget.addWork(getProcessorMs() - began)
+  return request
 }
 
 /** The error by which reads or writes of this turn were lost, if any. */

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
-import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
+import { auditRefusal, type FinishedRequest, isAboutAudit } from '../../audit/index.ts'
 import {
   createOutcome,
   type Entry,
@@ -13,16 +13,52 @@ import {
 import { toProblem } from '../../web/index.ts'
 import type { ReadBudget } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
-import { type Failure, type FhirResponse, toResponse } from '../response.ts'
+import { type Failure, type FhirResponse, isFailure, toResponse } from '../response.ts'
 
 /** An entry as a request of its own: it is decided separately from the Bundle. */
 export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {
   const { interaction, body, preconditions } = entry
   if (interaction.kind === 'misunderstood') return fail({ ...interaction, problem: 'misunderstood' })
-  const decision = bundle.authenticated.decide(interaction)
+  const decision = decisions.get(entry) ?? bundle.authenticated.decide(interaction)
+  decisions.set(entry, decision)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   if (isAboutAudit(interaction)) return auditRefusal(interaction)
-  return { ...bundle, interaction, body, preconditions, access: decision.access, isEntry: true }
+  const { entries: _, ...rest } = bundle
+  return {
+    ...rest,
+    interaction,
+    body,
+    preconditions,
+    access: decision.access,
+    by: decision.by,
+    isEntry: true,
+  }
+}
+
+/** Decides the entries one after the other, within the budget of a Bundle, and lets other requests run in between. */
+export async function* decideEntries(
+  bundle: FhirRequest,
+  entries: readonly Entry[],
+): AsyncGenerator<FhirRequest<EntryInteraction> | Failure> {
+  const budget = openBundleBudget(bundle.connection)
+  const takeTurns = createTurns()
+  for (const entry of entries) {
+    const began = getProcessorMs()
+    yield budget.problem() ?? toEntryRequest(bundle, entry)
+    budget.addWork(getProcessorMs() - began)
+    await takeTurns()
+  }
+}
+
+/** Each entry is decided once. */
+const decisions = new WeakMap<Entry, EntryDecision>()
+
+type EntryDecision = ReturnType<FhirRequest['authenticated']['decide']>
+
+/** The entries of a Bundle with their decisions, for the audit trail. An entry that was not processed has none. */
+export function listDecided({ entries }: Pick<FhirRequest, 'entries'>): FinishedRequest['decided'] {
+  if (!entries || isFailure(entries)) return undefined
+  return entries.entries.map(entry => ({ interaction: entry.interaction, decision: decisions.get(entry) }))
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   type BundleBudget,
   createReadBudget,
   createTurns,
+  decideEntries,
   describeFailedEntry,
   fitEntry,
   formatEntry,
@@ -42,10 +43,12 @@ export async function performTransaction(
   context: Context,
   bundle: FhirRequest,
   entries: readonly Entry[],
-  requests: readonly (EntryRequest | Failure)[],
 ): Promise<FhirResponse | Failure> {
   const invalid = context.session.local ? undefined : checkFullUrls(entries, context.baseUrl)
   if (invalid) return invalid
+  // Before anything is locked.
+  const requests: (EntryRequest | Failure)[] = []
+  for await (const request of decideEntries(bundle, entries)) requests.push(request)
   const interactions = requests.flatMap(it => (isFailure(it) ? [] : [it.interaction]))
   const result = await attempt(context, interactions, () => planAndCommit(context, bundle, entries, requests))
   return isFailure(result) ? result : respond(context, bundle, result)

@@ -2,6 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import type { FinishedRequest } from '../../audit/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
+import { listDecided } from '../bundle/entry.ts'
+import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import { type Failure, isFailure, toResponse } from '../response.ts'
 import type { FhirApi } from './fhir-api.ts'
@@ -12,6 +14,7 @@ interface AuditInput {
   readonly interaction: Interaction | Misunderstood
   readonly by?: string | undefined
   readonly body?: unknown
+  readonly entries?: FhirRequest['entries']
   /** The grant of a token that has expired or was revoked. */
   readonly rejectedGrant?: Grant | undefined
 }
@@ -87,7 +90,7 @@ export function describeOutcome(
 export function describeRequest(
   api: FhirApi,
   request: FastifyRequest,
-  { interaction, by, body, rejectedGrant }: AuditInput,
+  { interaction, by, body, entries, rejectedGrant }: AuditInput,
   outcome: AuditOutcome,
   failure?: Failure,
 ): FinishedRequest {
@@ -97,6 +100,7 @@ export function describeRequest(
     by,
     problem: failure,
     requestBody: body,
+    decided: listDecided({ entries }),
     rejectedGrant,
     at: api.clock(),
     method: request.method,

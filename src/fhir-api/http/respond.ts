@@ -1,11 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
 import {
+  ANY_ENTRIES,
   acceptsJson,
   fail,
   type Interaction,
   isPublic,
   mayWrite,
+  parseEntries,
   readBody,
   readPreconditions,
   readPreferences,
@@ -37,7 +39,7 @@ const anonymous: Authenticated = {
 
 /** Decides the request before its body is parsed. */
 function readRequest(
-  { bodyLimits }: FhirApi,
+  { bodyLimits, baseUrl }: FhirApi,
   interaction: Interaction,
   request: FastifyRequest,
 ): FhirRequest | Failure {
@@ -55,6 +57,7 @@ function readRequest(
   return {
     interaction,
     body: read.body,
+    ...(interaction.kind === 'bundle' && { entries: parseEntries(read.body, baseUrl, ANY_ENTRIES) }),
     preconditions: readPreconditions(headers),
     preferences: content ? { ...readPreferences(headers), content } : readPreferences(headers),
     access: decision.access,

@@ -23,6 +23,15 @@ export interface Steps {
   left: number
 }
 
+/** Parses one search of several that share their steps. */
+export function spendSteps<T>(shared: Steps, parse: (own: Steps) => T): T {
+  const most = Math.min(SEARCH_STEPS, shared.left)
+  const own = { left: most }
+  const result = parse(own)
+  shared.left -= most - Math.max(own.left, 0)
+  return result
+}
+
 interface Reading {
   readonly value: string
   readonly baseUrl: string

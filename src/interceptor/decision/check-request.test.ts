@@ -138,6 +138,27 @@ describe('collectPatchedParts with a JSON Patch', () => {
   })
 })
 
+describe('checkRequest with a Bundle of chains', () => {
+  const check = (entries: number, query: string) => {
+    const grant = makeGrant({ scope: 'system/*.rs' })
+    const entry = Array.from({ length: entries }, () => makeEntry(`GET List?${query}`))
+    return checkRequest({ kind: 'bundle' }, makeBundle('batch', ...entry), grant, {
+      ...policy,
+      contexts: ['system'],
+    })
+  }
+
+  it('refuses more steps than all its searches may take together', () => {
+    const decision = check(2_000, Array(16).fill('item._id=x').join('&'))
+    assert.ok(!decision.allowed && decision.refusal.kind === 'misunderstood')
+    assert.match(decision.refusal.text, /50000 steps/)
+  })
+
+  it('permits many chains that name the type', () => {
+    assert.equal(check(2_000, 'item:Patient._id=x').allowed, true)
+  })
+})
+
 describe('collectPatchedParts with a FHIRPath Patch', () => {
   const operation = (type: string, path: string, more: readonly object[]) => ({
     name: 'operation',

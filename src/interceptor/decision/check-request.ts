@@ -6,10 +6,12 @@ import {
   isProblem,
   isRecord,
   isResource,
+  limits,
   type Misunderstood,
   namesOtherPatient,
   parseEntries,
   type Resource,
+  type Steps,
   type WrittenPart,
 } from '../../fhir/index.ts'
 import {
@@ -35,10 +37,11 @@ export function checkRequest(
   grant: Grant,
   policy: EnforcementPolicy,
   access: GrantedAccess = computeAccess(grant, policy),
+  steps: Steps = { left: limits.BUNDLE_STEPS },
 ): Decision {
-  const decision = decide(interaction, grant, policy, access)
+  const decision = decide(interaction, grant, policy, access, steps)
   if (!decision.allowed || body === undefined) return decision
-  if (interaction.kind === 'bundle') return checkBundle(decision, body, grant, policy, access)
+  if (interaction.kind === 'bundle') return checkBundle(decision, body, grant, policy, access, steps)
   const refusal = checkContent(interaction, body, decision.access, policy.fhirBaseUrl)
   return refusal ? deny(refusal) : decision
 }
@@ -49,13 +52,14 @@ function checkBundle(
   grant: Grant,
   policy: EnforcementPolicy,
   access: GrantedAccess,
+  steps: Steps,
 ): Decision {
   const entries = readEntries(body, policy.fhirBaseUrl, grant, access)
   if ('kind' in entries) return deny(entries)
   const decisions = entries.map(entry =>
     entry.interaction.kind === 'misunderstood'
       ? deny(entry.interaction)
-      : checkRequest(entry.interaction, entry.body, grant, policy, access),
+      : checkRequest(entry.interaction, entry.body, grant, policy, access, steps),
   )
   const refused = decisions.find(decision => !decision.allowed)
   if (refused || !bundle.allowed) return refused ?? bundle
@@ -217,7 +221,8 @@ export function collectPatchedParts(
   const parts = isFhirPathPatch(patch) ? findFhirPathWrittenParts(patch, type) : readJsonPatch(patch)
   if (!parts) return undefined
   const root: Node = {}
-  for (const { steps, value } of parts) if (steps.length > 0) setValue(root, steps, value)
+  const sizes: Sizes = new WeakMap([[root, 0]])
+  for (const { steps, value } of parts) if (steps.length > 0) setValue(root, steps, value, sizes)
   return restoreLists(root) as Readonly<Record<string, unknown>>
 }
 
@@ -234,18 +239,31 @@ function readJsonPatch(patch: unknown): readonly WrittenPart[] | undefined {
   })
 }
 
-function setValue(node: Node, steps: readonly string[], value: unknown): void {
-  const [step = '', ...rest] = steps
-  if (rest.length === 0) {
-    // RFC 6902, 4.1: `-` appends an element.
-    const name = step === '-' ? `${Object.keys(node).length}` : step
-    defineMember(node, name, value)
-    return
-  }
-  const below = Object.hasOwn(node, step) ? node[step] : undefined
-  const next: Node = typeof below === 'object' && below !== null ? { ...below } : {}
-  defineMember(node, step, next)
-  setValue(next, rest, value)
+/** The number of members of each node. Other objects are values of the patch, which stay as they are. */
+type Sizes = WeakMap<object, number>
+
+function setValue(root: Node, steps: readonly string[], value: unknown, sizes: Sizes): void {
+  let node = root
+  for (const step of steps.slice(0, -1)) node = openMember(node, step, sizes)
+  const last = steps.at(-1) ?? ''
+  // RFC 6902, 4.1: `-` appends an element.
+  addMember(node, last === '-' ? `${sizes.get(node)}` : last, value, sizes)
+}
+
+/** The member as a node: made if it is absent, and copied once if it is a value of the patch. */
+function openMember(node: Node, name: string, sizes: Sizes): Node {
+  const below = Object.hasOwn(node, name) ? node[name] : undefined
+  const isObject = typeof below === 'object' && below !== null
+  if (isObject && sizes.has(below)) return below as Node
+  const next: Node = isObject ? { ...below } : {}
+  sizes.set(next, Object.keys(next).length)
+  addMember(node, name, next, sizes)
+  return next
+}
+
+function addMember(node: Node, name: string, value: unknown, sizes: Sizes): void {
+  if (!Object.hasOwn(node, name)) sizes.set(node, (sizes.get(node) ?? 0) + 1)
+  defineMember(node, name, value)
 }
 
 // `__proto__` must become a member, not the prototype.

@@ -1,4 +1,11 @@
-import { limits, type Params, parseSearch, type SearchClause } from '../../fhir/index.ts'
+import {
+  limits,
+  type Params,
+  parseSearch,
+  type SearchClause,
+  type Steps,
+  spendSteps,
+} from '../../fhir/index.ts'
 import {
   type AccessFilter,
   type Constraint,
@@ -119,21 +126,35 @@ function findDecidingSource(
  * Checks the types that chained parameters search (`subject:Patient.name`, `_has:…`): a caller must not learn through
  * a chain what it may not search. Each link needs a type that the grant covers, and the server applies the filter of
  * that type to the link. The server refuses a parameter that cannot be read, unless reading it takes too many steps: all
- * parameters of a search share one limit of steps. Undefined if nothing is refused.
+ * parameters of a search, and all searches of a Bundle, share a limit of steps. Undefined if nothing is refused.
  */
 export function checkChains(context: DecisionContext, type: string, params: Params): Decision | undefined {
-  const steps = { left: limits.SEARCH_STEPS }
+  return spendSteps(context.steps, steps => checkEachChain(context, type, params, steps))
+}
+
+function checkEachChain(
+  context: DecisionContext,
+  type: string,
+  params: Params,
+  steps: Steps,
+): Decision | undefined {
+  const isOfBundle = steps.left < limits.SEARCH_STEPS
   for (const [name, value] of params) {
     if (!isChained(name)) continue
     const clause = parseSearch(type, name, value, context.policy.fhirBaseUrl, steps)
     if (clause.kind === 'error') {
       if (clause.reason === 'too-costly')
-        return deny({ kind: 'misunderstood', status: 400, text: clause.text, isExcess: true })
+        return deny({
+          ...{ kind: 'misunderstood', status: 400, isExcess: true },
+          text: isOfBundle ? TOO_MANY_STEPS : clause.text,
+        })
     } else if (!maySearchChain(context, clause))
       return checkType(context, findRefusedType(context, clause), 's')
   }
   return undefined
 }
+
+const TOO_MANY_STEPS = `Cannot process Bundle: its chains take more than ${limits.BUNDLE_STEPS} steps. Name the types`
 
 export function isChained(name: string): boolean {
   return name.includes('.') || name.startsWith('_has:')

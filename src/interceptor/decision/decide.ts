@@ -2,10 +2,12 @@ import {
   findOperation,
   type Interaction,
   isResourceType,
+  limits,
   mayChange,
   operations,
   type Params,
   resourceTypes,
+  type Steps,
 } from '../../fhir/index.ts'
 import {
   computeAccess,
@@ -77,15 +79,17 @@ type InteractionOf<Kind extends Interaction['kind']> = Extract<Interaction, { ki
 
 /**
  * Decides whether a grant permits an interaction under a policy. A pure function that uses no stored data: the server
- * still applies the access filters of the decision. Pass `access` to decide several times for one grant.
+ * still applies the access filters of the decision. Pass `access` to decide several times for one grant, and `steps` to
+ * limit what all these decisions cost.
  */
 export function decide(
   interaction: Interaction,
   grant: Grant,
   policy: EnforcementPolicy,
   access: GrantedAccess = computeAccess(grant, policy),
+  steps: Steps = { left: limits.SEARCH_STEPS },
 ): Decision {
-  const makeContext = (method: Method): DecisionContext => ({ method, grant, policy, access })
+  const makeContext = (method: Method): DecisionContext => ({ method, grant, policy, access, steps })
   switch (interaction.kind) {
     case 'capabilities':
     case 'smart-configuration':

@@ -1,4 +1,4 @@
-import { type Interaction, parseReference } from '../../fhir/index.ts'
+import { type Interaction, parseReference, type Steps } from '../../fhir/index.ts'
 import {
   type Access,
   type AccessFilter,
@@ -32,6 +32,8 @@ export interface DecisionContext {
   readonly grant: Grant
   readonly policy: EnforcementPolicy
   readonly access: GrantedAccess
+  /** The steps that are left to parse chains. The entries of a Bundle share them. */
+  readonly steps: Steps
 }
 
 /** Explains why the covering scopes do not permit the request, from the token and the request alone. */

@@ -3,8 +3,10 @@ import {
   findJsonExcess,
   type Interaction,
   isRecord,
+  limits,
   type Misunderstood,
   type Resource,
+  type Steps,
 } from '../../fhir/index.ts'
 import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
 import { checkRequest, type Entry, readEntries } from '../decision/check-request.ts'
@@ -61,8 +63,9 @@ export async function checkExchange(
   // The host searches all of its data for them.
   if (!findConditionalTypes(body).every(type => isEverything(decision.access.filterFor(type, 's'))))
     return refuseUnenforceable('a conditional reference may match resources outside the grant')
+  const steps = { left: limits.BUNDLE_STEPS }
   for (const part of [{ interaction, body }, ...entries]) {
-    const refusal = await checkPart(part.interaction, part.body, decision.access, policy, options)
+    const refusal = await checkPart(part.interaction, part.body, decision.access, policy, options, steps)
     if (refusal) return refusal
   }
   const interactions = entries.map(entry => entry.interaction)
@@ -97,8 +100,9 @@ async function checkPart(
   access: Access,
   { fhirBaseUrl }: EnforcementPolicy,
   { stored, versionAccess = 'current' }: HostOptions,
+  steps: Steps,
 ): Promise<Refusal | undefined> {
-  const refusal = checkHostRules(interaction, access, fhirBaseUrl)
+  const refusal = checkHostRules(interaction, access, fhirBaseUrl, steps)
   if (refusal) return refusal
   const { kind } = interaction
   // The content of the versions is checked in the response.

@@ -9,6 +9,8 @@ import {
   parseSearch,
   resourceTypes,
   type SearchClause,
+  type Steps,
+  spendSteps,
 } from '../../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from '../../smart/index.ts'
 import { isChained } from '../decision/check-type.ts'
@@ -23,14 +25,15 @@ export function checkHostRules(
   interaction: Interaction,
   access: Access,
   baseUrl: string,
+  steps: Steps = { left: limits.SEARCH_STEPS },
 ): Refusal | undefined {
   switch (interaction.kind) {
     case 'search-type':
-      return checkSearch(interaction.type, interaction.params, access, baseUrl, false)
+      return checkSearch(interaction.type, interaction.params, access, baseUrl, steps, false)
     case 'search-compartment':
       return interaction.type === '*'
         ? checkWholeTypes(access, resourceTypes)
-        : checkSearch(interaction.type, interaction.params, access, baseUrl, true)
+        : checkSearch(interaction.type, interaction.params, access, baseUrl, steps, true)
     case 'search-system':
     case 'history-system':
       return checkWholeTypes(access, readTypes(interaction.params))
@@ -41,19 +44,19 @@ export function checkHostRules(
     case 'patch-conditional':
       return (
         checkPatch(interaction.type, access) ??
-        checkCondition(interaction.type, interaction.params, access, 'u', baseUrl)
+        checkCondition(interaction.type, interaction.params, access, 'u', baseUrl, steps)
       )
     case 'update-conditional':
-      return checkCondition(interaction.type, interaction.params, access, 'u', baseUrl)
+      return checkCondition(interaction.type, interaction.params, access, 'u', baseUrl, steps)
     case 'delete-conditional':
-      return checkCondition(interaction.type, interaction.params, access, 'd', baseUrl)
+      return checkCondition(interaction.type, interaction.params, access, 'd', baseUrl, steps)
     case 'create':
       return (
         interaction.ifNoneExist &&
-        checkCondition(interaction.type, interaction.ifNoneExist, access, 'c', baseUrl)
+        checkCondition(interaction.type, interaction.ifNoneExist, access, 'c', baseUrl, steps)
       )
     case 'operation':
-      return checkOperation(interaction, access, baseUrl)
+      return checkOperation(interaction, access, baseUrl, steps)
     default:
       return undefined
   }
@@ -63,8 +66,9 @@ function checkOperation(
   { name, type = '', id, params }: Extract<Interaction, { readonly kind: 'operation' }>,
   access: Access,
   baseUrl: string,
+  steps: Steps,
 ): Refusal | undefined {
-  if (name === '$lastn') return checkSearch('Observation', params, access, baseUrl, false)
+  if (name === '$lastn') return checkSearch('Observation', params, access, baseUrl, steps, false)
   // The outcome tells about the stored resource with the id, and does not name its patient.
   return name === '$validate' && id !== undefined && !isEverything(access.filterFor(type, 'r'))
     ? refuseUnenforceable('it cannot check the resource that is validated')
@@ -88,10 +92,11 @@ function checkCondition(
   access: Access,
   permission: 'c' | 'u' | 'd',
   baseUrl: string,
+  steps: Steps,
 ) {
   if (!isEverything(access.filterFor(type, permission)) || !isEverything(access.filterFor(type, 's')))
     return refuseUnenforceable('a condition may match resources outside the grant')
-  return checkChains(type, params, access, baseUrl)
+  return checkChains(type, params, access, baseUrl, steps)
 }
 
 function checkWholeTypes(access: Access, types: readonly string[]): Refusal | undefined {
@@ -105,6 +110,7 @@ function checkSearch(
   params: Params,
   access: Access,
   baseUrl: string,
+  steps: Steps,
   inCompartment: boolean,
 ): Refusal | undefined {
   const filter = access.filterFor(type, 's')
@@ -116,7 +122,8 @@ function checkSearch(
       'the search must name the patient of the token and every filter of the scope, and no other value of these parameters',
     )
   return (
-    checkReverseIncludes(params, access, isEverything(filter)) ?? checkChains(type, params, access, baseUrl)
+    checkReverseIncludes(params, access, isEverything(filter)) ??
+    checkChains(type, params, access, baseUrl, steps)
   )
 }
 
@@ -199,17 +206,22 @@ function isPatient(name: string, value: string, patient: string, baseUrl: string
 }
 
 /** The host follows a chain through all of its data, so the grant must cover every type of the chain completely. */
-function checkChains(type: string, params: Params, access: Access, baseUrl: string): Refusal | undefined {
-  const steps = { left: limits.SEARCH_STEPS }
-  const isWithinGrant = ([name, value]: Params[number]) => {
+function checkChains(
+  type: string,
+  params: Params,
+  access: Access,
+  baseUrl: string,
+  steps: Steps,
+): Refusal | undefined {
+  const isWithinGrant = ([name, value]: Params[number], own: Steps) => {
     if (!isChained(name)) return true
-    const clause = parseSearch(type, name, value, baseUrl, steps)
+    const clause = parseSearch(type, name, value, baseUrl, own)
     return (
       clause.kind !== 'error' &&
       findLinkedTypes(clause).every(linked => isEverything(access.filterFor(linked, 's')))
     )
   }
-  return params.every(isWithinGrant)
+  return spendSteps(steps, own => params.every(pair => isWithinGrant(pair, own)))
     ? undefined
     : refuseUnenforceable('a chain searches data outside the grant')
 }
