@@ -35,8 +35,6 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   cli: { imports: [...SHARED, ...SERVERS] },
 }
 
-const LONGEST_FILE = 320
-
 /** The one file outside of src that src imports: cli fills the embedded server with it. */
 const SAMPLE_PATIENTS = 'sample-patients/index.ts'
 
@@ -96,21 +94,12 @@ function findCycleFaults(files: readonly (readonly [file: string, text: string])
 
 function findFileFaults(file: string, text: string): readonly string[] {
   const module = findModule(file)
-  const lines = text.split('\n').length - 1
   return [
     ...(module !== undefined && !(module in MODULES) ? [`${file}: ${module} is not a module`] : []),
     ...(file === `src/${module}/index.ts` && !text.startsWith('/**')
       ? [`${file}: it does not begin with a comment that says what the module does`]
       : []),
-    ...(lines > LONGEST_FILE && !isTest(file) && hasCode(text)
-      ? [`${file}: ${lines} lines are too many for one idea`]
-      : []),
   ]
-}
-
-/** A table may be as long as what it lists. */
-function hasCode(text: string): boolean {
-  return /\bfunction\b|=>/.test(text)
 }
 
 function findImportFaults(file: string, { path, typeOnly }: Import): readonly string[] {

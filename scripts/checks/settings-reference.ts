@@ -1,4 +1,4 @@
-import { mayBeFile, type SettingRow } from '../../src/config/settings.ts'
+import { mayBeFile, type SettingRow } from '../../src/config/setting-row.ts'
 import { settingGroups } from '../../src/config/table.ts'
 
 export function settingsReference(): string {

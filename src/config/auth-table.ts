@@ -1,14 +1,15 @@
+import { randomBytes } from 'node:crypto'
+import { defineDerived, defineFixed, defineOpen, none } from './setting-row.ts'
 import * as types from './setting-types.ts'
-import { defineFixed, defineOpen } from './settings.ts'
 
 export const authTable = {
-  smartClientLaunchUrl: defineOpen({
+  smartClientLaunchUrl: defineDerived({
     name: 'smart.server.smart-client-launch-url',
     env: 'SMART_CLIENT_LAUNCH_URL',
     type: types.launchAddress,
     otherwise: '`<app URL>/launch`',
     about: 'Launch URL of the app that the portal launches by default.',
-    of: settings => settings.smartClientLaunchUrl,
+    derive: ({ appUrl }) => `${appUrl}/launch`,
   }),
   defaultClientId: defineFixed({
     name: 'smart.server.default-client-id',
@@ -16,7 +17,6 @@ export const authTable = {
     type: types.clientId,
     initial: 'sallyport-app',
     about: 'Client id of the app that the portal launches by default.',
-    of: settings => settings.defaultClientId,
   }),
   defaultNeedPatientBanner: defineFixed({
     name: 'smart.server.default-need-patient-banner',
@@ -25,7 +25,6 @@ export const authTable = {
     type: types.flag,
     initial: 'true',
     about: 'Default of `need_patient_banner` for new launches.',
-    of: settings => settings.defaultNeedPatientBanner,
   }),
   accessTokenTtlSeconds: defineFixed({
     name: 'smart.server.access-token-ttl-seconds',
@@ -34,7 +33,6 @@ export const authTable = {
     initial: '300',
     about:
       'Lifetime of an access token. Tokens of backend services (`client_credentials`) live at most 300 s.',
-    of: settings => settings.accessTokenTtlSeconds,
   }),
   keyMaxAgeDays: defineFixed({
     name: 'smart.server.key-max-age-days',
@@ -42,25 +40,24 @@ export const authTable = {
     type: types.wholeNumber(0, 3650),
     initial: '90',
     about: 'Age at which the auth server replaces its signing key. `0`: only by command.',
-    of: settings => settings.keyMaxAgeDays,
   }),
-  seedClinicianPassword: defineOpen({
+  seedClinicianPassword: defineDerived({
     name: 'smart.server.seed-clinician-password',
     env: 'SMART_SEED_CLINICIAN_PASSWORD',
     type: types.password,
     otherwise: '`sallyport` on loopback, otherwise random and printed once',
     about: 'Password of the test clinician, which the auth server creates if there are no clinicians.',
     secret: true,
-    of: settings => settings.seedClinicianPassword,
+    derive: ({ onLoopback }) => (onLoopback ? 'sallyport' : randomBytes(12).toString('base64url')),
   }),
-  lab: defineOpen({
+  lab: defineDerived({
     name: 'smart.server.lab',
     env: 'SMART_LAB',
     type: types.flag,
     otherwise: '`true` on loopback, otherwise `false`',
     about:
       'Lets developers get launches and tokens without a login, for tests of apps. Never turn it on where there are real patients. Off loopback it also needs `SMART_LAB_EXPOSES_ALL_PATIENTS=true` and https, and is for administrators.',
-    of: settings => settings.lab,
+    derive: ({ onLoopback }) => onLoopback,
   }),
   labExposesAllPatients: defineFixed({
     name: 'smart.server.lab-exposes-all-patients',
@@ -69,16 +66,15 @@ export const authTable = {
     initial: 'false',
     about:
       'Confirms the risk of the lab off loopback: in the browser of an administrator, and by commands, it opens every record as any user, without a sign-in or consent of that user.',
-    of: settings => settings.labExposesAllPatients,
   }),
-  loginIdleSeconds: defineOpen({
+  loginIdleSeconds: defineDerived({
     name: 'smart.server.login-idle-seconds',
     env: 'SMART_LOGIN_IDLE_SECONDS',
     type: types.wholeNumber(0, 28_800),
     otherwise: '`1800`; on loopback `0`',
     about:
       'A login ends if the clinician opens no page for this time. With `0` only the maximum of 8 hours applies. Apps keep their access.',
-    of: settings => settings.loginIdleSeconds,
+    derive: ({ onLoopback }) => (onLoopback ? 0 : 1800),
   }),
   loginFailureLimit: defineFixed({
     name: 'smart.server.login-failure-limit',
@@ -87,7 +83,6 @@ export const authTable = {
     initial: '10',
     about:
       'Failed logins for one username from one address (IPv6: one /64 network) before further logins get 429.',
-    of: settings => settings.loginFailureLimit,
   }),
   loginFailureWindowSeconds: defineFixed({
     name: 'smart.server.login-failure-window-seconds',
@@ -95,7 +90,6 @@ export const authTable = {
     type: types.wholeNumber(1, 3600),
     initial: '300',
     about: 'How long a failed login counts.',
-    of: settings => settings.loginFailureWindowSeconds,
   }),
   loginFailureLimitPerAddress: defineFixed({
     name: 'smart.server.login-failure-limit-per-address',
@@ -104,24 +98,22 @@ export const authTable = {
     initial: '1000',
     about:
       'Failed logins from one address (IPv6: one /64 network), for any username, before further logins get 429. All users behind one NAT, or behind a proxy that `trust-proxy` does not name, share one address.',
-    of: settings => settings.loginFailureLimitPerAddress,
   }),
-  activityClinicians: defineOpen({
+  'audit.activityClinicians': defineOpen({
     name: 'smart.server.activity-clinicians',
     env: 'SMART_ACTIVITY_CLINICIANS',
     type: types.usernames,
     otherwise: 'every clinician on loopback, administrators with the lab on, otherwise none',
     about: 'Usernames of the clinicians who may see `/activity`.',
-    of: settings => settings.audit.activityClinicians,
   }),
-  openRegistration: defineOpen({
+  openRegistration: defineDerived({
     name: 'smart.server.open-registration',
     env: 'SMART_OPEN_REGISTRATION',
     type: types.flag,
     otherwise: '`true` on loopback, otherwise `false`',
     about:
       'Allows dynamic registration (`/oauth2/register`) without an initial access token; off loopback without `system/` scopes.',
-    of: settings => settings.openRegistration,
+    derive: ({ onLoopback }) => onLoopback,
   }),
   registrationToken: defineOpen({
     name: 'smart.server.registration-token',
@@ -130,86 +122,79 @@ export const authTable = {
     otherwise: 'none',
     about: 'Initial access token for dynamic registration.',
     secret: true,
-    of: settings => settings.registrationToken,
   }),
-  privateJwksHosts: defineOpen({
+  privateJwksHosts: defineDerived({
     name: 'smart.server.private-jwks-hosts',
     env: 'SMART_PRIVATE_JWKS_HOSTS',
     type: types.hosts,
     otherwise: 'none',
     about:
       'Hosts from which the auth server may fetch key sets (`jwks_uri`) although they have private addresses or use `http:`. On loopback, all hosts are allowed. The key set of the app server is always allowed.',
-    of: settings => settings.privateJwksHosts,
+    derive: none,
   }),
 }
 
 export const appTable = {
-  appClientId: defineFixed({
+  'app.clientId': defineFixed({
     name: 'smart.app.client-id',
     env: 'SMART_APP_CLIENT_ID',
     type: types.clientId,
     initial: 'sallyport-app',
     about: 'Client id of the app server at the auth server.',
-    of: settings => settings.app.clientId,
   }),
-  appAuthMethod: defineFixed({
+  'app.authMethod': defineFixed({
     name: 'smart.app.auth-method',
     env: 'SMART_APP_AUTH_METHOD',
     type: types.oneOf('private_key_jwt', 'none'),
     initial: 'private_key_jwt',
     about:
       'How the app server authenticates if the auth server supports `private_key_jwt`: with its key set (`/jwks`), or not at all (public client).',
-    of: settings => settings.app.authMethod,
   }),
-  appScope: defineFixed({
+  'app.scope': defineFixed({
     name: 'smart.app.scope',
     env: 'SMART_APP_SCOPE',
     type: types.scopes,
     initial:
       'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Medication.rs patient/Observation.rs patient/AllergyIntolerance.rs patient/Encounter.rs',
     about: 'Scopes that the app server requests.',
-    of: settings => settings.app.scope,
   }),
-  appIssuers: defineOpen({
+  'app.issuers': defineDerived({
     name: 'smart.app.issuers',
     env: 'SMART_APP_ISSUERS',
     type: types.baseAddresses,
     otherwise: 'the FHIR base URL',
     about: 'FHIR base URLs (`iss`) from which the app server accepts launches.',
-    of: settings => settings.app.issuers,
+    derive: ({ fhirBaseUrl }) => [fhirBaseUrl],
   }),
-  appSessionMaxSeconds: defineFixed({
+  'app.sessionMaxSeconds': defineFixed({
     name: 'smart.app.session-max-seconds',
     env: 'SMART_SESSION_MAX_SECONDS',
     type: types.wholeNumber(1, 31_536_000),
     initial: '28800',
     about: 'Maximum lifetime of a session.',
-    of: settings => settings.app.sessionMaxSeconds,
   }),
-  appSessionIdleSeconds: defineFixed({
+  'app.sessionIdleSeconds': defineFixed({
     name: 'smart.app.session-idle-seconds',
     env: 'SMART_SESSION_IDLE_SECONDS',
     type: types.wholeNumber(1, 31_536_000),
     initial: '1800',
     about: 'A session ends after this time without a request.',
-    of: settings => settings.app.sessionIdleSeconds,
   }),
-  appFrameOrigins: defineOpen({
+  'app.frameOrigins': defineDerived({
     name: 'smart.app.frame-origins',
     env: 'SMART_APP_FRAME_ORIGINS',
     type: types.origins,
     otherwise: 'none',
     about:
       'Origins whose pages may show the app server in a frame ([embedding](how-to/embed.md)). Its cookies are then `SameSite=None; Secure; Partitioned`.',
-    of: settings => settings.app.frameOrigins,
+    derive: none,
   }),
-  appTimeoutSeconds: defineFixed({
+  'app.timeoutSeconds': defineFixed({
     name: 'smart.app.timeout-seconds',
     env: 'SMART_APP_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '10',
     about:
       'How long the app server waits for a response of the FHIR server or of the auth server (at most 20 s).',
-    of: settings => settings.app.timeoutSeconds,
   }),
 }

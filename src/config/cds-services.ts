@@ -1,3 +1,4 @@
+import { showIds } from './login-providers.ts'
 import type { SettingType } from './setting-types.ts'
 import * as types from './setting-types.ts'
 
@@ -26,6 +27,7 @@ export const cdsServices: SettingType<readonly CdsService[]> = {
     const services = list.flatMap(entry => readService(entry) ?? [])
     return services.length === list.length ? services : undefined
   },
+  show: showIds,
 }
 
 export const serviceId: SettingType<string> = {

@@ -4,8 +4,9 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { type Environment, listEffectiveSettings, readConfiguration, readSettings } from './configuration.ts'
+import { getValue } from './derive.ts'
 import { formatSettingsFile, overrideSettings } from './index.ts'
-import { findVariables, type SettingRow } from './settings.ts'
+import { findVariables, type SettingRow } from './setting-row.ts'
 import { settingRows } from './table.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
@@ -363,7 +364,7 @@ describe('a secret in a file', () => {
       writeFileSync(join(folder, 'with-files.yaml'), `${row.name}-file: a-secret`)
       for (const env of [...given, { SMART_CONFIG: 'with-files.yaml' }]) {
         const { settings, sources, warnings } = readConfiguration(env, folder)
-        assert.deepEqual([row.of(settings), warnings], [row.type.parse(text), []], row.name)
+        assert.deepEqual([getValue(settings, key), warnings], [row.type.parse(text), []], row.name)
         assert.notEqual(sources.get(key), 'default')
       }
     }

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { deriveSettings } from './derive.ts'
+import { deriveSettings, getValue } from './derive.ts'
 import { readSecretFile } from './secret-file.ts'
-import type { Settings, Source } from './settings.ts'
-import { findFileVariables, findVariables, mayBeFile, type SettingRow } from './settings.ts'
+import { findFileVariables, findVariables, mayBeFile, type SettingRow } from './setting-row.ts'
+import type { SettingKey, Settings, Source } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, findNearest, readSettingsFile } from './settings-file.ts'
 import { findStartProblems, findStartWarnings } from './start-problems.ts'
-import { type SettingKey, type SettingValues, settingRows, settingsTable } from './table.ts'
+import { settingRows, settingsTable } from './table.ts'
 import { readTelemetry } from './telemetry.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -33,7 +33,10 @@ export function readConfiguration(env: Environment, cwd: string): Configuration 
     settingRows,
     ([key, row]) => [key, readSetting(key, row, { env, cwd, file })] as const,
   )
-  const values = Object.fromEntries(read.map(([key, { value }]) => [key, value])) as unknown as SettingValues
+  const values = Object.fromEntries(read.map(([key, { value }]) => [key, value])) as Record<
+    SettingKey,
+    unknown
+  >
   const sources = new Map(read.map(([key, { source }]) => [key, source]))
   const settings = deriveSettings(values, readTelemetry(env, cwd), cwd)
   return {
@@ -124,7 +127,7 @@ const MASK = '********'
 
 export function listEffectiveSettings({ settings, sources }: Configuration): readonly EffectiveSetting[] {
   return settingRows.map(([key, row]) => {
-    const value = row.of(settings)
+    const value = show(row, getValue(settings, key))
     return {
       name: row.name,
       env: row.env,
@@ -138,8 +141,15 @@ export function listEffectiveSettings({ settings, sources }: Configuration): rea
 export function listChangedSettings(before: Configuration, after: Configuration): readonly string[] {
   const isSet = (key: SettingKey) => [before, after].some(({ sources }) => sources.get(key) !== 'default')
   return settingRows
-    .filter(([key, row]) => isSet(key) && !isDeepStrictEqual(row.of(before.settings), row.of(after.settings)))
+    .filter(
+      ([key]) =>
+        isSet(key) && !isDeepStrictEqual(getValue(before.settings, key), getValue(after.settings, key)),
+    )
     .map(([, row]) => row.name)
+}
+
+function show({ type }: SettingRow<unknown>, value: unknown): unknown {
+  return type.show && value !== undefined ? type.show(value) : value
 }
 
 function formatValue(value: unknown): string {

@@ -1,281 +1,253 @@
+import { defineDerived, defineFixed, defineOpen, none } from './setting-row.ts'
 import * as types from './setting-types.ts'
-import { defineFixed, defineOpen } from './settings.ts'
 
 export const fhirTable = {
-  fhirSamplePatients: defineFixed({
+  'fhir.samplePatients': defineFixed({
     name: 'smart.fhir.sample-patients',
     env: 'SMART_SAMPLE_PATIENTS',
     type: types.wholeNumber(0, 100_000),
     initial: '60',
     about:
       'Number of sample patients that the first start of the embedded FHIR server creates; `0` for none.',
-    of: settings => settings.fhir.samplePatients,
   }),
-  fhirPolicyFile: defineOpen({
+  'fhir.policyFile': defineOpen({
     name: 'smart.fhir.policy-file',
     env: 'SMART_POLICY_FILE',
     type: types.path,
     otherwise: 'none: every clinician may see every patient',
     about: '[Policy file](policy.md): which clinicians may see which patients.',
-    of: settings => settings.fhir.policyFile,
   }),
-  fhirSearchLetter: defineFixed({
+  'fhir.searchPermission': defineFixed({
     name: 'smart.fhir.search-letter',
     env: 'SMART_SEARCH_LETTER',
     type: types.oneOf('r', 's'),
     initial: 'r',
     about: 'Permission that a search needs: `r`, or `s` as in SMART.',
-    of: settings => settings.fhir.searchPermission,
   }),
-  fhirScopeContexts: defineFixed({
+  'fhir.scopeContexts': defineFixed({
     name: 'smart.fhir.scope-contexts',
     env: 'SMART_SCOPE_CONTEXTS',
     type: types.contexts,
     initial: 'patient,user,system',
     about: "Scope contexts that clients may use. Does not limit the portal's own token.",
-    of: settings => settings.fhir.scopeContexts,
   }),
-  fhirVersionAccess: defineFixed({
+  'fhir.versionAccess': defineFixed({
     name: 'smart.fhir.version-access',
     env: 'SMART_FHIR_VERSION_ACCESS',
     type: types.oneOf('current', 'version'),
     initial: 'current',
     about:
       'How access to an old version of a resource is decided. `current`: the version and the current version must both be within the grant; `version`: only the version itself.',
-    of: settings => settings.fhir.versionAccess,
   }),
-  fhirProtectedTypes: defineOpen({
+  'fhir.protectedTypes': defineDerived({
     name: 'smart.fhir.protected-types',
     env: 'SMART_FHIR_PROTECTED_TYPES',
     type: types.resourceTypes,
     otherwise: 'none',
     about:
       'Further types that only a `system/` scope that names them may write, like `SearchParameter` and the other types that change how a server works.',
-    of: settings => settings.fhir.protectedTypes,
+    derive: none,
   }),
-  fhirRelationContexts: defineFixed({
+  'fhir.relationContexts': defineFixed({
     name: 'smart.fhir.relation-contexts',
     env: 'SMART_FHIR_RELATION_CONTEXTS',
     type: types.contexts,
     initial: 'system',
     about:
       'Scope contexts in which a caller with limited access may write `RelatedPerson`, and `CareTeam` under a policy by care team: these resources decide who has access to a patient.',
-    of: settings => settings.fhir.relationContexts,
   }),
-  fhirBodyLimit: defineFixed({
+  'fhir.bodyLimitMegabytes': defineFixed({
     name: 'smart.fhir.body-limit-mb',
     env: 'SMART_FHIR_BODY_LIMIT_MB',
     type: types.wholeNumber(1, 12),
     initial: '5',
     about:
       'Largest body of a FHIR request, in megabytes. The embedded FHIR server accepts at most `8` ([limits](limits.md#fhir-servers)).',
-    of: settings => settings.fhir.bodyLimitMegabytes,
   }),
-  fhirBundleEntries: defineFixed({
+  'fhir.bundleEntries': defineFixed({
     name: 'smart.fhir.bundle-entries',
     env: 'SMART_FHIR_BUNDLE_ENTRIES',
     type: types.wholeNumber(1, 5_000),
     initial: '1000',
     about:
       'Largest number of entries of a transaction; a batch may have twice as many. The embedded FHIR server, which processes a transaction without yielding, accepts at most `1000`.',
-    of: settings => settings.fhir.bundleEntries,
   }),
-  fhirSmartConfigurationUrl: defineOpen({
+  'fhir.smartConfigurationUrl': defineOpen({
     name: 'smart.fhir.smart-configuration-url',
     env: 'SMART_FHIR_SMART_CONFIGURATION_URL',
     type: types.pageAddress,
     otherwise: "none: Sallyport's own",
     about:
       "URL of another identity provider's SMART configuration, which the FHIR server then serves ([gateway](gateway.md#another-identity-provider)).",
-    of: settings => settings.fhir.smartConfigurationUrl,
   }),
-  fhirTrustedIssuersFile: defineOpen({
+  'fhir.trustedIssuersFile': defineOpen({
     name: 'smart.fhir.trusted-issuers-file',
     env: 'SMART_TRUSTED_ISSUERS_FILE',
     type: types.path,
     otherwise: 'none: only the auth server',
     about:
       'YAML or JSON file with other issuers whose access tokens are accepted ([gateway](gateway.md#another-identity-provider)).',
-    of: settings => settings.fhir.trustedIssuersFile,
   }),
 }
 
 export const upstreamTable = {
-  fhirUpstreamUrl: defineOpen({
+  'fhir.upstreamUrl': defineOpen({
     name: 'smart.fhir.upstream-url',
     env: 'SMART_FHIR_UPSTREAM_URL',
     type: types.baseAddress,
     otherwise: 'none: the embedded FHIR server',
     about: 'FHIR base URL of the upstream. If it is set, the FHIR server is the [gateway](gateway.md).',
-    of: settings => settings.fhir.upstreamUrl,
   }),
-  fhirUpstreamAliases: defineOpen({
+  'fhir.upstream.aliases': defineDerived({
     name: 'smart.fhir.upstream-aliases',
     env: 'SMART_FHIR_UPSTREAM_ALIASES',
     type: types.baseAddresses,
     otherwise: 'none',
     about: 'Other base URLs that the upstream uses in links and references.',
-    of: settings => settings.fhir.upstream.aliases,
+    derive: none,
   }),
-  fhirUpstreamNarrowing: defineFixed({
+  'fhir.upstream.narrowing': defineFixed({
     name: 'smart.fhir.upstream-narrowing',
     env: 'SMART_FHIR_UPSTREAM_NARROWING',
     type: types.oneOf('auto', 'compartment', 'parameter'),
     initial: 'auto',
     about:
       'How the gateway limits a search to a patient: by compartment path, by search parameter, or as the CapabilityStatement suggests.',
-    of: settings => settings.fhir.upstream.narrowing,
   }),
-  fhirUpstreamProfile: defineFixed({
+  'fhir.upstream.profile': defineFixed({
     name: 'smart.fhir.upstream-profile',
     env: 'SMART_FHIR_UPSTREAM_PROFILE',
     type: types.oneOf('auto', 'hapi', 'post-only', 'strict'),
     initial: 'auto',
     about:
       'How the upstream behaves where FHIR servers differ. `auto` recognizes HAPI by its CapabilityStatement and otherwise makes the careful choice; `post-only` is for a server on which a PUT may overwrite, so that limited callers create with POST; `strict` relies on FHIR R4 ([gateway](gateway.md#how-upstreams-differ)).',
-    of: settings => settings.fhir.upstream.profile,
   }),
-  fhirUpstreamSearchCache: defineFixed({
+  'fhir.upstream.searchCache': defineFixed({
     name: 'smart.fhir.upstream-search-cache',
     env: 'SMART_FHIR_UPSTREAM_SEARCH_CACHE',
     type: types.oneOf('bypass', 'allow'),
     initial: 'bypass',
     about:
       "Whether the upstream may answer an app's search from earlier results: `bypass` sends `Cache-Control: no-cache`. Searches by which the gateway decides, and those by a reference to another server, always bypass the cache.",
-    of: settings => settings.fhir.upstream.searchCache,
   }),
-  fhirUpstreamOperations: defineOpen({
+  'fhir.upstream.operations': defineDerived({
     name: 'smart.fhir.upstream-operations',
     env: 'SMART_FHIR_UPSTREAM_OPERATIONS',
     type: types.fhirOperations,
     otherwise: 'none',
     about:
       'Upstream operations that callers with access to all data may call, for example `$meta` or `Patient/$match`. With `POST` the caller also needs permission to write all data, unless the name ends in `:read` ([gateway](gateway.md#operations)).',
-    of: settings => settings.fhir.upstream.operations,
+    derive: none,
   }),
-  fhirUpstreamSearchParameters: defineOpen({
+  'fhir.upstream.searchParameters': defineDerived({
     name: 'smart.fhir.upstream-search-parameters',
     env: 'SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS',
     type: types.searchParameters,
     otherwise: 'none',
     about:
       'Search parameters of your site that limited callers may use, for example `mrn` or `Patient.mrn`. List only parameters that depend on nothing but the resource itself ([gateway](gateway.md#search-parameters-that-only-the-upstream-can-evaluate)).',
-    of: settings => settings.fhir.upstream.searchParameters,
+    derive: none,
   }),
-  fhirUpstreamTimeoutSeconds: defineFixed({
+  'fhir.upstream.timeoutSeconds': defineFixed({
     name: 'smart.fhir.upstream-timeout-seconds',
     env: 'SMART_FHIR_UPSTREAM_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '10',
     about: 'How long the gateway waits for the upstream before it answers 504.',
-    of: settings => settings.fhir.upstream.timeoutSeconds,
   }),
-  fhirUpstreamResponseLimit: defineFixed({
+  'fhir.upstream.responseLimitMegabytes': defineFixed({
     name: 'smart.fhir.upstream-response-limit-mb',
     env: 'SMART_FHIR_UPSTREAM_RESPONSE_LIMIT_MB',
     type: types.wholeNumber(1, 1024),
     initial: '16',
     about:
       'Largest upstream response that the gateway keeps in memory to check it, in megabytes. Of a larger one it checks everything but long strings, such as the data of attachments. On a page these are left out; a resource that is read by its id is streamed.',
-    of: settings => settings.fhir.upstream.responseLimitMegabytes,
   }),
-  fhirUpstreamConnections: defineFixed({
+  'fhir.upstream.connections': defineFixed({
     name: 'smart.fhir.upstream-connections',
     env: 'SMART_FHIR_UPSTREAM_CONNECTIONS',
     type: types.wholeNumber(1, 10_000),
     initial: '64',
     about: 'Maximum number of connections to the upstream, of all workers together.',
-    of: settings => settings.fhir.upstream.connections,
   }),
-  fhirUpstreamAuth: defineFixed({
+  'fhir.upstream.auth': defineFixed({
     name: 'smart.fhir.upstream-auth',
     env: 'SMART_FHIR_UPSTREAM_AUTH',
     type: types.oneOf('none', 'bearer', 'basic', 'client-credentials'),
     initial: 'none',
     about: "How the gateway authenticates to the upstream. It never sends an app's token.",
-    of: settings => settings.fhir.upstream.auth,
   }),
-  fhirUpstreamToken: defineOpen({
+  'fhir.upstream.token': defineOpen({
     name: 'smart.fhir.upstream-token',
     env: 'SMART_FHIR_UPSTREAM_TOKEN',
     type: types.headerText,
     otherwise: 'none',
     about: 'Token for `upstream-auth` `bearer`.',
     secret: true,
-    of: settings => settings.fhir.upstream.token,
   }),
-  fhirUpstreamUsername: defineOpen({
+  'fhir.upstream.username': defineOpen({
     name: 'smart.fhir.upstream-username',
     env: 'SMART_FHIR_UPSTREAM_USERNAME',
     type: types.headerText,
     otherwise: 'none',
     about: 'Username for `upstream-auth` `basic`.',
-    of: settings => settings.fhir.upstream.username,
   }),
-  fhirUpstreamPassword: defineOpen({
+  'fhir.upstream.password': defineOpen({
     name: 'smart.fhir.upstream-password',
     env: 'SMART_FHIR_UPSTREAM_PASSWORD',
     type: types.headerText,
     otherwise: 'none',
     about: 'Password for `upstream-auth` `basic`.',
     secret: true,
-    of: settings => settings.fhir.upstream.password,
   }),
-  fhirUpstreamTokenUrl: defineOpen({
+  'fhir.upstream.tokenUrl': defineOpen({
     name: 'smart.fhir.upstream-token-url',
     env: 'SMART_FHIR_UPSTREAM_TOKEN_URL',
     type: types.pageAddress,
     otherwise: 'none',
     about: 'Token endpoint for `upstream-auth` `client-credentials`.',
-    of: settings => settings.fhir.upstream.tokenUrl,
   }),
-  fhirUpstreamClientId: defineOpen({
+  'fhir.upstream.clientId': defineOpen({
     name: 'smart.fhir.upstream-client-id',
     env: 'SMART_FHIR_UPSTREAM_CLIENT_ID',
     type: types.clientId,
     otherwise: 'none',
     about: 'Client id for `upstream-auth` `client-credentials`.',
-    of: settings => settings.fhir.upstream.clientId,
   }),
-  fhirUpstreamClientSecret: defineOpen({
+  'fhir.upstream.clientSecret': defineOpen({
     name: 'smart.fhir.upstream-client-secret',
     env: 'SMART_FHIR_UPSTREAM_CLIENT_SECRET',
     type: types.headerText,
     otherwise: 'none',
     about: 'Client secret for `upstream-auth` `client-credentials`.',
     secret: true,
-    of: settings => settings.fhir.upstream.clientSecret,
   }),
-  fhirUpstreamScope: defineOpen({
+  'fhir.upstream.scope': defineOpen({
     name: 'smart.fhir.upstream-scope',
     env: 'SMART_FHIR_UPSTREAM_SCOPE',
     type: types.headerText,
     otherwise: 'none',
     about: 'Scope for `upstream-auth` `client-credentials`.',
-    of: settings => settings.fhir.upstream.scope,
   }),
-  fhirUpstreamTlsCert: defineOpen({
+  'fhir.upstream.tlsCert': defineOpen({
     name: 'smart.fhir.upstream-tls-cert',
     env: 'SMART_FHIR_UPSTREAM_TLS_CERT',
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the client certificate of the gateway (mTLS).',
-    of: settings => settings.fhir.upstream.tlsCert,
   }),
-  fhirUpstreamTlsKey: defineOpen({
+  'fhir.upstream.tlsKey': defineOpen({
     name: 'smart.fhir.upstream-tls-key',
     env: 'SMART_FHIR_UPSTREAM_TLS_KEY',
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the private key of `upstream-tls-cert`.',
-    of: settings => settings.fhir.upstream.tlsKey,
   }),
-  fhirUpstreamTlsCa: defineOpen({
+  'fhir.upstream.tlsCa': defineOpen({
     name: 'smart.fhir.upstream-tls-ca',
     env: 'SMART_FHIR_UPSTREAM_TLS_CA',
     type: types.path,
     otherwise: "Node's list",
     about: 'PEM file with the certificate authorities that the gateway trusts for the upstream.',
-    of: settings => settings.fhir.upstream.tlsCa,
   }),
 }

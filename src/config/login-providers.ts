@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { SettingType } from './setting-types.ts'
 import * as types from './setting-types.ts'
 import { readEach, SettingsError } from './settings-error.ts'
@@ -85,6 +86,28 @@ export const loginProviders: SettingType<readonly LoginProvider[]> = {
     if (!Array.isArray(list)) return undefined
     return readEach([...list.entries()], ([at, entry]) => readProvider(entry, at))
   },
+  resolve: (providers, folder) => providers.map(provider => resolvePaths(provider, folder)),
+  show: showIds,
+}
+
+/** A list of things that have ids. */
+export function showIds(list: readonly { readonly id: string }[]): readonly string[] | undefined {
+  return list.length === 0 ? undefined : list.map(({ id }) => id)
+}
+
+function resolvePaths(provider: LoginProvider, folder: string): LoginProvider {
+  const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(folder, path))
+  if (provider.kind === 'ldap')
+    return {
+      ...provider,
+      bindPasswordFile: absolute(provider.bindPasswordFile),
+      tlsCa: absolute(provider.tlsCa),
+    }
+  return {
+    ...provider,
+    clientSecretFile: absolute(provider.clientSecretFile),
+    clientKeyFile: absolute(provider.clientKeyFile),
+  }
 }
 
 /** The provider of `SMART_LOGIN_ISSUER` and the settings beside it. */

@@ -1,94 +1,82 @@
 import { claimRule, fhirUserRule, loginProviders } from './login-providers.ts'
+import { defineDerived, defineFixed, defineOpen, none } from './setting-row.ts'
 import * as types from './setting-types.ts'
-import { defineFixed, defineOpen } from './settings.ts'
 
 export const loginTable = {
-  loginPasswords: defineFixed({
+  'login.passwords': defineFixed({
     name: 'smart.login.passwords',
     env: 'SMART_LOGIN_PASSWORDS',
     type: types.flag,
     initial: 'true',
     about:
       'Whether clinicians may sign in with a password of the clinician table. `false` needs a sign-in provider.',
-    of: settings => settings.login.passwords,
   }),
-  loginProviders: defineOpen({
+  'login.providers': defineDerived({
     name: 'smart.login.providers',
     env: 'SMART_LOGIN_PROVIDERS',
     type: loginProviders,
     otherwise: 'none',
     about:
       'Sign-in providers of the hospital (OpenID Connect or LDAP), as a [list](how-to/sign-in.md#settings-of-a-provider).',
-    of: settings => {
-      const { providers } = settings.login
-      return providers.length === 0 ? undefined : providers.map(provider => provider.id)
-    },
+    derive: none,
   }),
-  loginIssuer: defineOpen({
+  'login.single.issuer': defineOpen({
     name: 'smart.login.issuer',
     env: 'SMART_LOGIN_ISSUER',
     type: types.issuer,
     otherwise: 'none',
     about: 'Issuer of a single OpenID Connect provider, which needs no list. Its id is `default`.',
-    of: settings => settings.login.single.issuer,
   }),
-  loginClientId: defineOpen({
+  'login.single.clientId': defineOpen({
     name: 'smart.login.client-id',
     env: 'SMART_LOGIN_CLIENT_ID',
     type: types.clientId,
     otherwise: 'none',
     about: 'Client id of this server at the single provider.',
-    of: settings => settings.login.single.clientId,
   }),
-  loginClientSecret: defineOpen({
+  'login.single.clientSecret': defineOpen({
     name: 'smart.login.client-secret',
     env: 'SMART_LOGIN_CLIENT_SECRET',
     type: types.headerText,
     otherwise: 'none: a public client',
     about: 'Client secret of this server at the single provider.',
     secret: true,
-    of: settings => settings.login.single.clientSecret,
   }),
-  loginName: defineOpen({
+  'login.single.name': defineOpen({
     name: 'smart.login.name',
     env: 'SMART_LOGIN_NAME',
     type: types.headerText,
     otherwise: '`Single sign-on`',
     about: 'Name of the single provider on the sign-in page.',
-    of: settings => settings.login.single.name,
   }),
-  loginFhirUser: defineOpen({
+  'login.single.fhirUser': defineOpen({
     name: 'smart.login.fhir-user',
     env: 'SMART_LOGIN_FHIR_USER',
     type: fhirUserRule,
     otherwise: '`fhirUser`',
     about:
       "How the Practitioner of a user follows from the claims of the single provider: a claim's name, a template if it has `{` and no `?`, a search if it has `?`.",
-    of: settings => settings.login.single.fhirUser,
   }),
-  loginAllow: defineOpen({
+  'login.single.allow': defineOpen({
     name: 'smart.login.allow',
     env: 'SMART_LOGIN_ALLOW',
     type: claimRule,
     otherwise: 'every user of the provider',
     about: 'Users of the single provider who may sign in: one of the values must be in the claim.',
-    of: settings => settings.login.single.allow,
   }),
-  loginAdmin: defineOpen({
+  'login.single.admin': defineOpen({
     name: 'smart.login.admin',
     env: 'SMART_LOGIN_ADMIN',
     type: claimRule,
     otherwise: 'none',
     about: 'Users of the single provider who are administrators: one of the values must be in the claim.',
-    of: settings => settings.login.single.admin,
   }),
-  loginProvision: defineFixed({
+  'login.single.provision': defineFixed({
     name: 'smart.login.provision',
     env: 'SMART_LOGIN_PROVISION',
     type: types.flag,
     initial: 'false',
     about:
       'Whether an unknown user of the single provider gets an account. Otherwise only users that were linked (`clinician link`) may sign in.',
-    of: settings => settings.login.single.provision,
   }),
 }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeFolder } from '../store/index.ts'
-import type { Settings } from './settings.ts'
 import { SettingsError } from './settings-error.ts'
 
 const FILE_NAME = 'secret'
@@ -28,7 +27,7 @@ export function readSecretFile(path: string, cwd: string, name: string): string 
 }
 
 /** On loopback the first start creates the secret, readable by this user only (SETTING-8). */
-export function ensureSecret({ secret, dataDir, onLoopback }: Settings): string {
+export function ensureSecret({ secret, dataDir, onLoopback }: SecretSettings): string {
   if (secret !== undefined) return secret
   if (!onLoopback) throw new SettingsError('Cannot start: SMART_SECRET must be set off loopback')
   try {
@@ -81,4 +80,10 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function isErrno(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
+}
+
+interface SecretSettings {
+  readonly secret: string | undefined
+  readonly dataDir: string
+  readonly onLoopback: boolean
 }

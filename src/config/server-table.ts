@@ -1,5 +1,14 @@
+import { availableParallelism } from 'node:os'
+import { readSecret } from './secret-file.ts'
+import { defineDerived, defineFixed, defineOpen, none } from './setting-row.ts'
 import * as types from './setting-types.ts'
-import { defineFixed, defineOpen } from './settings.ts'
+
+const MOST_DEFAULT_WORKERS = 8
+
+function readPort(url: string): number | undefined {
+  const { port } = new URL(url)
+  return port === '' ? undefined : Number(port)
+}
 
 export const serverTable = {
   issuerUrl: defineFixed({
@@ -8,7 +17,6 @@ export const serverTable = {
     type: types.origin,
     initial: 'http://localhost:9000',
     about: 'URL of the auth server, and the issuer (`iss`) of its tokens.',
-    of: settings => settings.issuerUrl,
   }),
   fhirBaseUrl: defineFixed({
     name: 'smart.server.fhir-base-url',
@@ -16,7 +24,6 @@ export const serverTable = {
     type: types.baseAddress,
     initial: 'http://localhost:8080/fhir',
     about: 'FHIR base URL: the `iss` of a launch and the audience of access tokens.',
-    of: settings => settings.fhirBaseUrl,
   }),
   appUrl: defineFixed({
     name: 'smart.server.app-url',
@@ -24,7 +31,6 @@ export const serverTable = {
     type: types.origin,
     initial: 'http://localhost:8081',
     about: 'URL of the app server.',
-    of: settings => settings.appUrl,
   }),
   dataDir: defineFixed({
     name: 'smart.server.data-dir',
@@ -32,16 +38,15 @@ export const serverTable = {
     type: types.path,
     initial: './data',
     about: 'Folder of the embedded databases and of the generated secret.',
-    of: settings => settings.dataDir,
   }),
-  secret: defineOpen({
+  secret: defineDerived({
     name: 'smart.server.secret',
     env: 'SMART_SECRET',
     type: types.secretText,
     otherwise: 'on loopback generated in the data folder; off loopback required',
     about: 'Encrypts signing keys and session tokens in the database.',
     secret: true,
-    of: settings => settings.secret,
+    derive: ({ onLoopback, dataDir }) => (onLoopback ? readSecret(dataDir) : undefined),
   }),
   logLevel: defineFixed({
     name: 'smart.server.log-level',
@@ -49,85 +54,82 @@ export const serverTable = {
     type: types.logLevel,
     initial: 'warn',
     about: 'Lowest level that is logged, as JSON lines on standard output. `info` logs every request.',
-    of: settings => settings.logLevel,
   }),
-  openMetrics: defineFixed({
+  'metrics.isOpen': defineFixed({
     name: 'smart.server.open-metrics',
     env: 'SMART_OPEN_METRICS',
     type: types.flag,
     initial: 'false',
     about: 'Serves `GET /metrics` to other hosts too, not only to local requests.',
-    of: settings => settings.metrics.isOpen,
   }),
-  metricsPort: defineOpen({
+  'metrics.port': defineOpen({
     name: 'smart.server.metrics-port',
     env: 'SMART_METRICS_PORT',
     type: types.port,
     otherwise: 'none: each server has `/metrics` on its own port',
     about:
       'Port for `GET /metrics` of all servers of this host, without TLS, for everyone who reaches it. The ports of the servers then have no `/metrics`.',
-    of: settings => settings.metrics.port,
   }),
-  metricsBind: defineOpen({
+  'metrics.bind': defineDerived({
     name: 'smart.server.metrics-bind',
     env: 'SMART_METRICS_BIND',
     type: types.hosts,
     otherwise: 'as `bind`',
     about: 'Addresses on which `metrics-port` listens.',
-    of: settings => settings.metrics.bind,
+    derive: ({ bind }) => bind,
   }),
 }
 
 export const networkTable = {
-  workers: defineOpen({
+  workers: defineDerived({
     name: 'smart.server.workers',
     env: 'SMART_WORKERS',
     type: types.wholeNumber(1, 64),
     otherwise: '`1` on loopback, otherwise the number of processor cores, at most `8`',
     about:
       'Number of processes in which the servers run, behind the same ports. With more than one, a supervisor starts them, and restarts a process that ends.',
-    of: settings => settings.workers,
+    derive: ({ onLoopback }) => (onLoopback ? 1 : Math.min(availableParallelism(), MOST_DEFAULT_WORKERS)),
   }),
-  authPort: defineOpen({
+  authPort: defineDerived({
     name: 'smart.server.auth-port',
     env: 'SMART_AUTH_PORT',
     type: types.port,
     otherwise: 'the port in the issuer URL, otherwise `9000`',
     about: 'Port of the auth server.',
-    of: settings => settings.authPort,
+    derive: ({ issuerUrl }) => readPort(issuerUrl) ?? 9000,
   }),
-  fhirPort: defineOpen({
+  fhirPort: defineDerived({
     name: 'smart.server.fhir-port',
     env: 'SMART_FHIR_PORT',
     type: types.port,
     otherwise: 'the port in the FHIR base URL, otherwise `8080`',
     about: 'Port of the FHIR server.',
-    of: settings => settings.fhirPort,
+    derive: ({ fhirBaseUrl }) => readPort(fhirBaseUrl) ?? 8080,
   }),
-  appPort: defineOpen({
+  appPort: defineDerived({
     name: 'smart.server.app-port',
     env: 'SMART_APP_PORT',
     type: types.port,
     otherwise: 'the port in the app URL, otherwise `8081`',
     about: 'Port of the app server.',
-    of: settings => settings.appPort,
+    derive: ({ appUrl }) => readPort(appUrl) ?? 8081,
   }),
-  bind: defineOpen({
+  bind: defineDerived({
     name: 'smart.server.bind',
     env: 'SMART_BIND',
     type: types.bindAddresses,
     otherwise: '`127.0.0.1,::1` if the three URLs are loopback, otherwise `0.0.0.0`',
     about: 'IP addresses on which the servers listen.',
-    of: settings => settings.bind,
+    derive: ({ bind }) => bind,
   }),
-  allowedHosts: defineOpen({
+  allowedHosts: defineDerived({
     name: 'smart.server.allowed-hosts',
     env: 'SMART_ALLOWED_HOSTS',
     type: types.hosts,
     otherwise: 'none',
     about:
       'Further host names that `Host` may contain if the servers listen on loopback only. Loopback names and the hosts of the three URLs are always accepted; others get 421.',
-    of: settings => settings.allowedHosts,
+    derive: none,
   }),
   trustProxy: defineOpen({
     name: 'smart.server.trust-proxy',
@@ -135,7 +137,6 @@ export const networkTable = {
     type: types.proxies,
     otherwise: 'none',
     about: 'Proxies whose `X-Forwarded-For` the servers trust, for the log and the limits of failed logins.',
-    of: settings => settings.trustProxy,
   }),
   tlsCert: defineOpen({
     name: 'smart.server.tls-cert',
@@ -143,7 +144,6 @@ export const networkTable = {
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the certificate chain of the servers; requires `tls-key`.',
-    of: settings => settings.tlsCert,
   }),
   tlsKey: defineOpen({
     name: 'smart.server.tls-key',
@@ -151,7 +151,6 @@ export const networkTable = {
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the private key of `tls-cert`.',
-    of: settings => settings.tlsKey,
   }),
   allowHttp: defineFixed({
     name: 'smart.server.allow-http',
@@ -159,15 +158,14 @@ export const networkTable = {
     type: types.flag,
     initial: 'false',
     about: 'Allows `http:` URLs off loopback. Tokens and patient records then cross the network unencrypted.',
-    of: settings => settings.allowHttp,
   }),
-  drainDelaySeconds: defineOpen({
+  drainDelaySeconds: defineDerived({
     name: 'smart.server.drain-delay-seconds',
     env: 'SMART_DRAIN_DELAY_SECONDS',
     type: types.wholeNumber(0, 6),
     otherwise: '`0` on loopback, otherwise `3`',
     about:
       'How long a stopping server keeps serving while `/readyz` answers `draining`, before it closes its sockets. Set it longer than the proxy takes to notice.',
-    of: settings => settings.drainDelaySeconds,
+    derive: ({ onLoopback }) => (onLoopback ? 0 : 3),
   }),
 }

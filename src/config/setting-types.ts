@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { resolve } from 'node:path'
 import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '../smart/index.ts'
 import { parseDatabaseUrl } from '../store/index.ts'
 
@@ -13,6 +14,10 @@ export interface SettingType<T> {
   readonly separator?: string
   /** The file has a list or a mapping, which is parsed as JSON. */
   readonly structured?: true
+  /** Makes paths absolute. */
+  resolve?(value: T, folder: string): T
+  /** What the `settings` command shows, if it is not the value. */
+  show?(value: T): unknown
 }
 
 export const origin: SettingType<string> = {
@@ -197,6 +202,10 @@ export const scopes: SettingType<string> = {
 export const databaseUrl: SettingType<string> = {
   expected: 'sqlite:<path> or postgres://<user>:<password>@<host>/<database>',
   parse: text => (parseDatabaseUrl(text) === undefined ? undefined : text),
+  resolve: (value, folder) => {
+    const target = parseDatabaseUrl(value)
+    return target?.dialect === 'sqlite' ? `sqlite:${resolve(folder, target.path)}` : value
+  },
 }
 
 /** RFC 6749, appendix A.1, without the space. */
@@ -213,6 +222,7 @@ export const usernames: SettingType<readonly string[]> = {
 export const path: SettingType<string> = {
   expected: 'a path',
   parse: text => (text.includes('\0') ? undefined : text),
+  resolve: (value, folder) => resolve(folder, value),
 }
 
 export const searchParameters: SettingType<readonly string[]> = {

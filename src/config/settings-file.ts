@@ -2,10 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { readSecretFile } from './secret-file.ts'
+import { mayBeFile } from './setting-row.ts'
 import type { SettingType } from './setting-types.ts'
-import { mayBeFile } from './settings.ts'
+import type { SettingKey } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
-import { type SettingKey, settingRows, settingsTable } from './table.ts'
+import { settingRows, settingsTable } from './table.ts'
 
 export function findNearest(name: string, names: readonly string[]): string | undefined {
   const written = name.toLowerCase()

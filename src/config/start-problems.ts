@@ -1,8 +1,8 @@
 import { accessSync, constants } from 'node:fs'
 import { isLoopbackUrl } from './derive.ts'
 import { findProviderConflicts, type LoginProvider } from './login-providers.ts'
-import type { Settings, Source, UpstreamSettings } from './settings.ts'
-import { type SettingKey, settingsTable } from './table.ts'
+import type { SettingKey, Settings, Source, UpstreamSettings } from './settings.ts'
+import { settingsTable } from './table.ts'
 
 const NEEDED = {
   none: [],

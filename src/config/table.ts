@@ -1,167 +1,152 @@
+import { resolve } from 'node:path'
 import { appTable, authTable } from './auth-table.ts'
 import { cdsServices, serviceId } from './cds-services.ts'
 import { fhirTable, upstreamTable } from './fhir-table.ts'
 import { loginTable } from './login-table.ts'
 import { networkTable, serverTable } from './server-table.ts'
+import { defineDerived, defineFixed, defineOpen, none, type SettingRow } from './setting-row.ts'
 import * as types from './setting-types.ts'
-import { defineFixed, defineOpen, type SettingRow, type ValueOf } from './settings.ts'
 
 const cdsTable = {
-  cdsServices: defineOpen({
+  'cds.services': defineDerived({
     name: 'smart.cds.services',
     env: 'SMART_CDS_SERVICES',
     type: cdsServices,
     otherwise: 'none',
     about:
       'CDS services that the portal calls when a clinician picks a patient, as a [list](how-to/cds-hooks.md).',
-    of: ({ cds }) => (cds.services.length === 0 ? undefined : cds.services.map(service => service.id)),
+    derive: none,
   }),
-  cdsUrl: defineOpen({
+  'cds.single.url': defineOpen({
     name: 'smart.cds.url',
     env: 'SMART_CDS_URL',
     type: types.baseAddress,
     otherwise: 'none',
     about: 'Base URL of a single CDS service, which needs no list.',
-    of: ({ cds }) => cds.single.url,
   }),
-  cdsService: defineOpen({
+  'cds.single.id': defineOpen({
     name: 'smart.cds.service',
     env: 'SMART_CDS_SERVICE',
     type: serviceId,
     otherwise: 'none',
     about: 'Id of the single service: it is called at `{url}/cds-services/{id}`.',
-    of: ({ cds }) => cds.single.id,
   }),
-  cdsName: defineOpen({
+  'cds.single.name': defineOpen({
     name: 'smart.cds.name',
     env: 'SMART_CDS_NAME',
     type: types.headerText,
     otherwise: 'the id',
     about: 'Name of the single service in the portal.',
-    of: ({ cds }) => cds.single.name,
   }),
-  cdsClientId: defineOpen({
+  'cds.single.clientId': defineOpen({
     name: 'smart.cds.client-id',
     env: 'SMART_CDS_CLIENT_ID',
     type: types.clientId,
     otherwise: 'none',
     about: 'Client whose registered `patient/` scopes the single service gets.',
-    of: ({ cds }) => cds.single.clientId,
   }),
 }
 
 const databaseTable = {
-  databaseUrl: defineOpen({
+  databaseUrl: defineDerived({
     name: 'smart.server.database-url',
     env: 'SMART_DATABASE_URL',
     type: types.databaseUrl,
     otherwise: '`sqlite:<data folder>/sallyport.db`',
     about: 'Database of clinicians, clients, keys, tokens, sessions and audit records.',
     hasPassword: true,
-    of: settings => settings.databaseUrl,
+    derive: ({ dataDir }) => `sqlite:${resolve(dataDir, 'sallyport.db')}`,
   }),
-  databasePoolSize: defineFixed({
+  'database.poolSize': defineFixed({
     name: 'smart.server.database-pool-size',
     env: 'SMART_DATABASE_POOL_SIZE',
     type: types.wholeNumber(1, 1000),
     initial: '10',
     about:
       'PostgreSQL: maximum number of connections of each process. One more connection tests whether the database accepts writes.',
-    of: settings => settings.database.poolSize,
   }),
-  databaseConnectTimeoutSeconds: defineFixed({
+  'database.connectTimeoutSeconds': defineFixed({
     name: 'smart.server.database-connect-timeout-seconds',
     env: 'SMART_DATABASE_CONNECT_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 60),
     initial: '5',
     about: 'PostgreSQL: how long a request waits for a new or free connection before it gets 503.',
-    of: settings => settings.database.connectTimeoutSeconds,
   }),
-  databaseStatementTimeoutSeconds: defineFixed({
+  'database.statementTimeoutSeconds': defineFixed({
     name: 'smart.server.database-statement-timeout-seconds',
     env: 'SMART_DATABASE_STATEMENT_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '15',
     about: 'PostgreSQL: how long a statement may take before its request gets 503.',
-    of: settings => settings.database.statementTimeoutSeconds,
   }),
 }
 
 const auditTable = {
-  audit: defineFixed({
+  'audit.kept': defineFixed({
     name: 'smart.server.audit',
     env: 'SMART_AUDIT',
     type: types.flag,
     initial: 'true',
     about: 'Writes audit records. Turn it off only for measurements.',
-    of: settings => settings.audit.kept,
   }),
-  auditFailure: defineFixed({
+  'audit.failure': defineFixed({
     name: 'smart.server.audit-failure',
     env: 'SMART_AUDIT_FAILURE',
     type: types.oneOf('refuse', 'allow'),
     initial: 'refuse',
     about:
       'Handling of requests whose audit records the database cannot store: `refuse` answers 503; `allow` processes them and logs the records.',
-    of: settings => settings.audit.failure,
   }),
-  auditDays: defineFixed({
+  'audit.days': defineFixed({
     name: 'smart.server.audit-days',
     env: 'SMART_AUDIT_DAYS',
     type: types.wholeNumber(1, 36_500),
     initial: '1095',
     about: 'How many days audit records are kept. The default is three years.',
-    of: settings => settings.audit.days,
   }),
-  auditFeedUrl: defineOpen({
+  'auditFeeds.fhirUrl': defineOpen({
     name: 'smart.server.audit-feed-url',
     env: 'SMART_AUDIT_FEED_URL',
     type: types.baseAddress,
     otherwise: 'none',
     about:
       'Base URL of a FHIR server that receives every audit record as an AuditEvent, in transaction Bundles.',
-    of: settings => settings.auditFeeds.fhirUrl,
   }),
-  auditFeedToken: defineOpen({
+  'auditFeeds.token': defineOpen({
     name: 'smart.server.audit-feed-token',
     env: 'SMART_AUDIT_FEED_TOKEN',
     type: types.headerText,
     otherwise: 'none',
     about: 'Bearer token for `audit-feed-url`.',
     secret: true,
-    of: settings => settings.auditFeeds.token,
   }),
-  auditSyslogUrl: defineOpen({
+  'auditFeeds.syslogUrl': defineOpen({
     name: 'smart.server.audit-syslog-url',
     env: 'SMART_AUDIT_SYSLOG_URL',
     type: types.syslogUrl,
     otherwise: 'none',
     about: 'Syslog receiver (RFC 5424 over TLS) that receives every audit record as an AuditEvent in JSON.',
-    of: settings => settings.auditFeeds.syslogUrl,
   }),
-  auditTlsCa: defineOpen({
+  'auditFeeds.tlsCa': defineOpen({
     name: 'smart.server.audit-tls-ca',
     env: 'SMART_AUDIT_TLS_CA',
     type: types.path,
     otherwise: 'the certificate authorities of Node',
     about: 'PEM file with the certificate authorities of `audit-feed-url` and `audit-syslog-url`.',
-    of: settings => settings.auditFeeds.tlsCa,
   }),
-  auditTlsCert: defineOpen({
+  'auditFeeds.tlsCert': defineOpen({
     name: 'smart.server.audit-tls-cert',
     env: 'SMART_AUDIT_TLS_CERT',
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the client certificate for `audit-feed-url` and `audit-syslog-url` (mTLS).',
-    of: settings => settings.auditFeeds.tlsCert,
   }),
-  auditTlsKey: defineOpen({
+  'auditFeeds.tlsKey': defineOpen({
     name: 'smart.server.audit-tls-key',
     env: 'SMART_AUDIT_TLS_KEY',
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the key of `audit-tls-cert`.',
-    of: settings => settings.auditFeeds.tlsKey,
   }),
 }
 
@@ -191,10 +176,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, Sett
   'App server': appTable,
 }
 
-type Table = typeof settingsTable
-export type SettingKey = keyof Table
-
-/** Values before defaults that depend on other settings. */
-export type SettingValues = { readonly [Key in SettingKey]: ValueOf<Table[Key]> }
-
-export const settingRows = Object.entries(settingsTable) as readonly [SettingKey, SettingRow<unknown>][]
+export const settingRows = Object.entries(settingsTable) as readonly [
+  keyof typeof settingsTable,
+  SettingRow<unknown>,
+][]

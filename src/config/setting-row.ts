@@ -1,0 +1,75 @@
+import type { SettingType } from './setting-types.ts'
+
+/** What defaults depend on. */
+export interface BaseSettings {
+  readonly issuerUrl: string
+  readonly fhirBaseUrl: string
+  readonly appUrl: string
+  readonly bind: readonly string[]
+  readonly dataDir: string
+  /** All three URLs and every bind address are loopback. */
+  readonly onLoopback: boolean
+}
+
+/** A setting. Its type, its place in `Settings` and its documentation follow from its row. */
+export interface SettingRow<T> {
+  readonly name: string
+  readonly alias?: string
+  readonly env: string
+  readonly type: SettingType<T>
+  /** The default as text, if it is constant. */
+  readonly initial?: string
+  /** The default in words, if it depends on other settings or there is none. */
+  readonly otherwise?: string
+  readonly derive?: (base: BaseSettings) => unknown
+  readonly about: string
+  readonly secret?: true
+  /** The value may contain a password, and is shown without it. */
+  readonly hasPassword?: true
+}
+
+/** A setting has its documented variable and the variable derived from its name. They are often the same. */
+export function findVariables({ name, env }: Pick<SettingRow<unknown>, 'name' | 'env'>): readonly string[] {
+  return [...new Set([env, name.toUpperCase().replace(/[.-]/g, '_')])]
+}
+
+/** A secret may also be the content of a file, which `<variable>_FILE` or `<name>-file` names. */
+export function mayBeFile({ secret, hasPassword }: SettingRow<unknown>): boolean {
+  return secret === true || hasPassword === true
+}
+
+export function findFileVariables(row: SettingRow<unknown>): readonly string[] {
+  return mayBeFile(row) ? findVariables(row).map(variable => `${variable}_FILE`) : []
+}
+
+type Spec<T> = Omit<SettingRow<T>, 'initial' | 'otherwise' | 'derive'>
+type Fixed<T> = Spec<T> & { readonly initial: string }
+type Open<T> = Spec<T> & { readonly otherwise: string }
+type Derived<T, Default> = Open<T> & { readonly derive: (base: BaseSettings) => Default }
+
+export function defineFixed<T>(row: Fixed<T>): Fixed<T> {
+  return row
+}
+
+/** Without a default. */
+export function defineOpen<T>(row: Open<T>): Open<T> {
+  return row
+}
+
+/** With a default that depends on other settings. */
+export function defineDerived<T, Default = T>(row: Derived<T, Default>): Derived<T, Default> {
+  return row
+}
+
+export const none = (): readonly never[] => []
+
+export type ValueOf<Row> =
+  Row extends Derived<infer T, infer Default>
+    ? [Default] extends [T]
+      ? T
+      : T | Default
+    : Row extends Fixed<infer T>
+      ? T
+      : Row extends Open<infer T>
+        ? T | undefined
+        : never
