@@ -12,17 +12,17 @@ import { APP_DEFAULTS, AppFault } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findSearchFault } from '../oauth/launch/patient-queries.ts'
 import { fillAppForm, NEW_APP, readAppForm } from '../pages/apps/form.ts'
+import { listLogos } from '../pages/portal/apps.ts'
+import { findLoginByHash, type Login } from '../users/find-login.ts'
+import { requireClinician } from '../users/login.ts'
+import { mayUseLab } from '../users/rights.ts'
 import {
   isFixed,
   renderAppFormPage,
   renderAppsPage,
   renderRemoveAppPage,
   renderStoredApp,
-} from '../pages/apps/page.ts'
-import { listLogos } from '../pages/portal/apps.ts'
-import { findLoginByHash, type Login } from '../users/find-login.ts'
-import { requireClinician } from '../users/login.ts'
-import { mayUseLab } from '../users/rights.ts'
+} from './apps-page.ts'
 
 /** `/apps`: developers register apps in the browser. Add these routes only if the lab is on, on loopback (LAB-8). */
 export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -104,11 +104,11 @@ const commands = {
   },
   token: {
     summary: 'Print an access token for tests of an app',
-    load: async () => (await import('./lab.ts')).token,
+    load: async () => (await import('./developer.ts')).token,
   },
   launch: {
     summary: 'Print a link that launches an app for a patient',
-    load: async () => (await import('./lab.ts')).launch,
+    load: async () => (await import('./developer.ts')).launch,
   },
   'data import': {
     summary: 'Import FHIR resources into the embedded or another FHIR server',

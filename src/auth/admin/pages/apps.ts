@@ -8,7 +8,7 @@ import {
   renderEmptyState,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import type { Client } from '../../oauth/clients/client.ts'
+import { type Client, isConfigured } from '../../oauth/clients/client.ts'
 import { APP_DEFAULTS, AppFault } from '../../oauth/clients/validate.ts'
 import {
   type AppFormOptions,
@@ -17,7 +17,6 @@ import {
   readAppForm,
   renderAppForm,
 } from '../../pages/apps/form.ts'
-import { isConfigured } from '../../pages/apps/page.ts'
 import { summarizeScopes } from '../../pages/consent/describe-scopes.ts'
 import { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'

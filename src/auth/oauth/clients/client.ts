@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema } from '../../../store/index.ts'
+import type { AuthSettings } from '../../base/settings.ts'
 import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
 import type { AuthContext } from '../context.ts'
 
@@ -56,6 +57,11 @@ export async function findClient(
 const selectClient = prepareQuery((db, { id }: { id: string }) =>
   db.selectFrom('client').selectAll().where('client_id', '=', id),
 )
+
+/** Whether the settings of the server describe this app, at every start. */
+export function isConfigured({ app }: Pick<AuthSettings, 'app'>, { id }: Pick<Client, 'id'>): boolean {
+  return id === app.clientId
+}
 
 /** Finds a client, whether it may be used or not. */
 export async function findRegisteredClient(db: Kysely<Schema>, id: string): Promise<Client | undefined> {

@@ -8,17 +8,17 @@ import {
   renderEmptyState,
   renderIcon,
   renderPage,
-} from '../../../web/index.ts'
-import { LIMITS } from '../../base/limits.ts'
-import { paths } from '../../base/paths.ts'
-import { ADMIN_SCOPE, type Client } from '../../oauth/clients/client.ts'
-import { hasOwnScope } from '../../oauth/clients/validate.ts'
-import type { AuthContext } from '../../oauth/context.ts'
-import type { Login } from '../../users/find-login.ts'
-import { summarizeScopes } from '../consent/describe-scopes.ts'
-import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
-import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
-import { type AppFormOptions, renderAppForm } from './form.ts'
+} from '../../web/index.ts'
+import { LIMITS } from '../base/limits.ts'
+import { paths } from '../base/paths.ts'
+import { ADMIN_SCOPE, type Client, isConfigured } from '../oauth/clients/client.ts'
+import { hasOwnScope } from '../oauth/clients/validate.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import { type AppFormOptions, renderAppForm } from '../pages/apps/form.ts'
+import { summarizeScopes } from '../pages/consent/describe-scopes.ts'
+import { renderAppIdentity, renderListedApp } from '../pages/portal/apps.ts'
+import { makeSignedInBar, showsSampleData } from '../pages/portal/page-parts.ts'
+import type { Login } from '../users/find-login.ts'
 
 export interface AppPageContext {
   readonly settings: AuthContext['settings']
@@ -85,11 +85,6 @@ function renderRow(client: Client, { settings }: AppPageContext): Html {
       : html`${renderAction(buildUrl(paths.appsEdit, client), 'Change', client)}${renderAction(buildUrl(paths.appsRemove, client), 'Remove', client)}`
   }</div></td></tr>
 `
-}
-
-/** Whether the settings of the server describe this app, at every start. */
-export function isConfigured({ app }: AuthContext['settings'], { id }: Pick<Client, 'id'>): boolean {
-  return id === app.clientId
 }
 
 /** Whether developers may not change this app. */

@@ -13,7 +13,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { requireLab } from '../require-lab.ts'
+import { requireLab } from '../require-developer-tools.ts'
 import { findDataFile, loadSettings, openAuditor, withSealer } from '../with-store.ts'
 
 const commonOptions = {
