@@ -9,7 +9,7 @@ export type AuditKind =
   | 'authorize'
   | 'token'
   | 'refresh'
-  /** Recorded only while the lab is on: a resource server may introspect every token that it gets. */
+  /** Recorded only for developers: a resource server may introspect every token that it gets. */
   | 'introspect'
   /** Access of an app ends: by the clinician, by the app, or because a code or token was reused. */
   | 'revoke'

@@ -29,12 +29,6 @@ export type { Controls, Reloaded } from './base/context.ts'
 export { Refusal } from './base/refusal.ts'
 export type { AuthSettings } from './base/settings.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
-export {
-  type CommandContext,
-  type CommandRequest,
-  issueLaunchByCommand,
-  issueTokenByCommand,
-} from './lab/command-line.ts'
 export { ADMIN_SCOPE } from './oauth/clients/client.ts'
 export { type AppChanges, addApp, removeApp } from './oauth/clients/store-client.ts'
 export {
@@ -47,7 +41,13 @@ export {
 } from './oauth/clients/validate.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'
-export { type AuthServerOptions, createAuthServer } from './server.ts'
+export {
+  type AuthServerOptions,
+  type CommandContext,
+  type CommandRequest,
+  createAuthServer,
+  loadTestCommands,
+} from './server.ts'
 export { findSubject } from './users/providers/account.ts'
 export { checkProvider } from './users/providers/providers.ts'
 export { findTestAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './users/user.ts'

@@ -10,9 +10,6 @@ import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
 import type { AuthSettings } from './base/settings.ts'
-import { addAppRoutes } from './lab/apps.ts'
-import { addLabRoutes } from './lab/routes.ts'
-import { computeLongestToken } from './lab/settings.ts'
 import { createKeySets, makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
 import type { AuthContext } from './oauth/context.ts'
 import {
@@ -23,6 +20,7 @@ import {
   type SmartConfigurationSettings,
 } from './oauth/discovery.ts'
 import { createFhirTokens } from './oauth/fhir-tokens.ts'
+import { computeLongestToken } from './oauth/hooks.ts'
 import { addIntrospectRoutes } from './oauth/introspect.ts'
 import type { KeyRing } from './oauth/keys/key-ring.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'
@@ -48,6 +46,8 @@ import { createPasswordCheck } from './users/check-password.ts'
 import { listOwnPatients } from './users/own-records.ts'
 import { createProviders } from './users/providers/providers.ts'
 import { makeRules } from './users/validity/rule.ts'
+
+export type { CommandContext, CommandRequest } from './lab/command-line.ts'
 
 export interface AuthServerOptions {
   readonly settings: AuthSettings
@@ -120,6 +120,8 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     providers.replace(login)
     settling.invalidate()
   })
+  // Not even loaded without the setting.
+  const lab = settings.lab ? await import('./lab/index.ts') : undefined
   const context: AuthContext = {
     ...{ settings, store, sealer, keys, keySets, clock, fetch, rules, settle: settling.settle },
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
@@ -133,12 +135,18 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     audit: options.audit ?? noAudit,
     userFilter: options.userFilter,
     explainRequest: options.explainRequest,
+    hooks: lab?.createLabHooks({ store, rules, clock }),
+    developerPages: lab?.makeDeveloperPages(settings),
   }
   const app = await createServer({ ...makeServerOptions(options, context), metrics: registry })
   app.addHook('onClose', () => outgoing.close())
   addRoutes(app, context)
+  lab?.addLabRoutes(app, context)
   return app
 }
+
+/** Tokens and launches of the command line, for tests. */
+export const loadTestCommands = () => import('./lab/command-line.ts')
 
 function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLoginRoutes(app, context)
@@ -148,8 +156,6 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   addLaunchRoutes(app, context)
   addCdsRoutes(app, context)
   addLaunchContextRoutes(app, context)
-  if (context.settings.lab) addLabRoutes(app, context)
-  if (context.settings.lab && context.settings.onLoopback) addAppRoutes(app, context)
   addManageRoutes(app, context)
   addAccountRoutes(app, context)
   addActivityRoutes(app, context)

@@ -84,6 +84,7 @@ describe('readSettings', () => {
       },
       loginIdleSeconds: 0,
       lab: true,
+      developerTools: true,
       labExposesAllPatients: false,
       metrics: { isOpen: false, port: undefined, bind: ['127.0.0.1', '::1'], access: 'loopback' },
       logLevel: 'warn',

@@ -25,6 +25,7 @@ export function deriveSettings(values: Values, telemetry: Settings['telemetry'],
     cds: { ...cds, services: [...makeSingleService(cds.single), ...cds.services] },
     telemetry,
     onLoopback: base.onLoopback,
+    developerTools: tree.lab,
   }
 }
 

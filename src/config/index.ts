@@ -16,6 +16,13 @@ export {
 } from './configuration.ts'
 export { createHostCheck, isLoopbackHost } from './derive.ts'
 export {
+  FEATURE_NAMES,
+  type FeatureName,
+  FOR_TESTS,
+  findDeveloperToolsProblem,
+  listFeatures,
+} from './developer-tools.ts'
+export {
   type ClaimRule,
   type FhirUserRule,
   getProviderIssuer,
@@ -28,4 +35,3 @@ export { ensureSecret } from './secret-file.ts'
 export { LOG_LEVELS, type LogLevel } from './setting-types.ts'
 export type { Settings } from './settings.ts'
 export { SettingsError } from './settings-error.ts'
-export { findLabProblems } from './start-problems.ts'

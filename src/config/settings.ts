@@ -31,6 +31,8 @@ export interface Settings extends SettingTree {
   readonly telemetry: TelemetrySettings | undefined
   /** All three URLs and every bind address are loopback. */
   readonly onLoopback: boolean
+  /** Whether the tools for developers are on: they are while the lab is. */
+  readonly developerTools: boolean
 }
 
 export type UpstreamSettings = Settings['fhir']['upstream']

@@ -103,10 +103,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     audiences: [fhirBaseUrl],
     algorithms: OWN_ALGORITHMS,
     keys: openKeySet(`${authUrl}/oauth2/jwks`, OWN_ALGORITHMS, OWN_KEYS_MS),
-    readGrant: claims => ({
-      ...readGrant(claims, fhirBaseUrl),
-      ...(typeof claims.simulate === 'string' && { simulate: claims.simulate }),
-    }),
+    readGrant: claims => readGrant(claims, fhirBaseUrl),
     createCaller: grant => ({
       ...createCaller(grant, policy, reportError),
       revocationKeys: computeRevocationKeys(grant.tokenId),

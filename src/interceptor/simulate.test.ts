@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { createInterceptor } from './interceptor.ts'
-import { simulateFailures } from './simulate.ts'
+import { applyTokenFailures } from './simulate.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from './testing/test-issuer.ts'
 
 const auth = new TestIssuer()
 const interceptor = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
-const lab = simulateFailures(interceptor)
+const lab = applyTokenFailures(interceptor)
 
-describe('simulateFailures', () => {
+describe('applyTokenFailures', () => {
   it('refuses the requests of a token that names a failure, and marks the response', async () => {
     for (const status of [401, 403, 429, 500]) {
       const result = await lab.authenticate(auth.bearer({ simulate: `fhir:${status}` }))

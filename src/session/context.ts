@@ -8,7 +8,7 @@ import type { Session } from './session.ts'
 
 export type AppSettings = Pick<
   Settings,
-  'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'bind' | 'allowedHosts' | 'app' | 'lab'
+  'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'bind' | 'allowedHosts' | 'app' | 'developerTools'
 > & {
   readonly fhir: Pick<Settings['fhir'], 'upstreamUrl' | 'samplePatients'>
 }
@@ -36,8 +36,11 @@ export function linkPortal(settings: AppSettings, text: string): Action {
 }
 
 /** Links the reference of an error page to its event, for developers. */
-export function linkReference({ lab, issuerUrl }: AppSettings, reference: string): string | undefined {
-  return lab ? `${issuerUrl}/activity?${new URLSearchParams({ reference })}` : undefined
+export function linkReference(
+  { developerTools, issuerUrl }: AppSettings,
+  reference: string,
+): string | undefined {
+  return developerTools ? `${issuerUrl}/activity?${new URLSearchParams({ reference })}` : undefined
 }
 
 /** Whether pages of other sites may show the app in a frame. */

@@ -17,8 +17,8 @@ export interface Grant {
   readonly issuer?: string
   readonly clientId?: string
   readonly tokenId?: string
-  /** The failure that a lab launch simulates at the FHIR server. */
-  readonly simulate?: string
+  /** For the audit trail: the reason of an allowed request. */
+  readonly note?: string
 }
 
 /** How a server applies grants: its settings, and its users' own rights. */

@@ -42,6 +42,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0041-audit-key.ts': 'c9c2936a898b5681f0d75b262e714dcd8b37b75b3d8654e270ee020ac168e796',
   '0042-audit-links.ts': 'ce1874fa63eab134fbf8e0a1fe34965b6596f7eafb6bfa351c447fc3f91b3843',
   '0043-access-that-ends.ts': 'a899b07c0ff0e202437019ec393b328188702edf0c9c22a8d3aeea197fee6753',
+  '0044-launch-extensions.ts': '640d38a1fae6dee565119a4c04a7752be9bc0bd1fe3dbacd9a47c359f2a21f26',
 }
 
 describe('released migrations', () => {

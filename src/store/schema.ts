@@ -111,13 +111,13 @@ interface ClientTable {
   /** RFC 9207. */
   iss_parameter: Generated<boolean>
   created_at: Instant
-  /** When a client of the lab is deleted. Null for all others. */
+  /** When a temporary client is deleted. Null for all others. */
   expires_at: Instant | null
   /** A disabled client is treated like an unknown one. */
   disabled: Generated<boolean>
   /** When it was last enabled again. Its earlier tokens stay revoked. */
   enabled_at: Instant | null
-  /** A client that registered itself on loopback, or of the lab there: it does not exist for a server with a public URL. */
+  /** A client that registered itself on loopback, or a temporary one there: it does not exist for a server with a public URL. */
   for_loopback: Generated<boolean>
 }
 
@@ -194,8 +194,8 @@ interface LaunchTokenTable {
   launch_id: string
   /** JSON (`intent`, `fhirContext`, `tenant`). */
   context: string | null
-  /** The settings of a lab launch as JSON. */
-  lab: string | null
+  /** The data of an extension of the launch. */
+  extension: string | null
   created_at: Instant
   expires_at: Instant
   used_at: Instant | null
@@ -222,8 +222,8 @@ interface GrantTable {
   encounter_id: string | null
   need_patient_banner: boolean | null
   context: string | null
-  /** The settings of its lab launch as JSON. */
-  lab: string | null
+  /** The data of an extension of its launch. */
+  extension: string | null
   auth_time: Instant
   acr: string | null
   /** JSON array. */

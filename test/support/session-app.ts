@@ -55,7 +55,7 @@ export async function sessionApp(
     fhirBaseUrl: issuers[0] ?? '',
     bind: ['127.0.0.1'],
     allowedHosts: [],
-    lab: false,
+    developerTools: false,
     store,
     sealer: createSealer('a secret of the tests, long enough'),
     fhir: { upstreamUrl: undefined, samplePatients: 60 },

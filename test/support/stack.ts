@@ -16,7 +16,7 @@ import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createExplainRequest } from '../../src/cli/start/auth.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import type { Resource } from '../../src/fhir/index.ts'
-import { createInterceptor, simulateFailures } from '../../src/interceptor/index.ts'
+import { applyTokenFailures, createInterceptor } from '../../src/interceptor/index.ts'
 import { createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger, type Logger, listen } from '../../src/web/index.ts'
@@ -132,7 +132,7 @@ async function guardedFhirServer(
   return {
     fhir: await fhirServer({
       ...{ baseUrl: fhirBaseUrl, dataFile, logger, clock },
-      guard: settings.lab ? simulateFailures(guard) : guard,
+      guard: settings.developerTools ? applyTokenFailures(guard) : guard,
       audit: fhirAudit({ auditor: audit, store, fhirBaseUrl }),
       smartConfiguration: buildSmartConfiguration(settings),
       web: { acceptsHost: createHostCheck(settings) },

@@ -7,7 +7,6 @@ import {
   type Params,
   parseReference,
 } from '../../fhir/index.ts'
-import type { Grant } from '../../smart/index.ts'
 import { type AuditRecord, fileUnder } from '../record.ts'
 import { type AuditedRequest, findPatients } from './find-patients.ts'
 
@@ -29,7 +28,7 @@ export function createRecord(request: AuditedRequest, fhirBaseUrl: string): Audi
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
     by: request.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
-    reason: describeReason(refusal) ?? describeSimulation(grant),
+    reason: describeReason(refusal) ?? grant?.note,
     ...splitTokenId(grant?.tokenId),
     requestId: request.requestId,
     address: request.clientAddress,
@@ -70,10 +69,6 @@ function describeReason(refusal: AuditedRequest['refusal']): string | undefined 
   const [issue] = refusal.outcome.issue
   if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`
   return refusal.by === undefined ? issue?.details.text : (refusal.hint ?? issue?.details.text)
-}
-
-function describeSimulation(grant: Grant | undefined): string | undefined {
-  return grant?.simulate === undefined ? undefined : `Simulated by the lab: ${grant.simulate}`
 }
 
 /** The `jti` of our tokens is the grant's id, which is the launch id, a dot and a unique suffix. */

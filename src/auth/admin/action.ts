@@ -6,7 +6,7 @@ import { formatFhirUser } from '../base/user.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
 import { needsRecentSignIn, type Operation } from './operations.ts'
 
-/** Who administers: a clinician on the pages, a client at the API, the command line, or a developer in the lab. */
+/** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */
 export type Actor =
   | {
       readonly kind: 'clinician'
@@ -17,7 +17,13 @@ export type Actor =
     }
   | { readonly kind: 'client'; readonly id: string }
   | { readonly kind: 'command' }
-  | { readonly kind: 'developer'; readonly id: string; readonly fhirUserId: string }
+  | {
+      readonly kind: 'developer'
+      readonly id: string
+      readonly fhirUserId: string
+      /** The page on which the developer acts, for the audit trail. */
+      readonly method: string
+    }
 
 /** The dependencies of every operation, and who performs it. */
 export interface Admin {
@@ -159,7 +165,7 @@ function describeActor(actor: Actor): Pick<AuditRecord, 'method' | 'client' | 's
     case 'command':
       return { method: 'sallyport' }
     case 'developer':
-      return { method: 'lab', subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
+      return { method: actor.method, subject: actor.id, fhirUser: formatFhirUser(actor.fhirUserId) }
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
-import { LOG_LEVELS, type LogLevel } from '../../config/index.ts'
+import { LOG_LEVELS, type LogLevel, listFeatures } from '../../config/index.ts'
 import { isRecord } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
@@ -60,7 +60,7 @@ function isCheckResult(value: unknown): value is CheckResult {
 
 /** The versions and settings of the servers. */
 export function describeSystem({ settings, store, providers, controls, clock }: AuthContext) {
-  const { fhir, audit, lab } = settings
+  const { fhir, audit } = settings
   return {
     version,
     node: process.version,
@@ -71,7 +71,7 @@ export function describeSystem({ settings, store, providers, controls, clock }: 
     providers: providers.all.map(({ id }) => id),
     policyRules: controls.getPolicy()?.rules.length,
     audit: audit.kept,
-    lab,
+    features: listFeatures(settings),
     logLevel: controls.getLogLevel(),
   }
 }

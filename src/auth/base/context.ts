@@ -44,6 +44,15 @@ export type ExplainRequest = (question: {
   readonly hint?: string | undefined
 }
 
+/** The pages for developers, to which other pages link. */
+export interface DeveloperPages {
+  readonly start: { readonly href: string; readonly text: string }
+  /** The registered apps; with `/new`, where an app is registered. */
+  readonly apps: string
+  /** The settings of a launch. */
+  buildLaunchUrl(clientId: string, patientId: string): string
+}
+
 /** What every part of the auth server depends on. */
 export interface BaseContext {
   readonly settings: AuthSettings
@@ -61,6 +70,7 @@ export interface BaseContext {
   readonly fetch: typeof globalThis.fetch
   /** Explains the decision about a FHIR request on the activity page. */
   readonly explainRequest?: ExplainRequest | undefined
+  readonly developerPages?: DeveloperPages | undefined
 }
 
 /** Counts the events that show how the auth server is used. */
@@ -82,7 +92,7 @@ export function createAuthMetrics(registry: Registry): AuthMetrics {
     }),
     launches: registry.counter({
       name: 'sallyport_launches_total',
-      help: 'Launches by the portal, by POST /launch-contexts and by the lab: issued, refused or failed.',
+      help: 'Launches by the portal, by POST /launch-contexts and by developers: issued, refused or failed.',
       labels: ['outcome'],
     }),
     signIns: registry.counter({

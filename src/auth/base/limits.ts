@@ -6,9 +6,8 @@ import { REFRESH_RETRY_MS } from '../../store/index.ts'
  * The limits of scopes are in `src/smart/scope.ts`.
  */
 export const LIMITS = {
-  /** Clients that the lab registered for launch URLs, and seconds of an access token of a lab launch. */
-  labClients: 100,
-  labTokenSeconds: 3_600,
+  /** Seconds of an access token of a launch with an extension. */
+  extensionTokenSeconds: 3_600,
   /** Apps that the portal lists at once. A search finds the others. */
   appsListed: 8,
   /** Recent patients and recent apps that the portal lists first. */

@@ -14,13 +14,6 @@ export const paths = {
   /** The cards of CDS services. */
   cards: '/portal/cards',
   cardsLaunch: '/portal/cards/launch',
-  lab: '/lab',
-  labLaunch: '/lab/launch',
-  /** The registered apps, for developers on loopback. */
-  apps: '/apps',
-  appsNew: '/apps/new',
-  appsEdit: '/apps/edit',
-  appsRemove: '/apps/remove',
   /** For EHRs that launch apps themselves. */
   launchContexts: '/launch-contexts',
   manage: '/manage',
@@ -54,11 +47,6 @@ export const paths = {
   /** For FHIR servers that serve it at their own base (`sallyport/interceptor`). */
   smartConfiguration: '/.well-known/smart-configuration',
 } as const
-
-/** Where users of the lab register apps: developers on loopback, elsewhere administrators. */
-export function getAppsPath({ onLoopback }: { readonly onLoopback: boolean }): string {
-  return onLoopback ? paths.apps : `${paths.admin}/apps`
-}
 
 /** For a GET with side effects: a HEAD request would consume the code or the login for nothing. */
 export const NO_HEAD_ROUTE = { exposeHeadRoute: false } as const

@@ -1,4 +1,4 @@
-import type { Settings } from '../../config/index.ts'
+import type { FeatureName, Settings } from '../../config/index.ts'
 
 /** The settings that the auth server uses. */
 export type AuthSettings = Pick<
@@ -24,7 +24,8 @@ export type AuthSettings = Pick<
   | 'openRegistration'
   | 'registrationToken'
   | 'keyMaxAgeDays'
-  | 'lab'
+  | 'developerTools'
+  | FeatureName
 > & {
   readonly login: Pick<Settings['login'], 'passwords' | 'providers'>
   readonly metrics: Pick<Settings['metrics'], 'access'>

@@ -28,10 +28,10 @@ function refuse(text: string): Problem {
 export function findPageProblem(
   { settings }: AuthContext,
   { protocol }: FastifyRequest,
-  { mayUseLab }: Pick<Login, 'mayUseLab'>,
+  { developerPages }: Pick<Login, 'developerPages'>,
 ): Problem | undefined {
   if (!settings.onLoopback && protocol !== 'https') return PLAIN_HTTP
-  return mayUseLab ? undefined : NOT_ADMINISTRATOR
+  return developerPages ? undefined : NOT_ADMINISTRATOR
 }
 
 /**

@@ -19,6 +19,7 @@ import { summarizeScopes } from '../pages/consent/describe-scopes.ts'
 import { renderAppIdentity, renderListedApp } from '../pages/portal/apps.ts'
 import { makeSignedInBar, showsSampleData } from '../pages/portal/page-parts.ts'
 import type { Login } from '../users/find-login.ts'
+import { labPaths } from './paths.ts'
 
 export interface AppPageContext {
   readonly settings: AuthContext['settings']
@@ -26,7 +27,7 @@ export interface AppPageContext {
 }
 
 function render({ settings, login }: AppPageContext, options: Omit<PageOptions, 'bar'>, body: Html): Html {
-  const bar = makeSignedInBar(login, 'lab')
+  const bar = makeSignedInBar(login, 'developers')
   return renderPage({ bar, sampleData: showsSampleData(settings), ...options }, body)
 }
 
@@ -41,16 +42,16 @@ export interface AppListView {
 export function renderAppsPage(context: AppPageContext, view: AppListView): Html {
   const { apps, hasMore, page, search, removed } = view
   const link = (other: number) =>
-    `${paths.apps}?${new URLSearchParams({ ...(search !== undefined && { search }), page: String(other) })}`
+    `${labPaths.apps}?${new URLSearchParams({ ...(search !== undefined && { search }), page: String(other) })}`
   return render(
     context,
     { title: 'Registered apps' },
     html`<div class="pagehead"><div><h1>Registered apps</h1>
 <p class="pagehead__lead">All apps that are registered on this server, except those that the lab created.</p></div>
-${renderActions({ href: paths.appsNew, text: 'Register an app' })}</div>
+${renderActions({ href: labPaths.appsNew, text: 'Register an app' })}</div>
 <div class="stack">
 ${removed && html`<div role="status">${renderAlert('App removed.', 'Its access has ended.', 'ok')}</div>`}
-<form class="field" role="search" aria-label="Apps" action="${paths.apps}"><label class="field__label" for="search">Find an app by name</label>
+<form class="field" role="search" aria-label="Apps" action="${labPaths.apps}"><label class="field__label" for="search">Find an app by name</label>
 <div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div></form>
 ${apps.length === 0 ? renderNone() : renderTable(apps, context)}
 ${(page > 0 || hasMore) && html`<nav class="actions" aria-label="Pages">${page > 0 && html`<a class="btn btn--quiet btn--small" href="${link(page - 1)}">Previous</a>`}${hasMore && html`<a class="btn btn--quiet btn--small" href="${link(page + 1)}">Next</a>`}</nav>`}
@@ -82,7 +83,7 @@ function renderRow(client: Client, { settings }: AppPageContext): Html {
 <td role="cell"><div class="actions">${client.launchUrl !== undefined && renderAction(buildLaunchPage(client), 'Launch', client)}${
     isFixed(settings, client)
       ? html`<span class="small muted">${isConfigured(settings, client) ? 'Set in the settings' : 'Changed by administrators only'}</span>`
-      : html`${renderAction(buildUrl(paths.appsEdit, client), 'Change', client)}${renderAction(buildUrl(paths.appsRemove, client), 'Remove', client)}`
+      : html`${renderAction(buildUrl(labPaths.appsEdit, client), 'Change', client)}${renderAction(buildUrl(labPaths.appsRemove, client), 'Remove', client)}`
   }</div></td></tr>
 `
 }
@@ -99,7 +100,7 @@ function renderAction(href: string, text: string, { name }: Client): Html {
 
 /** The lab, with this app chosen. */
 function buildLaunchPage({ id }: Pick<Client, 'id'>): string {
-  return `${paths.lab}?${new URLSearchParams({ client: id })}`
+  return `${labPaths.lab}?${new URLSearchParams({ client: id })}`
 }
 
 function buildUrl(path: string, { id }: Pick<Client, 'id'>): string {
@@ -112,7 +113,7 @@ export function renderAppFormPage(
 ): Html {
   const { client, fault } = options
   const title = client ? `Change ${client.name}` : 'Register an app'
-  const action = client ? paths.appsEdit : paths.appsNew
+  const action = client ? labPaths.appsEdit : labPaths.appsNew
   return render(
     context,
     { title, width: 'mid' },
@@ -120,7 +121,7 @@ export function renderAppFormPage(
 <p class="pagehead__lead">${client ? 'New scopes end the access that users gave the app: they have to consent again.' : 'It then appears in the portal and in the lab. Users are asked for their consent.'}</p></div></div>
 <div class="stack">
 ${fault && renderAlert(client ? 'Not saved.' : 'Not registered.', 'Correct the marked field.', 'bad')}
-${renderAppForm({ ...options, action, cancel: paths.apps, isAdministrator: false })}
+${renderAppForm({ ...options, action, cancel: labPaths.apps, isAdministrator: false })}
 </div>`,
   )
 }
@@ -157,7 +158,7 @@ ${renderActions(
           text: 'Launch from the portal',
         },
       ]),
-  { href: paths.apps, text: 'Registered apps' },
+  { href: labPaths.apps, text: 'Registered apps' },
 )}
 </div>`,
   )
@@ -169,10 +170,10 @@ export function renderRemoveAppPage(context: AppPageContext, client: Client): Ht
     { title: `Remove ${client.name}`, width: 'flow' },
     html`<div class="pagehead"><div><h1>Remove ${client.name}?</h1>
 <p class="pagehead__lead">Its access tokens are refused within seconds, for all users, and it cannot be launched any more.</p></div></div>
-<form class="card card__body stack" method="post" action="${paths.appsRemove}">
+<form class="card card__body stack" method="post" action="${labPaths.appsRemove}">
 <input type="hidden" name="client" value="${client.id}">
 <div>${renderAppIdentity(client)}</div>
-<div class="actions"><button class="btn btn--danger">Remove app</button><a class="btn btn--quiet" href="${paths.apps}">Keep app</a></div>
+<div class="actions"><button class="btn btn--danger">Remove app</button><a class="btn btn--quiet" href="${labPaths.apps}">Keep app</a></div>
 </form>`,
   )
 }

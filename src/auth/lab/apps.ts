@@ -4,7 +4,6 @@ import type { Kysely } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { type Admin, AdminFailure, refuseWithoutRight } from '../admin/action.ts'
 import { addClient, type ChangedClient, ClientFailure, changeClient, removeClient } from '../admin/clients.ts'
-import { paths } from '../base/paths.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import { type Client, findClient, toClient } from '../oauth/clients/client.ts'
 import { listApps } from '../oauth/clients/store-client.ts'
@@ -15,7 +14,7 @@ import { fillAppForm, NEW_APP, readAppForm } from '../pages/apps/form.ts'
 import { listLogos } from '../pages/portal/apps.ts'
 import { findLoginByHash, type Login } from '../users/find-login.ts'
 import { requireClinician } from '../users/login.ts'
-import { mayUseLab } from '../users/rights.ts'
+import { isDeveloper } from '../users/rights.ts'
 import {
   isFixed,
   renderAppFormPage,
@@ -23,13 +22,14 @@ import {
   renderRemoveAppPage,
   renderStoredApp,
 } from './apps-page.ts'
+import { labPaths } from './paths.ts'
 
-/** `/apps`: developers register apps in the browser. Add these routes only if the lab is on, on loopback (LAB-8). */
+/** `/apps`: developers register apps in the browser. Add these routes only on loopback (LAB-8). */
 export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   const { settings, store } = context
 
   app.get(
-    paths.apps,
+    labPaths.apps,
     requireClinician(context, async (request, reply, login) => {
       const query = readParameters(request.query)
       const search = query.get('search')?.trim() || undefined
@@ -44,14 +44,14 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   )
 
   app.get(
-    paths.appsNew,
+    labPaths.appsNew,
     requireClinician(context, async (_request, reply, login) =>
       reply.sendPage(renderAppFormPage({ settings, login }, { form: NEW_APP })),
     ),
   )
 
   app.post(
-    paths.appsNew,
+    labPaths.appsNew,
     requireClinician(context, async (request, reply, login) => {
       const form = readParameters(request.body)
       const app = readAppForm(form, { isAdministrator: false })
@@ -67,14 +67,14 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   )
 
   app.get(
-    paths.appsEdit,
+    labPaths.appsEdit,
     requireApp(async (_request, reply, login, client) =>
       reply.sendPage(renderAppFormPage({ settings, login }, { form: fillAppForm(client), client })),
     ),
   )
 
   app.post(
-    paths.appsEdit,
+    labPaths.appsEdit,
     requireApp(async (request, reply, login, client) => {
       const form = readParameters(request.body)
       const changes = readAppForm(form, { isAdministrator: false })
@@ -89,17 +89,20 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   )
 
   app.get(
-    paths.appsRemove,
+    labPaths.appsRemove,
     requireApp(async (_request, reply, login, client) =>
       reply.sendPage(renderRemoveAppPage({ settings, login }, client), { images: listLogos(client) }),
     ),
   )
 
   app.post(
-    paths.appsRemove,
+    labPaths.appsRemove,
     requireApp(async (request, reply, login, { id }) => {
       const removed = await refuseWithoutRight(() => removeClient(asDeveloper(context, request, login), id))
-      return reply.redirect(removed instanceof AdminFailure ? paths.apps : `${paths.apps}?removed=1`, 303)
+      return reply.redirect(
+        removed instanceof AdminFailure ? labPaths.apps : `${labPaths.apps}?removed=1`,
+        303,
+      )
     }),
   )
 
@@ -117,7 +120,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const client = named === undefined ? undefined : await findClient(store.db, context, named)
       return client && client.expiresAt === undefined && !isFixed(settings, client)
         ? handle(request, reply, login, client)
-        : reply.redirect(paths.apps, request.method === 'GET' ? 302 : 303)
+        : reply.redirect(labPaths.apps, request.method === 'GET' ? 302 : 303)
     })
   }
 
@@ -131,7 +134,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const page = renderAppFormPage({ settings, login }, { form, fault: result.fault, client })
       return reply.sendPage(page, { status: 400 })
     }
-    if (result instanceof AdminFailure) return reply.redirect(paths.apps, 303)
+    if (result instanceof AdminFailure) return reply.redirect(labPaths.apps, 303)
     const stored = { client: toClient(result.client), secret: result.secret, isNew: client === undefined }
     return reply.sendPage(renderStoredApp({ settings, login }, stored))
   }
@@ -140,10 +143,15 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
 /** The acts of a developer are recorded like those of administrators. */
 function asDeveloper(context: AuthContext, request: FastifyRequest, { clinician, idHash }: Login): Admin {
   const { store, audit, clock, rules } = context
-  const actor = { kind: 'developer', id: clinician.id, fhirUserId: clinician.fhirUserId } as const
+  const actor = {
+    kind: 'developer',
+    method: 'lab',
+    id: clinician.id,
+    fhirUserId: clinician.fhirUserId,
+  } as const
   const mayAct = async (db: Kysely<Schema>) => {
     const login = await findLoginByHash(db, context, idHash)
-    return login !== undefined && mayUseLab(context.settings, login)
+    return login !== undefined && isDeveloper(context.settings, login)
   }
   const isForLoopback = rules.onLoopback
   return {

@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
-import { LIMITS } from '../base/limits.ts'
 import { findLaunchUrlFault, storeOrigins } from '../oauth/clients/urls.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import { MAX_CLIENTS } from './limits.ts'
 
 const DAY_MS = 86_400_000
 
@@ -31,7 +31,7 @@ export async function registerLabClient(
       .executeTakeFirst()
     if (known?.disabled) return 'client: an administrator disabled it'
     if (known && known.expires_at === null) return undefined
-    if (!known && (await isFull(trx))) return `The lab has ${LIMITS.labClients} clients. Name one of them`
+    if (!known && (await isFull(trx))) return `The lab has ${MAX_CLIENTS} clients. Name one of them`
     const { onLoopback } = context.settings
     await storeClient(trx, { clientId, launchUrl, onLoopback, now: context.clock() })
     const reason = 'The lab registered the client for a day'
@@ -46,7 +46,7 @@ async function isFull(trx: Transaction<Schema>): Promise<boolean> {
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('expires_at', 'is not', null)
     .executeTakeFirstOrThrow()
-  return Number(count) >= LIMITS.labClients
+  return Number(count) >= MAX_CLIENTS
 }
 
 interface LabClient {

@@ -117,8 +117,8 @@ async function storeGrant(
   const now = clock()
   return store.db.transaction().execute(async trx => {
     // A grant ends with a login. Nobody knows the id of this one, and it ends with the token.
-    const lab = { endsAt: now + settings.accessTokenTtlSeconds * 1000 }
-    const loginIdHash = sha256(await beginLogin(context, trx, { clinicianId: user.id, lab }))
+    const byTools = { endsAt: now + settings.accessTokenTtlSeconds * 1000 }
+    const loginIdHash = sha256(await beginLogin(context, trx, { clinicianId: user.id, byTools }))
     const id = await createGrant(trx, context, {
       ...{ client, loginIdHash, scope, patientId, encounterId, authTime: now },
       ...{ needPatientBanner: undefined, fromEhr: false, extraContext: {}, launchId: undefined },

@@ -1,9 +1,9 @@
 import { type Html, html, renderActions, renderAlert, renderCopyable, renderPage } from '../../web/index.ts'
-import { getAppsPath, paths } from '../base/paths.ts'
 import type { Parameters } from '../base/request.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { makeSignedInBar, showsSampleData } from '../pages/portal/page-parts.ts'
 import type { Login } from '../users/find-login.ts'
+import { labPaths } from './paths.ts'
 import { LINK_PARAMETERS } from './read-link.ts'
 import { SIMULATIONS } from './settings.ts'
 
@@ -24,13 +24,13 @@ export function renderLabPage({ settings }: AuthContext, options: LabPageOptions
   return renderPage(
     {
       title: 'Lab',
-      bar: makeSignedInBar(login, 'lab'),
+      bar: makeSignedInBar(login, 'developers'),
       sampleData: showsSampleData(settings),
       scripts: ['copy.js'],
     },
     html`<div class="pagehead"><div><h1>Lab</h1>
 <p class="pagehead__lead">Launch any app with any context, with or without pages, and with simulated errors. Everything else is checked as always.</p></div>
-<a class="btn btn--quiet" href="${getAppsPath(settings)}">Registered apps</a></div>
+<a class="btn btn--quiet" href="${login.developerPages?.apps}">Registered apps</a></div>
 <div class="stack">
 ${isSent && (fault === undefined ? renderLink(settings.issuerUrl, form) : renderAlert('No link.', `${fault}.`, 'bad'))}
 ${renderForm(options)}
@@ -45,7 +45,7 @@ function renderLink(issuerUrl: string, form: Parameters): Html {
       return value === undefined ? [] : [[name, value]]
     }),
   )
-  const link = `${issuerUrl}${paths.labLaunch}?${query}`
+  const link = `${issuerUrl}${labPaths.launch}?${query}`
   return html`<section class="card card__body stack stack--tight" aria-labelledby="link">
 <h2 id="link">Link</h2>
 <p>Each request creates a launch, which works once, within 5 minutes.</p>
@@ -60,7 +60,7 @@ function renderForm({ form, fault, clients, usernames }: LabPageOptions): Html {
   const yes = (name: string, text: string) =>
     html`<label class="choice"><input type="checkbox" name="${name}" value="1"${form.get(name) === '1' && html` checked`}><span class="choice__main">${text}</span></label>
 `
-  return html`<form class="card card__body stack" method="get" action="${paths.lab}">
+  return html`<form class="card card__body stack" method="get" action="${labPaths.lab}">
 <fieldset class="fields"><legend class="legend">Launch</legend>
 ${control({ name: 'client', label: 'App (client id)', values: clients, hint: 'Empty: the app of the portal.' })}
 ${control({ name: 'launch_url', label: 'Launch URL', hint: 'Empty: the registered URL. With an unknown client id: registers the app for a day.' })}

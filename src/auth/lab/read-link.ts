@@ -118,8 +118,8 @@ function readTtl(get: Get): number | undefined {
   const text = get('token_ttl')
   if (text === undefined) return undefined
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (seconds >= 1 && seconds <= LIMITS.labTokenSeconds) return seconds
-  throw new Fault(`token_ttl: expected 1 to ${LIMITS.labTokenSeconds} seconds`)
+  if (seconds >= 1 && seconds <= LIMITS.extensionTokenSeconds) return seconds
+  throw new Fault(`token_ttl: expected 1 to ${LIMITS.extensionTokenSeconds} seconds`)
 }
 
 function findStyleFault(url: string): string | undefined {

@@ -3,7 +3,7 @@ import { sha256 } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'
-import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
+import { NO_HEAD_ROUTE } from '../base/paths.ts'
 import { forbidCaching, readParameters } from '../base/request.ts'
 import type { Clinician } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
@@ -16,16 +16,14 @@ import { findClinician, TEST_CLINICIAN } from '../users/user.ts'
 import { checkLaunch, findPageProblem, type Problem } from './access.ts'
 import { registerLabClient } from './client.ts'
 import { renderLabPage } from './page.ts'
+import { labPaths } from './paths.ts'
 import { type LabLink, readLink } from './read-link.ts'
-import { describeSimulation } from './settings.ts'
+import { describeSimulation, LAUNCHED, type LabSettings } from './settings.ts'
 
-/**
- * `GET /lab/launch` launches an app as its parameters say, and `GET /lab` is the page that makes such links. Add these
- * routes only if the lab is on.
- */
-export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
+/** `GET /lab/launch` launches an app as its parameters say, and `GET /lab` is the page that makes such links. */
+export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
-    paths.lab,
+    labPaths.lab,
     requireClinician(context, async (request, reply, login) => {
       const problem = findPageProblem(context, request, login)
       if (problem) return sendProblem(request, reply, context, problem)
@@ -39,7 +37,7 @@ export function addLabRoutes(app: FastifyInstance, context: AuthContext): void {
     }),
   )
 
-  app.get(paths.labLaunch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
+  app.get(labPaths.launch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
     const checked = await checkLaunch(context, request)
     if ('status' in checked) return sendProblem(request, reply, context, checked)
     const link = readLink(request.query)
@@ -107,12 +105,13 @@ async function applySettings(
   { skipsLogin, launchUrl, settings }: LabLink,
   ready: ReadyLaunch,
 ): Promise<ReadyLaunch> {
-  const login = { clinicianId: id, lab: {} }
+  const login = { clinicianId: id, byTools: {} }
   const loginHash = skipsLogin
     ? sha256(await context.store.db.transaction().execute(trx => beginLogin(context, trx, login)))
     : undefined
-  const lab = { ...settings, ...(loginHash === undefined ? {} : { loginHash }) }
-  return { ...ready, launchUrl: launchUrl ?? ready.launchUrl, launch: { ...ready.launch, lab } }
+  const lab: LabSettings = { ...settings, ...(loginHash === undefined ? {} : { loginHash }) }
+  const launch = { ...ready.launch, extension: JSON.stringify(lab) }
+  return { ...ready, launchUrl: launchUrl ?? ready.launchUrl, launch }
 }
 
 /** `by`: the user who is signed in, if the launch is for another one. */
@@ -123,10 +122,10 @@ function describeEvent(
 ) {
   const { patientId, clientId, id } = launch
   const texts = [
-    'Launched by the lab',
+    LAUNCHED,
     by !== undefined && `requested by ${by}`,
     skipsLogin && 'without a sign-in',
-    describeSimulation(settings),
+    settings.simulate !== undefined && describeSimulation(settings.simulate),
   ]
   return {
     ...({ kind: 'launch', status: redirects ? 302 : 200, patient: patientId } as const),
@@ -154,7 +153,7 @@ async function sendProblem(
     reference: request.id,
     referenceUrl: linkReference(context, request.id),
     now: context.clock(),
-    actions: [{ href: paths.lab, text: 'Go to the lab' }],
+    actions: [{ href: labPaths.lab, text: 'Go to the lab' }],
   })
   return reply.sendPage(page, { status })
 }

@@ -1,6 +1,4 @@
-import { LIMITS } from '../base/limits.ts'
-import { Refusal, type RefusalCode } from '../base/refusal.ts'
-import type { AuthSettings } from '../base/settings.ts'
+import type { RefusalCode } from '../base/refusal.ts'
 
 /** The settings of a lab launch, which hold for this launch and its grant alone (LAB-3). */
 export interface LabSettings {
@@ -61,29 +59,10 @@ export function isSimulation(name: string): name is Simulation {
   return SIMULATIONS.some(one => one === name)
 }
 
-/** The longest lifetime of an access token, in seconds. */
-export function computeLongestToken({
-  accessTokenTtlSeconds,
-  lab,
-}: Pick<AuthSettings, 'accessTokenTtlSeconds' | 'lab'>): number {
-  return lab ? Math.max(accessTokenTtlSeconds, LIMITS.labTokenSeconds) : accessTokenTtlSeconds
-}
-
-/** The time that a simulated slow response takes. */
-export const SLOW_MS = 5_000
-
-/** The error that a launch simulates at an endpoint. Its text marks the event in the audit trail. */
-export function simulateRefusal(
-  lab: LabSettings | undefined,
-  endpoint: 'authorize' | 'token' | 'refresh',
-): Refusal | undefined {
-  const [at, error] = lab?.simulate?.split(':') ?? []
-  if (at !== endpoint || error === undefined || error === 'slow') return undefined
-  const code = error === '500' ? 'server_error' : (error as RefusalCode)
-  return new Refusal(code, `Simulated by the lab: ${lab?.simulate}.`)
-}
-
 /** Marks an event of a launch that simulates an error. */
-export function describeSimulation(lab: LabSettings | undefined): string | undefined {
-  return lab?.simulate === undefined ? undefined : `Simulated by the lab: ${lab.simulate}`
+export function describeSimulation(simulate: Simulation): string {
+  return `Simulated by the lab: ${simulate}`
 }
+
+/** Begins the reason in the audit record of a launch. */
+export const LAUNCHED = 'Launched by the lab'

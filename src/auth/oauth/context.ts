@@ -1,5 +1,6 @@
 import type { UsersContext } from '../users/context.ts'
 import type { KeySets } from './clients/key-sets.ts'
+import type { Hooks } from './hooks.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 
 /** What every endpoint depends on. */
@@ -9,4 +10,5 @@ export interface AuthContext extends UsersContext {
   readonly keySets: KeySets
   /** Adds everything that has ended to the list of revocations. */
   readonly settle: () => Promise<void>
+  readonly hooks?: Hooks | undefined
 }

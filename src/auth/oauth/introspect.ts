@@ -49,13 +49,13 @@ export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext):
 
 type IntrospectionEvent = Omit<Parameters<typeof auditEvent>[2], 'kind'>
 
-/** Only while the lab is on: a resource server may introspect every token that it gets, and waits for the response. */
+/** Only for developers: a resource server may introspect every token that it gets, and waits for the response. */
 async function recordIntrospection(
   context: AuthContext,
   request: FastifyRequest,
   event: IntrospectionEvent,
 ): Promise<void> {
-  if (context.settings.lab) await auditEvent(context, request, { ...event, kind: 'introspect' })
+  if (context.settings.developerTools) await auditEvent(context, request, { ...event, kind: 'introspect' })
 }
 
 function describeIntrospection(
@@ -153,7 +153,7 @@ function describeAccessToken(context: AuthContext, { claims, grant, expiresAt }:
     ...{ iss, sub, aud, client_id, scope, jti, iat },
     exp: expiresAt,
     ...(grant
-      ? { ...describeUser(context, grant, String(scope)), ...buildContextMembers(context.settings, grant) }
+      ? { ...describeUser(context, grant, String(scope)), ...buildContextMembers(context, grant) }
       : {}),
   }
 }
@@ -178,7 +178,7 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
     iat: Math.floor(row.created_at / 1000),
     exp: Math.floor(row.expires_at / 1000),
     ...describeUser(context, grant, grant.scope),
-    ...buildContextMembers(context.settings, grant),
+    ...buildContextMembers(context, grant),
   }
 }
 

@@ -72,9 +72,9 @@ async function settleClient(context: SettleContext, id: string): Promise<void> {
   await settleGrants(context, walk, query => query.where('grant.client_id', '=', id))
 }
 
-/** Access tokens of grants that were used before have expired, also those of the lab, whether it is on or off. */
+/** Access tokens of grants that were used before have expired, also those of extensions, whether developer tools are on or off. */
 function findOldestUse({ settings, clock }: SettleContext): number {
-  return clock() - (Math.max(settings.accessTokenTtlSeconds, LIMITS.labTokenSeconds) + 60) * 1000
+  return clock() - (Math.max(settings.accessTokenTtlSeconds, LIMITS.extensionTokenSeconds) + 60) * 1000
 }
 
 async function settleAll(context: SettleContext): Promise<void> {
@@ -155,9 +155,9 @@ async function endGrants(
     ended.map(({ id }) => id),
     now,
   )
-  // The list of revocations drops grants when tokens without the lab have expired.
-  for (const { id, lab } of ended)
-    if (lab !== null) await revoke(db, id, now, now + LIMITS.labTokenSeconds * 1000)
+  // The list of revocations drops grants when tokens without an extension have expired.
+  for (const { id, extension } of ended)
+    if (extension !== null) await revoke(db, id, now, now + LIMITS.extensionTokenSeconds * 1000)
 }
 
 async function setRevoked(db: Kysely<Schema>, ids: readonly string[], now: number): Promise<void> {

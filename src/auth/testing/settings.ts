@@ -27,6 +27,7 @@ export const testSettings: AuthSettings = {
   registrationToken: undefined,
   keyMaxAgeDays: 90,
   lab: false,
+  developerTools: false,
   app: {
     clientId: 'sallyport-app',
     // Most tests use a public client.

@@ -71,7 +71,8 @@ export class TestAuthServer {
   }
 
   static async open(store: Store, options: TestAuthServerOptions = {}): Promise<TestAuthServer> {
-    const settings = { ...testSettings, ...options.settings }
+    const { lab = testSettings.lab } = options.settings ?? {}
+    const settings = { ...testSettings, developerTools: lab, ...options.settings }
     const fhir = createTestFhirServer(settings.fhirBaseUrl, options.resources ?? RESOURCES)
     const keySealer = createSealer('test secret')
     const time = { now: Date.UTC(2026, 10, 13, 14, 0, 0) }

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import { prepareQuery, type Schema } from '../../store/index.ts'
+import type { DeveloperPages } from '../base/context.ts'
 import { type Clinician, isPatientUser } from '../base/user.ts'
 import { isStillAdministrator } from './validity/evidence.ts'
 import { ACCOUNT_COLUMNS, findRelatedPersons, parseBasis, toGiven } from './validity/facts.ts'
@@ -24,7 +25,8 @@ export interface Login {
   /** Whether the account was made for loopback: so is what it adds. */
   readonly isForLoopback: boolean
   readonly mayViewActivity?: boolean
-  readonly mayUseLab?: boolean
+  /** For developers only. */
+  readonly developerPages?: DeveloperPages | undefined
 }
 
 interface LoginContext {

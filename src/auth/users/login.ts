@@ -7,7 +7,7 @@ import { paths } from '../base/paths.ts'
 import { type Clinician, isPatientUser } from '../base/user.ts'
 import type { UsersContext } from './context.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
-import { mayUseLab, mayViewActivity } from './rights.ts'
+import { isDeveloper, mayViewActivity } from './rights.ts'
 import type { Evidence } from './validity/evidence.ts'
 import { isOffline, readBasis } from './validity/facts.ts'
 import type { AccessRules, Basis } from './validity/rule.ts'
@@ -45,12 +45,12 @@ export async function recordLoginUse(
 export async function beginLogin(
   context: Pick<UsersContext, 'sealer' | 'clock' | 'rules'>,
   trx: Transaction<Schema>,
-  { clinicianId, before, provider, lab }: NewLogin,
+  { clinicianId, before, provider, byTools }: NewLogin,
 ): Promise<string> {
   const id = createRandomToken()
   const now = context.clock()
   const columns = {
-    ...(await makeBasis(trx, context.rules, clinicianId, { evidence: provider?.evidence, lab })),
+    ...(await makeBasis(trx, context.rules, clinicianId, { evidence: provider?.evidence, byTools })),
     ...(provider && { issuer: provider.issuer, subject: provider.subject }),
   }
   await trx
@@ -59,7 +59,7 @@ export async function beginLogin(
       id_hash: sha256(id),
       clinician_id: clinicianId,
       created_at: now,
-      expires_at: lab?.endsAt ?? now + LIFETIME.login,
+      expires_at: byTools?.endsAt ?? now + LIFETIME.login,
       ...columns,
       ...(provider && toColumns(provider, context.sealer, sha256(id))),
     })
@@ -74,19 +74,23 @@ interface NewLogin {
   /** The previous login of the browser. */
   readonly before?: Login | undefined
   readonly provider?: ProviderLogin | undefined
-  /** Set if the user does not sign in, as in a lab launch. */
-  readonly lab?: { readonly endsAt?: number } | undefined
+  /** Set if developer tools begin the login, and the user does not sign in. */
+  readonly byTools?: { readonly endsAt?: number } | undefined
 }
 
 async function makeBasis(
   trx: Kysely<Schema>,
   rules: AccessRules,
   clinicianId: string,
-  { evidence, lab }: { readonly evidence: Evidence | undefined; readonly lab: object | undefined },
+  { evidence, byTools }: { readonly evidence: Evidence | undefined; readonly byTools: object | undefined },
 ) {
   const known = await readBasis(trx, rules, clinicianId)
   if (!known) throw new Error('Cannot begin a login: there is no such account')
-  const basis: Basis = { ...known.basis, ...(lab && { lab: true }), ...(evidence && { evidence }) }
+  const basis: Basis = {
+    ...known.basis,
+    ...(byTools && { developerTools: true }),
+    ...(evidence && { evidence }),
+  }
   return { account_mark: known.account_mark, basis: JSON.stringify(basis) }
 }
 
@@ -172,7 +176,7 @@ export async function findCurrentLogin(
   return {
     ...login,
     mayViewActivity: mayViewActivity(settings, login),
-    mayUseLab: mayUseLab(settings, login),
+    developerPages: isDeveloper(settings, login) ? context.developerPages : undefined,
   }
 }
 

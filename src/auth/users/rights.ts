@@ -2,23 +2,26 @@ import { RECENT_SECONDS } from '../base/limits.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import { type Clinician, isPatientUser } from '../base/user.ts'
 
-type RightsSettings = Pick<AuthSettings, 'audit' | 'onLoopback' | 'lab'>
+type RightsSettings = Pick<AuthSettings, 'audit' | 'onLoopback' | 'developerTools'>
 
 interface User {
   readonly clinician: Pick<Clinician, 'username' | 'fhirUserId'>
   readonly admin: boolean
 }
 
-/** On loopback clinicians use the lab, elsewhere only administrators (LAB-9). */
-export function mayUseLab({ onLoopback, lab }: RightsSettings, { clinician, admin }: User): boolean {
-  return lab && !isPatientUser(clinician) && (onLoopback || admin)
+/** While developer tools are on, clinicians are developers on loopback, elsewhere only administrators. */
+export function isDeveloper(
+  { onLoopback, developerTools }: RightsSettings,
+  { clinician, admin }: User,
+): boolean {
+  return developerTools && !isPatientUser(clinician) && (onLoopback || admin)
 }
 
-/** The clinicians in the setting may view the activity page; by default all on loopback, and those who may use the lab. */
+/** The clinicians in the setting may view the activity page; by default all on loopback, and developers. */
 export function mayViewActivity(settings: RightsSettings, user: User): boolean {
   const { username } = user.clinician
   if (isPatientUser(user.clinician)) return false
-  const isAllowed = settings.onLoopback || mayUseLab(settings, user)
+  const isAllowed = settings.onLoopback || isDeveloper(settings, user)
   return settings.audit.activityClinicians?.includes(username) ?? isAllowed
 }
 

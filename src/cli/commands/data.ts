@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import type { Transaction } from 'kysely'
 import type { Repository } from '../../backends/sqlite/index.ts'
-import type { Settings } from '../../config/index.ts'
+import { FOR_TESTS, type Settings } from '../../config/index.ts'
 import type { Schema } from '../../store/index.ts'
 import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
-import { requireLab } from '../require-developer-tools.ts'
+import { requireDeveloperTools } from '../require-developer-tools.ts'
 import { Closing } from '../start/parts.ts'
 import { loadSamplePatients } from '../start/sample-patients.ts'
 import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
@@ -108,7 +108,7 @@ export const dataReset: Command = {
 Usage: npm run -s sallyport -- data reset [--all] [--yes]
 
 Removes all FHIR resources of the embedded server, with their history, and creates the sample patients again. Works while the
-servers run. Only for tests: while the lab is on (see SMART_LAB).
+servers run. ${FOR_TESTS}
 
 Options:
   --all  also remove all apps, clinicians, logins and sessions, and revoke all tokens; the demo app and the test login are
@@ -132,7 +132,7 @@ Options:
 }
 
 function checkResettable(settings: Settings): void {
-  requireLab(settings, 'reset')
+  requireDeveloperTools(settings, 'reset')
   const { fhir } = settings
   if (fhir.upstreamUrl !== undefined)
     throw new CommandFailure('Cannot reset: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data')

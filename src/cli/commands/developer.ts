@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { CommandContext, CommandRequest } from '../../auth/index.ts'
-import type { Settings } from '../../config/index.ts'
+import { FOR_TESTS, type Settings } from '../../config/index.ts'
 import { isRecord, type Resource } from '../../fhir/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
@@ -13,7 +13,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { requireLab } from '../require-developer-tools.ts'
+import { requireDeveloperTools } from '../require-developer-tools.ts'
 import { findDataFile, loadSettings, openAuditor, withSealer } from '../with-store.ts'
 
 const commonOptions = {
@@ -29,15 +29,14 @@ const commonUsage = `\
   --encounter <id>    the encounter of the launch context
   --user <username>   the user who launches the app (default: clinician)`
 
-const LAB_ONLY =
-  'Only for tests: while the lab is on (see SMART_LAB). The audit trail names the command line.'
+const TESTS_ONLY = `${FOR_TESTS} The audit trail names the command line.`
 
 export const token: Command = {
   usage: `
 Usage: npm run -s sallyport -- token --client <id> [--patient <id>] [--scope "<scopes>"] [--encounter <id>] [--user <username>]
 
 Prints an access token, as if the user had launched the app and allowed all scopes that can be granted to it. The token
-cannot be refreshed. ${LAB_ONLY}
+cannot be refreshed. ${TESTS_ONLY}
 
 Options:
 ${commonUsage}
@@ -51,9 +50,10 @@ Example:
   positionals: { min: 0, max: 0 },
   async run(args, io) {
     const scope = getOptional(args, 'scope')
-    const { issueTokenByCommand, Refusal } = await import('../../auth/index.ts')
+    const { loadTestCommands, Refusal } = await import('../../auth/index.ts')
+    const { issueTokenByCommand } = await loadTestCommands()
     const request = { ...(await readRequest(args)), scope }
-    const issued = await withLab(io, request, context => issueTokenByCommand(context, request))
+    const issued = await withCommandContext(io, request, context => issueTokenByCommand(context, request))
     if (issued instanceof Refusal) throw new CommandFailure(`Cannot issue token: ${issued.description}`)
     noteMissing(scope, issued.scope, io)
     io.stdout.write(`${issued.access_token}\n`)
@@ -66,7 +66,7 @@ export const launch: Command = {
 Usage: npm run -s sallyport -- launch --client <id> --patient <id> [--encounter <id>] [--user <username>] [--open]
 
 Prints a link that launches the app for the patient, as the portal does. It works once, within 5 minutes. The user signs in
-when the app asks for authorization. ${LAB_ONLY}
+when the app asks for authorization. ${TESTS_ONLY}
 
 Options:
 ${commonUsage}
@@ -77,9 +77,10 @@ Example:
   options: { ...commonOptions, open: { type: 'boolean' } },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
-    const { issueLaunchByCommand, Refusal } = await import('../../auth/index.ts')
+    const { loadTestCommands, Refusal } = await import('../../auth/index.ts')
+    const { issueLaunchByCommand } = await loadTestCommands()
     const request = await readRequest(args)
-    const link = await withLab(io, request, context => issueLaunchByCommand(context, request))
+    const link = await withCommandContext(io, request, context => issueLaunchByCommand(context, request))
     if (link instanceof Refusal) throw new CommandFailure(`Cannot launch: ${link.description}`)
     io.stdout.write(`${link}\n`)
     if (isSet(args, 'open')) await openInBrowser(link, io)
@@ -97,13 +98,13 @@ async function readRequest(args: Arguments): Promise<CommandRequest> {
   }
 }
 
-async function withLab<T>(
+async function withCommandContext<T>(
   io: Io,
   request: CommandRequest,
   use: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
   const settings = loadSettings(io)
-  requireLab(settings, 'do this')
+  requireDeveloperTools(settings, 'do this')
   await checkSubject(settings, request)
   return withSealer(settings, async (store, sealer) => {
     await initializeOnce(settings, store, sealer)

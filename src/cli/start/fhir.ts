@@ -37,7 +37,7 @@ export async function openFhir(
 ): Promise<OpenedFhir> {
   const { settings, trustedIssuers, live, logger } = parts
   const { upstreamUrl } = settings.fhir
-  const [{ createInterceptor, simulateFailures }, { buildSmartConfiguration }, { store, audit }] =
+  const [{ createInterceptor, applyTokenFailures }, { buildSmartConfiguration }, { store, audit }] =
     await Promise.all([
       import('../../interceptor/index.ts'),
       import('../../auth/index.ts'),
@@ -65,7 +65,7 @@ export async function openFhir(
   closing.add(() => interceptor.close())
   const relayed = findRelayedConfiguration(parts)
   const given = {
-    guard: settings.lab ? simulateFailures(interceptor) : interceptor,
+    guard: settings.developerTools ? applyTokenFailures(interceptor) : interceptor,
     audit: fhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
     checks: [

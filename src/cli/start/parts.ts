@@ -88,7 +88,7 @@ async function checkSecret(store: Store, sealer: Sealer): Promise<void> {
 }
 
 /** Developers repeat their requests, and each error page has a reference. */
-const LAB_FULL_RECORDS = 20
+const DEVELOPER_FULL_RECORDS = 20
 
 function openAudit(
   { settings, logger }: Pick<Parts, 'settings' | 'logger'>,
@@ -99,7 +99,7 @@ function openAudit(
   const auditor = createAuditor({
     store,
     failure: settings.audit.failure,
-    fullRecords: settings.lab ? LAB_FULL_RECORDS : 1,
+    fullRecords: settings.developerTools ? DEVELOPER_FULL_RECORDS : 1,
     onError: (error, records) => {
       // The server logs an outage once, and the request was refused or the records are kept.
       if (!isDatabaseUnavailable(error)) logger.error({ err: error, records }, 'Cannot store audit records')

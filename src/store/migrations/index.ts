@@ -26,6 +26,7 @@ import { reservedLoginAttempts } from './0040-reserved-login-attempts.ts'
 import { auditKey } from './0041-audit-key.ts'
 import { auditLinks } from './0042-audit-links.ts'
 import { accessThatEnds } from './0043-access-that-ends.ts'
+import { launchExtensions } from './0044-launch-extensions.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -56,4 +57,5 @@ export const migrations: readonly Migration[] = [
   auditKey,
   auditLinks,
   accessThatEnds,
+  launchExtensions,
 ]

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { LOG_LEVELS } from '../../../config/index.ts'
+import { FEATURE_NAMES, LOG_LEVELS } from '../../../config/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { ProviderReport } from '../../users/providers/provider-client.ts'
 import { AdminFailure } from '../action.ts'
@@ -152,7 +152,7 @@ const System = Type.Object(
     upstream_url: Type.Optional(Type.String()),
     policy_rules: Type.Optional(Type.Integer()),
     audit: Type.Boolean(),
-    lab: Type.Boolean(),
+    ...Object.fromEntries(FEATURE_NAMES.map(name => [name, Type.Boolean()])),
     servers: Type.Array(
       Type.Object(
         {
@@ -182,11 +182,12 @@ export const systemEndpoints = [
     title: 'Servers, database, upstream and versions',
     result: System,
     async handle({ app, context }) {
-      const { version, node, startedAt, database, upstreamUrl, policyRules, audit, lab } =
+      const { version, node, startedAt, database, upstreamUrl, policyRules, audit, features } =
         describeSystem(context)
       const servers = await findServers(app, context)
       return {
-        ...{ version, node, started_at: formatTime(startedAt), database, audit, lab },
+        ...{ version, node, started_at: formatTime(startedAt), database, audit },
+        ...Object.fromEntries(features.map(({ name, isOn }) => [name, isOn])),
         ...(upstreamUrl !== undefined && { upstream_url: upstreamUrl }),
         ...(policyRules !== undefined && { policy_rules: policyRules }),
         servers: servers.map(({ name, url, checks, processes }) => ({

@@ -96,7 +96,7 @@ function listFacts(context: AuthContext) {
     ['Audit trail', system.audit ? 'On' : 'Off'],
     ['Log level', system.logLevel],
     ['Apps register themselves', describeRegistration(openRegistration, registrationToken !== undefined)],
-    ['Lab', system.lab ? 'On' : 'Off'],
+    ...system.features.map(({ title, isOn }) => [title, isOn ? 'On' : 'Off'] as const),
   ] as const
 }
 

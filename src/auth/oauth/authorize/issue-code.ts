@@ -119,7 +119,10 @@ async function issueInTransaction(
     throw new RolledBack(new Refusal('invalid_request', 'This request has already been completed.'))
   const launchContext = resolveLaunchContext(await consumeLaunch(trx, request, now), request.picked)
   const scope = chooseScope(
-    grantScope(request.scope, makeScopeTerms(settings, client, describeAvailableContext(launchContext))),
+    grantScope(
+      request.scope,
+      makeScopeTerms(settings, client, describeAvailableContext(context, launchContext)),
+    ),
     approvedScopes,
   )
   const grantId = await createGrant(trx, context, {
@@ -148,7 +151,7 @@ function toGrantContext(launchContext: LaunchContext | undefined) {
     needPatientBanner: launchContext?.needPatientBanner,
     fromEhr: launchContext?.fromEhr ?? false,
     extraContext: launchContext?.extraContext ?? {},
-    lab: launchContext?.lab,
+    extension: launchContext?.extension,
   }
 }
 

@@ -1,9 +1,10 @@
 import { parseScopes } from '../../../smart/index.ts'
 import type { AuthSettings } from '../../base/settings.ts'
-import type { LabSettings } from '../../lab/settings.ts'
 import type { Client } from '../clients/client.ts'
+import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grants/grant.ts'
 import { grantScope, type ScopeTerms } from '../grants/grant-scope.ts'
+import { readExtension } from '../hooks.ts'
 import type { Launch } from '../launch/launch-token.ts'
 import type { ExtraContext } from '../launch/options.ts'
 import type { PickedContext, RequestInput } from './request.ts'
@@ -15,7 +16,7 @@ export interface LaunchContext {
   readonly needPatientBanner: boolean
   readonly fromEhr: boolean
   readonly extraContext: ExtraContext
-  readonly lab?: LabSettings | undefined
+  readonly extension?: string | undefined
 }
 
 export function resolveLaunchContext(
@@ -35,13 +36,16 @@ export function resolveLaunchContext(
   }
 }
 
-export function describeAvailableContext(launchContext: LaunchContext | undefined): AvailableContext {
+export function describeAvailableContext(
+  context: Pick<AuthContext, 'hooks'>,
+  launchContext: LaunchContext | undefined,
+): AvailableContext {
   if (!launchContext) return NO_CONTEXT
   return {
     launched: launchContext.fromEhr,
     hasPatient: true,
     hasEncounter: launchContext.encounterId !== undefined,
-    atMost: launchContext.lab?.scope,
+    atMost: readExtension(context, launchContext).scope,
   }
 }
 

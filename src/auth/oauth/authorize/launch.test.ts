@@ -99,7 +99,7 @@ eachDatabaseIfThorough((_name, open) => {
           fhir_base_url: 'http://localhost:8080/fhir',
           launch_id: '',
           context: null,
-          lab: null,
+          extension: null,
           created_at: auth.time.now,
           expires_at: auth.time.now + 300_000,
           used_at: null,

@@ -23,6 +23,7 @@ export interface AuthorizationState {
   /** What the user of a standalone launch must choose. */
   readonly picker: PickerChoice
   readonly consented: boolean
+  readonly skipsConsent: boolean
 }
 
 /** Decides from the state alone, so that the pages do not depend on each other. */
@@ -33,8 +34,8 @@ export function chooseNextStep({
   login,
   picker,
   consented,
+  skipsConsent,
 }: AuthorizationState): NextStep {
-  const { lab } = launch ?? {}
   const silent = request.prompts.includes('none')
   if (!login || !isRecent(login, request) || needsStepUp(login, request, silent))
     return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
@@ -47,7 +48,7 @@ export function chooseNextStep({
     return { kind: 'refuse', refusal: refuseLaunch('other-client-or-user') }
   if (picker !== 'nothing' && request.picked?.clinicianId !== login.clinician.id)
     return silent ? makeRefusal('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
-  if (consented || lab?.skipsConsent || !needsConsent(client, request.prompts))
+  if (consented || skipsConsent || !needsConsent(client, request.prompts))
     return { kind: 'issue-code', login }
   return silent ? makeRefusal('consent_required', 'The user must give consent.') : { kind: 'consent' }
 }

@@ -4,15 +4,14 @@ import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import { isPatientUser } from '../../base/user.ts'
-import { simulateRefusal } from '../../lab/settings.ts'
 import type { Login } from '../../users/find-login.ts'
-import { findLoginByHash } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { findClient } from '../clients/client.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { compareScope } from '../grants/grant-scope.ts'
+import { readExtension } from '../hooks.ts'
 import { consumeLaunchToken, findLaunch, type Launch, refuseLaunch } from '../launch/launch-token.ts'
 import { readEncounters } from '../launch/picked.ts'
 import { issueCode } from './issue-code.ts'
@@ -51,8 +50,8 @@ export async function takeNextStep(
   progress: RequestInProgress,
   state: AuthorizationState,
 ): Promise<Step> {
-  const simulated = await simulateError(context, state)
-  if (simulated) return refuseRequest(http, context, progress, simulated, state.login)
+  const refused = await refuseByExtension(context, state)
+  if (refused) return refuseRequest(http, context, progress, refused, state.login)
   const step = chooseNextStep(state)
   switch (step.kind) {
     case 'login':
@@ -90,12 +89,13 @@ export async function takeNextStep(
   }
 }
 
-/** A simulated error uses up the launch, as a real one ends it. */
-async function simulateError(
-  { store, clock }: AuthContext,
+/** This refusal uses up the launch, as others end it. */
+async function refuseByExtension(
+  context: AuthContext,
   { request: { launchHash }, launch }: AuthorizationState,
 ): Promise<Refusal | undefined> {
-  const refusal = simulateRefusal(launch?.lab, 'authorize')
+  const { store, clock } = context
+  const refusal = readExtension(context, launch).refuse?.('authorize')
   if (!refusal || launchHash === undefined) return undefined
   return (await consumeLaunchToken(store.db, launchHash, clock())) ? refusal : refuseLaunch('used')
 }
@@ -142,7 +142,8 @@ export async function loadState(
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
     return new Refusal('invalid_request', 'The app is no longer registered.')
   const launch = found ? found.launch : await findLaunchOf(context, request)
-  const login = (await findLabLogin(context, launch, request)) ?? (await findCurrentLogin(context, http))
+  const { findLogin, skipsConsent = false } = readExtension(context, launch)
+  const login = (await findLogin?.(request.arrivedAt)) ?? (await findCurrentLogin(context, http))
   const picker = launch ? 'nothing' : choosePicker(context.settings, client, request.scope)
   const picked = request.picked ?? (login && (await findOnlyChoice(context, login, picker)))
   return {
@@ -152,6 +153,7 @@ export async function loadState(
     login,
     picker,
     consented: approvedScopes !== undefined,
+    skipsConsent,
   }
 }
 
@@ -160,18 +162,6 @@ async function findLaunchOf(
   { launchHash }: AuthorizationRequest,
 ): Promise<Launch | undefined> {
   return launchHash === undefined ? undefined : findLaunch(store.db, launchHash)
-}
-
-/** A lab launch without a sign-in has a login of its own, as if its user had just signed in. */
-async function findLabLogin(
-  context: AuthContext,
-  launch: Launch | undefined,
-  { arrivedAt }: AuthorizationRequest,
-): Promise<Login | undefined> {
-  const { loginHash } = launch?.lab ?? {}
-  if (loginHash === undefined) return undefined
-  const login = await findLoginByHash(context.store.db, context, loginHash)
-  return login && { ...login, createdAt: arrivedAt, authTime: arrivedAt }
 }
 
 /** What the picker would offer a patient user if there is nothing to choose (PATIENTS-2). */

@@ -8,6 +8,7 @@ import { findClient } from '../clients/client.ts'
 import { isRegisteredRedirectUri } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grants/grant.ts'
+import { readExtension } from '../hooks.ts'
 import { type FoundLaunch, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import {
   checkAcrValues,
@@ -83,7 +84,7 @@ export async function verifyRequest(
   const result =
     redirectUri instanceof Refusal
       ? redirectUri
-      : await runChecks(applyLab(context, { client, redirectUri, parameters, launch }), context)
+      : await runChecks(applyExtension(context, { client, redirectUri, parameters, launch }), context)
   if (!(result instanceof Refusal)) return { request: result, client, launch }
   const known = { clientId: client.id, launchId: launch?.id, patientId: launch?.patientId }
   const refusal = result.withKnown(known)
@@ -103,10 +104,10 @@ async function findNamedLaunch(
   return token === undefined ? undefined : findLaunch(store.db, sha256(token))
 }
 
-/** A lab launch may make PKCE optional for its client. */
-function applyLab({ settings }: AuthContext, input: RequestInput): RequestInput {
+/** The extension of a launch may make PKCE optional for its client. */
+function applyExtension(context: AuthContext, input: RequestInput): RequestInput {
   const { client, launch } = input
-  const isOptional = settings.lab && launch?.clientId === client.id && launch.lab?.isPkceOptional
+  const isOptional = launch?.clientId === client.id && readExtension(context, launch).isPkceOptional
   return isOptional ? { ...input, client: { ...client, pkceRequired: false } } : input
 }
 
@@ -179,13 +180,13 @@ async function checkClient(context: AuthContext, parameters: Parameters): Promis
  */
 function checkLaunch(
   { client, parameters, launch }: RequestInput,
-  { clock, settings }: AuthContext,
+  { clock, settings, hooks }: AuthContext,
 ): Finding | Refusal {
   const token = parameters.get('launch')
   if (token === undefined) return {}
   if (!hasScope(readRequestedScope({ client, parameters }), 'launch'))
     return new Refusal('invalid_request', 'The parameter launch needs the scope launch.')
-  if (!launch || (launch.lab && !settings.lab)) return refuseLaunch('unknown')
+  if (!launch || (launch.extension !== undefined && !hooks)) return refuseLaunch('unknown')
   if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
     return refuseLaunch('other-client-or-user', [
       { name: 'client_id', sent: client.id, expected: [launch.clientId], origin: 'launched' },

@@ -32,7 +32,7 @@ export interface Client {
   /** Whether its authorization responses have `iss` (RFC 9207). */
   readonly issParameter: boolean
   readonly createdAt: number
-  /** When a client of the lab ends. It may use every redirect URI of its origin. */
+  /** When a temporary client ends. It may use every redirect URI of its origin. */
   readonly expiresAt: number | undefined
   /** When an administrator last enabled it again. */
   readonly enabledAt: number | undefined
@@ -84,7 +84,7 @@ export async function findLaunchableClients(
     .orderBy('approved', 'desc')
     .orderBy('name')
     .$if(!rules.onLoopback, query => query.where('for_loopback', '=', false))
-    .$if(!rules.lab, query => query.where('expires_at', 'is', null))
+    .$if(!rules.developerTools, query => query.where('expires_at', 'is', null))
     .limit(limit)
     .execute()
   return rows.filter(row => isUsableClient(row, rules, clock())).map(toClient)

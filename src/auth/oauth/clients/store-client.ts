@@ -117,7 +117,7 @@ async function revokeTokens(
     on conflict do nothing`.execute(trx)
 }
 
-/** A page of the registered apps, by name. Clients of the lab, which end by themselves, are left out. */
+/** A page of the registered apps, by name. Temporary clients are left out. */
 export async function listApps(
   { db }: Pick<Store, 'db'>,
   { text, page = 0 }: { readonly text?: string | undefined; readonly page?: number },

@@ -67,7 +67,7 @@ function isPrivateUse(url: URL): boolean {
  * Whether a client registered this redirect URI. Exact string comparison (RFC 9700, 2.1), except for the port of a native
  * app's loopback URI, which the operating system chooses (RFC 8252, 7.3). The exception is for IP literals, because
  * `localhost` may resolve to another address (RFC 8252, 8.3), and for public clients with PKCE, so that another local
- * process cannot redeem the code. A client of the lab registered an origin.
+ * process cannot redeem the code. A temporary client registered an origin.
  */
 export function isRegisteredRedirectUri(client: Client, uri: string): boolean {
   if (client.redirectUris.includes(uri)) return true

@@ -23,7 +23,7 @@ export interface ScopeTerms {
   readonly searchPermission: 'r' | 's'
   /** The contexts that the FHIR server enforces. */
   readonly contexts: readonly ScopeContext[]
-  /** A further limit of a lab launch. */
+  /** A further limit, by an extension of the launch. */
   readonly atMost?: string | undefined
 }
 

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import type { Clinician } from '../../base/user.ts'
-import type { LabSettings } from '../../lab/settings.ts'
 import { findLoginRow } from '../../users/find-login.ts'
 import {
   ACCOUNT_COLUMNS,
@@ -24,6 +22,7 @@ import {
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { stylePath } from '../discovery.ts'
+import { readExtension } from '../hooks.ts'
 import type { ExtraContext } from '../launch/options.ts'
 
 /** The access that a clinician granted to a client. */
@@ -37,7 +36,8 @@ export interface Grant {
   /** Whether it follows from an EHR launch. */
   readonly fromEhr: boolean
   readonly extraContext: ExtraContext
-  readonly lab?: LabSettings | undefined
+  /** Of the launch; only hooks read it. */
+  readonly extension?: string | undefined
   readonly authTime: number
   readonly acr: string | undefined
   readonly amr: readonly string[] | undefined
@@ -87,7 +87,7 @@ export async function createGrant(
       fromEhr: grant.fromEhr,
       fhirUserId: grant.fhirUserId,
     }),
-    lab: grant.lab === undefined ? null : JSON.stringify(grant.lab),
+    extension: grant.extension ?? null,
     auth_time: grant.authTime,
     acr: grant.acr ?? null,
     amr: grant.amr === undefined ? null : JSON.stringify(grant.amr),
@@ -104,7 +104,7 @@ const insertGrant = prepareInsert('grant')
 async function findBasis(
   trx: Kysely<Schema>,
   { rules, clock }: GrantContext,
-  { client, loginIdHash, lab }: NewGrant,
+  { client, loginIdHash, extension }: NewGrant,
 ) {
   const row = await findLoginRow(trx, { rules, clock }, loginIdHash)
   const known = row && (await readBasis(trx, rules, row.clinician_id))
@@ -112,7 +112,11 @@ async function findBasis(
   const isSameClient =
     found && isUsableClient(found, rules, clock()) && computeClientMark(found) === client.mark
   if (!row || !known || !isSameClient || known.account_mark !== row.account_mark) return undefined
-  const basis: Basis = { ...parseBasis(row.basis), ...known.basis, ...(lab && { lab: true }) }
+  const basis: Basis = {
+    ...parseBasis(row.basis),
+    ...known.basis,
+    ...(extension !== undefined && { developerTools: true }),
+  }
   const { clinician_id, issuer, subject } = row
   return { clinician_id, issuer, subject, account_mark: known.account_mark, basis: JSON.stringify(basis) }
 }
@@ -224,7 +228,7 @@ function toGrant(row: GrantRow): Grant {
     needPatientBanner: row.need_patient_banner ?? undefined,
     fromEhr,
     extraContext,
-    lab: row.lab === null ? undefined : JSON.parse(row.lab),
+    extension: row.extension ?? undefined,
     authTime: row.auth_time,
     acr: row.acr ?? undefined,
     amr: row.amr === null ? undefined : JSON.parse(row.amr),
@@ -239,9 +243,9 @@ function toGrant(row: GrantRow): Grant {
 }
 
 /** The launch context in a token response or an introspection response (SMART 2.2, launch context). */
-export function buildContextMembers({ issuerUrl }: Pick<AuthSettings, 'issuerUrl'>, grant: Grant) {
-  const { patientId, encounterId, needPatientBanner, fromEhr, extraContext, lab } = grant
-  const style = lab?.style ?? `${issuerUrl}${stylePath}`
+export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hooks'>, grant: Grant) {
+  const { patientId, encounterId, needPatientBanner, fromEhr, extraContext } = grant
+  const style = readExtension(context, grant).style ?? `${context.settings.issuerUrl}${stylePath}`
   return {
     ...(patientId === undefined ? {} : { patient: patientId }),
     ...(encounterId === undefined ? {} : { encounter: encounterId }),

@@ -2,7 +2,6 @@ import type { Kysely, Selectable } from 'kysely'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { type Comparison, Refusal } from '../../base/refusal.ts'
-import type { LabSettings } from '../../lab/settings.ts'
 import type { ExtraContext } from './options.ts'
 
 /** The context of a launch, and the client and user that may use it. */
@@ -14,7 +13,8 @@ export interface Launch {
   readonly clientId: string
   readonly clinicianUsername: string
   readonly fhirBaseUrl: string
-  readonly lab?: LabSettings | undefined
+  /** Only hooks read it. */
+  readonly extension?: string | undefined
   /** Identifies the launch in the audit trail, and becomes the id of the grant. */
   readonly id: string
 }
@@ -31,7 +31,7 @@ export async function createLaunchToken(db: Kysely<Schema>, launch: Launch, now:
     clinician_username: launch.clinicianUsername,
     fhir_base_url: launch.fhirBaseUrl,
     launch_id: launch.id,
-    lab: launch.lab === undefined ? null : JSON.stringify(launch.lab),
+    extension: launch.extension ?? null,
     context: Object.keys(launch.extraContext).length === 0 ? null : JSON.stringify(launch.extraContext),
     created_at: now,
     expires_at: now + LIFETIME.launchToken,
@@ -85,7 +85,7 @@ function toLaunch(row: Selectable<Schema['launch_token']>): FoundLaunch {
     clinicianUsername: row.clinician_username,
     fhirBaseUrl: row.fhir_base_url,
     id: row.launch_id,
-    lab: row.lab === null ? undefined : JSON.parse(row.lab),
+    extension: row.extension ?? undefined,
     expiresAt: row.expires_at,
     usedAt: row.used_at ?? undefined,
   }

@@ -11,10 +11,10 @@ import {
   writeRecords,
 } from '../../base/audit.ts'
 import { Refusal } from '../../base/refusal.ts'
-import { readParameters } from '../../base/request.ts'
-import { describeSimulation } from '../../lab/settings.ts'
+import { type Parameters, readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../context.ts'
 import { findGrantForAudit } from '../grants/grant.ts'
+import { readExtension, type TokenEvent } from '../hooks.ts'
 import type { UnsignedTokens } from './token-response.ts'
 
 /** Records tokens that were issued, with the claims of the access token, or refused. */
@@ -24,7 +24,7 @@ export async function auditTokens(
   result: UnsignedTokens | Refusal,
   trx?: Transaction<Schema>,
 ): Promise<void> {
-  const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
+  const kind = readTokenEvent(readParameters(request.body))
   if (result instanceof Refusal) return auditRefusedTokens(context, request, kind, result, trx)
   const { client_id, sub, patient, jti } = result.accessToken
   const event: AuthEvent = {
@@ -32,17 +32,21 @@ export async function auditTokens(
     ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
     launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
     by: result.response.scope,
-    reason: describeSimulation(result.grant?.lab),
+    reason: readExtension(context, result.grant).reason,
     details: { claims: describeTokens(result) },
   }
   return auditEvent(context, request, event, trx)
+}
+
+export function readTokenEvent(form: Parameters): TokenEvent {
+  return form.get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
 }
 
 /** Records the owner of the code or refresh token, even if another client sent it or it had expired. */
 async function auditRefusedTokens(
   context: AuthContext,
   request: FastifyRequest,
-  kind: 'token' | 'refresh',
+  kind: TokenEvent,
   refusal: Refusal,
   trx: Transaction<Schema> | undefined,
 ): Promise<void> {

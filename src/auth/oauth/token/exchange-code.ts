@@ -2,9 +2,9 @@ import type { Kysely, Selectable } from 'kysely'
 import { isSameText, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
-import { type LabSettings, simulateRefusal } from '../../lab/settings.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grants/grant.ts'
+import { readExtension } from '../hooks.ts'
 import type { TokenGrant, TokenRequest } from './token-response.ts'
 import { createRefreshToken, touchGrant } from './token-response.ts'
 
@@ -13,7 +13,7 @@ import { createRefreshToken, touchGrant } from './token-response.ts'
  * it is exchanged for. A second use revokes the grant (RFC 6749, 4.1.2).
  */
 export async function exchangeCode(
-  context: Pick<AuthContext, 'clock' | 'rules'>,
+  context: Pick<AuthContext, 'clock' | 'rules' | 'hooks'>,
   { trx, client, form }: TokenRequest,
 ): Promise<TokenGrant | Refusal> {
   const { clock } = context
@@ -21,8 +21,8 @@ export async function exchangeCode(
   if (code === undefined) return refuseMissing('code')
   if (form.get('redirect_uri') === undefined) return refuseMissing('redirect_uri')
   const [row] = (await selectCode(trx, { codeHash: sha256(code), clientId: client.id })).rows
-  if (client.pkceRequired && !isPkceOptional(row) && form.get('code_verifier') === undefined)
-    return refuseMissing('code_verifier')
+  const isPkceRequired = client.pkceRequired && !readExtension(context, row).isPkceOptional
+  if (isPkceRequired && form.get('code_verifier') === undefined) return refuseMissing('code_verifier')
   if (!row) return refuseCode('it is unknown, or belongs to another client')
   const refusal = checkCode(row, form, clock())
   if (refusal) return refusal
@@ -34,19 +34,14 @@ export async function exchangeCode(
   return redeem(trx, row, context)
 }
 
-type CodeRow = Selectable<Schema['authorization_code']> & { readonly lab: string | null }
-
-function isPkceOptional(row: CodeRow | undefined): boolean {
-  const lab: LabSettings | undefined = row?.lab == null ? undefined : JSON.parse(row.lab)
-  return lab?.isPkceOptional ?? false
-}
+type CodeRow = Selectable<Schema['authorization_code']> & { readonly extension: string | null }
 
 const selectCode = prepareQuery((db, { codeHash, clientId }: { codeHash: string; clientId: string }) =>
   db
     .selectFrom('authorization_code')
     .innerJoin('grant', 'grant.id', 'authorization_code.grant_id')
     .selectAll('authorization_code')
-    .select('grant.lab')
+    .select('grant.extension')
     .where('code_hash', '=', codeHash)
     .where('grant.client_id', '=', clientId),
 )
@@ -105,13 +100,13 @@ const setCodeUsed = prepareQuery((db, { codeHash, now }: { codeHash: string; now
 async function redeem(
   trx: Kysely<Schema>,
   row: CodeRow,
-  context: Pick<AuthContext, 'clock' | 'rules'>,
+  context: Pick<AuthContext, 'clock' | 'rules' | 'hooks'>,
 ): Promise<TokenGrant | Refusal> {
   const now = context.clock()
   const grant = await findLiveGrant(trx, context, row.grant_id)
   if (!grant) return refuseCode('the grant or the login has ended')
-  const simulated = simulateRefusal(grant.lab, 'token')
-  if (simulated) return simulated
+  const refusal = readExtension(context, grant).refuse?.('token')
+  if (refusal) return refusal
   await touchGrant(trx, grant.id, now)
   const refreshToken = await createRefreshToken(trx, grant, now)
   return { grant, scope: grant.scope, refreshToken, nonce: row.nonce ?? undefined }

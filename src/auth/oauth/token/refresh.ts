@@ -3,11 +3,11 @@ import { parseScopes } from '../../../smart/index.ts'
 import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
-import { simulateRefusal } from '../../lab/settings.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grants/grant.ts'
 import { checkRequestedScope, compareScope } from '../grants/grant-scope.ts'
 import { ScopeIndex } from '../grants/narrow.ts'
+import { readExtension } from '../hooks.ts'
 import type { TokenGrant, TokenRequest } from './token-response.ts'
 import { createRefreshToken, touchGrant } from './token-response.ts'
 
@@ -22,7 +22,7 @@ type TokenRow = Selectable<Schema['refresh_token']>
  * successor is unused. A retry gets the same successor, so a grant never has two valid refresh tokens.
  */
 export async function refreshTokens(
-  context: Pick<AuthContext, 'clock' | 'sealer' | 'rules'>,
+  context: Pick<AuthContext, 'clock' | 'sealer' | 'rules' | 'hooks'>,
   { trx, client, form }: TokenRequest,
 ): Promise<TokenGrant | Refusal> {
   const token = form.get('refresh_token')
@@ -31,8 +31,8 @@ export async function refreshTokens(
   const [row] = (await selectToken(trx, { tokenHash: sha256(token), clientId: client.id })).rows
   const grant = row && row.expires_at > now ? await findLiveGrant(trx, context, row.grant_id) : undefined
   if (!row || !grant) return refuseToken('it is unknown, expired, revoked, or belongs to another client')
-  const simulated = simulateRefusal(grant.lab, 'refresh')
-  if (simulated) return simulated
+  const refused = readExtension(context, grant).refuse?.('refresh')
+  if (refused) return refused
   const scope = narrowScope(grant, form.get('scope'))
   if (scope instanceof Refusal) return scope
   const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }

@@ -9,13 +9,13 @@ import {
   sendOAuthError,
 } from '../../base/request.ts'
 import { isPatientUser } from '../../base/user.ts'
-import { SLOW_MS } from '../../lab/settings.ts'
 import { findOwnRecords } from '../../users/own-records.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../clients/authenticate.ts'
 import type { Client } from '../clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from '../clients/urls.ts'
 import type { AuthContext } from '../context.ts'
-import { auditTokens } from './audit.ts'
+import { readExtension } from '../hooks.ts'
+import { auditTokens, readTokenEvent } from './audit.ts'
 import { grantClientCredentials } from './client-credentials.ts'
 import { exchangeCode } from './exchange-code.ts'
 import { refreshTokens } from './refresh.ts'
@@ -92,10 +92,14 @@ async function handleTokenRequest(
     return known
   })
   if (issued instanceof Refusal) return issued
-  if (issued.grant?.lab?.simulate === 'token:slow' && form.get('code') !== undefined)
-    await new Promise(resolve => setTimeout(resolve, SLOW_MS))
   const tokens = await addUserPatients(context, issued)
-  if (!(tokens instanceof Refusal)) return signTokens(key, tokens)
+  if (!(tokens instanceof Refusal)) {
+    const response = await signTokens(key, tokens)
+    const { changeToken } = readExtension(context, tokens.grant)
+    return changeToken
+      ? { ...response, access_token: await changeToken(response.access_token, readTokenEvent(form)) }
+      : response
+  }
   await auditTokens(context, request, tokens.withKnown({ clientId: verified.client.id }))
   return tokens
 }

@@ -10,6 +10,7 @@ import { buildFhirUser } from '../../base/user.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { buildContextMembers, type Grant, hasScope } from '../grants/grant.ts'
+import { readExtension } from '../hooks.ts'
 import { signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 import type { ExtraContext } from '../launch/options.ts'
@@ -62,35 +63,29 @@ export interface UnsignedTokens {
 /** Signs in other threads. Call it after the commit, because a transaction blocks other requests. */
 export async function signTokens(key: SigningKey, tokens: UnsignedTokens): Promise<TokenResponse> {
   const { accessToken, idToken, response } = tokens
-  const [signed, id_token] = await Promise.all([
+  const [access_token, id_token] = await Promise.all([
     signOwnJwt(key, 'at+jwt', accessToken),
     idToken && signOwnJwt(key, 'JWT', idToken),
   ])
-  const access_token = hasBadSignature(tokens) ? breakSignature(signed) : signed
   return { access_token, ...response, ...(id_token === undefined ? {} : { id_token }) }
-}
-
-function hasBadSignature({ grant }: UnsignedTokens): boolean {
-  return grant?.lab?.simulate === 'access-token:bad-signature'
-}
-
-function breakSignature(token: string): string {
-  const at = token.lastIndexOf('.') + 1
-  return `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
 }
 
 /** Builds the token response with the launch context. */
 export function buildTokens(
-  context: Pick<AuthContext, 'settings' | 'clock'>,
+  context: Pick<AuthContext, 'settings' | 'clock' | 'hooks'>,
   tokenGrant: TokenGrant,
 ): UnsignedTokens {
   const { grant, scope, refreshToken, nonce } = tokenGrant
   const now = context.clock()
-  const longest = grant.lab?.tokenSeconds ?? context.settings.accessTokenTtlSeconds
-  const ends = { now, lifetimeSeconds: computeLifetime(grant, now, longest) }
+  const { tokenSeconds = context.settings.accessTokenTtlSeconds, changeClaims } = readExtension(
+    context,
+    grant,
+  )
+  const ends = { now, lifetimeSeconds: computeLifetime(grant, now, tokenSeconds) }
+  const accessToken = buildAccessToken(context.settings, { grant, scope, ...ends })
   return {
     grant,
-    accessToken: buildAccessToken(context.settings, { grant, scope, ...ends }),
+    accessToken: changeClaims?.(accessToken) ?? accessToken,
     ...(hasScope(scope, 'openid')
       ? { idToken: buildIdToken(context.settings, { grant, scope, nonce, ...ends }) }
       : {}),
@@ -101,7 +96,7 @@ export function buildTokens(
       ...(refreshToken === undefined
         ? {}
         : { refresh_token: refreshToken, ...computeRenewal(grant, ends.now) }),
-      ...buildContextMembers(context.settings, grant),
+      ...buildContextMembers(context, grant),
       launch_id: grant.id,
     },
   }
@@ -155,9 +150,7 @@ function buildAccessToken(
   settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
   { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
 ): Claims {
-  const { simulate } = grant.lab ?? {}
-  const issuedAt =
-    Math.floor(now / 1000) - (simulate === 'access-token:expired' ? 2 * lifetimeSeconds + 60 : 0)
+  const issuedAt = Math.floor(now / 1000)
   return {
     iss: settings.issuerUrl,
     sub: grant.clinician.id,
@@ -169,7 +162,6 @@ function buildAccessToken(
     exp: issuedAt + lifetimeSeconds,
     ...(grant.patientId === undefined ? {} : { patient: grant.patientId }),
     ...(grant.encounterId === undefined ? {} : { encounter: grant.encounterId }),
-    ...(simulate !== undefined && /^(fhir|access-token):/.test(simulate) ? { simulate } : {}),
     ...(needsFhirUser(scope) ? { fhirUser: buildFhirUser(grant.fhirUserId, settings.fhirBaseUrl) } : {}),
   }
 }

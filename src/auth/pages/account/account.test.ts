@@ -57,7 +57,7 @@ describe('/account', () => {
     const context = { ...server, sealer: createSealer('x'), clock: () => server.time.now }
     const id = await server.store.db.transaction().execute(async trx => {
       const account = await trx.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
-      return beginLogin({ ...context, rules: server.rules }, trx, { clinicianId: account.id, lab: {} })
+      return beginLogin({ ...context, rules: server.rules }, trx, { clinicianId: account.id, byTools: {} })
     })
     strict.cookies.set('sallyport-login', id)
     const own = { current: 'sallyport', next: NEW, again: NEW }

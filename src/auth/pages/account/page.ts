@@ -112,19 +112,19 @@ interface SignInsOptions {
   /** Whether the user has a password here. */
   readonly passwords: boolean
   readonly sampleData: boolean
-  readonly hasLab: boolean
+  readonly hasCommandTokens: boolean
 }
 
 export function renderSignInsPage(
   login: Login,
   signIns: readonly SignIn[],
-  { passwords, sampleData, hasLab }: SignInsOptions,
+  { passwords, sampleData, hasCommandTokens }: SignInsOptions,
 ): Html {
   const heads = ['Signed in', 'Last used', 'Ends at the latest']
   return renderPage(
     { title: 'Sign-ins', bar: makeSignedInBar(login, 'account'), sampleData },
     html`<div class="pagehead"><div><h1>Sign-ins</h1>
-<p class="pagehead__lead">Browsers in which you are signed in${hasLab && ', and tokens that the command line issued for you'}. ${passwords && renderOther(paths.accountPassword, 'Change password')}</p></div>
+<p class="pagehead__lead">Browsers in which you are signed in${hasCommandTokens && ', and tokens that the command line issued for you'}. ${passwords && renderOther(paths.accountPassword, 'Change password')}</p></div>
 ${signIns.length > 1 && html`<form method="post" action="${paths.accountSignIns}"><button class="btn btn--danger">End all others</button></form>`}</div>
 <div class="card card--clip"><table class="table table--stack" role="table">
 <caption class="sr">Sign-ins, this browser first</caption>

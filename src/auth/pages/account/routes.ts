@@ -29,7 +29,7 @@ import {
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
   const {
     login: { passwords },
-    lab: hasLab,
+    developerTools: hasCommandTokens,
   } = context.settings
   const sampleData = showsSampleData(context.settings)
   app.get(
@@ -59,7 +59,11 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
     paths.accountSignIns,
     requireLogin(context, async (_request, reply, login) =>
       reply.sendPage(
-        renderSignInsPage(login, await findSignIns(context, login), { passwords, sampleData, hasLab }),
+        renderSignInsPage(login, await findSignIns(context, login), {
+          passwords,
+          sampleData,
+          hasCommandTokens,
+        }),
       ),
     ),
   )

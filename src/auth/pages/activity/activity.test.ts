@@ -386,7 +386,7 @@ describe('GET /activity off loopback', () => {
 
 describe('mayViewActivity', () => {
   const settings = (onLoopback: boolean, activityClinicians?: readonly string[]) =>
-    ({ onLoopback, lab: false, audit: { activityClinicians } }) as unknown as Parameters<
+    ({ onLoopback, developerTools: false, audit: { activityClinicians } }) as unknown as Parameters<
       typeof mayViewActivity
     >[0]
   const login = (username: string, { fhirUserId = 'p', admin = false } = {}) =>
@@ -399,12 +399,12 @@ describe('mayViewActivity', () => {
     assert.equal(mayViewActivity(settings(false), login('ada', { admin: true })), false)
     assert.equal(mayViewActivity(settings(false, ['ada']), login('ada')), true)
   })
-  it('allows only administrators by default while the lab is on off loopback, and never a patient', () => {
-    const lab = { ...settings(false), lab: true }
-    assert.equal(mayViewActivity(lab, login('ada')), false)
-    assert.equal(mayViewActivity(lab, login('ada', { admin: true })), true)
+  it('allows only administrators by default while developer tools are on off loopback, and never a patient', () => {
+    const tools = { ...settings(false), developerTools: true }
+    assert.equal(mayViewActivity(tools, login('ada')), false)
+    assert.equal(mayViewActivity(tools, login('ada', { admin: true })), true)
     const alba = login('alba', { fhirUserId: 'Patient/1', admin: true })
-    assert.equal(mayViewActivity({ ...lab, onLoopback: true }, alba), false)
+    assert.equal(mayViewActivity({ ...tools, onLoopback: true }, alba), false)
   })
 })
 

@@ -4,7 +4,7 @@ import type { Store } from '../../../store/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { isPatientUser } from '../../base/user.ts'
-import { ISSUED_BY_COMMAND } from '../../lab/command-line.ts'
+import type { Hooks } from '../../oauth/hooks.ts'
 import { KINDS } from './view.ts'
 
 /** The scope that decided on a request, and why, for app developers. */
@@ -20,11 +20,14 @@ export interface Names {
   readonly app: (id: string) => string | undefined
 }
 
-export function describeDecision(record: KeptRecord, names: Names): DecisionText {
+export function describeDecision(record: KeptRecord, names: Names, hooks?: Hooks): DecisionText {
   const { kind, allowed, decided_by: by, reason, status } = record
   if (kind !== 'fhir') return { why: reason ?? describeOutcome(record) }
   if (!allowed)
-    return { ...(!findSimulation(record) && describeRefusal(status, by)), why: reason ?? 'Refused' }
+    return {
+      ...(!hooks?.explainRecord(record) && describeRefusal(status, by)),
+      why: reason ?? 'Refused',
+    }
   if (by === 'public') return { title: 'No scope needed', why: 'Public: needs no token' }
   if (by === 'entries') return { title: 'Each entry separately', why: 'A batch or transaction' }
   if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
@@ -90,13 +93,6 @@ const OTHER_KINDS: Readonly<Record<string, string>> = {
 export function describeApp({ client_id: client }: Pick<KeptRecord, 'client_id'>, names: Names): string {
   if (client === null) return 'No app'
   return client === PORTAL_CLIENT ? 'Patient list' : (names.app(client) ?? client)
-}
-
-const SIMULATED = /simulated by the lab: ([a-z0-9:_-]+)/i
-
-/** The error that the lab simulated. */
-export function findSimulation({ reason }: Pick<KeptRecord, 'reason'>): string | undefined {
-  return SIMULATED.exec(reason ?? '')?.[1]
 }
 
 interface FindNamesOptions {
@@ -194,15 +190,17 @@ function chooseTitle(key: string, events: readonly KeptRecord[], names: Names): 
 }
 
 /** How the app got its access. */
-export function describeOrigin({ key, launch, first }: LaunchGroup): string | undefined {
+export function describeOrigin(
+  { key, launch, first }: LaunchGroup,
+  hooks: Hooks | undefined,
+): string | undefined {
   if (key === 'portal') return 'The requests of the portal itself'
   if (launch === undefined) return undefined
   if (launch.startsWith('client-')) return 'Backend service'
   const [start] = first
   if (start === undefined) return undefined
-  if (start.reason === ISSUED_BY_COMMAND) return 'Command line'
-  if (start.kind !== 'launch') return 'Standalone launch'
-  return start.reason?.startsWith('Launched by the lab') ? 'Lab launch' : 'EHR launch'
+  const named = hooks?.nameOrigin(start.reason ?? '')
+  return named ?? (start.kind === 'launch' ? 'EHR launch' : 'Standalone launch')
 }
 
 /** The scopes that the launch had at the time of a record. */

@@ -2,23 +2,15 @@ import { formatRepeats, type KeptRecord } from '../../../audit/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { formatDate, type Html, html, renderBadge } from '../../../web/index.ts'
 import { readDetails } from '../../base/audit.ts'
-import type { ExplainRequest } from '../../base/context.ts'
 import type { Comparison } from '../../base/refusal.ts'
-import {
-  describeDecision,
-  describeOrigin,
-  findSimulation,
-  type LaunchGroup,
-  type Names,
-  nameKind,
-} from './describe.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { describeDecision, describeOrigin, type LaunchGroup, type Names, nameKind } from './describe.ts'
 import { type Advice, adviseOn } from './explain.ts'
 import { buildUrl, type View } from './view.ts'
 
-export interface EventsOptions {
+export interface EventsOptions extends Pick<AuthContext, 'explainRequest' | 'hooks'> {
   readonly view: View
   readonly names: Names
-  readonly explainRequest: ExplainRequest | undefined
 }
 
 /** Renders a launch with its events. The script recognizes both by `data-key`. */
@@ -26,26 +18,26 @@ export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
   const { title, launch, events, key } = group
   const { view } = options
   return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at ?? 0)}">
-<div class="run__head"><h2>${title}</h2> ${renderMarks(group)}
+<div class="run__head"><h2>${title}</h2> ${renderNote(group, options)}
 <p class="run__facts">${renderFacts(group, options)}</p>
 ${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
 <ol class="run__events">${events.map(event => renderEvent(event, group, options))}</ol>
 </section>`
 }
 
-function renderMarks({ first, events }: LaunchGroup): Html | undefined {
-  const simulated = [...first, ...events].map(findSimulation).find(name => name !== undefined)
-  return simulated === undefined ? undefined : renderBadge(`Simulated: ${simulated}`, 'warn')
+function renderNote({ first, events }: LaunchGroup, { hooks }: EventsOptions): Html | undefined {
+  const note = [...first, ...events].map(record => hooks?.explainRecord(record)).find(it => it !== undefined)
+  return note && renderBadge(note.details, 'warn')
 }
 
-function renderFacts(group: LaunchGroup, { names }: EventsOptions): Html {
+function renderFacts(group: LaunchGroup, { names, hooks }: EventsOptions): Html {
   const { first, events, launch } = group
   const all = [...first, ...events]
   const patient = launch && all.find(({ patient_id }) => patient_id !== null)?.patient_id
   const subject = launch && all.find(one => one.subject !== null)?.subject
   const refused = events.filter(({ allowed }) => !allowed).length
   const facts = [
-    describeOrigin(group),
+    describeOrigin(group, hooks),
     patient && `Patient/${patient}`,
     subject && names.clinician(subject),
     formatDay(events[0]?.at ?? 0),
@@ -58,20 +50,21 @@ function renderEvent(record: KeptRecord, group: LaunchGroup, options: EventsOpti
   const { id, allowed } = record
   const { reference } = options.view
   const isFound = reference !== undefined && record.request_id === reference
-  const advice = adviseOn(record, group, options.explainRequest)
+  const advice = adviseOn(record, group, options)
   return html`<li class="event${!allowed && ' event--refused'}${isFound && ' event--found'}" data-key="${id}">
-<details class="event__line"${isFound && html` open`}><summary>${renderLine(record, options.names)}</summary>
+<details class="event__line"${isFound && html` open`}><summary>${renderLine(record, options)}</summary>
 <div class="event__body">${renderBody(record, options.names)}</div></details>
 ${advice && renderAdvice(advice, isFound)}</li>`
 }
 
-function renderLine(record: KeptRecord, names: Names): Html {
-  const { scope, title, why } = describeDecision(record, names)
+function renderLine(record: KeptRecord, { names, hooks }: EventsOptions): Html {
+  const { scope, title, why } = describeDecision(record, names, hooks)
+  const note = hooks?.explainRecord(record)
   const decidedBy = scope === undefined ? title : html`<code>${insertBreaks(scope)}</code>`
   return html`<span class="event__time">${renderTime(record.at)}</span>
 <span class="event__result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="event__status">${record.status}</span></span>
 <span class="event__what">${renderWhat(record)}</span>
-<span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${why}${findSimulation(record) !== undefined && html` ${renderBadge('Simulated', 'warn')}`}</span>`
+<span class="event__why">${decidedBy !== undefined && html`<span class="event__by">${decidedBy}</span> `}${why}${note && html` ${renderBadge(note.badge, 'warn')}`}</span>`
 }
 
 /** A count stands for several requests, possibly with different URLs. */

@@ -1,7 +1,8 @@
 import type { KeptRecord } from '../../../audit/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { ExplainRequest } from '../../base/context.ts'
-import { findScope, findSimulation, type LaunchGroup } from './describe.ts'
+import type { AuthContext } from '../../oauth/context.ts'
+import { findScope, type LaunchGroup } from './describe.ts'
 
 /** The cause of a refusal, in plain words, and its remedy. */
 export interface Advice {
@@ -15,11 +16,11 @@ export interface Advice {
 export function adviseOn(
   record: KeptRecord,
   group: LaunchGroup,
-  explainRequest: ExplainRequest | undefined,
+  { explainRequest, hooks }: Pick<AuthContext, 'explainRequest' | 'hooks'>,
 ): Advice | undefined {
   if (record.allowed || record.repeats !== null) return undefined
-  const simulated = findSimulation(record)
-  if (simulated !== undefined) return adviseOnSimulation(simulated)
+  const note = hooks?.explainRecord(record)
+  if (note) return note
   if (record.kind === 'fhir' && record.status === 403) return adviseOnScope(record, group, explainRequest)
   const { detail = '' } = readDetails(record.details)
   const text = `${record.reason} (${detail})`
@@ -34,14 +35,6 @@ export function adviseOn(
 
 function removeCode(reason: string): string {
   return reason.replace(/^[a-z_]+: /, '')
-}
-
-function adviseOnSimulation(name: string): Advice {
-  return {
-    cause: `The lab simulates this error (${name}), as requested by the link of this launch. The request itself may be correct.`,
-    action:
-      'Check that the app shows the error and recovers from it. Launch the app without the simulated error to continue.',
-  }
 }
 
 function adviseOnScope(

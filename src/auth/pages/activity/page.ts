@@ -25,7 +25,7 @@ export interface ActivityPageOptions {
 }
 
 export function renderActivityPage(context: AuthContext, options: ActivityPageOptions): Html {
-  const { settings, explainRequest } = context
+  const { settings, explainRequest, hooks } = context
   const { login, view, groups, names } = options
   const isLive = !view.before && view.reference === undefined
   return renderPage(
@@ -42,7 +42,7 @@ ${renderFilters(options)}
 <div id="activity" class="stack" data-live="${isLive ? 'on' : 'off'}">${
       groups.length === 0
         ? renderEmpty(options)
-        : groups.map(group => renderGroup(group, { view, names, explainRequest }))
+        : groups.map(group => renderGroup(group, { view, names, explainRequest, hooks }))
     }</div>
 ${renderOlderLink(options)}
 <p class="small muted after">Times are UTC. Search values that could name a person are hidden. Tokens, codes and secrets are never shown or stored here.</p>`,

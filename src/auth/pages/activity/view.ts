@@ -95,10 +95,10 @@ export function buildFilter(view: View, now: number): RecordFilter {
 
 /** Links the reference of an error page to its event, for developers. */
 export function linkReference(
-  { settings: { lab } }: Pick<AuthContext, 'settings'>,
+  { settings: { developerTools } }: Pick<AuthContext, 'settings'>,
   reference: string,
 ): string | undefined {
-  return lab ? `${paths.activity}?${new URLSearchParams({ reference })}` : undefined
+  return developerTools ? `${paths.activity}?${new URLSearchParams({ reference })}` : undefined
 }
 
 export function showsPortal({ portal, app }: View): boolean {

@@ -115,11 +115,11 @@ async function findPatient(
   return { id, person, alike: await findNamesakes(read, person) }
 }
 
-function computeGrantable({ settings }: AuthContext, { request, client, launch }: AuthorizationState) {
+function computeGrantable(context: AuthContext, { request, client, launch }: AuthorizationState) {
   const terms = makeScopeTerms(
-    settings,
+    context.settings,
     client,
-    describeAvailableContext(resolveLaunchContext(launch, request.picked)),
+    describeAvailableContext(context, resolveLaunchContext(launch, request.picked)),
   )
   return {
     scope: grantScope(request.scope, terms),

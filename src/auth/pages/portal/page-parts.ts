@@ -15,7 +15,7 @@ import { isPatientUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 
-type SignedInPage = 'portal' | 'lab' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
+type SignedInPage = 'portal' | 'developers' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
 
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   return {
@@ -25,7 +25,7 @@ export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
       ...(isPatientUser(login.clinician)
         ? []
         : [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]),
-      ...(login.mayUseLab ? [{ href: paths.lab, text: 'Lab', current: current === 'lab' }] : []),
+      ...(login.developerPages ? [{ ...login.developerPages.start, current: current === 'developers' }] : []),
       { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
       ...(isPatientUser(login.clinician)
         ? [{ href: paths.accountAccessLog, text: 'Who looked', current: current === 'access-log' }]

@@ -11,6 +11,7 @@ import {
   renderName,
   renderPatientBanner,
 } from '../../../web/index.ts'
+import type { DeveloperPages } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
@@ -56,9 +57,7 @@ export interface PickedOptions {
   readonly appSearch: string | undefined
   readonly view: ListView
   readonly now: number
-  readonly hasLab: boolean
-  /** Where users of the lab register apps. */
-  readonly appsPath: string
+  readonly developerPages: DeveloperPages | undefined
   /** Whether CDS services are configured. */
   readonly hasCards: boolean
   /** A launch form with a fault, which is shown again. */
@@ -88,16 +87,16 @@ ${options.hasCards && renderCardsPlace(picked.person.id)}
 </div>`
 }
 
-function renderNoApp({ hasLab, appsPath }: PickedOptions): Html {
-  return hasLab
-    ? html`<p>There is no app to launch yet. <a href="${appsPath}/new">Register an app</a> with a launch URL.</p>`
+function renderNoApp({ developerPages }: PickedOptions): Html {
+  return developerPages
+    ? html`<p>There is no app to launch yet. <a href="${developerPages.apps}/new">Register an app</a> with a launch URL.</p>`
     : html`<p>There is no app to launch yet. Ask your administrator to register one with a launch URL.</p>`
 }
 
 type LaunchFormOptions = PickedOptions & { readonly chosen: App }
 
 function renderLaunchForm(options: LaunchFormOptions): Html {
-  const { picked, chosen, view, failed, hasLab, appsPath } = options
+  const { picked, chosen, view, failed, developerPages } = options
   const { client, isDefault } = chosen
   const { person, encounters } = picked
   const all = buildPortalUrl({ ...view, patient: person.id, client: chosen.client.id, encounters: 'all' })
@@ -106,9 +105,9 @@ ${renderHidden({ patientId: person.id, ...view, ...(isDefault ? {} : { clientId:
 ${renderUnverifiedWarning(client)}
 ${renderEncounterChoice(encounters, { all, chosen: failed?.encounterId, fault: failed?.fault.field === 'encounterId' ? failed.fault.text : undefined })}
 ${renderMoreOptions(failed)}
-${hasLab && html`<p class="small"><a href="${paths.lab}?${String(new URLSearchParams({ client: client.id, patient: person.id }))}">Launch settings for developers</a></p>`}
+${developerPages && html`<p class="small"><a href="${developerPages.buildLaunchUrl(client.id, person.id)}">Launch settings for developers</a></p>`}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
-<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}${hasLab && html`${hasChoice(options) && ' or'} <a href="${appsPath}/new">${hasChoice(options) ? 'register one' : 'Register an app'}</a>`}</p></div>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}${hasChoice(options) && html` <a href="#apps">Choose another app</a>`}${developerPages && html`${hasChoice(options) && ' or'} <a href="${developerPages.apps}/new">${hasChoice(options) ? 'register one' : 'Register an app'}</a>`}</p></div>
 </form>`
 }
 

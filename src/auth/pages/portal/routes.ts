@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Html, html, type Person, renderBadge, renderPage } from '../../../web/index.ts'
 import type { Unavailable } from '../../base/fhir-reader.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
-import { getAppsPath, paths } from '../../base/paths.ts'
+import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -95,8 +95,7 @@ export async function sendPortal(
     list: renderList({ list, ...view, pickedId: patient, client: query.client, now }),
     beside: renderBeside(picked, {
       ...{ apps, chosen, appSearch: query.app, view, now, failed },
-      hasLab: login.mayUseLab ?? false,
-      appsPath: getAppsPath(settings),
+      developerPages: login.developerPages,
       hasCards,
     }),
     isPicked: picked !== undefined,

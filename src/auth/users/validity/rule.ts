@@ -9,7 +9,8 @@ import { type Evidence, isStillAccepted } from './evidence.ts'
 /** The settings that decide about access now. */
 export interface AccessRules {
   readonly onLoopback: boolean
-  readonly lab: boolean
+  /** Access that developer tools gave, and temporary clients, count only while they are on. */
+  readonly developerTools: boolean
   /** Whether users may sign in with a password of this server. */
   readonly passwords: boolean
   findByIssuer(issuer: unknown): LoginProvider | undefined
@@ -17,12 +18,12 @@ export interface AccessRules {
 
 /** `getLogin` is called for each decision, because the providers may change while the servers run. */
 export function makeRules(
-  { onLoopback, lab }: Pick<Settings, 'onLoopback' | 'lab'>,
+  { onLoopback, developerTools }: Pick<Settings, 'onLoopback' | 'developerTools'>,
   getLogin: () => Pick<Settings['login'], 'passwords' | 'providers'>,
 ): AccessRules {
   return {
     onLoopback,
-    lab,
+    developerTools,
     get passwords() {
       return getLogin().passwords
     },
@@ -54,8 +55,8 @@ export interface ClientFacts {
 export interface Basis {
   /** Given on loopback. */
   readonly loopback?: true
-  /** Given by the lab, without a sign-in. */
-  readonly lab?: true
+  /** Given by developer tools. */
+  readonly developerTools?: true
   /** The RelatedPersons as which the user acts for patients. */
   readonly relatedPersons?: readonly string[]
   /** What the rules of the identity provider accepted. */
@@ -90,8 +91,11 @@ const CHECKS = [
   ['the account is disabled', ({ account }, rules) => !isUsableAccount(account, rules)],
   ['the account changed', ({ account, accountMark }) => accountMark !== computeAccountMark(account)],
   ['it was given on loopback', ({ basis }, rules) => basis.loopback === true && !rules.onLoopback],
-  ['the lab is off', ({ basis }, rules) => basis.lab === true && !rules.lab],
-  ['passwords are off', ({ basis, issuer }, rules) => !basis.lab && issuer === undefined && !rules.passwords],
+  ['developer tools are off', ({ basis }, rules) => basis.developerTools === true && !rules.developerTools],
+  [
+    'passwords are off',
+    ({ basis, issuer }, rules) => !basis.developerTools && issuer === undefined && !rules.passwords,
+  ],
   [
     'the link to the provider is gone',
     ({ issuer, link, account }) => issuer !== undefined && link?.accountId !== account.id,
@@ -129,13 +133,13 @@ export function isUsableAccount(
   return !disabled && isForThisServer(for_loopback, rules)
 }
 
-/** Whether a client exists for other servers and users. A client of the lab expires. */
+/** Whether a client exists for other servers and users. A temporary client expires. */
 export function isUsableClient(
   { disabled, for_loopback, expires_at }: Pick<ClientFacts, 'disabled' | 'for_loopback' | 'expires_at'>,
-  rules: Pick<AccessRules, 'onLoopback' | 'lab'>,
+  rules: Pick<AccessRules, 'onLoopback' | 'developerTools'>,
   now: number,
 ): boolean {
-  const isCurrent = expires_at === null || (rules.lab && expires_at > now)
+  const isCurrent = expires_at === null || (rules.developerTools && expires_at > now)
   return !disabled && isForThisServer(for_loopback, rules) && isCurrent
 }
 
