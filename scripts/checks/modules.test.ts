@@ -61,6 +61,12 @@ describe('findModuleFaults', () => {
     ['src/auth/a.ts', "console.log('x')", /only cli prints/],
     ['src/store/a.ts', "process.stdout.write('x')", /only cli prints/],
     ['src/auth/index.ts', "export { a } from './a.ts'", /does not begin with a comment/],
+    ['src/auth/oauth/a.ts', '// As in the lab.', /mentions the lab/],
+    ['src/auth/oauth/a.ts', "import { x } from '../lab/settings.ts'", /mentions the lab/],
+    ['src/cli/a.ts', 'if (settings.hasLab) start()', /mentions the lab/],
+    ['src/session/a.ts', "refuse('SMART_LAB is not true')", /mentions the lab/],
+    ['src/smart/a.ts', 'readonly simulate?: string', /mentions the lab or its simulated errors/],
+    ['src/interceptor/a.ts', 'const SIMULATED = 1', /mentions the lab or its simulated errors/],
   ]
   for (const [file, text, fault] of wrong) {
     it(`finds ${fault.source} in ${JSON.stringify(text.slice(0, 60))}`, () => {
@@ -101,6 +107,11 @@ describe('findModuleFaults', () => {
     ['src/auth/a.ts', "// like console.log, or process.env\n/* import { x } from '../cli/index.ts' */"],
     ['src/backends/upstream/a.test.ts', "import { x } from '../sqlite/testing/suite.ts'"],
     ['src/auth/table.ts', "'row',\n".repeat(900)],
+    ['src/auth/server.ts', "const lab = await import('./lab/index.ts')"],
+    ['src/auth/lab/a.ts', 'const simulate = 1'],
+    ['src/auth/a.ts', "available('laboratory', label, labels, collaborate)"],
+    ['src/interceptor/index.ts', "/** A module. */\nexport { x } from './simulate.ts'"],
+    ['src/auth/a.test.ts', 'settings: { lab: true }'],
     ['test/a.test.ts', "import { x } from '../src/auth/server.ts'"],
   ]
   for (const [file, text] of right) {

@@ -74,6 +74,7 @@ export function findModuleFaults(sources: Sources): readonly string[] {
       ...findFileFaults(file, text),
       ...findImports(text).flatMap(found => findImportFaults(file, found)),
       ...findUsageFaults(file, text),
+      ...findLabFaults(file, text),
     ]),
     ...findCycleFaults([...sources]),
   ]
@@ -156,4 +157,24 @@ function findUsageFaults(file: string, text: string): readonly string[] {
       ? [`${file}: only cli prints and exits`]
       : []),
   ]
+}
+
+/** The lab with its simulated errors is an extension (`auth/oauth/hooks.ts`): only these files know of it. */
+const LAB_FILES: readonly string[] = [
+  'src/auth/lab/',
+  'src/auth/server.ts',
+  'src/config/',
+  'src/interceptor/simulate.ts',
+  // Migrations never change.
+  'src/store/migrations/',
+]
+
+const LAB_IMPORT = "from './simulate.ts'"
+
+/** Also in comments and in parts of names: `hasLab`, `SMART_LAB`. */
+function findLabFaults(file: string, text: string): readonly string[] {
+  if (isTest(file) || LAB_FILES.some(path => file.startsWith(path))) return []
+  const words = `${file} ${text.replace(LAB_IMPORT, '')}`.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? []
+  const found = words.find(word => /^(?:labs?|simulat\w*)$/i.test(word))
+  return found === undefined ? [] : [`${file}: mentions the lab or its simulated errors (${found})`]
 }

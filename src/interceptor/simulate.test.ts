@@ -27,13 +27,13 @@ describe('applyTokenFailures', () => {
       let isDone = false
       const waiting = Promise.resolve(lab.authenticate(bearer)).then(it => {
         isDone = true
-        return it.allowed
+        return it.allowed ? it.grant?.note : assert.fail()
       })
       mock.timers.tick(4_999)
       await Promise.resolve()
       assert.equal(isDone, false)
       mock.timers.tick(1)
-      assert.equal(await waiting, true)
+      assert.equal(await waiting, 'Simulated by the lab: fhir:slow')
     } finally {
       mock.timers.reset()
     }
@@ -45,6 +45,13 @@ describe('applyTokenFailures', () => {
     assert.ok(!refused.allowed)
     assert.equal(refused.why, 'simulated by the lab: access-token:expired')
     assert.equal(refused.outcome.issue[0]?.details.text, 'The access token has expired.')
+  })
+
+  it('trusts the claims of our own auth server only', async () => {
+    const grant = { scopes: [], issuer: 'https://other.example' }
+    const caller = { allowed: true, grant, decide: () => assert.fail() } as const
+    const other = applyTokenFailures({ authenticate: () => caller })
+    assert.equal(other.authenticate(auth.bearer({ simulate: 'fhir:500' })), caller)
   })
 
   it('changes nothing for other tokens, and refuses invalid ones for their own reason', async () => {

@@ -45,6 +45,12 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
     assert.match(JSON.stringify(meta), /IHE\.BasicAudit\.PatientRead"/)
   })
 
+  it('records the note of a token as the reason of an allowed request', async () => {
+    await ask('GET Patient/juniper', undefined, 'noted')
+    const { allowed, reason } = (await newest()) ?? assert.fail()
+    assert.deepEqual([allowed, reason], [true, 'For a reason'])
+  })
+
   it('records refusals with their reason: token, scope, stored content, not FHIR', async () => {
     const last = async () => {
       const { allowed, status, decided_by, reason, patient_id, patients } = (await newest()) ?? assert.fail()

@@ -36,6 +36,11 @@ const callers: Readonly<
     access: fullAccess,
     by: 'user/*.cruds',
   },
+  noted: {
+    grant: { scopes: [], clientId: 'app', note: 'For a reason' },
+    access: fullAccess,
+    by: 'user/*.cruds',
+  },
   everyone: {
     grant: { scopes: [], clientId: 'auditor', fhirUser: { type: 'Practitioner', id: 'p1' } },
     access: fullAccess,
