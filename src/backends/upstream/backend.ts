@@ -22,7 +22,6 @@ import type {
   SearchEntry,
   VersionedWrite,
 } from '../../fhir-api/index.ts'
-import { isFailure } from '../../fhir-api/index.ts'
 import { grantFingerprint, type Panel } from '../../smart/index.ts'
 import { EXCLUDED_TYPES } from './access.ts'
 import { commit } from './commit.ts'
@@ -32,14 +31,12 @@ import { performOperation } from './operations.ts'
 import { passRequest } from './pass-request.ts'
 import { passWrite } from './pass-write.ts'
 import { readLast, readVersion } from './read-version.ts'
-import { buildStrictSearch } from './search/chains.ts'
+import { buildStrictSearch, visitMatches } from './search/chains.ts'
 import { collectEntries, findMatch } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { findPage } from './search/find-page.ts'
-import { fetchPage } from './search/pages.ts'
 import { parseCursor } from './search/paging.ts'
-import { planSearch } from './search/plan.ts'
 
 // They are frequent and send few requests to the upstream.
 const READS: ReadonlySet<Kind> = new Set(['read', 'vread'])
@@ -144,11 +141,10 @@ async function findDocuments(
     ['location', `Binary/${id},${context.baseUrl}/Binary/${id}`],
     ['_count', String(limits.DOCUMENTS_OF_BINARY)],
   ])
-  const plan = await planSearch(context, search)
-  if (isFailure(plan) || !plan.request) return []
-  const page = await fetchPage(context, search, plan.request, plan.check)
-  if (isFailure(page)) return []
-  return page.matches
-    .filter(it => findNamedBinaries(it.resource, context.baseUrl).has(id))
-    .slice(0, limits.DOCUMENTS_OF_BINARY)
+  const found: SearchEntry[] = []
+  await visitMatches(context, search, Number.POSITIVE_INFINITY, ({ matches }) => {
+    found.push(...matches.filter(it => findNamedBinaries(it.resource, context.baseUrl).has(id)))
+    return found.length >= limits.DOCUMENTS_OF_BINARY ? 'enough' : undefined
+  })
+  return found.slice(0, limits.DOCUMENTS_OF_BINARY)
 }

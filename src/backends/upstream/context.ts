@@ -50,6 +50,8 @@ export interface GatewayContext {
   ) => Promise<PanelMembership | Failure>
   /** How a search within a patient's compartment is sent: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
+  /** Whether the upstream follows chains and `_has`: then it finds the patients of a panel by itself. */
+  readonly followsChains: () => Promise<boolean>
   readonly profile: () => Promise<UpstreamProfile>
   /** Whether the upstream may answer searches of callers from earlier results. */
   readonly searchCache: 'bypass' | 'allow'

@@ -13,6 +13,7 @@ import {
   type Reply,
   readIds,
   readIssue,
+  readNextLink,
 } from '../sqlite/testing/fhir.ts'
 import { createGateway } from './index.ts'
 import { type HapiUpstream, startHapi } from './testing/hapi/start-hapi.ts'
@@ -452,6 +453,40 @@ describe('a resource that changes the behaviour of the server', () => {
       assert.equal(found.body.total, 1, type)
     }
     await guarded.close()
+  })
+})
+
+describe('a gateway in front of a server that limits a search by a parameter only', () => {
+  beforeEach(() => start(startGateway))
+
+  /** Contains data of another patient, which no parameter excludes. */
+  const hidden = (id: string) =>
+    condition(id, 'ann', {
+      contained: [observation('o', 'bob')],
+      evidence: [{ detail: [{ reference: '#o' }] }],
+    })
+
+  it('total, links and pages are the same with and without hidden matches, wherever they are', async () => {
+    for (const id of ['b1', 'b2', 'b3', 'b4']) await all(`PUT Condition/${id}`, condition(id, 'ann'))
+    const searches = ['', '&_sort=_id', '&_sort=-_id', '&_total=accurate'].flatMap(more =>
+      [1, 2, 3, 4, 5].map(count => `Condition?_count=${count}${more}`),
+    )
+    const readPages = async () => {
+      const pages: unknown[] = []
+      for (const search of searches)
+        for (let next: string | undefined = search; next !== undefined; ) {
+          const reply: Reply = await ann(`GET ${next}`)
+          const { total, link } = reply.body
+          pages.push([search, readIds(reply), total, link?.map(it => it.relation)])
+          next = readNextLink(reply)
+        }
+      return pages
+    }
+    const expected = await readPages()
+    for (const id of ['c1', 'a1', 'b2a', 'c2', 'c3', 'c4', 'c5', 'c6']) {
+      await all(`PUT Condition/${id}`, hidden(id))
+      assert.deepEqual(await readPages(), expected, id)
+    }
   })
 })
 

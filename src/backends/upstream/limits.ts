@@ -35,8 +35,12 @@ export const UPSTREAM_WAITING_PER_GRANT = 256
 export const WAITING_TIME = 3 / 4
 /** Pages of the upstream that one request reads. */
 export const UPSTREAM_PAGES = 50
-/** Targets of a chain: more do not fit into the URL of the search that replaces it. */
-export const CHAIN_MATCHES = 200
+/** Values of a list in one search: patients of a panel, targets of a chain. Longer lists of patients are several searches. */
+export const LIST_VALUES = 300
+/** Searches for the clauses of granular scopes. With more, the gateway filters the response itself. */
+export const PORTIONS = 12
+/** Patients of a panel that are listed, if the upstream follows no chains. */
+export const LISTED_PATIENTS = 10_000
 /** Matches that are counted one by one: the upstream's total may include resources outside the access. */
 export const COUNTED = 10_000
 /** Numbers of matches that a gateway remembers, to compare the state of the upstream instead of counting again. */
@@ -49,5 +53,3 @@ export const CARE_TEAMS = 1_000
 export const INCLUDES_REMEMBERED = 300
 /** Values in the JSON of an inspected response. */
 export const RESPONSE_VALUES = 500_000
-/** Values of granular scopes that are sent with a search. With more, the gateway filters the response itself. */
-export const LIMIT_VALUES_SENT = 200

@@ -21,7 +21,7 @@ describe('a panel of an organization', () => {
     assert.deepEqual(readIds(reply), ['ca', 'cc'])
     assert.deepEqual(listRequests(), [
       'GET /Patient?_id=ann,bob,cat&_count=500',
-      'GET /Condition?patient=ann,bob,cat&patient=Patient/ann,Patient/cat',
+      'GET /Condition?patient=ann,bob,cat&_count=51&patient=Patient/ann,Patient/cat',
       'GET /Patient?_id=ann,bob,cat&_count=500',
     ])
   })
@@ -39,19 +39,23 @@ describe('a panel of an organization', () => {
       assert.equal(readIssue(await fhir.as('managed')('GET Patient/ann')), NOT_WITHIN)
     })
 
-  it('is requested for 50 patients at a time, and for patients who are on no other panel', async () => {
-    const ids = Array.from({ length: 51 }, (_, at) => `p${at}`)
+  it('is requested for 300 patients at a time, and for patients who are on no other panel', async () => {
+    const ids = Array.from({ length: 301 }, (_, at) => `p${at}`)
     respondWith({
       'Patient?_id': (line: string) =>
         (/_id=([^&]*)/.exec(line)?.[1]?.split(',') ?? []).map(id => managedBy(id, 'Organization/north')),
+      'Condition/_search': ids.map(id => condition(`c-${id}`, id)),
       'Condition?': ids.map(id => condition(`c-${id}`, id)),
       'Condition/cz': condition('cz', 'zoe'),
     })
-    assert.equal(readIds(await fhir.as('north')(`GET Condition?subject=${ids}&_count=60`)).length, 51)
-    assert.equal(listRequests().at(-2)?.split(',').length, 50)
-    assert.equal(listRequests().at(-1), 'GET /Patient?_id=p50&_count=500')
+    assert.equal(readIds(await fhir.as('north')(`GET Condition?subject=${ids}&_count=400`)).length, 301)
+    const asked = listRequests().filter(it => it.startsWith('GET /Patient'))
+    assert.deepEqual(
+      asked.slice(0, 2).map(it => it.split(',').length),
+      [300, 1],
+    )
     forget()
-    await fhir.as('north')(`GET Condition?subject=${ids.slice(1)}&_count=60`)
+    await fhir.as('north')(`GET Condition?subject=${ids.slice(1)}&_count=400`)
     assert(!listRequests().some(line => line.includes('_id=&')))
     respondWith({
       'Patient?_id=zoe': [managedBy('zoe', 'Organization/north')],

@@ -1,20 +1,11 @@
 import { fail, indexResource, type Params, type Resource } from '../../fhir/index.ts'
 import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
-import {
-  type AccessFilter,
-  type Constraint,
-  fullAccess,
-  type Panel,
-  type PanelMembership,
-} from '../../smart/index.ts'
+import { fullAccess, type Panel, type PanelMembership } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
 import { buildSearch, NO_STORE, setCacheControl } from './http/build-request.ts'
 import { failTooCostly } from './http/response.ts'
-import { CARE_TEAMS } from './limits.ts'
-import { type PageCheck, visitPages } from './search/pages.ts'
-
-/** The number of ids that fit into one URL. */
-const IDS_AT_ONCE = 50
+import { CARE_TEAMS, LIST_VALUES } from './limits.ts'
+import { fetchPage, type PageCheck, visitPages } from './search/pages.ts'
 
 /**
  * Finds which patients are on the panels, by the upstream's current data. Nothing is cached, so that a clinician who
@@ -25,16 +16,18 @@ export async function findMembers(
   request: FhirRequest,
   panels: readonly Panel[],
   patients: ReadonlySet<string>,
+  known: readonly KnownTeams[] = [],
 ): Promise<PanelMembership | Failure> {
   const unlisted = [...patients].filter(id => !panels.every(panel => panel.patients.has(id)))
   const managers = new Map<string, ReadonlySet<string>>()
-  const teams: Team[] = []
-  for (let at = 0; at < unlisted.length; at += IDS_AT_ONCE) {
-    const ids = unlisted.slice(at, at + IDS_AT_ONCE)
+  const teams: Team[] = known.flatMap(it => it.teams)
+  const wanted = buildTeamParams(panels).filter(([, value]) => !known.some(it => it.member === value))
+  for (let at = 0; at < unlisted.length; at += LIST_VALUES) {
+    const ids = unlisted.slice(at, at + LIST_VALUES)
     const patientParam = ['patient', ids.map(it => `Patient/${it}`).join()] as const
     const [managed, ...caring] = await Promise.all([
       panels.some(it => it.organizations.length > 0) ? findPatients(context, request, ids) : [],
-      ...buildTeamParams(panels).map(it => findTeams(context, request, [patientParam, it])),
+      ...wanted.map(it => findAllTeams(context, request, [patientParam, it], CARE_TEAMS)),
     ])
     if (isFailure(managed)) return managed
     for (const it of managed) managers.set(String(it.id), listReferences(it, 'organization', context.baseUrl))
@@ -50,8 +43,15 @@ export async function findMembers(
   }
 }
 
+/** All care teams of a member. */
+export interface KnownTeams {
+  /** `Practitioner/1` */
+  readonly member: string
+  readonly teams: readonly Team[]
+}
+
 /** The parameters that select the care teams of the panels. */
-function buildTeamParams(panels: readonly Panel[]): Params {
+export function buildTeamParams(panels: readonly Panel[]): Params {
   const listed = new Set(panels.flatMap(({ careTeams }) => careTeams))
   const members = new Set(panels.flatMap(({ member }) => (member ? [`${member.type}/${member.id}`] : [])))
   const params: (readonly [string, string])[] = []
@@ -61,17 +61,13 @@ function buildTeamParams(panels: readonly Panel[]): Params {
 }
 
 /** An active care team. A team with another status gives no access. */
-interface Team {
+export interface Team {
   readonly id: string | undefined
   readonly patients: ReadonlySet<string>
   readonly members: ReadonlySet<string>
 }
 
-function usesTeams({ careTeams, member }: Panel): boolean {
-  return careTeams.length > 0 || member !== undefined
-}
-
-function isTeamOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
+export function isTeamOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
   return (
     (id !== undefined && careTeams.includes(id)) ||
     (member !== undefined && members.has(`${member.type}/${member.id}`))
@@ -82,19 +78,42 @@ function findPatients(context: GatewayContext, request: FhirRequest, ids: readon
   return findForPolicy(context, request, 'Patient', [['_id', ids.join()]], ids.length)
 }
 
-async function findTeams(
+/** The care teams that match; a failure if there are more than a number. */
+export async function findAllTeams(
   context: GatewayContext,
   request: FhirRequest,
   params: Params,
+  most: number,
 ): Promise<readonly Team[] | Failure> {
-  const all = await findForPolicy(context, request, 'CareTeam', [...params, ['status', 'active']], CARE_TEAMS)
-  if (isFailure(all)) return all
-  return all
+  const all = await findForPolicy(context, request, 'CareTeam', [...params, ACTIVE], most)
+  return isFailure(all) ? all : listTeams(all, context.baseUrl)
+}
+
+/** The same, if they fit on one page of the upstream. */
+export async function findFewTeams(
+  context: GatewayContext,
+  request: FhirRequest,
+  params: Params,
+): Promise<readonly Team[] | 'too-many' | Failure> {
+  const { own, outgoing, check } = planForPolicy(context, request, 'CareTeam', [...params, ACTIVE])
+  const page = await fetchPage(context, own, outgoing, check, { mayBePart: true })
+  if (isFailure(page)) return page
+  if (page.matches.length >= PAGE_SIZE) return 'too-many'
+  const place = await page.locate()
+  if (isFailure(place)) return place
+  const resources = page.matches.map(it => it.resource)
+  return place.isWhole ? listTeams(resources, context.baseUrl) : 'too-many'
+}
+
+const ACTIVE = ['status', 'active'] as const
+
+function listTeams(resources: readonly Resource[], baseUrl: string): readonly Team[] {
+  return resources
     .filter(it => it.status === 'active')
     .map(it => ({
       id: it.id,
-      patients: listReferences(it, 'patient', context.baseUrl),
-      members: listReferences(it, 'participant', context.baseUrl),
+      patients: listReferences(it, 'patient', baseUrl),
+      members: listReferences(it, 'participant', baseUrl),
     }))
 }
 
@@ -108,11 +127,9 @@ export async function findForPolicy(
   params: Params,
   most: number,
 ): Promise<readonly Resource[] | Failure> {
-  const sent: Params = [...params, ['_count', '500']]
-  const outgoing = setCacheControl(buildSearch(request, `/${type}`, sent, false, context.urls), NO_STORE)
+  const { own, outgoing, check } = planForPolicy(context, request, type, params)
   const resources: Resource[] = []
-  const own = { ...request, access: fullAccess }
-  const outcome = await visitPages(context, own, outgoing, createTypeCheck(type), most, ({ matches }) => {
+  const outcome = await visitPages(context, own, outgoing, check, most, ({ matches }) => {
     for (const it of matches) resources.push(it.resource)
   })
   if (typeof outcome === 'number') return resources
@@ -122,8 +139,20 @@ export async function findForPolicy(
     : fail({ problem: 'upstream-broken', why: `it does not return the ${type}s that the policy needs` })
 }
 
-function createTypeCheck(type: string): PageCheck {
-  return { isMatch: it => it.resourceType === type, isInclude: () => false, includes: () => [] }
+const PAGE_SIZE = 500
+
+function planForPolicy(context: GatewayContext, request: FhirRequest, type: string, params: Params) {
+  const sent: Params = [...params, ['_count', String(PAGE_SIZE)]]
+  const check: PageCheck = {
+    isMatch: it => it.resourceType === type,
+    isInclude: () => false,
+    includes: () => [],
+  }
+  return {
+    own: { ...request, access: fullAccess },
+    outgoing: setCacheControl(buildSearch(request, `/${type}`, sent, false, context.urls), NO_STORE),
+    check,
+  }
 }
 
 function listReferences(resource: Resource, parameter: string, baseUrl: string): ReadonlySet<string> {
@@ -134,85 +163,4 @@ function listReferences(resource: Resource, parameter: string, baseUrl: string):
         : [],
     ),
   )
-}
-
-/** More ids do not fit into a URL. */
-const MOST_PATIENTS = 100
-
-/**
- * Replaces panels by constraints that search parameters can express: patients, or their organization. It only narrows
- * the search: a panel of too many patients is kept, and every response is checked.
- */
-export async function expandPanels(
-  context: GatewayContext,
-  request: FhirRequest,
-  type: string,
-  filter: AccessFilter,
-  named: readonly string[] | undefined,
-): Promise<AccessFilter> {
-  if (filter === 'everything' || !filter.some(constraint => constraint.panel)) return filter
-  const constraints: Constraint[] = []
-  for (const constraint of filter)
-    constraints.push(
-      ...(constraint.panel
-        ? await expandConstraint(context, request, type, constraint, constraint.panel, named)
-        : [constraint]),
-    )
-  return constraints
-}
-
-async function expandConstraint(
-  context: GatewayContext,
-  request: FhirRequest,
-  type: string,
-  constraint: Constraint,
-  panel: Panel,
-  named: readonly string[] | undefined,
-): Promise<readonly Constraint[]> {
-  const { panel: _, ...rest } = constraint
-  const isManaged = panel.patients.size === 0 && !usesTeams(panel) && panel.organizations.length > 0
-  if (!named && type === 'Patient' && isManaged)
-    return [{ ...rest, query: [...(constraint.query ?? []), buildOrganizationParam(panel)] }]
-  const patients = named
-    ? await filterByPanel(context, request, panel, named)
-    : await listPanelPatients(context, request, panel)
-  return patients ? [...patients].map(patient => ({ ...rest, patient })) : [constraint]
-}
-
-function buildOrganizationParam({ organizations }: Panel): readonly [string, string] {
-  return ['organization', organizations.map(id => `Organization/${id}`).join()]
-}
-
-/** The patients named by a search who are on the panel. */
-async function filterByPanel(
-  context: GatewayContext,
-  request: FhirRequest,
-  panel: Panel,
-  named: readonly string[],
-): Promise<ReadonlySet<string> | undefined> {
-  const membership = await findMembers(context, request, [panel], new Set(named))
-  if (isFailure(membership)) return undefined
-  return new Set(named.filter(id => panel.patients.has(id) || membership.includes(panel, id)))
-}
-
-/** The patients on a panel by the upstream's current data; undefined if there are too many, or they cannot be found. */
-async function listPanelPatients(
-  context: GatewayContext,
-  request: FhirRequest,
-  panel: Panel,
-): Promise<ReadonlySet<string> | undefined> {
-  const teams = await Promise.all(buildTeamParams([panel]).map(it => findTeams(context, request, [it])))
-  const managed =
-    panel.organizations.length > 0
-      ? await findForPolicy(context, request, 'Patient', [buildOrganizationParam(panel)], MOST_PATIENTS)
-      : []
-  const patients = new Set(panel.patients)
-  for (const some of teams) {
-    if (isFailure(some)) return undefined
-    for (const team of some.filter(it => isTeamOfPanel(it, panel)))
-      for (const patient of team.patients) patients.add(patient.slice('Patient/'.length))
-  }
-  if (isFailure(managed)) return undefined
-  for (const { id } of managed) if (id !== undefined) patients.add(id)
-  return patients.size > MOST_PATIENTS ? undefined : patients
 }

@@ -34,7 +34,7 @@ import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { passThrough } from './http/pass-through.ts'
 import { parseBundle, parseEntry, parseResource, toFailure } from './http/response.ts'
-import { expandPanels } from './membership.ts'
+import { expandPanels } from './panels.ts'
 import { fetchRecord, VISIBLE } from './search/find-everything.ts'
 import { parseCursor } from './search/paging.ts'
 

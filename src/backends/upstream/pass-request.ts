@@ -19,7 +19,7 @@ import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from
 import type { UpstreamRequest } from './http/exchange.ts'
 import { type BodyRewrite, passThrough } from './http/pass-through.ts'
 import { dropFormat, requestsSubset } from './search/find-page.ts'
-import { buildMembershipParams } from './search/narrow.ts'
+import { buildMembershipParams } from './search/membership-params.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './search/paging.ts'
 import { chooseCacheControl } from './search/plan.ts'
 import { countEntries, isFullPage, requestTotal } from './search/request-page.ts'

@@ -13,6 +13,7 @@ import { createRandomToken, createSealer, type Sealer } from '../../store/index.
 import { Registry } from '../../web/index.ts'
 import { createBackend } from './backend.ts'
 import { createCapabilities, createStatement, type UpstreamCapabilities } from './capability-statement.ts'
+import { createChainSupport } from './chain-support.ts'
 import type { GatewayContext } from './context.ts'
 import { createClient, type Upstream } from './http/client.ts'
 import type { ExchangeOutcome, StreamLimit } from './http/exchange.ts'
@@ -148,6 +149,7 @@ function createContext(
     singlePages: new LruMap(SINGLE_PAGES_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
     findMembers,
+    followsChains: createChainSupport(connection.upstream, options.clock ?? Date.now),
     deletions: new Map(),
     serialize: options.serialize ?? createSerialize(),
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),

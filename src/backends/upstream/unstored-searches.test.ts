@@ -86,11 +86,11 @@ for (const who of ['all', 'ann', 'several'])
       assert.deepEqual(listStored(), [])
     })
 
-    it('has it store searches of one page the first time only', async () => {
+    it('has it store searches of one page at most the first time', async () => {
       await put(coded('a', 'a'))
       for (const code of ['a', 'b', 'c', 'd', 'e'])
         assert.equal(readIds(await fhir.as(who)(`GET Condition?code=${code}`)).length, code === 'a' ? 1 : 0)
-      assert.equal(listStored().length, 1)
+      assert.equal(listStored().length, who === 'all' ? 1 : 0)
     })
 
     it('shows every match of a search that had one page before, on pages of any size', async () => {

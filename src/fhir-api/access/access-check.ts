@@ -27,6 +27,8 @@ export interface AccessCheck {
   allowsWrite(permission: Permission, resource: Resource): boolean
   /** Whether a DocumentReference lets the caller read a Binary that does not say whose it is. */
   grantsBinary(document: Resource, binaryId: string): boolean
+  /** Whether a patient of the content is on a panel. */
+  isMember(panel: Panel, patient: string): boolean
   /** Whether the result depends on access and content alone, and not on the present panel membership. */
   readonly isCacheable: boolean
 }
@@ -101,6 +103,10 @@ class ContentCheck implements AccessCheck {
   grantsBinary(document: Resource, binaryId: string): boolean {
     const { access, baseUrl } = this.#content
     return grantsBinary(document, binaryId, access, baseUrl, this.#membership)
+  }
+
+  isMember(panel: Panel, patient: string): boolean {
+    return panel.patients.has(patient) || (this.#membership?.includes(panel, patient) ?? false)
   }
 }
 

@@ -51,6 +51,7 @@ function endless(resources: readonly object[] = []) {
     versionAccess: 'current',
     narrowing: async () => 'parameter',
     profile: async () => chooseProfile('auto', undefined),
+    followsChains: async () => true,
     searchCache: 'bypass',
     deletions: new Map(),
     serialize: (_keys, work) => work(),

@@ -20,10 +20,10 @@ import type { Access } from '../../../smart/index.ts'
 import { createLookup, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/response.ts'
-import { CHAIN_MATCHES } from '../limits.ts'
-import { visitPages } from './pages.ts'
-import type { UpstreamPage } from './paging.ts'
-import { findTypes, planSearch, type SearchRequest } from './plan.ts'
+import { LIST_VALUES } from '../limits.ts'
+import { type TakePage, visitPages } from './pages.ts'
+import { planSearch, type SearchPlan } from './plan.ts'
+import { findTypes, type SearchRequest } from './search-request.ts'
 
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>
 type HasClause = Extract<SearchClause, { readonly kind: 'has' }>
@@ -62,21 +62,42 @@ const OF_SEVERAL_TYPES = fail({
 })
 
 /** HAPI takes half a second for the second page of a search, however small. */
-const ONE_PAGE: Param = ['_count', String(CHAIN_MATCHES + 1)]
+const LARGE_PAGE: Param = ['_count', '500']
 
 /** Visits all pages of a search within the caller's access, and counts the matches, up to a number. */
 export async function visitMatches(
   context: GatewayContext,
   request: SearchRequest,
   most: number,
-  take: (page: UpstreamPage) => void,
+  take: TakePage,
 ): Promise<number | 'too-many' | Failure> {
   const resolved = await resolveChains(context, request)
   if (resolved === 'nothing') return 0
   if (isFailure(resolved)) return resolved
   const plan = await planSearch(context, resolved)
   if (isFailure(plan)) return plan
-  return plan.request ? visitPages(context, request, plan.request, plan.check, most, take) : 0
+  return visitPlan(request, plan, most, take)
+}
+
+/** Visits all pages of a planned search. */
+export async function visitPlan(
+  request: SearchRequest,
+  { context, portions }: SearchPlan,
+  most: number,
+  take: TakePage,
+): Promise<number | 'too-many' | Failure> {
+  let count = 0
+  let isEnough = false
+  for (const { all, check } of portions) {
+    const visited = await visitPages(context, request, all(), check, most - count, page => {
+      isEnough = take(page) === 'enough'
+      return isEnough ? 'enough' : undefined
+    })
+    if (typeof visited !== 'number') return visited
+    count += visited
+    if (isEnough) return count
+  }
+  return count
 }
 
 /** A search of one type for the gateway's own use, within the caller's access. */
@@ -147,12 +168,12 @@ async function resolveChain(
       if (isTarget) found.push(`Patient/${only}`)
       continue
     }
-    const search = buildStrictSearch(request, type, [[rest, value], ONE_PAGE])
-    const visited = await visitMatches(context, search, CHAIN_MATCHES, ({ matches }) => {
+    const search = buildStrictSearch(request, type, [[rest, value], LARGE_PAGE])
+    const visited = await visitMatches(context, search, LIST_VALUES, ({ matches }) => {
       for (const { resource } of matches) found.push(`${type}/${resource.id}`)
     })
     if (isFailure(visited)) return visited
-    if (visited === 'too-many') return failTooCostly(CHAIN_MATCHES)
+    if (visited === 'too-many') return failTooCostly(LIST_VALUES)
   }
   return found.length === 0 ? 'nothing' : [clause.parameter, found.join(',')]
 }
@@ -188,18 +209,33 @@ async function resolveHas(
   value: string,
 ): Promise<Resolved> {
   if (!hasAccess(request.access, source, 's')) return 'nothing'
-  const inner: Params = [[name.split(':').slice(3).join(':'), value], ONE_PAGE]
+  const possible = countVisible(request.access, type)
+  const page: Param = possible === undefined ? LARGE_PAGE : ['_count', String(possible * HITS_OF_EACH)]
   const ids = new Set<string>()
-  const search = buildStrictSearch(request, source, inner)
-  const visited = await visitMatches(context, search, CHAIN_MATCHES, ({ matches }) => {
+  const search = buildStrictSearch(request, source, [[name.split(':').slice(3).join(':'), value], page])
+  const visited = await visitMatches(context, search, Number.POSITIVE_INFINITY, ({ matches }) => {
     for (const entry of matches.flatMap(it => indexResource(it.resource, context.baseUrl)))
       if (entry.kind === 'reference' && entry.parameter === parameter && entry.type === type && entry.id)
         ids.add(entry.id)
+    return ids.size === possible || ids.size > LIST_VALUES ? 'enough' : undefined
   })
   if (isFailure(visited)) return visited
-  if (visited === 'too-many') return failTooCostly(CHAIN_MATCHES)
+  if (ids.size > LIST_VALUES) return failTooCostly(LIST_VALUES)
   return ids.size === 0 ? 'nothing' : ['_id', [...ids].join(',')]
 }
+
+/** A hit may be one that the caller must not see. */
+const HITS_OF_EACH = 5
+
+/** The number of resources that the caller may see, if the access names each: a search for what refers to them ends with the last. */
+function countVisible(access: Access, type: string): number | undefined {
+  const filter = access.filterFor(type, 's')
+  if (type !== 'Patient' || filter === 'everything') return undefined
+  const patients = new Set(filter.map(({ patient }) => patient))
+  return patients.has(undefined) || patients.size > MOST_NAMED ? undefined : patients.size
+}
+
+const MOST_NAMED = 50
 
 /** Whether the caller may see everything that a chain reads: then the upstream may follow it. */
 function seesWholeChain(clause: SearchClause, access: Access): boolean {

@@ -15,11 +15,12 @@ import { NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { failTooCostly, parseResource } from '../http/response.ts'
 import { UpstreamVersion } from '../read-version.ts'
-import { buildStrictSearch, resolveChains, visitMatches } from './chains.ts'
-import { buildExactParams, createSendable, listMembershipParameters } from './narrow.ts'
-import { visitPages } from './pages.ts'
+import { buildStrictSearch, resolveChains, visitMatches, visitPlan } from './chains.ts'
+import { buildExactParams, createSendable } from './condition-params.ts'
+import { listMembershipParameters } from './membership-params.ts'
 import type { CheckedResource } from './paging.ts'
-import { findOneType, planSearch, type SearchPlan, type SearchRequest } from './plan.ts'
+import { type PlannedPortion, planSearch, type SearchPlan } from './plan.ts'
+import { findOneType, type SearchRequest } from './search-request.ts'
 
 /** All matches of a search within the caller's access. */
 export async function collectEntries(
@@ -31,7 +32,9 @@ export async function collectEntries(
   const params: Params = [...interaction.params, ['_count', '500']]
   const found: CheckedResource[] = []
   const search = { ...request, interaction: { ...interaction, params }, isStrict: true } as const
-  const count = await visitMatches(context, search, matches, page => found.push(...page.matches))
+  const count = await visitMatches(context, search, matches, page => {
+    found.push(...page.matches)
+  })
   if (isFailure(count)) return count.problem === 'too-costly' ? 'too-many' : count
   return count === 'too-many' ? count : found
 }
@@ -120,11 +123,11 @@ export async function countMatches(
   if (isFailure(resolved)) return resolved
   const plan = await planSearch(context, resolved)
   if (isFailure(plan)) return plan
-  if (!plan.request) return 0
-  const key = findKey(resolved)
+  const [portion, another] = plan.portions
+  const key = another ? undefined : findKey(resolved)
   const known = key === undefined ? undefined : context.counts.get(key)
-  if (known && (await isCurrent(context, plan, known))) return known.count
-  const counted = await countEach(context, request, plan, plan.request, most)
+  if (portion && known && (await isCurrent(context, portion, known))) return known.count
+  const counted = await countEach(request, plan, most)
   if (isFailure(counted)) return counted
   const isRemembered = counted.total > LEAST_REMEMBERED && counted.newest !== undefined
   if (key !== undefined && isRemembered) context.counts.set(key, counted)
@@ -142,7 +145,7 @@ function findKey({ interaction, access }: SearchRequest): string | undefined {
 
 async function isCurrent(
   context: GatewayContext,
-  { count: requestCount }: SearchPlan,
+  { count: requestCount }: PlannedPortion,
   { total, newest }: CheckedCount,
 ): Promise<boolean> {
   const [present, changed] = await Promise.all([
@@ -163,15 +166,13 @@ async function askTotal(
 }
 
 async function countEach(
-  context: GatewayContext,
   request: FhirRequest<Search>,
   plan: SearchPlan,
-  first: UpstreamRequest,
   most: number,
 ): Promise<CheckedCount | Failure> {
   let total = 0
   const times: string[] = []
-  const count = await visitPages(context, request, first, plan.check, most, page => {
+  const count = await visitPlan(request, plan, most, page => {
     const matches = page.matches.length + page.omitted
     total += matches
     if (matches > 0) times.push(page.findNewest())

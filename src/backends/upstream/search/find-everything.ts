@@ -26,10 +26,10 @@ import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery, buildSearch } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
-import { isUnlimited } from './narrow.ts'
+import { gather, type UpstreamItems } from './gather.ts'
+import { isUnlimited } from './membership-params.ts'
 import { fetchPage, PAGE_SIZE, type PageCheck } from './pages.ts'
 import type { CheckedResource, PageCursor, UpstreamPage } from './paging.ts'
-import { gather, type UpstreamItems } from './paging.ts'
 import { setPageSize } from './plan.ts'
 
 /** The least page of a whole record. Resources that are left out, such as AuditEvents, must not use up the pages of one request. */
@@ -73,7 +73,7 @@ export async function fetchRecord(
   const fetchItems = seesRecord(request) ? fetchEntries : fetchLimitedEntries
   const fetch = (link: string) => fetchItems(context, request, link === '' ? first : link, record)
   const getSize = ({ checked }: Item) => checked.text.length
-  const page = await gather(cursor, record.count, fetch, includes, getSize)
+  const page = await gather(cursor, record.count, [fetch], { shown: includes, getSize })
   if (isFailure(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items, isWhole } = page
@@ -106,7 +106,7 @@ const fetchEntries: FetchItems = async (context, request, link, record) => {
   const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
   if (isFailure(page)) return page
   const items = listItems(page, createOutsideTest(context, record))
-  return { items: selectWanted(context, record, items), next: page.links.get('next') }
+  return { items: selectWanted(context, record, items), findNext: () => findNext(page) }
 }
 
 /**
@@ -128,7 +128,12 @@ const fetchLimitedEntries: FetchItems = async (context, request, link, record) =
   if (isFailure(shared)) return shared
   const isShown = ({ checked }: Item) => !isOutside(checked) || named.has(`${checked.type}/${checked.id}`)
   const items = [...ofPatients.filter(isShown), ...shared.map(it => toItem('include', it))]
-  return { items: selectWanted(context, record, items), next: page.links.get('next') }
+  return { items: selectWanted(context, record, items), findNext: () => findNext(page) }
+}
+
+export async function findNext(page: UpstreamPage): Promise<PageCursor | undefined | Failure> {
+  const place = await page.locate()
+  return isFailure(place) ? place : place.links.get('next')
 }
 
 /** The ids that fit into the URL of one search. */

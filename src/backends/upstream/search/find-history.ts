@@ -24,8 +24,9 @@ import { UPSTREAM_PAGES } from '../limits.ts'
 import { findForPolicy } from '../membership.ts'
 import { readLast } from '../read-version.ts'
 import { dropFormat } from './find-page.ts'
+import { type Gathered, gather, type UpstreamItems } from './gather.ts'
 import { PAGE_SIZE, readLinks } from './pages.ts'
-import { type Gathered, gather, type PageCursor, type UpstreamItems } from './paging.ts'
+import type { PageCursor } from './paging.ts'
 import { setPageSize } from './plan.ts'
 import { requestPage } from './request-page.ts'
 
@@ -49,9 +50,9 @@ async function scanVersions(
   permission: Permission,
   { first, count, from, of }: HistoryRequest,
 ): Promise<Gathered<HistoryEntry> | 'nothing' | Failure> {
-  const page = await gather(from, count, link =>
-    fetchVersions(context, request, permission, link === '' ? first : link, of),
-  )
+  const page = await gather(from, count, [
+    link => fetchVersions(context, request, permission, link === '' ? first : link, of),
+  ])
   if (isFailure(page)) return page
   const { items, links, isEndless } = page
   const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
@@ -75,13 +76,13 @@ async function fetchVersions(
     (response.response.status === 404 || response.response.status === 410)
   ) {
     const check = of && (await checkContent(context, request, [{ resourceType: of.type }], of.id))
-    return check && isFailure(check) ? check : { items: [], next: undefined }
+    return check && isFailure(check) ? check : { items: [], findNext: () => undefined }
   }
   if (response.kind === 'declined') return toFailure(response.response, request)
   const links = readLinks(context, response.bundle)
   if (isFailure(links)) return links
   const items = await findVisibleVersions(context, request, permission, response.entries, of)
-  return isFailure(items) ? items : { items, next: links.get('next') }
+  return isFailure(items) ? items : { items, findNext: () => links.get('next') }
 }
 
 /** A page of a history whose response has to be inspected. */

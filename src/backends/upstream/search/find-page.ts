@@ -21,15 +21,15 @@ import {
 import { EXCLUDED_TYPES } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, buildSearch, requireStrict, setCacheControl } from '../http/build-request.ts'
-import type { UpstreamRequest } from '../http/exchange.ts'
 import { failTooCostly } from '../http/response.ts'
 import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
 import { resolveChains } from './chains.ts'
 import { countMatches } from './collect.ts'
+import { gather } from './gather.ts'
 import { fetchPage, PAGE_SIZE } from './pages.ts'
-import type { CheckedResource, PageCursor, UpstreamPage } from './paging.ts'
-import { gather } from './paging.ts'
-import { chooseCacheControl, planSearch, type SearchPlan } from './plan.ts'
+import type { CheckedResource, PageCursor, PagePlace } from './paging.ts'
+import { chooseCacheControl, LARGEST_PAGE, type PlannedPortion, planSearch, type SearchPlan } from './plan.ts'
+import { createSortOrder } from './sort-order.ts'
 
 /** A page of a search whose response has to be inspected. */
 export async function findPage(
@@ -46,23 +46,13 @@ export async function findPage(
   if (isFailure(plan)) return plan
   const { query } = plan
   const used = listUsedParams(query, original)
-  const toPage = (page: UpstreamPage, total: number | undefined) =>
-    toSearchPage(page, used, query.shape, total)
-  if (resolved === 'nothing' || !plan.request) return toPage(NONE, 0)
+  const toPage = (page: FoundPage, total: number | undefined) => toSearchPage(page, used, query.shape, total)
+  if (resolved === 'nothing' || plan.portions.length === 0) return toPage(NONE, 0)
   if (query.shape.summary === 'count' || query.count === 0) {
     const count = await countMatches(context, toCountingSearch(request), COUNTED)
     return typeof count === 'object' ? count : toPage(NONE, count)
   }
-  // Pages that the gateway began to compose are continued by the gateway.
-  const isTheirs = plan.isExact && cursor?.link !== '' && cursor?.skip === undefined
-  const outgoing = cursor ? buildGet(request, cursor.link) : plan.request
-  const theirs = isTheirs ? await fetchPage(context, request, outgoing, plan.check) : undefined
-  if (theirs && isFailure(theirs)) return theirs
-  // A short page before another page would reveal how many matches are left out.
-  const page =
-    theirs && (theirs.omitted === 0 || !theirs.links.has('next'))
-      ? theirs
-      : await scan(context, request, plan, plan.wide() ?? plan.request, cursor)
+  const page = await composePage(request, plan, cursor)
   if (isFailure(page)) return page
   const total = await computeTotal(context, request, query, page)
   return typeof total === 'object' ? total : toPage(page, total)
@@ -78,15 +68,13 @@ function toTypeSearch(interaction: Search): Search {
   return { kind: 'search-type', type, params: rest, ...(posted && { posted }) }
 }
 
-const NONE: UpstreamPage = {
-  matches: [],
-  includes: [],
-  links: new Map(),
-  strays: 0,
-  omitted: 0,
-  isWhole: true,
-  findNewest: () => '',
+/** A page that the gateway composes, or that it passes on to a caller who may see everything. */
+interface FoundPage extends PagePlace {
+  readonly matches: readonly CheckedResource[]
+  readonly includes: readonly CheckedResource[]
 }
+
+const NONE: FoundPage = { matches: [], includes: [], links: new Map(), isWhole: true }
 
 /**
  * The upstream's total cannot be checked and is not passed on. A search with one page has its own total; of others the
@@ -96,7 +84,7 @@ async function computeTotal(
   context: GatewayContext,
   request: FhirRequest<Search>,
   { total }: Query,
-  { matches, isWhole }: UpstreamPage,
+  { matches, isWhole }: FoundPage,
 ): Promise<number | undefined | Failure> {
   if (total === 'none') return undefined
   if (isWhole) return matches.length
@@ -113,7 +101,7 @@ function toCountingSearch(request: FhirRequest<Search>): FhirRequest<Search> {
 }
 
 function toSearchPage(
-  { matches, includes, links }: UpstreamPage,
+  { matches, includes, links }: FoundPage,
   used: Params,
   shape: Shape,
   total: number | undefined,
@@ -153,8 +141,15 @@ async function searchOverTypes(
     includes: (_matches, candidates) => candidates,
   })
   if (isFailure(page)) return page
-  const total = page.isWhole ? page.matches.length : undefined
-  return toSearchPage(page, dropFormat(used), isShapedHere ? findShape(params) : WHOLE, total)
+  const place = await page.locate()
+  if (isFailure(place)) return place
+  const total = place.isWhole ? page.matches.length : undefined
+  return toSearchPage(
+    { ...page, ...place },
+    dropFormat(used),
+    isShapedHere ? findShape(params) : WHOLE,
+    total,
+  )
 }
 
 function mayMatch(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
@@ -180,37 +175,59 @@ export function dropFormat(params: Params): Params {
   return params.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
-/** Composes a page of a search that the upstream cannot filter exactly. */
-async function scan(
-  context: GatewayContext,
+/**
+ * Composes a page from the searches of a plan. What is left out changes neither pages nor links: one match more than the page
+ * has is looked for, and only it makes a next page.
+ */
+async function composePage(
   request: FhirRequest,
-  plan: SearchPlan,
-  first: UpstreamRequest,
+  { context, portions, query }: SearchPlan,
   from: PageCursor | undefined,
-): Promise<UpstreamPage | Failure> {
-  const { check, query } = plan
+): Promise<FoundPage | Failure> {
   const candidates: CheckedResource[] = []
+  // Included resources count as entries of a part.
+  const mayBePart = query.includes.length === 0
   let isComplete = true
-  const fetch = async (link: string) => {
-    const outgoing = link === '' ? first : buildGet(request, link)
-    const part = await fetchPage(context, request, outgoing, check)
-    if (isFailure(part)) return part
+  const fetches = portions.map(portion => async (link: string, shown: number) => {
+    const outgoing =
+      link === '' ? portion.page(choosePageSize(portion, query, shown)) : buildGet(request, link)
+    const part = await fetchPage(context, request, outgoing, portion.check, {
+      mayBePart: mayBePart && link === '',
+    })
+    if (isFailure(part)) return portion.isImplied && isUnknownType(part) ? NO_ITEMS : part
     for (const it of part.includes) candidates.push(it)
-    // The upstream counts more than it shows, and links to no other page.
-    if (!part.isWhole && part.links.size === 0) isComplete = false
-    return { items: part.matches, next: part.links.get('next') }
-  }
-  const page = await gather(from, query.count, fetch, undefined, ({ text }) => text.length)
+    const findNext = async () => {
+      const place = await part.locate()
+      if (isFailure(place)) return place
+      // The upstream counts more than it shows, and links to no other page.
+      if (!place.isWhole && place.links.size === 0) isComplete = false
+      return place.links.get('next')
+    }
+    return { items: part.matches, findNext }
+  })
+  const compare = createSortOrder(query.sort, context.baseUrl)
+  const page = await gather(from, query.count, fetches, { getSize: ({ text }) => text.length, compare })
   if (isFailure(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items: matches, links, isWhole } = page
+  const [portion] = portions
   return {
     matches,
-    strays: 0,
-    omitted: 0,
-    includes: check.includes(matches, candidates),
+    includes: portion?.check.includes(matches, candidates) ?? [],
     links,
     isWhole: isWhole && isComplete,
-    findNewest: () => '',
   }
+}
+
+const NO_ITEMS = { items: [], findNext: () => undefined }
+
+function isUnknownType(failure: Failure): boolean {
+  return failure.problem === 'upstream-declined' && (failure.status === 404 || failure.status === 501)
+}
+
+/** With those shown before, and one more. Many are requested where many may be left out, and for a later page. */
+function choosePageSize({ isComplete }: PlannedPortion, { count }: Query, shown: number): number {
+  const least = isComplete ? 0 : PAGE_SIZE
+  const most = Math.max(PAGE_SIZE, Math.min(count + 1, LARGEST_PAGE))
+  return Math.min(Math.max(shown + count + 1, least), most)
 }

@@ -19,6 +19,7 @@ import {
   findNewest,
   type Links,
   type PageCursor,
+  type PagePlace,
   type Relation,
   type UpstreamPage,
 } from './paging.ts'
@@ -70,21 +71,37 @@ export interface PageCheck {
   ): readonly CheckedResource[]
 }
 
+interface FetchOptions {
+  /** Whether a full page need not be followed by another one: the upstream then stores nothing. */
+  readonly mayBePart?: boolean
+}
+
 /**
  * Fetches a page and leaves out the entries that the caller must not see. Does not check unchanged entries again.
  *
- * HAPI leaves out the link to the next page of some results, and their total. A second request, for the total, has both.
+ * HAPI leaves out the link to the next page of some results, and of results that it does not store. Another request, which
+ * asks for the total, has it. It is sent only if the next page is needed.
  */
 export async function fetchPage(
   context: GatewayContext,
   request: FhirRequest,
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
+  { mayBePart = false }: FetchOptions = {},
 ): Promise<UpstreamPage | Failure> {
-  const page = await fetchOnce(context, request, outgoing, pageCheck)
-  if (isFailure(page) || !page.mayLackNext || (await context.profile()).linksEveryPage) return page
-  const counted = await fetchOnce(context, request, requestTotal(outgoing), pageCheck)
-  return isFailure(counted) ? page : counted
+  const page = await fetchOnce(context, request, outgoing, pageCheck, mayBePart)
+  if (isFailure(page)) return page
+  const { place, mayLackNext, ...checked } = page
+  return {
+    ...checked,
+    async locate() {
+      const { linksEveryPage } = await context.profile()
+      if (!mayLackNext || (linksEveryPage && !mayBePart)) return place
+      const again = linksEveryPage ? outgoing : requestTotal(outgoing)
+      const counted = await fetchOnce(context, request, again, pageCheck, false)
+      return isFailure(counted) ? place : counted.place
+    },
+  }
 }
 
 async function fetchOnce(
@@ -92,9 +109,10 @@ async function fetchOnce(
   request: FhirRequest,
   outgoing: UpstreamRequest,
   pageCheck: PageCheck,
-): Promise<(UpstreamPage & { readonly mayLackNext: boolean }) | Failure> {
+  mayBePart: boolean,
+): Promise<(CheckedPage & { readonly place: PagePlace; readonly mayLackNext: boolean }) | Failure> {
   const memory = openMemory(context, request, outgoing, pageCheck.key)
-  const response = await requestPage(context, outgoing, memory?.recall)
+  const response = await requestPage(context, outgoing, memory?.recall, mayBePart)
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
   const { bundle } = response
@@ -103,11 +121,12 @@ async function fetchOnce(
   const checked = await checkResponse(context, request, response, pageCheck, memory)
   if (isFailure(checked)) return checked
   const { page, entries } = checked
+  const isFull = links.size === 0 && isFullPage(outgoing, entries)
   return {
     ...page,
-    links,
-    isWhole: isOnlyPage(bundle, entries, links),
-    mayLackNext: links.size === 0 && bundle.total === undefined && isFullPage(outgoing, entries),
+    place: { links, isWhole: isOnlyPage(bundle, entries, links) },
+    // The total of a part is the number of its entries.
+    mayLackNext: isFull && (mayBePart || bundle.total === undefined),
   }
 }
 
@@ -182,6 +201,9 @@ function readMode(search: unknown): unknown {
   return isRecord(search) ? search.mode : undefined
 }
 
+/** Uses a page; no other page is fetched after `enough`. */
+export type TakePage = (page: UpstreamPage) => 'enough' | undefined
+
 /** Visits all pages of a search and counts the matches that the caller may see, up to a number. */
 export async function visitPages(
   context: GatewayContext,
@@ -189,17 +211,19 @@ export async function visitPages(
   first: UpstreamRequest,
   pageCheck: PageCheck,
   most: number,
-  take: (page: UpstreamPage) => void,
+  take: TakePage,
 ): Promise<number | 'too-many' | Failure> {
   let count = 0
   let outgoing = first
   for (let pages = 0; pages < UPSTREAM_PAGES; pages++) {
-    const page = await fetchPage(context, request, outgoing, pageCheck)
+    const page = await fetchPage(context, request, outgoing, pageCheck, { mayBePart: outgoing === first })
     if (isFailure(page)) return page
     count += page.matches.length
     if (count > most) return 'too-many'
-    take(page)
-    const next = page.links.get('next')
+    if (take(page) === 'enough') return count
+    const place = await page.locate()
+    if (isFailure(place)) return place
+    const next = place.links.get('next')
     if (!next) return count
     outgoing = buildGet(request, next.link)
   }

@@ -1,15 +1,7 @@
 import { Transform } from 'node:stream'
-import { formatExact, isRecord, limits, type Resource } from '../../../fhir/index.ts'
-import {
-  type Cursor,
-  createPages,
-  type Failure,
-  isFailure,
-  type Pages,
-  type SearchEntry,
-} from '../../../fhir-api/index.ts'
+import { isRecord, type Resource } from '../../../fhir/index.ts'
+import { createPages, type Failure, type Pages, type SearchEntry } from '../../../fhir-api/index.ts'
 import type { Sealer } from '../../../store/index.ts'
-import { UPSTREAM_PAGES } from '../limits.ts'
 
 /** The position of a page in the upstream's results. */
 export interface PageCursor {
@@ -19,6 +11,8 @@ export interface PageCursor {
   readonly skip?: number
   /** Keys of the included resources that earlier pages have shown. */
   readonly shown?: readonly string[]
+  /** The positions in several searches, whose results make up one: null after the end. Searches that have not begun are missing. */
+  readonly parts?: readonly (PageCursor | null)[]
 }
 
 export type Relation = 'next' | 'previous' | 'first' | 'last'
@@ -47,11 +41,17 @@ export interface KeptPage extends CheckedPage {
   readonly rest: Readonly<Record<string, unknown>>
 }
 
-/** The part of an upstream's page that the caller may see. */
-export interface UpstreamPage extends CheckedPage {
+/** The position of a page of the upstream's results. */
+export interface PagePlace {
   readonly links: Links
   /** Whether the upstream has no other page. */
   readonly isWhole: boolean
+}
+
+/** The part of an upstream's page that the caller may see. */
+export interface UpstreamPage extends CheckedPage {
+  /** Where the page is. It may take another request to find out. */
+  locate(): PagePlace | Promise<PagePlace | Failure>
 }
 
 export function findNewest(resources: readonly Resource[]): string {
@@ -68,13 +68,14 @@ export function openPages(sealer: Sealer): Pages {
   return createPages(sealer, PAGE, 'paging link of the gateway')
 }
 
-export function parseCursor(cursor: Cursor | undefined): PageCursor | undefined {
+export function parseCursor(cursor: unknown): PageCursor | undefined {
   if (!isRecord(cursor) || typeof cursor.link !== 'string') return undefined
-  const { link, skip, shown } = cursor
+  const { link, skip, shown, parts } = cursor
   return {
     link,
     ...(typeof skip === 'number' && { skip }),
     ...(Array.isArray(shown) && { shown }),
+    ...(Array.isArray(parts) && { parts: parts.map(it => parseCursor(it) ?? null) }),
   }
 }
 
@@ -118,67 +119,4 @@ export function sealLinks(text: string, seal: LinkSealing): string {
     const relation = first ?? last ?? ''
     return JSON.stringify({ relation, url: seal(relation, JSON.parse(`"${url ?? other ?? ''}"`)) })
   })
-}
-
-/** The items of an upstream's page that the caller may see. */
-export interface UpstreamItems<Item> {
-  readonly items: readonly Item[]
-  readonly next: PageCursor | undefined
-}
-
-/** A page that the gateway composes itself. */
-export interface Gathered<Item> {
-  readonly items: readonly Item[]
-  readonly links: Links
-  /** Whether there is no other page. */
-  readonly isWhole: boolean
-  /** Whether the limit of upstream pages ended the page: then it may be short. */
-  readonly isEndless: boolean
-}
-
-/** The items of earlier pages, which are not shown again. */
-interface Shown<Item> {
-  has(item: Item): boolean
-  add(item: Item): void
-}
-
-const NONE: Shown<unknown> = { has: () => false, add: () => undefined }
-
-/**
- * Composes a page of the items that the caller may see, where the upstream cannot filter exactly: its own pages would
- * reveal how many items are left out. There is a next page only if it has an item
- * (docs/decisions/0136-pages-through-the-gateway.md). A page ends with `count` items or `PAGE_CHARACTERS` characters.
- */
-export async function gather<Item>(
-  from: PageCursor | undefined,
-  count: number,
-  fetch: (link: string) => Promise<UpstreamItems<Item> | Failure>,
-  shown: Shown<Item> = NONE,
-  getSize: (item: Item) => number = item => formatExact(item).length,
-): Promise<Gathered<Item> | Failure> {
-  const items: Item[] = []
-  let size = 0
-  const finish = (next: PageCursor | undefined, isEndless = false): Gathered<Item> => ({
-    items,
-    links: new Map(next && [['next', next]]),
-    isWhole: next === undefined && from === undefined,
-    isEndless,
-  })
-  let cursor = from ?? { link: '' }
-  for (let pages = 1; ; pages++) {
-    const { link, skip = 0 }: PageCursor = cursor
-    const page = await fetch(link)
-    if (isFailure(page)) return page
-    for (const [at, it] of page.items.entries()) {
-      if (at < skip || shown.has(it)) continue
-      size += getSize(it)
-      const isFull = size > limits.PAGE_CHARACTERS && items.length > 0
-      if (isFull || items.length === count) return finish({ link, skip: at })
-      items.push(it)
-      shown.add(it)
-    }
-    if (!page.next) return finish(undefined)
-    if (pages === UPSTREAM_PAGES) return finish(page.next, true)
-    cursor = page.next
-  }
 }

@@ -27,6 +27,7 @@ export async function requestPage<Known = never>(
   context: GatewayContext,
   first: UpstreamRequest,
   recall?: Recall<Known>,
+  mayBePart = false,
 ): Promise<PageResponse | Known | Failure> {
   let outgoing = first
   for (;;) {
@@ -36,6 +37,7 @@ export async function requestPage<Known = never>(
     const response = await sendSearch(context, outgoing, {
       send: it => context.upstream.skim(it, longest),
       countEntries: it => (isFailure(it) ? 0 : countEntries(it.status, it.text)),
+      mayBePart,
     })
     const page = readPage(response, recall)
     if (!isTooLarge(page)) return page

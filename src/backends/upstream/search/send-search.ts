@@ -11,6 +11,8 @@ export interface SearchExchange<Response> {
   countEntries(response: Response): number
   /** Ends a response that is not used. */
   discard?(response: Response): void
+  /** Whether a full page is used too, without its links and total. */
+  readonly mayBePart?: boolean
 }
 
 /** HAPI refuses a larger `max-results` (HAPI-1165). */
@@ -23,7 +25,8 @@ const LONGEST_SHAPE = 500
  * Sends a search so that the upstream keeps as little as possible. HAPI keeps a search and its results for an hour, which
  * slows down the equal searches of everybody, unless the request has `no-store`. Then there is only one page: entries after
  * `_count` are left out, included ones too, without a link, and the total is wrong. `no-store` is sent with searches by
- * which the gateway decides, and with those that had one page the last time. A full page is requested again without it.
+ * which the gateway decides, with those of which a part is enough, and with those that had one page the last time. A full page
+ * of which a part is not enough is requested again without it.
  */
 export async function sendSearch<Response>(
   context: Pick<GatewayContext, 'profile' | 'singlePages'>,
@@ -38,9 +41,11 @@ export async function sendSearch<Response>(
   if (!(await context.profile()).cachedSearches) return exchange.send(fresh)
   const count = findCount(outgoing)
   const shape = findShape(outgoing)
-  if (isForeign || cacheControl === NO_STORE || context.singlePages.get(shape)) {
+  const { mayBePart = false } = exchange
+  if (isForeign || mayBePart || cacheControl === NO_STORE || context.singlePages.get(shape)) {
     const unstored = await exchange.send(forbidStorage(outgoing, count))
-    if (exchange.countEntries(unstored) < count) return unstored
+    const entries = exchange.countEntries(unstored)
+    if (entries < count || (mayBePart && Number.isFinite(entries))) return unstored
     exchange.discard?.(unstored)
   }
   const response = await exchange.send(isForeign ? pageByOffset(outgoing) : fresh)

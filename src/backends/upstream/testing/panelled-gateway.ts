@@ -48,7 +48,9 @@ export interface PanelledGateway {
 }
 
 /** A gateway for clinicians with panels of all kinds, for the tests of a file. */
-export async function usePanelledGateway(): Promise<PanelledGateway> {
+export async function usePanelledGateway(
+  narrowing: 'parameter' | 'compartment' = 'parameter',
+): Promise<PanelledGateway> {
   const upstream = await startHostile()
   const fhir = await startGateway(upstream.url, {
     guard: createAuthenticator({
@@ -72,7 +74,7 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
           type === 'Condition' ? panelOf({ member: kim }).filterFor(type, permission) : [],
       },
     }),
-    narrowing: 'parameter',
+    narrowing,
   })
   after(async () => {
     await fhir.close()

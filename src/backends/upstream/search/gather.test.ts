@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, limits } from '../../../fhir/index.ts'
 import { isFailure } from '../../../fhir-api/index.ts'
-import { gather, type PageCursor } from './paging.ts'
+import { gather } from './gather.ts'
+import type { PageCursor } from './paging.ts'
 
 /** Pages of letters, of which the caller may see the capitals. The link of a page is its number, that of the first is empty. */
 function pagesOf(...pages: readonly string[]) {
@@ -11,10 +12,11 @@ function pagesOf(...pages: readonly string[]) {
     asked.push(link)
     const at = Number(link)
     const items = [...(pages[at] ?? '')].filter(letter => letter === letter.toUpperCase())
-    return { items, next: at + 1 < pages.length ? { link: String(at + 1) } : undefined }
+    const next = at + 1 < pages.length ? { link: String(at + 1) } : undefined
+    return { items, findNext: () => next }
   }
   const page = async (count: number, from?: PageCursor) => {
-    const gathered = await gather<string>(from, count, fetch)
+    const gathered = await gather<string>(from, count, [fetch])
     assert(!isFailure(gathered))
     const { items, links, isWhole, isEndless } = gathered
     return { items: items.join(''), next: links.get('next'), isWhole, isEndless }
@@ -41,7 +43,7 @@ describe('a page gathered from pages of the upstream', () => {
     const next = await page(2, first.next)
     assert.deepEqual([next.items, next.next, next.isWhole], ['CD', { link: '', skip: 4 }, false])
     assert.deepEqual((await page(2, next.next)).items, 'E')
-    assert.deepEqual((await page(0)).next, { link: '', skip: 0 })
+    assert.deepEqual((await page(0)).next, { link: '' })
   })
 
   it('is gathered from at most 50 pages of the upstream', async () => {
@@ -54,13 +56,13 @@ describe('a page gathered from pages of the upstream', () => {
 
   it('fails if a page of the upstream fails', async () => {
     const failure = fail({ problem: 'upstream-unreachable' })
-    assert.equal(await gather(undefined, 2, async () => failure), failure)
+    assert.equal(await gather(undefined, 2, [async () => failure]), failure)
   })
 
   it('has items up to the limit of characters, and at least one item of any length', async () => {
     const count = async (...sizes: number[]) => {
-      const fetch = async () => ({ items: sizes, next: undefined })
-      const gathered = await gather<number>(undefined, 10, fetch, undefined, size => size)
+      const fetch = async () => ({ items: sizes, findNext: () => undefined })
+      const gathered = await gather<number>(undefined, 10, [fetch], { getSize: size => size })
       assert(!isFailure(gathered))
       return gathered.items.length
     }
@@ -72,11 +74,11 @@ describe('a page gathered from pages of the upstream', () => {
 
   it('ends before the limit of characters, and the next page continues', async () => {
     const long = 'x'.repeat(limits.PAGE_CHARACTERS * 0.4)
-    const fetch = async () => ({ items: [long, long, long, 'short'], next: undefined })
-    const first = await gather<string>(undefined, 10, fetch)
+    const fetch = async () => ({ items: [long, long, long, 'short'], findNext: () => undefined })
+    const first = await gather<string>(undefined, 10, [fetch])
     assert(!isFailure(first))
     assert.deepEqual([first.items.length, first.links.get('next')], [2, { link: '', skip: 2 }])
-    const second = await gather<string>(first.links.get('next'), 10, fetch)
+    const second = await gather<string>(first.links.get('next'), 10, [fetch])
     assert(!isFailure(second))
     assert.deepEqual([second.items, second.links.size], [[long, 'short'], 0])
   })

@@ -1,0 +1,204 @@
+import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
+import type { AccessFilter, Constraint, Panel } from '../../smart/index.ts'
+import type { GatewayContext } from './context.ts'
+import { LIST_VALUES, LISTED_PATIENTS } from './limits.ts'
+import {
+  buildTeamParams,
+  findAllTeams,
+  findFewTeams,
+  findForPolicy,
+  findMembers,
+  isTeamOfPanel,
+  type KnownTeams,
+  type Team,
+} from './membership.ts'
+
+/** A constraint that search parameters can express. Its panel is by organizations, by care teams or by a member. */
+export interface ExpandedConstraint extends Constraint {
+  /** The panel cannot be expressed. */
+  readonly isOpen?: true
+}
+
+export type ExpandedFilter = 'everything' | readonly ExpandedConstraint[]
+
+/** The panels of one search. */
+export interface PanelExpansion {
+  /**
+   * Replaces the panels of a filter, for a search that names these patients, or none. It only narrows the search: every
+   * response is checked. A panel is looked up once, however many types a search has.
+   */
+  expand(type: string, filter: AccessFilter, named: readonly string[] | undefined): Promise<ExpandedFilter>
+  /** The context of the same search. It knows the care teams that were looked up, which are not requested again. */
+  readonly context: GatewayContext
+}
+
+export function createPanelExpansion(context: GatewayContext, request: FhirRequest): PanelExpansion {
+  const expanded = new Map<Panel, Map<string, Promise<Expanded | undefined>>>()
+  const known: KnownTeams[] = []
+
+  function expandPanel(panel: Panel, type: string, named: readonly string[] | undefined) {
+    const ofPanel = expanded.get(panel) ?? new Map<string, Promise<Expanded | undefined>>()
+    expanded.set(panel, ofPanel)
+    const key = named ? `named ${named}` : type === 'Patient' ? type : ''
+    const found =
+      ofPanel.get(key) ??
+      (named
+        ? filterByPanel(context, request, panel, named)
+        : dividePanel(context, request, panel, type, known))
+    ofPanel.set(key, found)
+    return found
+  }
+
+  return {
+    async expand(type, filter, named) {
+      if (filter === 'everything' || !filter.some(constraint => constraint.panel)) return filter
+      const constraints: ExpandedConstraint[] = []
+      for (const constraint of filter) {
+        const { panel, ...rest } = constraint
+        const parts = panel && (await expandPanel(panel, type, named))
+        if (!panel) constraints.push(constraint)
+        else if (!parts) constraints.push({ ...constraint, isOpen: true })
+        else {
+          for (const patient of parts.patients) constraints.push({ ...rest, patient })
+          for (const part of parts.panels) constraints.push({ ...rest, panel: part })
+        }
+      }
+      return constraints
+    },
+    context: {
+      ...context,
+      findMembers: (own, asking, panels, patients) => findMembers(own, asking, panels, patients, known),
+    },
+  }
+}
+
+export function expandPanels(
+  context: GatewayContext,
+  request: FhirRequest,
+  ...search: Parameters<PanelExpansion['expand']>
+): Promise<ExpandedFilter> {
+  return createPanelExpansion(context, request).expand(...search)
+}
+
+/** Patients, and panels of one kind, that together are a panel. */
+interface Expanded {
+  readonly patients: readonly string[]
+  readonly panels: readonly Panel[]
+}
+
+/** The patients named by a search who are on the panel. */
+async function filterByPanel(
+  context: GatewayContext,
+  request: FhirRequest,
+  panel: Panel,
+  named: readonly string[],
+): Promise<Expanded | undefined> {
+  const membership = await findMembers(context, request, [panel], new Set(named))
+  if (isFailure(membership)) return undefined
+  return {
+    patients: named.filter(id => panel.patients.has(id) || membership.includes(panel, id)),
+    panels: [],
+  }
+}
+
+/** Undefined if the patients cannot be found, or are too many for an upstream that follows no chains. */
+async function dividePanel(
+  context: GatewayContext,
+  request: FhirRequest,
+  panel: Panel,
+  type: string,
+  known: KnownTeams[],
+): Promise<Expanded | undefined> {
+  const [teams, organizations] = await Promise.all([
+    divideTeams(context, request, panel, known),
+    divideOrganizations(context, request, panel, type),
+  ])
+  if (isFailure(teams) || isFailure(organizations)) return undefined
+  return {
+    patients: [...new Set([...panel.patients, ...teams.patients, ...organizations.patients])],
+    panels: [...teams.panels, ...organizations.panels],
+  }
+}
+
+const NOBODY: Panel = { patients: new Set(), organizations: [], careTeams: [] }
+
+/**
+ * The patients of few teams are found by the ids of the teams: a search by the member would also find patients whom the
+ * member no longer treats.
+ */
+async function divideTeams(
+  context: GatewayContext,
+  request: FhirRequest,
+  panel: Panel,
+  known: KnownTeams[],
+): Promise<Expanded | Failure> {
+  const { careTeams, member } = panel
+  const byMember = member && (['participant', `${member.type}/${member.id}`] as const)
+  const few = byMember ? await findFewTeams(context, request, [byMember]) : []
+  if (few === 'too-many' || !isFailure(few)) {
+    if (byMember && few !== 'too-many') known.push({ member: byMember[1], teams: few })
+    if (careTeams.length === 0 && few.length === 0) return { patients: [], panels: [] }
+    return (await context.followsChains())
+      ? { patients: [], panels: listTeamPanels(panel, few) }
+      : listTeamPatients(context, request, panel, few)
+  }
+  return few
+}
+
+/** Panels by the ids of teams, and by the member whose teams are too many. */
+function listTeamPanels(panel: Panel, few: readonly Team[] | 'too-many'): readonly Panel[] {
+  const { careTeams, member } = panel
+  const own = few === 'too-many' ? [] : few.filter(it => isTeamOfPanel(it, panel))
+  const patients = new Map<string, readonly string[]>(careTeams.map(id => [id, []]))
+  for (const team of own) if (team.id !== undefined) patients.set(team.id, listPatients([team]))
+  const byIds = chunk([...patients], LIST_VALUES).map(some => ({
+    ...NOBODY,
+    patients: new Set(some.flatMap(([, ids]) => ids)),
+    careTeams: some.map(([id]) => id),
+  }))
+  return few === 'too-many' && member ? [...byIds, { ...NOBODY, member }] : byIds
+}
+
+async function listTeamPatients(
+  context: GatewayContext,
+  request: FhirRequest,
+  panel: Panel,
+  few: readonly Team[] | 'too-many',
+): Promise<Expanded | Failure> {
+  const searches = [
+    ...(panel.careTeams.length > 0 ? [['_id', panel.careTeams.join()] as const] : []),
+    ...(few === 'too-many' ? buildTeamParams([{ ...panel, careTeams: [] }]) : []),
+  ]
+  const teams: Team[] = few === 'too-many' ? [] : [...few]
+  for (const param of searches) {
+    const some = await findAllTeams(context, request, [param], LISTED_PATIENTS)
+    if (isFailure(some)) return some
+    teams.push(...some)
+  }
+  return { patients: listPatients(teams.filter(it => isTeamOfPanel(it, panel))), panels: [] }
+}
+
+async function divideOrganizations(
+  context: GatewayContext,
+  request: FhirRequest,
+  { organizations }: Panel,
+  type: string,
+): Promise<Expanded | Failure> {
+  if (organizations.length === 0) return { patients: [], panels: [] }
+  if (type === 'Patient' || (await context.followsChains()))
+    return { patients: [], panels: [{ ...NOBODY, organizations }] }
+  const byOrganization = [['organization', organizations.map(id => `Organization/${id}`).join()]] as const
+  const patients = await findForPolicy(context, request, 'Patient', byOrganization, LISTED_PATIENTS)
+  return isFailure(patients) ? patients : { patients: patients.flatMap(({ id }) => id ?? []), panels: [] }
+}
+
+function listPatients(teams: readonly Team[]): readonly string[] {
+  return teams.flatMap(({ patients }) => [...patients].map(it => it.slice('Patient/'.length)))
+}
+
+/** Splits a list into lists of a size. */
+export function chunk<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
+    items.slice(at * size, (at + 1) * size),
+  )
+}

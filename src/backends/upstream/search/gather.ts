@@ -1,0 +1,165 @@
+import { formatExact, limits } from '../../../fhir/index.ts'
+import { type Failure, isFailure } from '../../../fhir-api/index.ts'
+import { UPSTREAM_PAGES } from '../limits.ts'
+import type { Links, PageCursor } from './paging.ts'
+
+/** The items of an upstream's page that the caller may see. */
+export interface UpstreamItems<Item> {
+  readonly items: readonly Item[]
+  readonly findNext: () => PageCursor | undefined | Promise<PageCursor | undefined | Failure>
+}
+
+/** Fetches the page of a link, of which some items were shown before. The link of the first page is empty. */
+type FetchItems<Item> = (link: string, shown: number) => Promise<UpstreamItems<Item> | Failure>
+
+/** A page that the gateway composes itself. */
+export interface Gathered<Item> {
+  readonly items: readonly Item[]
+  readonly links: Links
+  /** Whether there is no other page. */
+  readonly isWhole: boolean
+  /** Whether the limit of upstream pages ended the page: then it may be short. */
+  readonly isEndless: boolean
+}
+
+interface GatherOptions<Item> {
+  /** The items of earlier pages, which are not shown again. */
+  readonly shown?: { has(item: Item): boolean; add(item: Item): void }
+  readonly getSize?: (item: Item) => number
+  /** The order in which several searches are merged; without it one follows the other. */
+  readonly compare?: ((a: Item, b: Item) => number) | undefined
+}
+
+/**
+ * Composes a page of the items that the caller may see from one search or several: the upstream's own pages would reveal how
+ * many items are left out. There is a next page only if it has an item
+ * (docs/decisions/0136-pages-through-the-gateway.md). A page ends with `count` items or `PAGE_CHARACTERS` characters.
+ */
+export async function gather<Item>(
+  from: PageCursor | undefined,
+  count: number,
+  fetches: readonly FetchItems<Item>[],
+  options: GatherOptions<Item> = {},
+): Promise<Gathered<Item> | Failure> {
+  const { shown, compare, getSize = item => formatExact(item).length } = options
+  const items: Item[] = []
+  let size = 0
+  const allowance = { pages: UPSTREAM_PAGES + fetches.length - 1 }
+  const sources = fetches.map((fetch, at) => new Source(fetch, findStart(from, at), allowance))
+  const finish = (isEnd: boolean, isEndless = false): Gathered<Item> => ({
+    items,
+    links: new Map(isEnd ? [] : [['next', joinCursors(sources)]]),
+    isWhole: isEnd && from === undefined,
+    isEndless,
+  })
+  for (;;) {
+    const source = await (compare ? findLeast(sources, compare) : findFirst(sources))
+    if (source === 'endless') return finish(false, true)
+    if (source === undefined) return finish(true)
+    if (isFailure(source)) return source
+    const item = source.getItem()
+    if (shown?.has(item)) {
+      source.skipItem()
+      continue
+    }
+    size += getSize(item)
+    const isFull = size > limits.PAGE_CHARACTERS && items.length > 0
+    if (isFull || items.length === count) return finish(false)
+    items.push(item)
+    shown?.add(item)
+    source.skipItem()
+  }
+}
+
+type Advanced = 'item' | 'end' | 'endless' | Failure
+
+/** The items of one search, page by page. */
+class Source<Item> {
+  readonly #fetch: FetchItems<Item>
+  readonly #allowance: { pages: number }
+  #cursor: PageCursor | null
+  #page: UpstreamItems<Item> | undefined
+
+  constructor(fetch: FetchItems<Item>, start: PageCursor | null, allowance: { pages: number }) {
+    this.#fetch = fetch
+    this.#cursor = start
+    this.#allowance = allowance
+  }
+
+  /** Null after the last item. */
+  get cursor(): PageCursor | null {
+    return this.#cursor
+  }
+
+  get hasBegun(): boolean {
+    return this.#page !== undefined || this.#cursor?.link !== '' || this.#cursor.skip !== undefined
+  }
+
+  /** Moves on to the next page until there is an item. */
+  async advance(): Promise<Advanced> {
+    while (this.#cursor) {
+      const { link, skip = 0 } = this.#cursor
+      if (!this.#page && this.#allowance.pages === 0) return 'endless'
+      if (!this.#page) {
+        this.#allowance.pages -= 1
+        const page = await this.#fetch(link, skip)
+        if (isFailure(page)) return page
+        this.#page = page
+      }
+      if (skip < this.#page.items.length) return 'item'
+      const next = await this.#page.findNext()
+      if (next && isFailure(next)) return next
+      this.#page = undefined
+      this.#cursor = next ?? null
+    }
+    return 'end'
+  }
+
+  /** The present item, after `advance`. */
+  getItem(): Item {
+    const item = this.#page?.items[this.#cursor?.skip ?? 0]
+    if (item === undefined) throw new Error('no item: advance first')
+    return item
+  }
+
+  skipItem(): void {
+    if (this.#cursor) this.#cursor = { ...this.#cursor, skip: (this.#cursor.skip ?? 0) + 1 }
+  }
+}
+
+type Found<Item> = Source<Item> | 'endless' | undefined | Failure
+
+async function findFirst<Item>(sources: readonly Source<Item>[]): Promise<Found<Item>> {
+  for (const source of sources) {
+    const state = await source.advance()
+    if (state === 'item') return source
+    if (state !== 'end') return state
+  }
+  return undefined
+}
+
+async function findLeast<Item>(
+  sources: readonly Source<Item>[],
+  compare: (a: Item, b: Item) => number,
+): Promise<Found<Item>> {
+  const states = await Promise.all(sources.map(it => it.advance()))
+  const stop = states.find(it => it !== 'item' && it !== 'end')
+  if (stop) return stop
+  const left = sources.filter((_, at) => states[at] === 'item')
+  return left.reduce<Source<Item> | undefined>(
+    (least, it) => (least && compare(least.getItem(), it.getItem()) <= 0 ? least : it),
+    undefined,
+  )
+}
+
+function findStart(from: PageCursor | undefined, at: number): PageCursor | null {
+  const start = from?.parts ? from.parts[at] : at === 0 ? from : undefined
+  return start === undefined ? { link: '' } : start
+}
+
+function joinCursors(sources: readonly Source<unknown>[]): PageCursor {
+  const [first, ...others] = sources
+  if (others.length === 0) return first?.cursor ?? { link: '' }
+  const begun = sources.findLastIndex(it => it.cursor === null || it.hasBegun)
+  return { link: '', parts: sources.slice(0, begun + 1).map(it => it.cursor) }
+}

@@ -1,0 +1,142 @@
+import {
+  findSearchParameter,
+  indexParameter,
+  isInCompartment,
+  matches,
+  type Params,
+  type Resource,
+} from '../../../fhir/index.ts'
+import type { AccessCheck } from '../../../fhir-api/index.ts'
+import { getQueryKey, satisfies } from '../../../smart/index.ts'
+import { LIST_VALUES, PORTIONS } from '../limits.ts'
+import { chunk, type ExpandedConstraint, type ExpandedFilter } from '../panels.ts'
+import {
+  buildMembershipParams,
+  buildPanelParams,
+  findMembershipParameter,
+  isSearchedInPath,
+  type Narrowing,
+} from './membership-params.ts'
+import { buildScopeClauses, keepClauses } from './scope-clauses.ts'
+
+/** A search of one type for a part of an access filter. All portions together find what the filter allows. */
+export interface Portion {
+  readonly path: string
+  /** Added to those of the caller: repeated parameters all apply (R4 search.html#combining). */
+  readonly params: Params
+  /** Parameters of the caller that are not sent, because the added ones are narrower. */
+  readonly replaced: ReadonlySet<Params[number]>
+  /** Whether path and parameters express this part of the filter, so that few matches are outside it. */
+  readonly isComplete: boolean
+  /** Whether this search finds a resource too, that another portion has found. */
+  finds(resource: Resource, check: AccessCheck): boolean
+}
+
+export interface PortionOptions {
+  readonly narrowing: Narrowing
+  /** Whether the upstream reads searches as R4 defines. */
+  readonly exactSearches: boolean
+  /** The caller's own parameters. */
+  readonly own: Params
+  readonly baseUrl: string
+  /** The patient of a compartment search. */
+  readonly compartment?: string | undefined
+  /** The parameter that finds the resources of the filter's patients, where it is not the usual one of the type. */
+  readonly memberBy?: string | undefined
+}
+
+/**
+ * Divides an access filter into searches, as few as possible. The upstream may still find too much: every entry of its
+ * responses is checked.
+ */
+export function listPortions(
+  type: string,
+  filter: ExpandedFilter,
+  options: PortionOptions,
+): readonly Portion[] {
+  const isEvaluable = ({ query = [] }: ExpandedConstraint) =>
+    query.every(
+      ([name, value]) => matches({ resourceType: type }, name, value, options.baseUrl) !== undefined,
+    )
+  // A clause that cannot be evaluated grants nothing.
+  const constraints = filter === 'everything' ? [{}] : dropCovered(filter.filter(isEvaluable))
+  const groups = groupAlike(constraints)
+  if (groups.length <= PORTIONS) return groups.flatMap(splitLists).map(it => createPortion(type, it, options))
+  return groupAlike(constraints.map(({ query: _, ...subject }) => subject))
+    .flatMap(splitLists)
+    .map(it => ({ ...createPortion(type, it, options), isComplete: false }))
+}
+
+/** Leaves out patients whom a panel with the same clauses contains, such as the patient of the launch. */
+function dropCovered(constraints: readonly ExpandedConstraint[]): readonly ExpandedConstraint[] {
+  const panels = constraints.filter(({ panel, patient }) => panel && patient === undefined)
+  const isCovered = ({ patient = '', query = [] }: ExpandedConstraint) =>
+    panels.some(it => it.panel?.patients.has(patient) && getQueryKey(it.query ?? []) === getQueryKey(query))
+  return panels.length === 0 ? constraints : constraints.filter(it => !isCovered(it))
+}
+
+/** Constraints that one search can express: they differ only in their patients, or only in their ids. */
+function groupAlike(constraints: readonly ExpandedConstraint[]): readonly (readonly ExpandedConstraint[])[] {
+  const groups = Map.groupBy(constraints, constraint => {
+    const { patient, panel, id, query = [] } = constraint
+    if (patient === undefined && panel) return constraint
+    return `${patient !== undefined ? 'patient' : id !== undefined ? 'id' : ''} ${getQueryKey(query)}`
+  })
+  return [...groups.values()]
+}
+
+/** Lists that are too long for one search become several. */
+function splitLists(group: readonly ExpandedConstraint[]): readonly (readonly ExpandedConstraint[])[] {
+  return chunk(group, LIST_VALUES)
+}
+
+function createPortion(
+  type: string,
+  group: readonly ExpandedConstraint[],
+  { narrowing, exactSearches, own, baseUrl, compartment, memberBy }: PortionOptions,
+): Portion {
+  const [{ query = [], panel, id, isOpen } = {}] = group
+  const code = memberBy ?? findMembershipParameter(type)
+  const patients = new Set(group.flatMap(({ patient }) => patient ?? []))
+  const [single] = patients.size === 1 ? patients : []
+  const inPath = isSearchedInPath(type, narrowing) && memberBy === undefined
+  const pathPatient = inPath ? (compartment ?? single) : undefined
+  const isInPath = pathPatient !== undefined && pathPatient === single
+  const compartmentParams =
+    pathPatient === undefined && compartment !== undefined ? buildMembershipParams(type, [compartment]) : []
+  const subjectParams = buildSubjectParams()
+  const isOfAll = patients.size === 0 && !panel && id === undefined
+  const clauses = exactSearches ? keepClauses(query) : buildScopeClauses(type, query, own, baseUrl)
+  return {
+    path: pathPatient === undefined ? `/${type}` : `/Patient/${pathPatient}/${type}`,
+    params: [...compartmentParams, ...subjectParams, ...clauses.params],
+    replaced: clauses.replaced,
+    isComplete: (isInPath || isOfAll || subjectParams.length > 0) && clauses.isComplete,
+    finds: (resource, check) =>
+      resource.resourceType === type && satisfies(resource, [{ query }], baseUrl) && isOf(resource, check),
+  }
+
+  function buildSubjectParams(): Params {
+    if (patients.size > 0) return isInPath ? [] : buildMembershipParams(type, [...patients], code)
+    if (panel) return isOpen ? [] : buildPanelParams(type, panel, code)
+    return id === undefined ? [] : [['_id', group.map(it => it.id).join()]]
+  }
+
+  function isOf(resource: Resource, check: AccessCheck): boolean {
+    if (isInPath) return isInCompartment(resource, pathPatient, baseUrl)
+    const named = () => listPatients(resource, code, baseUrl)
+    if (patients.size > 0) return named().some(it => patients.has(it))
+    if (panel) return isOpen === true || named().some(it => check.isMember(panel, it))
+    return id === undefined || group.some(it => it.id === resource.id)
+  }
+}
+
+/** The patients by whom a membership parameter finds a resource. */
+function listPatients(resource: Resource, code: string | undefined, baseUrl: string): readonly string[] {
+  const { resourceType: type, id = '' } = resource
+  if (type === 'Patient') return [id]
+  const parameter = code === undefined ? undefined : findSearchParameter(type, code)
+  return (parameter ? indexParameter(resource, parameter, baseUrl) : []).flatMap(entry =>
+    entry.kind === 'reference' && entry.type === 'Patient' && entry.id !== undefined ? [entry.id] : [],
+  )
+}
