@@ -10,7 +10,8 @@ import { describe, it } from 'node:test'
 import { findJsonExcess, parseExact, splitBundle } from '../src/fhir/json.ts'
 import { primitives } from '../src/fhir/validate/primitives.ts'
 import { validate } from '../src/fhir/validate/validate.ts'
-import { type Family, findExcess } from './growth/measure.ts'
+import { CALLED, INPUTS, listFunctions, onTexts, onValues } from './growth/exports.ts'
+import { type Family, findExcess, findLongWork, type Job } from './growth/measure.ts'
 import { NESTED_FAMILIES, RULE_FAMILIES } from './growth/resources.ts'
 import { JSON_TEXTS, NARRATIVES, TEXTS } from './growth/texts.ts'
 import { IS_THOROUGH } from './support/thorough.ts'
@@ -20,20 +21,16 @@ const CHARACTERS = IS_THOROUGH ? 32_768 : 8_192
 const ITEMS = IS_THOROUGH ? 4_096 : 2_048
 const ELEMENTS = 2_048
 
-function check<T>(
-  name: string,
-  families: readonly Family<T>[],
-  size: number,
-  work: (input: T) => unknown,
-  count: (input: T) => number = input => String(input).length,
-): void {
+/** `whole`: the size of a request; work on it has no pause. */
+function check(name: string, families: readonly Family<Job>[], size: number, whole?: number): void {
   it(`takes time in proportion: ${name}`, () => {
     for (const family of families) {
       const makeJob = (grown: number) => {
-        const input = family.make(grown)
-        return { characters: count(input), run: () => tryTo(() => work(input)) }
+        const { characters, run } = family.make(grown)
+        return { characters, run: () => tryTo(run) }
       }
       assert.equal(findExcess(makeJob, size), undefined, family.name)
+      if (whole !== undefined) assert.equal(findLongWork(makeJob, whole), undefined, family.name)
     }
   })
 }
@@ -48,19 +45,47 @@ function tryTo(work: () => unknown): unknown {
 }
 
 describe('parsers', () => {
-  check('parseExact', JSON_TEXTS, ITEMS, parseExact)
-  check('findJsonExcess', JSON_TEXTS, ITEMS, text => findJsonExcess(text))
-  check('splitBundle', JSON_TEXTS, ITEMS, text => splitBundle(text))
+  check('parseExact', onTexts(JSON_TEXTS, parseExact), ITEMS)
+  check(
+    'findJsonExcess',
+    onTexts(JSON_TEXTS, text => findJsonExcess(text)),
+    ITEMS,
+  )
+  check(
+    'splitBundle',
+    onTexts(JSON_TEXTS, text => splitBundle(text)),
+    ITEMS,
+  )
+})
+
+describe('patches and decisions', () => {
+  it('have inputs', async () => {
+    const functions = await listFunctions()
+    assert.deepEqual(
+      functions.filter(name => !(name in INPUTS) && !CALLED.has(name)),
+      [],
+    )
+    assert.deepEqual(
+      [...Object.keys(INPUTS), ...CALLED].filter(name => !functions.includes(name)),
+      [],
+    )
+  })
+  for (const [name, families] of Object.entries(INPUTS)) {
+    const some = IS_THOROUGH ? families : families.filter((_, at) => at % 4 === 0)
+    check(name, some, ELEMENTS, 8 * ELEMENTS)
+  }
 })
 
 describe('validation', () => {
   for (const [name, checkValue] of primitives)
-    check(name, name === 'xhtml' ? NARRATIVES : TEXTS, name === 'xhtml' ? ITEMS : CHARACTERS, checkValue)
+    check(
+      name,
+      onTexts(name === 'xhtml' ? NARRATIVES : TEXTS, checkValue),
+      name === 'xhtml' ? ITEMS : CHARACTERS,
+    )
   check(
     'rules',
-    [...RULE_FAMILIES, ...NESTED_FAMILIES],
+    onValues([...RULE_FAMILIES, ...NESTED_FAMILIES], resource => validate(resource, { warns: true })),
     ELEMENTS,
-    resource => validate(resource, { warns: true }),
-    resource => JSON.stringify(resource).length,
   )
 })

@@ -70,17 +70,23 @@ export function formatDigits(decimal: Decimal): string {
   return typeof decimal === 'number' ? String(decimal) : decimal.slice(MARK.length)
 }
 
-/** Whether two values of exact JSON are equal (RFC 6902, 4.6). Decimals are compared by value, to the last digit. */
-export function isSameJson(a: unknown, b: unknown): boolean {
-  if (isDecimal(a) && isDecimal(b))
-    return normalizeDigits(formatDigits(a)) === normalizeDigits(formatDigits(b))
+/**
+ * Whether two values of exact JSON are equal (RFC 6902, 4.6). Decimals are compared by value, to the last digit; `spend`
+ * is told how many digits.
+ */
+export function isSameJson(a: unknown, b: unknown, spend: (digits: number) => void): boolean {
+  if (isDecimal(a) && isDecimal(b)) {
+    const [first, second] = [formatDigits(a), formatDigits(b)]
+    spend(first.length + second.length)
+    return normalizeDigits(first) === normalizeDigits(second)
+  }
   if (Array.isArray(a) && Array.isArray(b))
-    return a.length === b.length && a.every((item, at) => isSameJson(item, b[at]))
+    return a.length === b.length && a.every((item, at) => isSameJson(item, b[at], spend))
   if (!isRecord(a) || !isRecord(b)) return a === b
   const names = Object.keys(a)
   return (
     names.length === Object.keys(b).length &&
-    names.every(name => Object.hasOwn(b, name) && isSameJson(a[name], b[name]))
+    names.every(name => Object.hasOwn(b, name) && isSameJson(a[name], b[name], spend))
   )
 }
 

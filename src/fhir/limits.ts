@@ -46,6 +46,8 @@ export const PATCH_COPIED_CHARACTERS = 1024 * 1024
 export const PATCH_DEPTH = 100
 /** Characters of a path in a patch. */
 export const PATCH_PATH_CHARACTERS = 1_000
+/** Items of lists that the operations of a patch shift, and digits of decimals that they compare, together. */
+export const PATCH_SHIFTS = 5_000_000
 /** Elements that all operations of a FHIRPath Patch visit together. */
 export const PATCH_ELEMENTS = 200_000
 

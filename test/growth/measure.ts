@@ -52,12 +52,25 @@ function isLong({ ms }: Point): boolean {
   return ms > 100 * measureUnit()
 }
 
+/** As much as one request may keep others waiting (test/cost.test.ts): 200 ms where the unit takes 2 ms. */
+const MOST_UNITS = 100
+
+/** How long the work takes with an input of this size, if that is too long for one stretch. */
+export function findLongWork(makeJob: (size: number) => Job, size: number): string | undefined {
+  let point = measure(makeJob(size))
+  for (let attempt = 1; attempt < ATTEMPTS && point.ms > MOST_UNITS * measureUnit(); attempt++)
+    point = measureAgain(point)
+  return point.ms > MOST_UNITS * measureUnit() ? describe([point]) : undefined
+}
+
 /** Two measurements, if the time of the larger input is more than linear. */
 function findSuspects(makeJob: (size: number) => Job, size: number): readonly [Point, Point] | undefined {
   let point = measure(makeJob(size))
   let base = measure(makeJob(Math.ceil(size / RANGE)))
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     if (point.ms < measureUnit() / 4 || findExponent(base, point) < SUSPECT_EXPONENT) return undefined
+    // A limit of the input was reached.
+    if (point.job.characters < (RANGE / 2) * base.job.characters) return undefined
     base = measureAgain(base)
     if (!isLong(point)) point = measureAgain(point)
   }

@@ -79,7 +79,7 @@ export function growAll<T>(
 
 /** Those that are tried: a run without `TEST_THOROUGH` takes few. */
 export function sample<T>(pairs: readonly T[]): readonly T[] {
-  const share = IS_THOROUGH ? 7 : 200
+  const share = IS_THOROUGH ? 11 : 200
   return pairs.filter((_, at) => at % share === 0)
 }
 

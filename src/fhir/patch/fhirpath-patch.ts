@@ -5,10 +5,15 @@ import { cloneJson, isRecord } from '../resource.ts'
 import {
   attempt,
   checkDepth,
+  insertItem,
+  openWork,
   type Patched,
   PatchFailure,
   type PatchOperation,
+  type PatchWork,
   parseOperations,
+  removeItem,
+  spend,
   type Value,
 } from './operations.ts'
 import type { Condition, PatchStep } from './patch-path.ts'
@@ -20,7 +25,7 @@ export function applyFhirPathPatch(resource: unknown, patch: unknown): Patched {
     const patched: unknown = cloneJson(resource)
     if (!isRecord(patched)) throw new PatchFailure('there is no resource')
     const root: Place = { value: patched, type: String(patched.resourceType) }
-    const budget = { left: PATCH_ELEMENTS }
+    const budget = { left: PATCH_ELEMENTS, work: openWork() }
     for (const [index, operation] of operations.entries()) {
       if (operation.path.root !== root.type)
         throw new PatchFailure(`the resource is not a ${operation.path.root}`)
@@ -49,18 +54,18 @@ function apply(root: Place, operation: PatchOperation, budget: Budget): void {
       break
     case 'insert': {
       const list = findList(root, steps, budget)
-      insert(list, operation.index, toJsonValue(list.element, operation.value).value)
+      insert(list, operation.index, toJsonValue(list.element, operation.value).value, budget)
       break
     }
     case 'delete':
       // An absent element is not an error (R4 fhirpatch.html).
-      if (locate(root, steps, budget).length > 0) remove(findOnly(root, steps, budget))
+      if (locate(root, steps, budget).length > 0) remove(findOnly(root, steps, budget), budget)
       break
     case 'replace':
       replace(findOnly(root, steps, budget), operation.value)
       break
     case 'move':
-      move(findList(root, steps, budget), operation.source, operation.destination)
+      move(findList(root, steps, budget), operation.source, operation.destination, budget)
       break
   }
 }
@@ -77,7 +82,7 @@ function add(place: Place, name: string, value: Value): void {
   const holder = findHolder(place)
   const { key, value: added } = toJsonValue(element, value)
   const taken = element.types.map(type => getKey(element, type)).find(it => holder[it] !== undefined)
-  if (element.max > 1) insert({ by: holder, key, element }, getLength(holder[key]), added)
+  if (element.max > 1) append({ by: holder, key, element }, added)
   else if (taken !== undefined || holder[`_${key}`] !== undefined)
     throw new PatchFailure(`there already is a ${name}`)
   else holder[key] = added
@@ -99,12 +104,12 @@ function replace({ held, element }: Place, value: Value): void {
   by[next] = replacing
 }
 
-function remove({ held }: Place): void {
+function remove({ held }: Place, { work }: Budget): void {
   if (!held) throw new PatchFailure('the whole resource cannot be deleted')
   const { by, key, index } = held
   for (const name of [key, `_${key}`]) {
     const items = by[name]
-    if (index !== undefined && Array.isArray(items)) items.splice(index, 1)
+    if (index !== undefined && Array.isArray(items)) removeItem(items, index, work)
     // FHIR JSON has no empty arrays (R4 json.html).
     if (index === undefined || getLength(items) === 0) delete by[name]
   }
@@ -126,20 +131,34 @@ function findList(root: Place, steps: readonly PatchStep[], budget: Budget): Lis
   return { by: findHolder(place), key: last.name, element }
 }
 
-function insert({ by, key }: List, index: number, value: unknown): void {
+function append({ by, key }: List, value: unknown): void {
+  const items = Array.isArray(by[key]) ? by[key] : []
+  by[key] = items
+  items.push(value)
+  const others = by[`_${key}`]
+  if (Array.isArray(others)) others.push(null)
+}
+
+function insert({ by, key }: List, index: number, value: unknown, { work }: Budget): void {
   if (index > getLength(by[key])) throw new PatchFailure(`there is no place ${index} in ${key}`)
   const items = Array.isArray(by[key]) ? by[key] : []
   by[key] = items
-  items.splice(index, 0, value)
+  insertItem(items, index, value, work)
   const others = by[`_${key}`]
-  if (Array.isArray(others)) others.splice(index, 0, null)
+  if (Array.isArray(others)) insertItem(others, index, null, work)
 }
 
-function move({ by, key }: List, source: number, destination: number): void {
+function move({ by, key }: List, source: number, destination: number, { work }: Budget): void {
   if (Math.max(source, destination) >= getLength(by[key]))
     throw new PatchFailure(`there is no place ${Math.max(source, destination)} in ${key}`)
   for (const items of [by[key], by[`_${key}`]])
-    if (Array.isArray(items)) items.splice(destination, 0, ...items.splice(source, 1))
+    if (Array.isArray(items)) moveItem(items, source, destination, work)
+}
+
+function moveItem(items: unknown[], source: number, destination: number, work: PatchWork): void {
+  const item = items[source]
+  removeItem(items, source, work)
+  insertItem(items, destination, item, work)
 }
 
 function getLength(items: unknown): number {
@@ -181,9 +200,10 @@ export interface Place {
   readonly element?: Element
 }
 
-/** The number of elements that a patch may still visit. */
+/** The number of elements that a patch may still visit, and the work that it may still do. */
 export interface Budget {
   left: number
+  readonly work: PatchWork
 }
 
 /** The elements that the steps lead to. An unknown element name is a failure. */
@@ -194,7 +214,7 @@ export function locate(from: Place, steps: readonly PatchStep[], budget: Budget)
 function follow(places: readonly Place[], step: PatchStep, budget: Budget): readonly Place[] {
   switch (step.kind) {
     case 'child':
-      return places.flatMap(place => spend(listChildren(place, step.name), budget))
+      return places.flatMap(place => visit(listChildren(place, step.name), budget))
     case 'index':
       return places.slice(step.index, step.index === -1 ? undefined : step.index + 1)
     case 'type':
@@ -204,7 +224,7 @@ function follow(places: readonly Place[], step: PatchStep, budget: Budget): read
   }
 }
 
-function spend(places: readonly Place[], budget: Budget): readonly Place[] {
+function visit(places: readonly Place[], budget: Budget): readonly Place[] {
   budget.left -= places.length + 1
   if (budget.left < 0) throw new PatchFailure(`it visits more than ${PATCH_ELEMENTS} elements`)
   return places
@@ -234,5 +254,6 @@ function listChildren(place: Place, name: string): readonly Place[] {
 
 function holds(place: Place, { names, value }: Condition, budget: Budget): boolean {
   const steps = names.map(name => ({ kind: 'child', name }) as const)
-  return locate(place, steps, budget).some(found => isSameJson(found.value, value))
+  const compare = (found: Place) => isSameJson(found.value, value, digits => spend(budget.work, digits))
+  return locate(place, steps, budget).some(compare)
 }

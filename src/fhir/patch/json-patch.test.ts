@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { parseExact } from '../json.ts'
 import { PATCH_OPERATIONS } from '../limits.ts'
 import { applyJsonPatch } from './json-patch.ts'
+
+const TOO_MUCH = 'it shifts or compares more than 5000000 items of lists and digits'
 
 describe('applyJsonPatch', () => {
   /** RFC 6902, appendix A and around it: document, patch, result. */
@@ -129,6 +132,20 @@ describe('applyJsonPatch', () => {
     const doubling = Array.from({ length: 28 }, () => ({ op: 'copy', from: '/note', path: '/note/-' }))
     const patched = applyJsonPatch({ note: [{ text: 'x'.repeat(1000) }] }, doubling)
     assert.deepEqual(patched, { failure: 'it copies more than 1048576 characters', malformed: false })
+  })
+
+  it('fails when it shifts more items of lists than the limit', () => {
+    const moves = Array.from({ length: PATCH_OPERATIONS }, () => ({
+      ...{ op: 'move', from: '/note/1', path: '/note/0' },
+    }))
+    const patched = applyJsonPatch({ note: Array(90_000).fill({ text: 'x' }) }, moves)
+    assert.deepEqual(patched, { failure: TOO_MUCH, malformed: false })
+  })
+
+  it('fails when it compares more digits than the limit', () => {
+    const document = parseExact(`{"value":1.${'0'.repeat(1_000_000)}}`)
+    const tests = Array.from({ length: 20 }, () => ({ op: 'test', path: '/value', value: 1 }))
+    assert.deepEqual(applyJsonPatch(document, tests), { failure: TOO_MUCH, malformed: false })
   })
 
   it('refuses more operations than the limit before it applies any', () => {

@@ -1,7 +1,17 @@
 import { isSameJson } from '../json.ts'
 import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
 import { cloneJson, isRecord } from '../resource.ts'
-import { attempt, checkDepth, type Patched, PatchFailure } from './operations.ts'
+import {
+  attempt,
+  checkDepth,
+  insertItem,
+  openWork,
+  type Patched,
+  PatchFailure,
+  type PatchWork,
+  removeItem,
+  spend,
+} from './operations.ts'
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 
@@ -21,12 +31,13 @@ export function applyJsonPatch(document: unknown, patch: unknown): Patched {
     if (patch.length > PATCH_OPERATIONS)
       throw new PatchFailure(`it has more than ${PATCH_OPERATIONS} operations`, true)
     let value = cloneJson(document)
+    const work = openWork()
     let copied = 0
     for (const operation of patch.map(parseOperation)) {
       if (operation.op === 'copy') copied += measureAt(value, operation.from)
       if (copied > PATCH_COPIED_CHARACTERS)
         throw new PatchFailure(`it copies more than ${PATCH_COPIED_CHARACTERS} characters`)
-      value = apply(value, operation)
+      value = apply(value, operation, work)
     }
     return value
   })
@@ -77,48 +88,47 @@ function parsePointer(text: unknown, index: number): readonly string[] {
     .map(it => it.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-function apply(document: unknown, { op, path, from, value }: Operation): unknown {
+function apply(document: unknown, { op, path, from, value }: Operation, work: PatchWork): unknown {
   switch (op) {
     case 'add':
-      return add(document, path, cloneJson(value))
+      return add(document, path, cloneJson(value), work)
     case 'remove':
-      return remove(document, path)
+      return remove(document, path, work)
     case 'replace':
       return path.length === 0 ? cloneJson(value) : replace(document, path, cloneJson(value))
     case 'copy':
-      return add(document, path, cloneJson(getAt(document, from)))
+      return add(document, path, cloneJson(getAt(document, from)), work)
     case 'move': {
       if (from.length < path.length && from.every((part, at) => path[at] === part))
         throw new PatchFailure('a value cannot be moved into itself')
       const moved = getAt(document, from)
-      return add(remove(document, from), path, moved)
+      return add(remove(document, from, work), path, moved, work)
     }
     case 'test':
-      if (!isSameJson(getAt(document, path), value)) throw new PatchFailure(`test of ${show(path)} failed`)
+      if (!isSameJson(getAt(document, path), value, digits => spend(work, digits)))
+        throw new PatchFailure(`test of ${show(path)} failed`)
       return document
   }
 }
 
 type Container = unknown[] | Record<string, unknown>
 
-function add(document: unknown, path: readonly string[], value: unknown): unknown {
+function add(document: unknown, path: readonly string[], value: unknown, work: PatchWork): unknown {
   if (path.length === 0) return value
   const [container, key] = findContainer(document, path)
   if (!Array.isArray(container)) setOwn(container, key, value)
-  else
-    container.splice(
-      key === '-' ? container.length : readIndex(container, key, container.length, path),
-      0,
-      value,
-    )
+  else {
+    const index = key === '-' ? container.length : readIndex(container, key, container.length, path)
+    insertItem(container, index, value, work)
+  }
   return document
 }
 
-function remove(document: unknown, path: readonly string[]): unknown {
+function remove(document: unknown, path: readonly string[], work: PatchWork): unknown {
   if (path.length === 0) throw new PatchFailure('the whole resource cannot be removed')
   getAt(document, path)
   const [container, key] = findContainer(document, path)
-  if (Array.isArray(container)) container.splice(Number(key), 1)
+  if (Array.isArray(container)) removeItem(container, Number(key), work)
   else delete container[key]
   return document
 }

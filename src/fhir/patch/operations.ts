@@ -1,5 +1,5 @@
 import { toPlain } from '../json.ts'
-import { PATCH_DEPTH, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
+import { PATCH_DEPTH, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS, PATCH_SHIFTS } from '../limits.ts'
 import { isRecord } from '../resource.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
 
@@ -111,6 +111,32 @@ export class PatchFailure extends Error {
     super(text)
     this.malformed = malformed
   }
+}
+
+/** What all operations of a patch may still cost: items that they shift and digits that they compare. */
+export interface PatchWork {
+  left: number
+}
+
+export function openWork(): PatchWork {
+  return { left: PATCH_SHIFTS }
+}
+
+export function spend(work: PatchWork, cost: number): void {
+  work.left -= cost
+  if (work.left < 0)
+    throw new PatchFailure(`it shifts or compares more than ${PATCH_SHIFTS} items of lists and digits`)
+}
+
+/** Inserts an item into a list and shifts those after it. */
+export function insertItem(items: unknown[], index: number, item: unknown, work: PatchWork): void {
+  spend(work, items.length - index)
+  items.splice(index, 0, item)
+}
+
+export function removeItem(items: unknown[], index: number, work: PatchWork): void {
+  spend(work, items.length - index)
+  items.splice(index, 1)
 }
 
 /** Turns a thrown `PatchFailure` into a value. */
