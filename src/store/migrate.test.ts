@@ -8,6 +8,7 @@ import { query } from '../../test/support/postgres.ts'
 import type { Store } from './index.ts'
 import { clientApproval } from './migrations/0002-client-approval.ts'
 import { clientOrigins } from './migrations/0004-client-origins.ts'
+import { launchExtensions } from './migrations/0044-launch-extensions.ts'
 import { migrations } from './migrations/index.ts'
 import { inspectDatabase, migrate } from './open-store.ts'
 
@@ -134,6 +135,31 @@ eachDatabase((name, open, create) => {
       await clientOrigins.up(store.db, store.dialect)
       const rows = await store.db.selectFrom('client_origin').select('origin').orderBy('origin').execute()
       assert.deepEqual(rows, [{ origin: 'http://localhost' }, { origin: 'https://a.example:8443' }])
+    })
+
+    it('keeps launches with an extension, and knows which access developer tools gave', async () => {
+      const store = await open()
+      for (const table of ['launch_token', 'grant'] as const)
+        await sql`alter table ${sql.table(table)} rename column extension to lab`.execute(store.db)
+      await sql`create index grant_lab on "grant" (id) where lab is not null`.execute(store.db)
+      await sql`insert into launch_token (token_hash, patient_id, need_patient_banner, client_id, clinician_username, fhir_base_url, launch_id, lab, created_at, expires_at)
+                values ('h', 'p', false, 'c', 'u', 'f', 'l', '{"x":1}', 1, 2)`.execute(store.db)
+      await sql`insert into clinician (id, username, password_hash, display_name, fhir_user_id)
+                values ('ada', 'ada', 'hash', 'Ada', 'p')`.execute(store.db)
+      for (const [id, basis] of [
+        ['given', '{"loopback":true,"lab":true}'],
+        ['usual', '{"loopback":true}'],
+      ])
+        await sql`insert into login (id_hash, clinician_id, created_at, expires_at, basis)
+                  values (${id}, 'ada', 1, 2, ${basis})`.execute(store.db)
+      await launchExtensions.up(store.db, store.dialect)
+      const launches = await store.db.selectFrom('launch_token').select('extension').execute()
+      assert.deepEqual(launches, [{ extension: '{"x":1}' }])
+      const logins = await store.db.selectFrom('login').select('basis').orderBy('id_hash').execute()
+      assert.deepEqual(
+        logins.map(({ basis }) => basis),
+        ['{"loopback":true,"developerTools":true}', '{"loopback":true}'],
+      )
     })
 
     it('keeps the rows of earlier migrations', async () => {

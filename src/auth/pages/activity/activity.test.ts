@@ -5,8 +5,7 @@ import { type AuditRecord, createAuditor, type KeptRecord } from '../../../audit
 import { explain } from '../../../interceptor/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { limitComparisons } from '../../base/audit.ts'
-import { ISSUED_BY_COMMAND } from '../../lab/command-line.ts'
-import { readRedirect, TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-server.ts'
+import { TestAuthServer, unknownToken, VERIFIER } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
 import { openTestStore } from '../../testing/test-store.ts'
 import { mayViewActivity } from '../../users/rights.ts'
@@ -140,7 +139,7 @@ describe('GET /activity after OAuth requests', () => {
   before(async () => {
     const store = await open()
     auth = await TestAuthServer.open(store, {
-      ...{ audit: createAuditor({ store }), settings: { lab: true } },
+      ...{ audit: createAuditor({ store }), settings: { developerTools: true } },
       explainRequest: question =>
         explain({ ...question, searchPermission: 'r', contexts: ['patient', 'user'] }, FHIR_BASE),
     })
@@ -175,14 +174,6 @@ describe('GET /activity after OAuth requests', () => {
     assert.match(group, /Claims of the ID token.*<dt>exp<\/dt><dd><code>\d+ \(2026-11-13T14:05:00Z\)/s)
     const secrets = [code, tokens.access_token, tokens.refresh_token, tokens.id_token, again.access_token]
     for (const secret of [...secrets, VERIFIER, 'nonce-1']) assert.equal(body.includes(secret), false)
-  })
-
-  it('names the command line as the origin of its tokens', async () => {
-    await createAuditor({ store: auth.store }).record({
-      ...{ at: auth.time.now, server: 'auth', kind: 'token', allowed: true, status: 200 },
-      ...{ reason: ISSUED_BY_COMMAND, launch: 'of-command' },
-    })
-    assert.match(await show(), /data-key="of-command".*?<p class="run__facts">[^\n]*Command line</s)
   })
 
   it('shows that the app got fewer scopes than it requested', async () => {
@@ -352,18 +343,6 @@ describe('GET /activity after OAuth requests', () => {
       assert.equal(response.statusCode, 401)
       assert.match(await explainRefusal(response), /registered with a secret/)
     }
-  })
-
-  it('marks a simulated error, and explains that the lab simulated it', async () => {
-    const query = { client: 'sallyport-app', patient: 'juniper', redirect: '0', user: 'clinician' }
-    const link = new URLSearchParams({ ...query, simulate: 'token:invalid_grant' })
-    const { launch_url } = (await browser.get(`/lab/launch?${link}`)).json()
-    const launch = new URL(launch_url).searchParams.get('launch') ?? ''
-    const { code = '' } = readRedirect(await auth.authorize(browser, { launch }))
-    const response = await auth.exchange(code)
-    assert.match(await explainRefusal(response), /The lab simulates this error \(token:invalid_grant\)/)
-    const body = await show()
-    assert.match(body, /Simulated: token:invalid_grant.*Lab launch/s)
   })
 })
 
