@@ -158,7 +158,8 @@ export function boundJson(app: FastifyInstance): void {
 /**
  * Reads and discards the rest of a request body that the server does not need, after a 413 or a 401. Closing the
  * connection at once would reset it, and a client that sends the whole body before it reads would never see the response
- * (RFC 9112, 9.6).
+ * (RFC 9112, 9.6). With `Connection: close` the server closes its own direction first, and the whole connection after
+ * the body.
  */
 export function drainUnread(app: FastifyInstance): void {
   app.addHook('onSend', ({ raw }, _reply, payload, done) => {
@@ -172,15 +173,23 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 function drain(request: IncomingMessage): void {
+  const { socket } = request
   let left = DRAIN_BYTES
   const close = () => request.destroy()
   const timer = setTimeout(close, DRAIN_MS).unref()
+  // Node calls this when the last response of a connection is written.
+  const { destroySoon } = socket
+  socket.destroySoon = () => socket.end()
   request
     .on('data', (chunk: Buffer) => {
       left -= chunk.length
       if (left < 0) close()
     })
-    .once('end', () => clearTimeout(timer))
+    .once('end', () => {
+      clearTimeout(timer)
+      socket.destroySoon = destroySoon
+      if (socket.writableEnded) socket.destroySoon()
+    })
     .once('close', () => clearTimeout(timer))
     .resume()
 }

@@ -138,6 +138,29 @@ describe('createServer: a body that is too large', () => {
     assert.match(chunked, /larger than 1048576 bytes/)
   })
 
+  it('gets a 413 on a connection that is closed after the response, every time', async () => {
+    const { app } = await make()
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    const pieces = Array.from({ length: 12 }, () => megabyte)
+    const head = lines('connection: close', `content-length: ${12 * megabyte.length}`)
+    for (const sent of [...Array(15).fill(head), ...Array(15).fill(head.replace('HTTP/1.1', 'HTTP/1.0'))])
+      assert.match(await sendAll(url, sent, pieces), /^HTTP\/1.1 413 /)
+  })
+
+  it('is read to its end before the connection is closed', async () => {
+    const { app } = await make()
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    socket.write(lines('connection: close', `content-length: ${4 * megabyte.length}`))
+    const [chunk] = await once(socket, 'data')
+    assert.match(String(chunk), /^HTTP\/1.1 413 /)
+    for (let at = 0; at < 4; at++) socket.write(megabyte)
+    socket.resume()
+    await once(socket, 'close')
+    assert.equal(socket.errored, null)
+  })
+
   it('is drained up to a limit, then the connection is closed', async () => {
     const { app } = await make()
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
