@@ -7,7 +7,6 @@ import {
   type Failed,
   type FhirProblem,
   fail,
-  isFailure as hasBrand,
   type NativeContent,
   type OperationOutcome,
   toErrorResponse,
@@ -101,10 +100,7 @@ type UpstreamReason =
       readonly entries?: readonly FhirResponse[] | undefined
     }
 
-/** Whether an interaction failed. Recognized by a brand, so that no data can be mistaken for a failure. */
-export function isFailure<T>(value: T | Failure): value is Failure {
-  return typeof value === 'object' && value !== null && hasBrand(value)
-}
+export { isFailure } from '../fhir/index.ts'
 
 /** The failure of a transaction because of one entry. */
 export function failEntry(entry: number, cause: Failure, entries?: readonly FhirResponse[]): Failure {

@@ -12,6 +12,6 @@ export function fail<const Facts extends object>(facts: Facts): Facts & Failed {
   return { ...facts, [FAILURE]: true }
 }
 
-export function isFailure(value: object): value is Failed {
-  return FAILURE in value
+export function isFailure<Value>(value: Value): value is Extract<Value, Failed> {
+  return typeof value === 'object' && value !== null && FAILURE in value
 }

@@ -1,9 +1,19 @@
-import { createOutcome, type IssueCode, type OperationOutcome, parseExact } from '../fhir/index.ts'
+import {
+  createOutcome,
+  type Failed,
+  type IssueCode,
+  type OperationOutcome,
+  parseExact,
+} from '../fhir/index.ts'
+
+export { fail, isFailure } from '../fhir/index.ts'
 
 type Upstream = 'FHIR server' | 'auth server'
 
 /** Why a request failed. No failure contains a token or patient data. */
-export type Failure =
+export type Failure = Failed & Reason
+
+type Reason =
   | { readonly kind: 'no-session' }
   | { readonly kind: 'session-ended' }
   | { readonly kind: 'another-session' }
@@ -23,17 +33,7 @@ export type Failure =
       readonly check?: string
     }
 
-export type Result<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly failure: Failure }
-
-export function succeed<T>(value: T): Result<T> {
-  return { ok: true, value }
-}
-
-export function fail(failure: Failure): { readonly ok: false; readonly failure: Failure } {
-  return { ok: false, failure }
-}
+export type Result<T> = T | Failure
 
 /** The response to a failure (API-11). */
 export function toResponse(failure: Failure): { readonly status: number; readonly body: OperationOutcome } {

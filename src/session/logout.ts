@@ -4,6 +4,7 @@ import { isSampleData } from './context.ts'
 import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
 import type { Failure } from './failure.ts'
+import { isFailure } from './failure.ts'
 import type { AppContext } from './oauth/context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
 import { getSessionPath, type Session } from './session.ts'
@@ -17,15 +18,15 @@ export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void
   for (const path of ['/logout', '/s/:sessionId/logout']) {
     app.get(path, async (request, reply) => {
       const found = await findSession(context, request)
-      if (found.ok) return reply.sendPage(renderAskPage(context, found.value))
-      const { page, status } = await renderWithoutSession(context, request, found.failure)
+      if (!isFailure(found)) return reply.sendPage(renderAskPage(context, found))
+      const { page, status } = await renderWithoutSession(context, request, found)
       return reply.sendPage(page, { status })
     })
 
     app.post(path, async (request, reply) => {
       const found = await findSession(context, request)
-      if (found.ok) await logOut(context, request, reply, found.value)
-      else if (found.failure.kind === 'several-sessions')
+      if (!isFailure(found)) await logOut(context, request, reply, found)
+      else if (found.kind === 'several-sessions')
         return reply.sendPage((await renderOpenSessions(context, request)).page, { status: 409 })
       return reply.redirect(stripQuery(request.url), 303)
     })

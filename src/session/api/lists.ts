@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { isRecord, parseReference } from '../../fhir/index.ts'
-import { succeed } from '../failure.ts'
+import { isFailure } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
   CodeableConcept,
@@ -69,12 +69,12 @@ export const conditionsRow = defineRow({
       params: { 'clinical-status': status, _sort: '-recorded-date' },
       limit: LISTED_RESOURCES,
     })
-    if (!found.ok) return found
-    const { resources, total } = found.value
+    if (isFailure(found)) return found
+    const { resources, total } = found
     const ofStatus = resources.filter(condition => hasStatus(condition, status))
     const sorted = sortNewestFirst(ofStatus, ({ recordedDate }) => recordedDate)
     const left = resources.length - ofStatus.length
-    return succeed(createBundle({ resources: sorted.slice(0, _count), total: total - left }))
+    return createBundle({ resources: sorted.slice(0, _count), total: total - left })
   },
 })
 
@@ -98,12 +98,12 @@ export const medicationsRow = defineRow({
       params: { status: 'active' },
       limit: LISTED_RESOURCES,
     })
-    if (!found.ok) return found
-    const { resources, total } = found.value
+    if (isFailure(found)) return found
+    const { resources, total } = found
     const active = resources.filter(({ status }) => status === 'active')
     const named = await nameMedications(sessionRequest, active)
     const sorted = sortNewestFirst(named, ({ authoredOn }) => authoredOn)
-    return succeed(createBundle({ resources: sorted, total: total - (resources.length - active.length) }))
+    return createBundle({ resources: sorted, total: total - (resources.length - active.length) })
   },
 })
 
@@ -135,9 +135,9 @@ export const vitalsRow = defineRow({
       },
       limit: _count,
     })
-    if (!found.ok) return found
-    const { resources, total } = found.value
-    return succeed(createBundle({ resources: sortNewestFirst(resources, findEffectiveTime), total }))
+    if (isFailure(found)) return found
+    const { resources, total } = found
+    return createBundle({ resources: sortNewestFirst(resources, findEffectiveTime), total })
   },
 })
 
@@ -195,7 +195,7 @@ async function readNames(
     const _id = ids.slice(at, at + IDS).join(',')
     const query = new URLSearchParams({ _id, _count: String(IDS) })
     const read = await readFhir(sessionRequest, `${sessionRequest.session.fhirBaseUrl}/Medication?${query}`)
-    for (const medication of read.ok ? listResources(read.value) : []) {
+    for (const medication of !isFailure(read) ? listResources(read) : []) {
       const name = findName(medication)
       if (name !== undefined) names.set(String(medication.id), name)
     }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatExact } from '../../fhir/index.ts'
 import { prepareQuery } from '../../store/index.ts'
 import { createDocument } from '../../web/index.ts'
-import { type Failure, type Result, succeed, toResponse } from '../failure.ts'
+import { type Failure, isFailure, type Result, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { type Session, toSession } from '../session.ts'
@@ -30,16 +30,18 @@ async function answer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const sessionRequest = await openSessionRequest(context, request, row)
-  const result = sessionRequest.ok ? await queryApi(row, sessionRequest.value, request.query) : sessionRequest
+  const result = isFailure(sessionRequest)
+    ? sessionRequest
+    : await queryApi(row, sessionRequest, request.query)
   await auditRequest(
     context,
     row,
     request,
-    sessionRequest.ok ? sessionRequest.value.session : undefined,
+    isFailure(sessionRequest) ? undefined : sessionRequest.session,
     result,
   )
-  if (!result.ok) return sendFailure(reply, result.failure)
-  return reply.type('application/json; charset=utf-8').send(formatExact(result.value))
+  if (isFailure(result)) return sendFailure(reply, result)
+  return reply.type('application/json; charset=utf-8').send(formatExact(result))
 }
 
 /** Requests to `/api/session` are not audited: a countdown polls it, and it returns nothing from the record. */
@@ -51,7 +53,7 @@ async function auditRequest(
   result: Result<unknown>,
 ): Promise<void> {
   if (!extendsSession) return
-  const answer = result.ok ? undefined : toResponse(result.failure)
+  const answer = isFailure(result) ? toResponse(result) : undefined
   const status = answer?.status ?? 200
   await auditSession(context, session, {
     kind: 'api',
@@ -100,7 +102,7 @@ export async function openSessionRequest(
   { extendsSession }: { readonly extendsSession: boolean },
 ): Promise<Result<SessionRequest>> {
   const found = await findSession(context, request)
-  if (!found.ok) return found
-  const session = extendsSession ? await useSession(context, found.value) : found.value
-  return succeed({ context, session, requestId: request.id })
+  if (isFailure(found)) return found
+  const session = extendsSession ? await useSession(context, found) : found
+  return { context, session, requestId: request.id }
 }

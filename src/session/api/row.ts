@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
-import { fail, type Result, succeed } from '../failure.ts'
+import { fail, isFailure, type Result } from '../failure.ts'
 import type { SessionRequest } from '../records/resources.ts'
 
 /**
@@ -66,7 +66,7 @@ function readQuery<Query extends TObject>(
       return fail({ kind: 'bad-parameter', name, expected: describeExpected(property) })
   }
   const complete: unknown = Value.Default(schema, values)
-  return succeed(Value.Parse(schema, complete))
+  return Value.Parse(schema, complete)
 }
 
 /** Converts digits to a number. Other values stay as they are and fail validation. */
@@ -101,5 +101,5 @@ export async function queryApi<Query extends TObject, Body extends TSchema>(
   const missing = findMissingScopes(row.scopes, sessionRequest.session.scope)
   if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
   const query = readQuery(row.query, sent)
-  return query.ok ? row.answer(sessionRequest, query.value) : query
+  return isFailure(query) ? query : row.answer(sessionRequest, query)
 }

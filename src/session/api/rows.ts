@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { parseReference } from '../../fhir/index.ts'
-import { succeed } from '../failure.ts'
+import { isFailure } from '../failure.ts'
 import {
   Condition,
   failUnexpected,
@@ -42,7 +42,7 @@ const sessionRow = defineRow({
   extendsSession: false,
   answer: async sessionRequest => {
     const living = await checkSession(sessionRequest.context, sessionRequest.session)
-    return living.ok ? succeed(readMetadata(living.value, sessionRequest.context.clock())) : living
+    return isFailure(living) ? living : readMetadata(living, sessionRequest.context.clock())
   },
 })
 
@@ -80,7 +80,7 @@ export const meRow = defineRow({
   extendsSession: true,
   answer: async sessionRequest => {
     const living = await checkSession(sessionRequest.context, sessionRequest.session)
-    return living.ok ? succeed(toProfile(living.value)) : living
+    return isFailure(living) ? living : toProfile(living)
   },
 })
 
@@ -113,10 +113,10 @@ export const patientRow = defineRow({
   answer: async sessionRequest => {
     const { fhirBaseUrl, patientId } = sessionRequest.session
     const read = await readFhir(sessionRequest, `${fhirBaseUrl}/Patient/${patientId}`)
-    if (!read.ok) return read
-    if (!fitsSchema(Patient, read.value) || read.value.id !== patientId)
+    if (isFailure(read)) return read
+    if (!fitsSchema(Patient, read) || read.id !== patientId)
       return failUnexpected('it is not the launched patient')
-    return succeed(read.value)
+    return read
   },
 })
 
@@ -140,14 +140,14 @@ const summaryRow = defineRow({
       conditionsRow.answer(sessionRequest, { status: 'active', _count: 50 }),
       medicationsRow.answer(sessionRequest, {}),
     ])
-    if (!patient.ok) return patient
-    if (!conditions.ok) return conditions
-    if (!medications.ok) return medications
-    return succeed({
-      patient: patient.value,
-      conditions: conditions.value.entry.map(({ resource }) => resource),
-      medications: medications.value.entry.map(({ resource }) => resource),
-    })
+    if (isFailure(patient)) return patient
+    if (isFailure(conditions)) return conditions
+    if (isFailure(medications)) return medications
+    return {
+      patient: patient,
+      conditions: conditions.entry.map(({ resource }) => resource),
+      medications: medications.entry.map(({ resource }) => resource),
+    }
   },
 })
 

@@ -11,7 +11,7 @@ import {
 } from '../../web/index.ts'
 import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import { findMissingScopes } from '../api/row.ts'
-import { type Failure, fail, type Result, succeed } from '../failure.ts'
+import { type Failure, fail, isFailure, type Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
   CodeableConcept,
@@ -82,8 +82,8 @@ function formatCount(shown: number, total: number): string {
 const CONDITIONS_CARD = { id: 'h-conditions', title: 'Conditions' } as const
 
 export function renderConditionsCard(result: Result<Static<typeof conditionsRow.body>>): Html {
-  if (!result.ok) return renderCard(CONDITIONS_CARD, renderGap('conditions', result.failure))
-  const { entry, total } = result.value
+  if (isFailure(result)) return renderCard(CONDITIONS_CARD, renderGap('conditions', result))
+  const { entry, total } = result
   if (entry.length === 0) return renderCard(CONDITIONS_CARD, renderEmptyList('No active condition recorded'))
   const rows = entry.map(({ resource }) => renderConditionRow(resource))
   return renderCard(
@@ -130,8 +130,8 @@ function formatDoubt(code: string | undefined): string | undefined {
 const MEDICINES_CARD = { id: 'h-medicines', title: 'Medicines' } as const
 
 export function renderMedicinesCard(result: Result<Static<typeof medicationsRow.body>>): Html {
-  if (!result.ok) return renderCard(MEDICINES_CARD, renderGap('medicines', result.failure))
-  const { entry, total } = result.value
+  if (isFailure(result)) return renderCard(MEDICINES_CARD, renderGap('medicines', result))
+  const { entry, total } = result
   if (entry.length === 0)
     return renderCard(
       MEDICINES_CARD,
@@ -185,8 +185,8 @@ function describeDosage({ text = '', ...others }: Dosage): string | undefined {
 const PRESSURE_CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
 
 export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>, now: number): Html {
-  if (!result.ok) return renderCard(PRESSURE_CARD, renderGap('measurements', result.failure))
-  const all = findReadings(result.value.entry.map(({ resource }) => resource))
+  if (isFailure(result)) return renderCard(PRESSURE_CARD, renderGap('measurements', result))
+  const all = findReadings(result.entry.map(({ resource }) => resource))
   const { readings, note } = selectRecentReadings(all, now)
   const [latest] = readings
   if (latest === undefined) return renderCard(PRESSURE_CARD, renderEmptyList('No blood pressure recorded'))
@@ -232,7 +232,7 @@ export async function loadAllergies(sessionRequest: SessionRequest): Promise<All
     params: {},
     limit: LISTED_RESOURCES,
   })
-  return found.ok ? succeed(found.value.resources.filter(isCurrent)) : found
+  return isFailure(found) ? found : found.resources.filter(isCurrent)
 }
 
 /** An allergy without a status counts as current: leaving it out could cause harm. */
@@ -249,9 +249,9 @@ function hasCode(concept: CodeableConcept | undefined, codes: readonly string[])
 
 /** Shows all current allergies, or why there are none to show. A blank would read as "none". */
 export function renderAllergies(allergies: Allergies): Html {
-  if (!allergies.ok) return html`<span class="unknown">${describeFailure(allergies.failure)}</span>`
-  if (allergies.value.length === 0) return html`<span class="unknown">None recorded</span>`
-  return html`${allergies.value.map((allergy, at) => html`${at > 0 && ', '}${describeAllergy(allergy)}`)}`
+  if (isFailure(allergies)) return html`<span class="unknown">${describeFailure(allergies)}</span>`
+  if (allergies.length === 0) return html`<span class="unknown">None recorded</span>`
+  return html`${allergies.map((allergy, at) => html`${at > 0 && ', '}${describeAllergy(allergy)}`)}`
 }
 
 function describeAllergy({ code, criticality }: AllergyIntolerance): string {

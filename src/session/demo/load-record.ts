@@ -4,7 +4,7 @@ import { describeEncounter, type EncounterDescription } from '../../web/index.ts
 import { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import { findMissingScopes, queryApi } from '../api/row.ts'
 import { meRow, patientRow } from '../api/rows.ts'
-import { type Failure, fail, type Result, succeed } from '../failure.ts'
+import { type Failure, fail, isFailure, type Result } from '../failure.ts'
 import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/resources.ts'
 import { type Allergies, loadAllergies } from './cards.ts'
 import { BLOOD_PRESSURE, OLDER_BLOOD_PRESSURE } from './chart.ts'
@@ -19,12 +19,12 @@ async function loadEncounter(
   const missing = findMissingScopes([SCOPE], session.scope)
   if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
   const read = await readFhir(sessionRequest, `${session.fhirBaseUrl}/Encounter/${session.encounterId}`)
-  if (!read.ok) return read
-  const found = toPlain(read.value)
+  if (isFailure(read)) return read
+  const found = toPlain(read)
   if (!isRecord(found) || found.resourceType !== 'Encounter' || found.id !== session.encounterId)
     return failUnexpected('it is not the encounter of the launch')
   if (!isOfPatient(found, session)) return failUnexpected('the encounter belongs to another patient')
-  return succeed(describeEncounter({ ...found, resourceType: 'Encounter' }))
+  return describeEncounter({ ...found, resourceType: 'Encounter' })
 }
 
 /** Each part loads on its own, so that one failure does not hide the others. */
@@ -53,16 +53,16 @@ export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRe
 
 async function loadBloodPressure(sessionRequest: SessionRequest): Promise<DemoRecord['vitals']> {
   const found = await queryApi(vitalsRow, sessionRequest, { code: BLOOD_PRESSURE })
-  return found.ok && found.value.total === 0
+  return !isFailure(found) && found.total === 0
     ? queryApi(vitalsRow, sessionRequest, { code: OLDER_BLOOD_PRESSURE })
     : found
 }
 
 /** Returns the failure that leaves nothing to show, if there is one. */
 export function findWholeFailure(record: DemoRecord): Failure | undefined {
-  const failures = Object.values(record).flatMap(part => (!part || part.ok ? [] : [part.failure as Failure]))
+  const failures = Object.values(record).flatMap(part => (isFailure(part) ? [part] : []))
   const over = failures.find(({ kind }) => kind === 'session-ended' || kind === 'token-refused')
   if (over) return over
   const { patient } = record
-  return !patient.ok && patient.failure.kind !== 'missing-scope' ? patient.failure : undefined
+  return isFailure(patient) && patient.kind !== 'missing-scope' ? patient : undefined
 }

@@ -17,6 +17,7 @@ import { queryApi } from '../api/row.ts'
 import { patientRow } from '../api/rows.ts'
 import { isSampleData, linkPortal } from '../context.ts'
 import type { Failure, Result } from '../failure.ts'
+import { isFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { getSessionPath, type Session } from '../session.ts'
 import { listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
@@ -37,12 +38,12 @@ export async function loadOpenSessions(
   const held = readSessionCookies(context, request).filter(({ sessionId }) => sessionId !== own?.sessionId)
   const sessions = await listOpenSessions(context, context.store.db, held)
   const loaded = await Promise.all(sessions.map(session => loadPatient(context, session, request.id)))
-  return loaded.filter(({ patient }) => patient.ok || !hasEnded(patient.failure))
+  return loaded.filter(({ patient }) => !isFailure(patient) || !hasEnded(patient))
 }
 
 async function loadPatient(context: AppContext, session: Session, requestId: string): Promise<OpenSession> {
   const read = await queryApi(patientRow, { context, session, requestId })
-  return { session, patient: read.ok ? { ok: true, value: readPerson(read.value) } : read }
+  return { session, patient: isFailure(read) ? read : readPerson(read) }
 }
 
 function hasEnded({ kind }: Failure): boolean {
@@ -76,11 +77,11 @@ ${open.map(one => renderSession(one, open))}</tbody></table></section>
 
 function renderSession({ session, patient }: OpenSession, open: readonly OpenSession[]): Html {
   const path = getSessionPath(session)
-  const name = patient.ok ? renderName(patient.value.name) : html`${nameFailure(patient.failure)}`
-  const isSimilar = patient.ok && findAlike(patient.value, listPeople(open)).length > 0
+  const name = !isFailure(patient) ? renderName(patient.name) : html`${nameFailure(patient)}`
+  const isSimilar = !isFailure(patient) && findAlike(patient, listPeople(open)).length > 0
   return html`<tr role="row"><th role="rowheader" scope="row"><a href="${path}">${name}</a>${
     isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`
-  }<span class="sub">${patient.ok ? describePerson(patient.value) : `FHIR id ${session.patientId}`}</span></th><td role="cell" data-label="Opened">${renderDateTime(session.createdAt)}</td><td role="cell" data-label="Ends">${renderDateTime(session.endsAt)}</td><td role="cell"><form method="post" action="${path}/logout"><button class="btn btn--quiet btn--small">End session<span class="sr"> of ${name}</span></button></form></td></tr>
+  }<span class="sub">${!isFailure(patient) ? describePerson(patient) : `FHIR id ${session.patientId}`}</span></th><td role="cell" data-label="Opened">${renderDateTime(session.createdAt)}</td><td role="cell" data-label="Ends">${renderDateTime(session.endsAt)}</td><td role="cell"><form method="post" action="${path}/logout"><button class="btn btn--quiet btn--small">End session<span class="sr"> of ${name}</span></button></form></td></tr>
 `
 }
 
@@ -90,5 +91,5 @@ function describePerson(person: Person): Html {
 }
 
 export function listPeople(open: readonly OpenSession[]): readonly Person[] {
-  return open.flatMap(({ patient }) => (patient.ok ? [patient.value] : []))
+  return open.flatMap(({ patient }) => (isFailure(patient) ? [] : [patient]))
 }

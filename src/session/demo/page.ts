@@ -22,6 +22,7 @@ import {
 } from '../../web/index.ts'
 import { isSampleData, linkPortal } from '../context.ts'
 import type { Failure } from '../failure.ts'
+import { isFailure } from '../failure.ts'
 import type { Patient, SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../session.ts'
 import {
@@ -44,7 +45,7 @@ export function renderRecordPage(
 ): Html {
   const now = context.clock()
   const { patient, me } = record
-  const who = me.ok ? me.value.name : undefined
+  const who = isFailure(me) ? undefined : me.name
   const startedAt = Math.max(
     session.createdAt,
     session.endsAt - context.settings.app.sessionIdleSeconds * 1000,
@@ -52,8 +53,8 @@ export function renderRecordPage(
   return renderPage(
     {
       title:
-        patient.ok && session.needPatientBanner
-          ? `${formatName(readPerson(patient.value).name)}: summary`
+        !isFailure(patient) && session.needPatientBanner
+          ? `${formatName(readPerson(patient).name)}: summary`
           : 'Summary',
       site: 'Demo app',
       bar: {
@@ -69,7 +70,7 @@ export function renderRecordPage(
       banner: html`${chooseBanner(session, record, now)}${renderSimilarNames(session, record, others)}`,
       footer: renderFhirBase(session, record),
       sampleData:
-        isSampleData(context.settings) && (!patient.ok || readPerson(patient.value).sample === true),
+        isSampleData(context.settings) && (isFailure(patient) || readPerson(patient).sample === true),
       scripts: ['session.js'],
       after: renderPrintLine(now, who),
     },
@@ -88,9 +89,7 @@ function chooseBanner(
   now: number,
 ): Html | undefined {
   if (!session.needPatientBanner) return undefined
-  return patient.ok
-    ? renderBanner(patient.value, allergies, now)
-    : renderNamelessBanner(patient.failure, session)
+  return !isFailure(patient) ? renderBanner(patient, allergies, now) : renderNamelessBanner(patient, session)
 }
 
 /** Warns of a patient with a similar name: by name if that patient is open in this browser, too. */
@@ -99,8 +98,8 @@ function renderSimilarNames(
   { patient }: DemoRecord,
   others: readonly OpenSession[],
 ): Html | undefined {
-  if (!patient.ok) return undefined
-  const open = findAlike(readPerson(patient.value), listPeople(others))
+  if (isFailure(patient)) return undefined
+  const open = findAlike(readPerson(patient), listPeople(others))
   if (open.length === 0 && !similarName) return undefined
   return html`<aside class="patient__warn" aria-label="Warning"><p class="wrap">${renderIcon('warning')}<span>${
     open.length > 0
@@ -111,7 +110,7 @@ function renderSimilarNames(
 
 /** The FHIR base URL and its state, for the footer. */
 function renderFhirBase({ fhirBaseUrl }: Session, record: DemoRecord): Html {
-  const failed = Object.values(record).some(part => part && !part.ok && isOutage(part.failure))
+  const failed = Object.values(record).some(part => part && isFailure(part) && isOutage(part))
   return html`<span>FHIR base <code>${fhirBaseUrl}</code>&ensp;${
     failed ? renderBadge('Not responding', 'bad') : renderBadge('Responding', 'ok')
   }</span>`
@@ -123,7 +122,7 @@ function isOutage({ kind }: Failure): boolean {
 
 /** The EHR shows the patient banner (DEMO-2), but a printed page has no EHR around it. */
 function renderPrintHead({ patient }: DemoRecord): Html {
-  return html`<h1 class="sr">Summary</h1>${patient.ok && renderPrintedPatient(patient.value)}`
+  return html`<h1 class="sr">Summary</h1>${!isFailure(patient) && renderPrintedPatient(patient)}`
 }
 
 /**
@@ -151,8 +150,8 @@ function renderPrintLine(now: number, who: string | undefined): Html {
 }
 
 function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord, 'me' | 'encounter'>): Html {
-  const profile = me.ok ? me.value : undefined
-  const unknown = me.ok ? NOT_RECORDED : 'Not shared with this app'
+  const profile = isFailure(me) ? undefined : me
+  const unknown = isFailure(me) ? 'Not shared with this app' : NOT_RECORDED
   return renderCard(
     { id: 'h-session', title: 'Session' },
     html`<div class="card__body card__body--tight">
@@ -171,10 +170,10 @@ ${session.encounterId !== null && html`<details class="more"><summary>Encounter 
 
 function renderEncounter(encounter: DemoRecord['encounter']): Html {
   if (!encounter) return html`None chosen<span class="sub">Launched for the whole record</span>`
-  if (!encounter.ok)
-    return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
-  const { title, kind, status, inProgress } = encounter.value
-  return html`${title}&ensp;${renderBadge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter.value)}</span>`
+  if (isFailure(encounter))
+    return html`Chosen at the launch<span class="sub">${describeFailure(encounter)}</span>`
+  const { title, kind, status, inProgress } = encounter
+  return html`${title}&ensp;${renderBadge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter)}</span>`
 }
 
 function renderBanner(patient: Patient, allergies: Allergies, now: number): Html {

@@ -3,6 +3,7 @@ import { openSessionRequest } from '../api/routes.ts'
 import { queryApi } from '../api/row.ts'
 import { patientRow } from '../api/rows.ts'
 import type { Failure } from '../failure.ts'
+import { isFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { findWholeFailure, loadRecord } from './load-record.ts'
@@ -25,17 +26,17 @@ export function addDemoRoutes(app: FastifyInstance, context: AppContext): void {
 
   app.get('/s/:sessionId', async (request, reply) => {
     const found = await openSessionRequest(context, request, { extendsSession: true })
-    const { page, status } = found.ok
-      ? await renderSessionPage(found.value, request)
-      : renderFailurePage({ context, request }, found.failure)
+    const { page, status } = !isFailure(found)
+      ? await renderSessionPage(found, request)
+      : renderFailurePage({ context, request }, found)
     return reply.sendPage(page, { status })
   })
 }
 
 async function findFailure(context: AppContext, request: FastifyRequest): Promise<Failure | undefined> {
   const found = await openSessionRequest(context, request, { extendsSession: false })
-  const patient = found.ok ? await queryApi(patientRow, found.value) : found
-  return patient.ok || patient.failure.kind === 'missing-scope' ? undefined : patient.failure
+  const patient = isFailure(found) ? found : await queryApi(patientRow, found)
+  return !isFailure(patient) || patient.kind === 'missing-scope' ? undefined : patient
 }
 
 async function renderSessionPage(found: SessionRequest, request: FastifyRequest): Promise<StatePage> {

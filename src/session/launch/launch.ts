@@ -5,6 +5,7 @@ import {
   randomPKCECodeVerifier,
   type ServerMetadata,
 } from 'openid-client'
+import { isFailure } from '../failure.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import { createOAuthClient, type OAuthProblem } from '../oauth/client.ts'
 import type { AppContext } from '../oauth/context.ts'
@@ -57,8 +58,8 @@ async function begin(context: AppContext, { iss, launch, address, frame }: Origi
   const fhirBaseUrl = findAcceptedBase(context.settings.app.issuers, iss)
   if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
   const found = await context.discovery.find(fhirBaseUrl)
-  if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
-  return redirectToAuthServer(context, found.value, {
+  if (isFailure(found)) return { kind: 'no-discovery', failure: found }
+  return redirectToAuthServer(context, found, {
     ...{ iss, address, frame, fhirBaseUrl },
     ...(launch === undefined ? {} : { launch }),
   })
@@ -140,13 +141,13 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
           : 'the launch is unknown, already finished, or expired',
     }
   const found = await context.discovery.find(launch.fhirBaseUrl)
-  if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
+  if (isFailure(found)) return { kind: 'no-discovery', failure: found }
   // The app sends the code only to the auth server that it started the launch with (RFC 9207, mix-up).
-  if (found.value.issuer !== launch.issuer)
-    return { kind: 'no-tokens', problem: hasOtherIssuer(launch.issuer, found.value.issuer) }
+  if (found.issuer !== launch.issuer)
+    return { kind: 'no-tokens', problem: hasOtherIssuer(launch.issuer, found.issuer) }
   const exchange = await exchangeCode(context, {
     fhirBaseUrl: launch.fhirBaseUrl,
-    metadata: found.value,
+    metadata: found,
     callbackUrl: new URL(getCallbackUrl(context) + callback.search),
     state: callback.state,
     nonce: launch.nonce,

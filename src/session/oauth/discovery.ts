@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
 import { toPlain } from '../../fhir/index.ts'
-import { fail, fetchJson, type Result, succeed } from '../failure.ts'
+import { fail, fetchJson, isFailure, type Result } from '../failure.ts'
 
 const SmartConfiguration = Type.Object({
   issuer: Type.Optional(Type.String()),
@@ -90,8 +90,8 @@ export function createDiscovery(options: {
     async fetch(fhirBaseUrl, previous) {
       const result = await readConfiguration(fhirBaseUrl, options)
       const now = options.clock()
-      if (result.ok) return { value: { result, at: now }, freshForMs: FRESH_MS }
-      const isUsable = previous?.value.result.ok && now - previous.value.at < STALE_MS
+      if (!isFailure(result)) return { value: { result, at: now }, freshForMs: FRESH_MS }
+      const isUsable = previous && !isFailure(previous.value.result) && now - previous.value.at < STALE_MS
       return { value: isUsable ? previous.value : { result, at: now }, freshForMs: 0 }
     },
   })
@@ -115,7 +115,7 @@ async function readConfiguration(
   if (answer.status >= 500) return fail({ kind: 'unreachable', server: 'FHIR server' })
   const document = toPlain(answer.json)
   const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, document) : undefined
-  if (metadata) return succeed(metadata)
+  if (metadata) return metadata
   return fail({
     kind: 'unexpected-response',
     server: 'FHIR server',

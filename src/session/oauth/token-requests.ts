@@ -4,7 +4,7 @@ import {
   type ServerMetadata,
   tokenRevocation,
 } from 'openid-client'
-import { type Failure, fail, type Result, succeed } from '../failure.ts'
+import { type Failure, fail, isFailure, type Result } from '../failure.ts'
 import { openTokens, type Session, type Tokens } from '../session.ts'
 import { createOAuthClient, keepKeySet, type OAuthProblem, toOAuthProblem } from './client.ts'
 import type { AppContext } from './context.ts'
@@ -126,23 +126,23 @@ export async function redeemRefreshToken(
   refreshToken: string,
 ): Promise<Result<TokenGrant>> {
   const found = await context.discovery.find(session.fhirBaseUrl)
-  if (!found.ok) return found
+  if (isFailure(found)) return found
   // The refresh token is sent only to the auth server that issued it, even if the smart-configuration changed.
-  if (found.value.issuer !== session.issuer)
+  if (found.issuer !== session.issuer)
     return refuse(context, session, `smart-configuration issuer, expected ${session.issuer}`)
   try {
-    const client = await createOAuthClient(context, session.fhirBaseUrl, found.value)
+    const client = await createOAuthClient(context, session.fhirBaseUrl, found)
     const response = await refreshTokenGrant(client, refreshToken)
     const grant = readTokenGrant(response)
     if (!grant) return refuse(context, session, describeTokenFault(response))
     // A refresh must not change the patient: tokens for another patient are discarded.
     if (grant.patientId !== undefined && grant.patientId !== session.patientId)
       return refuse(context, session, "token response patient, expected the session's patient")
-    return succeed(grant)
+    return grant
   } catch (error) {
     const problem = toOAuthProblem(error)
     logRefusal(context, session, problem.kind, checkOf(problem))
-    return fail(toFailure(problem))
+    return toFailure(problem)
   }
 }
 
@@ -164,10 +164,10 @@ function toFailure(problem: OAuthProblem): Failure {
   switch (problem.kind) {
     case 'unreachable':
     case 'slow':
-      return { kind: problem.kind, server: 'auth server' }
+      return fail({ kind: problem.kind, server: 'auth server' })
     case 'refused':
     case 'unacceptable':
-      return { kind: 'session-ended' }
+      return fail({ kind: 'session-ended' })
   }
 }
 
@@ -182,8 +182,8 @@ export async function revokeSession(context: AppContext, session: Session): Prom
 export async function revokeTokens(context: AppContext, issued: Issued, tokens: Tokens): Promise<void> {
   try {
     const found = await context.discovery.find(issued.fhirBaseUrl)
-    if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== issued.issuer) return
-    const client = await createOAuthClient(context, issued.fhirBaseUrl, found.value)
+    if (isFailure(found) || !found.revocation_endpoint || found.issuer !== issued.issuer) return
+    const client = await createOAuthClient(context, issued.fhirBaseUrl, found)
     for (const [hint, token] of orderRevocations(tokens))
       await tokenRevocation(client, token, { token_type_hint: hint })
   } catch (error) {

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Decimal as ExactDecimal, toPlain } from '../../fhir/index.ts'
-import { type FetchResult, fail, fetchJson, type Result, succeed } from '../failure.ts'
+import { type Failure, type FetchResult, fail, fetchJson, isFailure, type Result } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { openTokens, type Session } from '../session.ts'
 import { refreshSession, renewSession } from '../sessions/renew-session.ts'
@@ -139,17 +139,20 @@ export function isOfPatient(resource: object, { patientId }: Pick<Session, 'pati
   return id === patientId
 }
 
+/** The content of a response. */
+type Json = NonNullable<unknown> | null
+
 /** After a 401, the tokens are renewed once and the request is repeated. */
-export async function readFhir(sessionRequest: SessionRequest, url: string): Promise<Result<unknown>> {
+export async function readFhir(sessionRequest: SessionRequest, url: string): Promise<Result<Json>> {
   const fresh = await refreshSession(sessionRequest.context, sessionRequest.session)
-  if (!fresh.ok) return fresh
-  const first = await ask(sessionRequest, fresh.value, url)
-  if (first.ok || first.failure.kind !== 'token-refused') return first
-  const renewed = await renewSession(sessionRequest.context, fresh.value)
-  return renewed.ok ? ask(sessionRequest, renewed.value, url) : renewed
+  if (isFailure(fresh)) return fresh
+  const first = await ask(sessionRequest, fresh, url)
+  if (!isFailure(first) || first.kind !== 'token-refused') return first
+  const renewed = await renewSession(sessionRequest.context, fresh)
+  return isFailure(renewed) ? renewed : ask(sessionRequest, renewed, url)
 }
 
-async function ask(sessionRequest: SessionRequest, session: Session, url: string): Promise<Result<unknown>> {
+async function ask(sessionRequest: SessionRequest, session: Session, url: string): Promise<Result<Json>> {
   const { context, requestId } = sessionRequest
   const tokens = openTokens(context.sealer, session)
   if (!tokens) return fail({ kind: 'session-ended' })
@@ -175,10 +178,10 @@ function noteOutage({ context, session }: SessionRequest, answer: FetchResult): 
     context.unreachableSince.set(session.fhirBaseUrl, context.clock())
 }
 
-function toResult(answer: FetchResult): Result<unknown> {
+function toResult(answer: FetchResult): Result<Json> {
   if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
   const { status, json } = answer
-  if (status === 200 && json !== undefined) return succeed(json)
+  if (status === 200 && json !== undefined) return json
   if (status === 401) return fail({ kind: 'token-refused' })
   if (status === 403) return fail({ kind: 'access-refused' })
   if (status === 404 || status === 410) return fail({ kind: 'not-found' })
@@ -187,6 +190,6 @@ function toResult(answer: FetchResult): Result<unknown> {
   return failUnexpected(status === 200 ? 'it is not JSON' : `status ${status}`)
 }
 
-export function failUnexpected(problem: string): ReturnType<typeof fail> {
+export function failUnexpected(problem: string): Failure {
   return fail({ kind: 'unexpected-response', server: 'FHIR server', problem })
 }

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { formatDigits } from '../../fhir/index.ts'
-import { type Result, succeed } from '../failure.ts'
+import { isFailure, type Result } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../session.ts'
 import {
@@ -39,21 +39,20 @@ export async function searchFhir<Schema extends TSchema>(
   while (!visited.has(url) && visited.size < SEARCH_PAGES) {
     visited.add(url)
     const page = await readFhir(sessionRequest, url)
-    if (!page.ok) return page
-    if (!fitsSchema(SearchBundle, page.value)) return failUnexpected('it is not a Bundle')
-    const matches = collectMatches(page.value, search, sessionRequest.session)
+    if (isFailure(page)) return page
+    if (!fitsSchema(SearchBundle, page)) return failUnexpected('it is not a Bundle')
+    const matches = collectMatches(page, search, sessionRequest.session)
     if (matches === undefined) return failUnexpected(`a ${search.type} is not valid FHIR R4`)
     resources.push(...matches)
-    total = Math.max(total, Number(formatDigits(page.value.total ?? 0)))
-    const next = findNextPage(page.value, fhirBaseUrl)
+    total = Math.max(total, Number(formatDigits(page.total ?? 0)))
+    const next = findNextPage(page, fhirBaseUrl)
     if (next.kind === 'elsewhere') return failUnexpected('its next page is outside the FHIR base')
-    if (next.kind === 'last')
-      return succeed({ resources: resources.slice(0, search.limit), total: resources.length })
+    if (next.kind === 'last') return { resources: resources.slice(0, search.limit), total: resources.length }
     if (resources.length >= search.limit)
-      return succeed({
+      return {
         resources: resources.slice(0, search.limit),
         total: Math.max(total, resources.length),
-      })
+      }
     url = next.url
   }
   return failUnexpected('its pages do not end')

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { fail, type Result, succeed } from '../failure.ts'
+import { fail, isFailure, type Result } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
@@ -9,7 +9,7 @@ import { auditSession, endSession, loadSession } from './session-store.ts'
 
 /** Renews the tokens if they are due. */
 export async function refreshSession(context: AppContext, session: Session): Promise<Result<Session>> {
-  return context.clock() < session.renewAt ? succeed(session) : renewSession(context, session)
+  return context.clock() < session.renewAt ? session : renewSession(context, session)
 }
 
 /**
@@ -18,7 +18,7 @@ export async function refreshSession(context: AppContext, session: Session): Pro
  */
 export async function checkSession(context: AppContext, session: Session): Promise<Result<Session>> {
   const fresh = await refreshSession(context, session)
-  return fresh.ok || fresh.failure.kind === 'session-ended' ? fresh : succeed(session)
+  return !isFailure(fresh) || fresh.kind === 'session-ended' ? fresh : session
 }
 
 const LOOK_AGAIN_MS = 50
@@ -45,7 +45,7 @@ async function renew(context: AppContext, session: Session): Promise<Result<Sess
   for (let look = 0; look < looks; look++) {
     const current = await loadSession(context, session.idHash)
     if (!current) return fail({ kind: 'session-ended' })
-    if (current.tokenVersion !== session.tokenVersion) return succeed(current)
+    if (current.tokenVersion !== session.tokenVersion) return current
     if (await claimRenewal(context, session)) return redeem(context, session, refreshToken)
     await pause(LOOK_AGAIN_MS)
   }
@@ -67,21 +67,21 @@ async function claimRenewal({ store, clock, authTimeoutMs }: AppContext, session
 
 async function redeem(context: AppContext, session: Session, refreshToken: string): Promise<Result<Session>> {
   const redeemed = await redeemRefreshToken(context, session, refreshToken)
-  if (redeemed.ok) {
+  if (!isFailure(redeemed)) {
     // Stored before their audit record: the auth server has replaced the refresh token, and nobody else has the new
     // one.
-    const kept = await keepTokens(context, session, redeemed.value, refreshToken)
+    const kept = await keepTokens(context, session, redeemed, refreshToken)
     await auditSession(context, session, { kind: 'session-renew', status: 200 })
     return kept
   }
-  if (redeemed.failure.kind === 'session-ended') {
+  if (redeemed.kind === 'session-ended') {
     await context.store.db.transaction().execute(async trx => {
       await endSession(trx, session, context.clock())
       const reason = 'The auth server refused to renew it'
       await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
     })
   }
-  if (redeemed.failure.kind !== 'session-ended') await releaseRenewal(context, session)
+  if (redeemed.kind !== 'session-ended') await releaseRenewal(context, session)
   return redeemed
 }
 
@@ -112,7 +112,7 @@ async function keepTokens(
   // The session ended meanwhile (logout, another launch): nobody may use the new tokens.
   if (kept.numUpdatedRows === 0n) await revokeTokens(context, session, renewed.tokens)
   const current = await loadSession(context, session.idHash)
-  return current ? succeed(current) : fail({ kind: 'session-ended' })
+  return current ? current : fail({ kind: 'session-ended' })
 }
 
 async function releaseRenewal({ store }: AppContext, session: Session): Promise<void> {

@@ -6,7 +6,7 @@ import { parseReference } from '../../fhir/index.ts'
 import { createRandomToken, prepareInsert, prepareQuery, type Schema, sha256 } from '../../store/index.ts'
 import type { CookieDefinition } from '../../web/index.ts'
 import { defineAppCookie } from '../context.ts'
-import { fail, type Result, succeed } from '../failure.ts'
+import { fail, type Result } from '../failure.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
@@ -205,7 +205,7 @@ async function findOnlySession(
 ): Promise<Result<Session>> {
   const [session, ...others] = await listOpenSessions(context, context.store.db, held)
   if (others.length > 0) return fail({ kind: 'several-sessions' })
-  return session ? succeed(session) : fail({ kind: held.length === 0 ? 'no-session' : 'session-ended' })
+  return session ? session : fail({ kind: held.length === 0 ? 'no-session' : 'session-ended' })
 }
 
 async function findNamedSession(
@@ -217,7 +217,7 @@ async function findNamedSession(
   const session = row && toSession(row)
   const hasEnded = session ? session.endsAt <= clock() : held.some(({ sessionId }) => sessionId === named)
   if (hasEnded) return fail({ kind: 'session-ended' })
-  if (session && opens(held, session)) return succeed(session)
+  if (session && opens(held, session)) return session
   return fail({ kind: held.length === 0 ? 'no-session' : 'another-session' })
 }
 

@@ -248,8 +248,8 @@ const CODES: Readonly<Record<number, IssueCode>> = {
 }
 
 /** Whether a response was too large to be inspected. */
-export function isTooLarge(failure: unknown): failure is Failure {
-  return isFailure(failure) && failure.problem === 'upstream-broken' && failure.excess !== undefined
+export function isTooLarge(response: object | Failure): response is Failure {
+  return isFailure(response) && response.problem === 'upstream-broken' && response.excess !== undefined
 }
 
 /** The failure of a page that is too large even with one resource. */

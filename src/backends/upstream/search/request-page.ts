@@ -23,7 +23,7 @@ const USUAL_COUNT = 100
  * Requests a page. If it is too large to be inspected, long strings are left out, of a single resource more than of several.
  * If that is not enough, requests a page with a quarter of the resources, down to one.
  */
-export async function requestPage<Known = never>(
+export async function requestPage<Known extends object = never>(
   context: GatewayContext,
   first: UpstreamRequest,
   recall?: Recall<Known>,
@@ -46,7 +46,7 @@ export async function requestPage<Known = never>(
   }
 }
 
-function readPage<Known = never>(
+function readPage<Known extends object = never>(
   response: UpstreamResponse | Failure,
   recall?: Recall<Known>,
 ): PageResponse | Known | Failure {
