@@ -110,7 +110,7 @@ describe('a method that a path does not have', () => {
     '/fhir/Patient/1/_history/2': 'GET, HEAD',
     '/fhir/Patient/1/Condition': 'GET, HEAD',
     '/fhir/Patient/$validate': 'POST',
-    '/fhir/Patient/1/$validate': 'POST',
+    '/fhir/Patient/1/$validate': 'GET, HEAD, POST',
     '/fhir/Patient/1/$everything': 'GET, HEAD, POST',
   }
   const FHIR_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])

@@ -98,6 +98,8 @@ type UpstreamReason =
       readonly entry: number
       readonly cause: Failure
       readonly entries?: readonly FhirResponse[] | undefined
+      /** The client has sent one write (`FhirRequest.isComposed`). */
+      readonly isComposed?: true
     }
 
 export { isFailure } from '../fhir/index.ts'
@@ -196,7 +198,9 @@ function explain(failure: Failure): ErrorResponse {
         `Cannot find ${failure.type} here: the gateway does not read this type from the upstream FHIR server`,
       )
     case 'entry-failed':
-      return createEntryFailure(failure.entry, explain(failure.cause))
+      return failure.isComposed
+        ? explain(failure.cause)
+        : createEntryFailure(failure.entry, explain(failure.cause))
     default:
       return toErrorResponse(failure)
   }

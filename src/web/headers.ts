@@ -104,10 +104,11 @@ export function defineCookie(
 /** The origins whose pages may read responses: every origin, or those listed. Requests carry no cookies. */
 export type Origins = '*' | readonly string[]
 
-const EXPOSED = 'Content-Location, ETag, Last-Modified, Location, WWW-Authenticate, X-Request-Id'
+const EXPOSED =
+  'Content-Location, ETag, Expires, Last-Modified, Location, Retry-After, WWW-Authenticate, X-Progress, X-Request-Id'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const HEADERS =
-  'Accept, Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Exist, If-None-Match, Prefer, X-Request-Id, X-Security-Context'
+  'Accept, Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Exist, If-None-Match, Prefer, X-Provenance, X-Request-Id, X-Security-Context'
 
 /** Allows pages of the given origins to read the response. Pages of any origin may read public documents (BEARER-3). */
 export function setCors(

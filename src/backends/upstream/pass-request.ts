@@ -15,7 +15,7 @@ import {
 } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
-import { buildGet, buildHeaders, buildQuery, buildSearch, setCacheControl } from './http/build-request.ts'
+import { buildGet, buildQuery, buildRead, buildSearch, setCacheControl } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { type BodyRewrite, passThrough } from './http/pass-through.ts'
 import { dropFormat, requestsSubset } from './search/find-page.ts'
@@ -66,15 +66,11 @@ function passRead(
   const { type, params } = request.interaction
   const query = buildQuery(dropFormat(nameMandatory(type, params)), context.urls)
   const path = getPath(request.interaction)
-  return passThrough(context, request, {
-    method: 'GET',
-    path: query === '' ? path : `${path}?${query}`,
-    headers: {
-      ...buildHeaders(request),
-      ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
-      ...(ifModifiedSince !== undefined && { 'if-modified-since': ifModifiedSince }),
-    },
+  const outgoing = buildRead(request, query === '' ? path : `${path}?${query}`, {
+    ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
+    ...(ifModifiedSince !== undefined && { 'if-modified-since': ifModifiedSince }),
   })
+  return passThrough(context, request, outgoing)
 }
 
 function passHistory(

@@ -8,7 +8,7 @@ import {
   type StoredVersion,
 } from '../../fhir-api/index.ts'
 import type { GatewayContext } from './context.ts'
-import { buildGet } from './http/build-request.ts'
+import { buildGet, buildRead } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import type { UpstreamResponse } from './http/read-response.ts'
 import { isJson, parseResource, toFailure } from './http/response.ts'
@@ -23,7 +23,7 @@ export async function readVersion(
   version?: string,
 ): Promise<StoredVersion | undefined | Failure> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
-  const outgoing = buildGet(request, path)
+  const outgoing = buildRead(request, path)
   const response = await context.upstream.skim(outgoing, LONG_STRING)
   if (isFailure(response)) return response
   switch (response.status) {

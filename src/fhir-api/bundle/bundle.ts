@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Entry, isWriting, limits } from '../../fhir/index.ts'
+import { type Entry, fail, isWriting, limits, refuseOutsideGrant } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
@@ -22,6 +22,7 @@ export const bundle: Handler<'bundle'> = async (context, request) => {
   if (!request.entries) throw new Error('Cannot process a Bundle: its entries were not read')
   if (isFailure(request.entries)) return request.entries
   const { type, entries } = request.entries
+  if (request.isComposed) return performComposed(context, request, entries)
   const passed = await context.session.passThrough?.(request)
   if (passed) return passed
   if (type === 'batch') return performAnnounced(context, it => performBatch(it, request, entries))
@@ -31,6 +32,31 @@ export const bundle: Handler<'bundle'> = async (context, request) => {
     ({ interaction }) => interaction.kind === 'misunderstood' || isWriting(interaction),
   )
   return isKnown ? perform(context) : performAnnounced(context, perform)
+}
+
+async function performComposed(
+  context: Context,
+  request: FhirRequest,
+  entries: readonly Entry[],
+): Promise<FhirResponse | Failure> {
+  const outcome = await performTransaction(context, request, entries)
+  if (isFailure(outcome)) return outcome.problem === 'entry-failed' ? explainComposed(outcome) : outcome
+  const { body: _, ...rest } = outcome
+  return { ...rest, ...outcome.entries?.[0] }
+}
+
+type EntryFailed = Extract<Failure, { readonly problem: 'entry-failed' }>
+
+const NO_PATIENT = fail({
+  problem: 'refused',
+  refused: refuseOutsideGrant('A Provenance in X-Provenance needs the granted patient as one of its targets'),
+})
+
+/** R4's compartment has a Provenance only by a target that is the patient. */
+function explainComposed(failure: EntryFailed): Failure {
+  const { entry, cause } = failure
+  const isOutside = entry === 1 && cause.problem === 'outside-access' && cause.element === undefined
+  return fail({ ...failure, isComposed: true, cause: isOutside ? NO_PATIENT : cause })
 }
 
 /**

@@ -15,6 +15,7 @@ import {
 } from '../../fhir/index.ts'
 import { type Authenticated, noAccess } from '../../smart/index.ts'
 import { toProblem } from '../../web/index.ts'
+import { addProvenance } from '../bundle/add-provenance.ts'
 import type { Context } from '../context.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
@@ -75,18 +76,24 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   if (request.bodyProblem) return recordOutcome(api, request, { interaction }, request.bodyProblem)
   if (interaction.kind === 'misunderstood')
     return recordOutcome(api, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
-  const allowed = readRequest(api, interaction, request)
+  const read = readRequest(api, interaction, request)
+  const allowed = isFailure(read) ? read : addProvenance(read, readProvenance(request), api.baseUrl)
   if (isFailure(allowed)) return recordOutcome(api, request, { interaction }, allowed)
   const { audit } = api
   const context = createContext(api, allowed)
   if (!audit) return respondWith(api, await performDurably(context, allowed))
-  if (mayWrite(interaction) && !isAboutAudit(interaction))
+  if (mayWrite(allowed.interaction) && !isAboutAudit(interaction))
     return performWrite(api, audit, request, context, allowed)
   try {
     return await recordOutcome(api, request, allowed, await perform(context, audit, allowed))
   } catch (error) {
     return recordError(api, request, allowed, error)
   }
+}
+
+function readProvenance({ headers }: FastifyRequest): string | undefined {
+  const header = headers['x-provenance']
+  return header === undefined ? undefined : String(header)
 }
 
 function createContext(api: FhirApi, request: FhirRequest): Context {

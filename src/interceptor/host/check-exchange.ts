@@ -5,6 +5,7 @@ import {
   isRecord,
   limits,
   type Misunderstood,
+  mayWrite,
   type Resource,
   type Steps,
 } from '../../fhir/index.ts'
@@ -60,6 +61,9 @@ export async function checkExchange(
   if (options.appliesAccess) return undefined
   if ('posted' in interaction && isUnread(exchange.body) && hasBody(exchange.request))
     return refuseUnenforceable('the body was not read')
+  const { access } = decision
+  if (hasProvenance(exchange, interaction) && !isEverything(access.filterFor('Provenance', 'c')))
+    return refuseUnenforceable('X-Provenance creates a resource that it cannot check')
   // The host searches all of its data for them.
   if (!findConditionalTypes(body).every(type => isEverything(decision.access.filterFor(type, 's'))))
     return refuseUnenforceable('a conditional reference may match resources outside the grant')
@@ -77,6 +81,10 @@ export async function checkExchange(
       : refuseUnenforceable('a response without a body cannot be checked')
   holdResponse(exchange.response, check)
   return undefined
+}
+
+function hasProvenance({ request }: Exchange, interaction: Interaction): boolean {
+  return request.headers['x-provenance'] !== undefined && mayWrite(interaction)
 }
 
 type ReadableEntry = Entry & { readonly interaction: Interaction }

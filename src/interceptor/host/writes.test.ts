@@ -34,6 +34,17 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(unseen.headers.get('location'), `${fhirBaseUrl}/Condition/9`)
     })
 
+    it('refuses X-Provenance under a grant that does not cover every Provenance', async () => {
+      host.respondWith(makeCondition('1', { id: '9' }), 201)
+      const provenance = { 'x-provenance': '{"resourceType":"Provenance"}' }
+      const create = (scope?: string) =>
+        host.send('POST /Condition', scope, makeCondition('1'), host.running, provenance)
+      for (const scope of [undefined, 'system/Condition.c'])
+        assert.equal((await create(scope)).why, NOT_WITHIN)
+      assert.equal(host.requests, 0)
+      assert.equal((await create('system/*.cruds')).status, 201)
+    })
+
     it('checks the stored content before an update or delete, if the host provides it', async () => {
       host.respondWith('', 200)
       host.store.set('Condition/own', { ...makeCondition('1'), id: 'own' })

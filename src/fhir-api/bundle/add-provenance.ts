@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import {
+  fail,
+  findJsonExcess,
+  type Interaction,
+  isRecord,
+  mayWrite,
+  parseEntries,
+  parseExact,
+} from '../../fhir/index.ts'
+import { buildUrl } from '../bundle-json.ts'
+import type { FhirRequest } from '../request.ts'
+import { type Failure, isFailure } from '../response.ts'
+
+/**
+ * `X-Provenance` (R4 provenance.html#header): the write becomes a transaction that also creates the Provenance, so that each
+ * of the two is decided, checked and recorded as any other write. The new version is added to its targets.
+ */
+export function addProvenance(
+  request: FhirRequest,
+  header: string | undefined,
+  baseUrl: string,
+): FhirRequest | Failure {
+  const { interaction, authenticated, preconditions } = request
+  if (header === undefined || !mayWrite(interaction)) return request
+  const write = describeWrite(interaction)
+  if (!write) return UNSUPPORTED
+  const provenance = parseProvenance(header)
+  if (isFailure(provenance)) return provenance
+  const decision = authenticated.decide({ kind: 'bundle' })
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  const fullUrl = `urn:uuid:${randomUUID()}`
+  const target = [...provenance.target, { reference: fullUrl }]
+  const { ifMatch, ifNoneMatch } = preconditions
+  const entry = [
+    { fullUrl, resource: request.body, request: { ...write, ifMatch, ifNoneMatch } },
+    { resource: { ...provenance, target }, request: { method: 'POST', url: 'Provenance' } },
+  ]
+  const body = { resourceType: 'Bundle', type: 'transaction', entry }
+  return {
+    ...request,
+    interaction: { kind: 'bundle' },
+    body,
+    entries: parseEntries(body, baseUrl),
+    preconditions: { ifMatch: undefined, ifNoneMatch: undefined, ifModifiedSince: undefined },
+    access: decision.access,
+    by: decision.by,
+    isComposed: true,
+  }
+}
+
+/** The method and URL of a write that certainly makes a new version; undefined for any other interaction. */
+function describeWrite(
+  interaction: Interaction,
+): { readonly method: string; readonly url: string } | undefined {
+  switch (interaction.kind) {
+    case 'create':
+      return interaction.ifNoneExist ? undefined : { method: 'POST', url: interaction.type }
+    case 'update':
+      return { method: 'PUT', url: `${interaction.type}/${interaction.id}` }
+    case 'update-conditional':
+      return { method: 'PUT', url: buildUrl(interaction.type, interaction.params) }
+    default:
+      return undefined
+  }
+}
+
+const UNSUPPORTED = fail({
+  problem: 'misunderstood',
+  status: 400,
+  text: 'Cannot accept X-Provenance: only an update, and a create without If-None-Exist, supports it',
+})
+
+const UNREADABLE = fail({
+  problem: 'misunderstood',
+  status: 400,
+  text: 'Cannot read X-Provenance: expected a Provenance as JSON',
+})
+
+function parseProvenance(header: string): { readonly target: readonly unknown[] } | Failure {
+  try {
+    const value = findJsonExcess(header) ? undefined : parseExact(header)
+    if (!isRecord(value) || value.resourceType !== 'Provenance') return UNREADABLE
+    const { target = [] } = value
+    return Array.isArray(target) ? { ...value, target } : UNREADABLE
+  } catch {
+    return UNREADABLE
+  }
+}
