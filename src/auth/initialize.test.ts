@@ -4,7 +4,7 @@ import { eachDatabase } from '../../test/support/databases.ts'
 import { createSealer, openStore } from '../store/index.ts'
 import { initialize } from './initialize.ts'
 import { testSettings } from './testing/settings.ts'
-import { isPasswordOf } from './users/user.ts'
+import { isPasswordOf } from './users/accounts.ts'
 
 eachDatabase((_name, open, create) => {
   describe('initialize', () => {

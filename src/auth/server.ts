@@ -10,7 +10,7 @@ import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
 import type { AuthSettings } from './base/settings.ts'
-import { createKeySets, makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
+import { createKeySets, makeAppKeySetUrl } from './oauth/keys/client-key-sets.ts'
 import type { AuthContext } from './oauth/context.ts'
 import {
   addStyleRoutes,
@@ -24,7 +24,7 @@ import { computeLongestToken } from './oauth/hooks.ts'
 import { addIntrospectRoutes } from './oauth/introspect.ts'
 import type { KeyRing } from './oauth/keys/key-ring.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'
-import { addLaunchContextRoutes } from './oauth/launch/launch-contexts.ts'
+import { addLaunchContextRoutes } from './oauth/launch-contexts.ts'
 import { addRegisterRoutes } from './oauth/register/routes.ts'
 import { addRevokeRoutes } from './oauth/revoke.ts'
 import { createSettling } from './oauth/settle.ts'

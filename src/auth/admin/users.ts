@@ -3,7 +3,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { formatFhirUser, isPatientUser } from '../base/user.ts'
 import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
-import { NO_PASSWORD } from '../users/user.ts'
+import { NO_PASSWORD } from '../users/accounts.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
 import { type Admin, containsText, cutPage, type ListPage, type PageRequest } from './action.ts'
 

@@ -17,7 +17,7 @@ import type { AuthContext } from '../oauth/context.ts'
 import { type AppFormOptions, renderAppForm } from '../pages/apps/form.ts'
 import { summarizeScopes } from '../pages/consent/describe-scopes.ts'
 import { renderAppIdentity, renderListedApp } from '../pages/portal/apps.ts'
-import { makeSignedInBar, showsSampleData } from '../pages/portal/page-parts.ts'
+import { makeSignedInBar, showsSampleData } from '../pages/page-parts.ts'
 import type { Login } from '../users/find-login.ts'
 import { labPaths } from './paths.ts'
 

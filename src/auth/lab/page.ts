@@ -1,7 +1,7 @@
 import { type Html, html, renderActions, renderAlert, renderCopyable, renderPage } from '../../web/index.ts'
 import type { Parameters } from '../base/request.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { makeSignedInBar, showsSampleData } from '../pages/portal/page-parts.ts'
+import { makeSignedInBar, showsSampleData } from '../pages/page-parts.ts'
 import type { Login } from '../users/find-login.ts'
 import { labPaths } from './paths.ts'
 import { LINK_PARAMETERS } from './read-link.ts'

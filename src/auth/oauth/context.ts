@@ -1,5 +1,5 @@
 import type { UsersContext } from '../users/context.ts'
-import type { KeySets } from './clients/key-sets.ts'
+import type { KeySets } from './keys/client-key-sets.ts'
 import type { Hooks } from './hooks.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { paths } from '../base/paths.ts'
 import type { AuthSettings } from '../base/settings.ts'
-import { assertionAlgorithms } from './clients/key-sets.ts'
+import { assertionAlgorithms } from './keys/client-key-sets.ts'
 import { plainScopes } from './grants/grant-scope.ts'
 
 type MetadataSettings = Pick<AuthSettings, 'issuerUrl' | 'openRegistration' | 'registrationToken'>

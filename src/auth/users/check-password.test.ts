@@ -6,7 +6,7 @@ import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { openTestStore } from '../testing/test-store.ts'
 import { tryLogin } from './attempt.ts'
 import { createPasswordCheck, PasswordQueue, type PasswordResult } from './check-password.ts'
-import { isPasswordOf } from './user.ts'
+import { isPasswordOf } from './accounts.ts'
 
 describe('the password check', () => {
   const open = openTestStore()

@@ -8,7 +8,7 @@ import {
   stripQuery,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import { makeSignedInBar, showsSampleData } from '../../pages/portal/page-parts.ts'
+import { makeSignedInBar, showsSampleData } from '../../pages/page-parts.ts'
 import { AdminFailure } from '../action.ts'
 import type { Operation } from '../operations.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'

@@ -12,7 +12,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../context.ts'
 import { type Client, findClient } from './client.ts'
-import { assertionAlgorithms, findMostFetches, type KeySets, readClientKeys } from './key-sets.ts'
+import { assertionAlgorithms, findMostFetches, type KeySets, readClientKeys } from '../keys/client-key-sets.ts'
 
 type Header = Readonly<Record<string, unknown>>
 

@@ -17,7 +17,7 @@ import { describeKind } from '../../oauth/grants/kinds.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { chooseVerb, describeApp, findNames, type Names } from '../activity/describe.ts'
-import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
 
 const SHOWN = 50
 

@@ -11,7 +11,7 @@ import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { keepGoodLogins, type Login, selectLogins } from '../../users/find-login.ts'
-import { makeSignedInBar } from '../portal/page-parts.ts'
+import { makeSignedInBar } from '../page-parts.ts'
 
 interface PasswordForm {
   readonly current: string

@@ -10,8 +10,8 @@ import { tryLogin } from '../../users/attempt.ts'
 import type { Login } from '../../users/find-login.ts'
 import { endLogin, requireLogin } from '../../users/login.ts'
 import { listOwnPatients } from '../../users/own-records.ts'
-import { hashPassword } from '../../users/user.ts'
-import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import { hashPassword } from '../../users/accounts.ts'
+import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
 import { readAccessLog, renderAccessLogPage } from './access-log.ts'
 import {
   findPasswordFault,

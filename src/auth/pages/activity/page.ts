@@ -3,7 +3,7 @@ import { type Html, html, renderEmptyState, renderPage } from '../../../web/inde
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
 import type { LaunchGroup } from './describe.ts'
 import { describeApp, type Names } from './describe.ts'
 import { renderGroup } from './events.ts'

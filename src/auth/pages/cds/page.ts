@@ -13,7 +13,7 @@ import type { AuthSettings } from '../../base/settings.ts'
 import type { Login } from '../../users/find-login.ts'
 import { readHost } from '../portal/apps.ts'
 import { buildPortalUrl } from '../portal/list.ts'
-import { makeSignedInBar, showsSampleData } from '../portal/page-parts.ts'
+import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
 import type { ServiceCards } from './call-service.ts'
 import { type Card, type CardLink, type Indicator, readWebUrl } from './call-service.ts'
 

@@ -18,7 +18,7 @@ import { findNamesakes } from '../../oauth/launch/picked.ts'
 import type { Login } from '../../users/find-login.ts'
 import { sendStep } from '../authorize.ts'
 import { listLogos } from '../portal/apps.ts'
-import { showsSampleData } from '../portal/page-parts.ts'
+import { showsSampleData } from '../page-parts.ts'
 import { renderConsentPage } from './page.ts'
 import type { IsChecked } from './rows.ts'
 

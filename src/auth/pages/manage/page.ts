@@ -29,7 +29,7 @@ import {
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
-import { makeSignedInBar } from '../portal/page-parts.ts'
+import { makeSignedInBar } from '../page-parts.ts'
 
 /** The access of an app on behalf of a clinician, from all its grants. */
 export interface AppAccess {

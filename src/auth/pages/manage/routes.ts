@@ -11,7 +11,7 @@ import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
 import { listLogos } from '../portal/apps.ts'
-import { showsSampleData } from '../portal/page-parts.ts'
+import { showsSampleData } from '../page-parts.ts'
 import {
   type AppAccess,
   findAccess,

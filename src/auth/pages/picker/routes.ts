@@ -19,7 +19,7 @@ import { findRecent, recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
 import { sendStep } from '../authorize.ts'
-import { sendUnavailable, showsSampleData } from '../portal/page-parts.ts'
+import { sendUnavailable, showsSampleData } from '../page-parts.ts'
 import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
 
 const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a patient.')

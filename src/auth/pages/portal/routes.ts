@@ -15,7 +15,7 @@ import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
 import { listLaunchTargets, listLogos } from './apps.ts'
 import { buildPortalUrl, renderList } from './list.ts'
-import { findOutageWatch, makeSignedInBar, sendUnavailable, showsSampleData } from './page-parts.ts'
+import { findOutageWatch, makeSignedInBar, sendUnavailable, showsSampleData } from '../page-parts.ts'
 import {
   type FailedLaunch,
   type PickedOptions,

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
-import { seedSampleAccounts } from '../../users/user.ts'
+import { seedSampleAccounts } from '../../users/accounts.ts'
 
 const WRONG = 'The username or password is incorrect. Check both and try again.'
 

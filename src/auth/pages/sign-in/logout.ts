@@ -13,7 +13,7 @@ import type { Login } from '../../users/find-login.ts'
 import { clearLoginCookie, endLogin, findIdToken, findLastLogin, requireLogin } from '../../users/login.ts'
 import { sendStep } from '../authorize.ts'
 import { renderAppName } from '../portal/apps.ts'
-import { makeSignedInBar } from '../portal/page-parts.ts'
+import { makeSignedInBar } from '../page-parts.ts'
 
 /** Ends the login of the browser and then, if an identity provider authenticated the user, the session there. */
 async function logOut(

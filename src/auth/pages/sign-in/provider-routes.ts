@@ -6,17 +6,17 @@ import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { findAccount, storeAccount } from '../../users/providers/account.ts'
+import { findAccount, storeAccount } from '../../users/sign-in/account.ts'
 import { collectEvidence } from '../../users/providers/identity.ts'
-import { addBackchannelLogoutRoute } from '../../users/providers/logout-token.ts'
+import { addBackchannelLogoutRoute } from '../../users/sign-in/logout-token.ts'
 import {
   finishSignIn,
   makeRecentRequest,
   type ProviderUser,
   prepareSignIn,
   type WantedSignIn,
-} from '../../users/providers/oidc-sign-in.ts'
-import { storePendingSignIn, takePendingSignIn } from '../../users/providers/pending-sign-in.ts'
+} from '../../users/sign-in/oidc.ts'
+import { storePendingSignIn, takePendingSignIn } from '../../users/sign-in/pending-sign-in.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
 import { linkReference } from '../activity/view.ts'
 import { completeLogin, describeLaunch } from './complete.ts'

@@ -9,7 +9,7 @@ import { addUser, setPassword } from '../../admin/clinicians.ts'
 import { computeRevocationKey } from '../../oauth/revoke.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
 import { decodeClaims, TestAuthServer } from '../../testing/test-auth-server.ts'
-import { seedSampleAccounts } from '../user.ts'
+import { seedSampleAccounts } from '../accounts.ts'
 import { describeMadeForLoopback } from './made-for-loopback.ts'
 
 const APP = { client_id: 'app', redirect_uri: 'https://app.example/callback' }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { eachDatabaseIfThorough } from '../../../../test/support/databases.ts'
-import { addBackend, requestBackendToken } from '../../testing/backend.ts'
-import { readRedirect, TestAuthServer } from '../../testing/test-auth-server.ts'
-import { openTestStore } from '../../testing/test-store.ts'
+import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
+import { addBackend, requestBackendToken } from '../testing/backend.ts'
+import { readRedirect, TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const SCOPE = '__launch-contexts.c'
 const ORDER = { client_id: 'sallyport-app', username: 'clinician', patient: 'juniper' }

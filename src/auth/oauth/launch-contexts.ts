@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { auditEvent } from '../../base/audit.ts'
-import { createFhirReader } from '../../base/fhir-reader.ts'
-import { LIFETIME, LIMITS } from '../../base/limits.ts'
-import { paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
-import { readJson, sendOAuthError } from '../../base/request.ts'
-import { findClinician } from '../../users/user.ts'
-import { authenticateBearer, sendBearerError } from '../access-token.ts'
-import type { AuthContext } from '../context.ts'
-import { hasScope } from '../grants/grant.ts'
-import { isShortText, readFhirContext } from './options.ts'
+import { auditEvent } from '../base/audit.ts'
+import { createFhirReader } from '../base/fhir-reader.ts'
+import { LIFETIME, LIMITS } from '../base/limits.ts'
+import { paths } from '../base/paths.ts'
+import { Refusal } from '../base/refusal.ts'
+import { readJson, sendOAuthError } from '../base/request.ts'
+import { findClinician } from '../users/accounts.ts'
+import { authenticateBearer, sendBearerError } from './access-token.ts'
+import type { AuthContext } from './context.ts'
+import { hasScope } from './grants/grant.ts'
+import { isShortText, readFhirContext } from './launch/options.ts'
 import {
   type IssuedLaunch,
   issueLaunch,
@@ -17,7 +17,7 @@ import {
   type LaunchRequest,
   prepareLaunch,
   type ReadyLaunch,
-} from './prepare.ts'
+} from './launch/prepare.ts'
 
 /** An EHR's request to launch an app for a patient and a user. */
 interface LaunchContextRequest {

@@ -7,13 +7,13 @@ import {
   type Person,
   renderBadge,
   renderErrorPage,
-} from '../../../web/index.ts'
-import type { Unavailable } from '../../base/fhir-reader.ts'
-import { paths } from '../../base/paths.ts'
-import type { AuthSettings } from '../../base/settings.ts'
-import { isPatientUser } from '../../base/user.ts'
-import type { AuthContext } from '../../oauth/context.ts'
-import type { Login } from '../../users/find-login.ts'
+} from '../../web/index.ts'
+import type { Unavailable } from '../base/fhir-reader.ts'
+import { paths } from '../base/paths.ts'
+import type { AuthSettings } from '../base/settings.ts'
+import { isPatientUser } from '../base/user.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import type { Login } from '../users/find-login.ts'
 
 type SignedInPage = 'portal' | 'developers' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
 
