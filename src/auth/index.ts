@@ -48,8 +48,8 @@ export {
   createAuthServer,
   loadTestCommands,
 } from './server.ts'
-export { findSubject } from './users/sign-in/account.ts'
-export { checkProvider } from './users/providers/providers.ts'
 export { findTestAccounts, isPasswordOf, seedSampleAccounts, TEST_CLINICIAN } from './users/accounts.ts'
+export { checkProvider } from './users/providers/providers.ts'
+export { findSubject } from './users/sign-in/account.ts'
 export { describeMadeForLoopback } from './users/validity/made-for-loopback.ts'
 export { makeRules } from './users/validity/rule.ts'

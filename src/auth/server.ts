@@ -10,10 +10,8 @@ import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
 import type { AuthSettings } from './base/settings.ts'
-import { createKeySets, makeAppKeySetUrl } from './oauth/keys/client-key-sets.ts'
 import type { AuthContext } from './oauth/context.ts'
 import {
-  addStyleRoutes,
   buildOpenidConfiguration,
   buildServerMetadata,
   buildSmartConfiguration,
@@ -22,12 +20,14 @@ import {
 import { createFhirTokens } from './oauth/fhir-tokens.ts'
 import { computeLongestToken } from './oauth/hooks.ts'
 import { addIntrospectRoutes } from './oauth/introspect.ts'
+import { createKeySets, makeAppKeySetUrl } from './oauth/keys/client-key-sets.ts'
 import type { KeyRing } from './oauth/keys/key-ring.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'
 import { addLaunchContextRoutes } from './oauth/launch-contexts.ts'
 import { addRegisterRoutes } from './oauth/register/routes.ts'
 import { addRevokeRoutes } from './oauth/revoke.ts'
 import { createSettling } from './oauth/settle.ts'
+import { addStyleRoutes } from './oauth/style.ts'
 import { addTokenRoutes } from './oauth/token/routes.ts'
 import { addUserinfoRoutes } from './oauth/userinfo.ts'
 import { addAccountRoutes } from './pages/account/routes.ts'

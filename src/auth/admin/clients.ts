@@ -3,7 +3,7 @@ import type { Schema } from '../../store/index.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../oauth/clients/client.ts'
 import { type AppChanges, addApp, approveApp, changeApp, removeApp } from '../oauth/clients/store-client.ts'
 import { AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../oauth/clients/validate.ts'
-import { revokeClientTokens } from '../oauth/revoke.ts'
+import { revokeClientTokens } from '../oauth/revocations.ts'
 import {
   type Admin,
   AdminFailure,

@@ -5,8 +5,8 @@ import type { LookupType } from '../base/fhir-reader.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import { issueLookupToken } from '../oauth/fhir-tokens.ts'
 import { createKeyRing } from '../oauth/keys/key-ring.ts'
-import { type Account, findAccount } from '../users/sign-in/account.ts'
 import { SignInRefusal } from '../users/providers/refusal.ts'
+import { type Account, findAccount } from '../users/sign-in/account.ts'
 import { makeRules } from '../users/validity/rule.ts'
 
 interface SignInExplanation {

@@ -14,8 +14,8 @@ import { createKeyRing } from '../oauth/keys/key-ring.ts'
 import { createLaunchToken, type Launch } from '../oauth/launch/launch-token.ts'
 import { buildLaunchUrl } from '../oauth/launch/prepare.ts'
 import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/token-response.ts'
-import { beginLogin } from '../users/login.ts'
 import { findClinician } from '../users/accounts.ts'
+import { beginLogin } from '../users/login.ts'
 
 export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock' | 'rules'>
 

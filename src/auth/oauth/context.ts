@@ -1,6 +1,6 @@
 import type { UsersContext } from '../users/context.ts'
-import type { KeySets } from './keys/client-key-sets.ts'
 import type { Hooks } from './hooks.ts'
+import type { KeySets } from './keys/client-key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 
 /** What every endpoint depends on. */

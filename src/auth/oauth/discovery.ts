@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
 import { paths } from '../base/paths.ts'
 import type { AuthSettings } from '../base/settings.ts'
-import { assertionAlgorithms } from './keys/client-key-sets.ts'
 import { plainScopes } from './grants/grant-scope.ts'
+import { assertionAlgorithms } from './keys/client-key-sets.ts'
 
 type MetadataSettings = Pick<AuthSettings, 'issuerUrl' | 'openRegistration' | 'registrationToken'>
 
@@ -109,37 +107,4 @@ export function buildSmartConfiguration({ fhir, ...settings }: SmartConfiguratio
     ],
     capabilities: [...CAPABILITIES, ...capabilities.map(context => `permission-${context}`)],
   }
-}
-
-/** SMART 2.2, styling: the light theme of our own pages. */
-const STYLE = {
-  color_background: '#f5f6f8',
-  color_error: '#b3261e',
-  color_highlight: '#3942b8',
-  color_modal_backdrop: '#131b2e',
-  color_success: '#1a6b41',
-  color_text: '#131b2e',
-  dim_border_radius: '6px',
-  dim_font_size: '16px',
-  dim_spacing_size: '16px',
-  font_family_body:
-    '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", system-ui, sans-serif',
-  font_family_heading:
-    '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", system-ui, sans-serif',
-} as const
-
-export const styleJson: string = JSON.stringify(STYLE, undefined, 2)
-
-/** SMART 2.2: the URL changes with the content, so that apps may cache it. */
-export const stylePath = `/smart-style/${createHash('sha256').update(styleJson).digest('hex').slice(0, 16)}.json`
-
-/** Serves `smart_style_url`, which is public. */
-export function addStyleRoutes(app: FastifyInstance): void {
-  app.get(stylePath, (_request, reply) =>
-    reply
-      .type('application/json; charset=utf-8')
-      .header('cache-control', 'public, max-age=31536000, immutable')
-      .header('access-control-allow-origin', '*')
-      .send(styleJson),
-  )
 }

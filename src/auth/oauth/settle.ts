@@ -6,7 +6,7 @@ import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
 import { isUsableClient } from '../users/validity/rule.ts'
 import type { AuthContext } from './context.ts'
 import { keepGoodGrants, selectGrants } from './grants/grant.ts'
-import { revoke, revokeClientTokens } from './revoke.ts'
+import { revoke, revokeClientTokens } from './revocations.ts'
 
 type SettleContext = Pick<AuthContext, 'store' | 'rules' | 'clock' | 'settings'>
 

@@ -9,7 +9,7 @@ import { findPendingAuthorization, storePendingAuthorization } from '../oauth/au
 import { verifyRequest } from '../oauth/authorize/verify.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findCurrentLogin } from '../users/login.ts'
-import { linkReference } from './activity/view.ts'
+import { linkReference } from './page-parts.ts'
 
 /** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */
 export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {

@@ -105,3 +105,11 @@ function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Una
 <li><span>FHIR server</span><span><code>${fhirBaseUrl}</code></span>${renderBadge(reason, 'bad')}</li>
 </ul>`
 }
+
+/** Links the reference of an error page to its event, for developers. */
+export function linkReference(
+  { settings: { developerTools } }: Pick<AuthContext, 'settings'>,
+  reference: string,
+): string | undefined {
+  return developerTools ? `${paths.activity}?${new URLSearchParams({ reference })}` : undefined
+}

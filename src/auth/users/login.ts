@@ -7,24 +7,11 @@ import { paths } from '../base/paths.ts'
 import { type Clinician, isPatientUser } from '../base/user.ts'
 import type { UsersContext } from './context.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
+import type { ProviderLogin } from './providers/provider-login.ts'
 import { isDeveloper, mayViewActivity } from './rights.ts'
 import type { Evidence } from './validity/evidence.ts'
 import { isOffline, readBasis } from './validity/facts.ts'
 import type { AccessRules, Basis } from './validity/rule.ts'
-
-/** The statements of an identity provider about a login. */
-export interface ProviderLogin {
-  readonly issuer: string
-  readonly subject: string
-  readonly sid?: string | undefined
-  readonly acr?: string | undefined
-  readonly amr?: readonly string[] | undefined
-  /** In milliseconds. */
-  readonly authTime?: number | undefined
-  readonly idToken?: string | undefined
-  /** What the rules of the provider accepted. */
-  readonly evidence: Evidence
-}
 
 const NOTED_MS = 60_000
 

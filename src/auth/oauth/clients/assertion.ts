@@ -11,8 +11,13 @@ import { prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../context.ts'
+import {
+  assertionAlgorithms,
+  findMostFetches,
+  type KeySets,
+  readClientKeys,
+} from '../keys/client-key-sets.ts'
 import { type Client, findClient } from './client.ts'
-import { assertionAlgorithms, findMostFetches, type KeySets, readClientKeys } from '../keys/client-key-sets.ts'
 
 type Header = Readonly<Record<string, unknown>>
 

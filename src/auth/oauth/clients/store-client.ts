@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Store, sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { revokeClientTokens } from '../revoke.ts'
+import { revokeClientTokens } from '../revocations.ts'
 import { type Client, containsText, findRegisteredClient, toClient } from './client.ts'
 import { storeOrigins } from './urls.ts'
 import {

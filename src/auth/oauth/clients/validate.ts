@@ -1,8 +1,8 @@
 import { isResourceType } from '../../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { ADMIN_SCOPE, type Client } from './client.ts'
 import { hasPrivateKey, serializeKeySet } from '../keys/client-key-sets.ts'
+import { ADMIN_SCOPE, type Client } from './client.ts'
 import { findJwksUrlFault, findLaunchUrlFault, findLogoUrlFault, findRedirectUriFault } from './urls.ts'
 
 /** The properties of an app that its registration states. */

@@ -21,9 +21,9 @@ import {
 } from '../../users/validity/rule.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
-import { stylePath } from '../discovery.ts'
 import { readExtension } from '../hooks.ts'
 import type { ExtraContext } from '../launch/options.ts'
+import { stylePath } from '../style.ts'
 
 /** The access that a clinician granted to a client. */
 export interface Grant {

@@ -4,7 +4,7 @@ import { sha256 } from '../../../store/index.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
 import { decodeClaims, TestAuthServer } from '../../testing/test-auth-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
-import { makeClientTokenPrefix, revoke } from '../revoke.ts'
+import { makeClientTokenPrefix, revoke } from '../revocations.ts'
 
 describe('client_credentials', () => {
   const open = openTestStore()

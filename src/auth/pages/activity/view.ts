@@ -2,7 +2,6 @@ import type { RecordFilter } from '../../../audit/index.ts'
 import { PORTAL_CLIENT } from '../../../smart/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
-import type { AuthContext } from '../../oauth/context.ts'
 
 /** The kinds of events on the activity page, with their names. */
 export const KINDS = {
@@ -91,14 +90,6 @@ export function buildFilter(view: View, now: number): RecordFilter {
     patients: patient === undefined ? undefined : [patient],
     since: time && now - TIMES[time][1] * 60_000,
   }
-}
-
-/** Links the reference of an error page to its event, for developers. */
-export function linkReference(
-  { settings: { developerTools } }: Pick<AuthContext, 'settings'>,
-  reference: string,
-): string | undefined {
-  return developerTools ? `${paths.activity}?${new URLSearchParams({ reference })}` : undefined
 }
 
 export function showsPortal({ portal, app }: View): boolean {

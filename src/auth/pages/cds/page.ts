@@ -8,32 +8,17 @@ import {
   renderPage,
   renderPatientBanner,
 } from '../../../web/index.ts'
-import { paths } from '../../base/paths.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import type { Login } from '../../users/find-login.ts'
-import { readHost } from '../portal/apps.ts'
-import { buildPortalUrl } from '../portal/list.ts'
 import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
+import { readHost } from '../portal/apps.ts'
+import { buildCardsUrl, renderSection } from '../portal/cards-place.ts'
+import { buildPortalUrl } from '../portal/list.ts'
 import type { ServiceCards } from './call-service.ts'
 import { type Card, type CardLink, type Indicator, readWebUrl } from './call-service.ts'
 
 /** The URL of a launch for a `smart` link; undefined if no registered app has this launch URL. */
 export type BuildLaunchLink = (link: CardLink) => string | undefined
-
-export function buildCardsUrl(patientId: string): string {
-  return `${paths.cards}?${new URLSearchParams({ patient: patientId })}`
-}
-
-/** The section for the cards on the portal page. A script loads them; without scripts, a link leads to their page. */
-export function renderCardsPlace(patientId: string): Html {
-  const url = buildCardsUrl(patientId)
-  return renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)
-}
-
-function renderSection(url: string, content: Html): Html {
-  return html`<section class="card__body stack stack--tight cds" aria-labelledby="cds" aria-live="polite" data-cards="${url}"><h2 class="legend" id="cds">Decision support</h2>
-${content}</section>`
-}
 
 export function renderCardsPage(
   { settings, login, now }: { readonly settings: AuthSettings; readonly login: Login; readonly now: number },

@@ -28,8 +28,8 @@ import {
 } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
-import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 import { makeSignedInBar } from '../page-parts.ts'
+import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 
 /** The access of an app on behalf of a clinician, from all its grants. */
 export interface AppAccess {

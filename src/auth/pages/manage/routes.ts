@@ -10,8 +10,8 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
-import { listLogos } from '../portal/apps.ts'
 import { showsSampleData } from '../page-parts.ts'
+import { listLogos } from '../portal/apps.ts'
 import {
   type AppAccess,
   findAccess,

@@ -18,8 +18,7 @@ import {
 import { recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
-import { linkReference } from '../activity/view.ts'
-import { makeSignedInBar, sendUnavailable } from '../page-parts.ts'
+import { linkReference, makeSignedInBar, sendUnavailable } from '../page-parts.ts'
 import { sendPortal } from './routes.ts'
 
 /** `POST /portal/launch` creates a launch token and redirects the browser to the app. */

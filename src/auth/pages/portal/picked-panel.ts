@@ -19,8 +19,8 @@ import type { Client } from '../../oauth/clients/client.ts'
 import type { App, AppList } from '../../oauth/launch/apps.ts'
 import type { FormFault, OptionField } from '../../oauth/launch/options.ts'
 import type { Encounter, Encounters, Picked } from '../../oauth/launch/picked.ts'
-import { renderCardsPlace } from '../cds/page.ts'
 import { renderAppIdentity, renderListedApp, renderUnverifiedBadge, renderUnverifiedWarning } from './apps.ts'
+import { renderCardsPlace } from './cards-place.ts'
 import { buildPortalUrl } from './list.ts'
 
 export function renderNonePicked(): Html {

@@ -13,9 +13,9 @@ import { readPicked } from '../../oauth/launch/picked.ts'
 import { findRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
+import { findOutageWatch, makeSignedInBar, sendUnavailable, showsSampleData } from '../page-parts.ts'
 import { listLaunchTargets, listLogos } from './apps.ts'
 import { buildPortalUrl, renderList } from './list.ts'
-import { findOutageWatch, makeSignedInBar, sendUnavailable, showsSampleData } from '../page-parts.ts'
 import {
   type FailedLaunch,
   type PickedOptions,

@@ -8,7 +8,8 @@ import { paths } from '../../base/paths.ts'
 import type { Clinician } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { beginLogin, findLastLogin, type ProviderLogin, setLoginCookie } from '../../users/login.ts'
+import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
+import type { ProviderLogin } from '../../users/providers/provider-login.ts'
 
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {

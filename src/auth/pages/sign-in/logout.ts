@@ -12,8 +12,8 @@ import { verifyOwnJwt } from '../../oauth/keys/key-ring.ts'
 import type { Login } from '../../users/find-login.ts'
 import { clearLoginCookie, endLogin, findIdToken, findLastLogin, requireLogin } from '../../users/login.ts'
 import { sendStep } from '../authorize.ts'
-import { renderAppName } from '../portal/apps.ts'
 import { makeSignedInBar } from '../page-parts.ts'
+import { renderAppName } from '../portal/apps.ts'
 
 /** Ends the login of the browser and then, if an identity provider authenticated the user, the session there. */
 async function logOut(

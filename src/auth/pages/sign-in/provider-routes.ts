@@ -6,8 +6,9 @@ import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { findAccount, storeAccount } from '../../users/sign-in/account.ts'
 import { collectEvidence } from '../../users/providers/identity.ts'
+import { SignInRefusal } from '../../users/providers/refusal.ts'
+import { findAccount, storeAccount } from '../../users/sign-in/account.ts'
 import { addBackchannelLogoutRoute } from '../../users/sign-in/logout-token.ts'
 import {
   finishSignIn,
@@ -17,8 +18,7 @@ import {
   type WantedSignIn,
 } from '../../users/sign-in/oidc.ts'
 import { storePendingSignIn, takePendingSignIn } from '../../users/sign-in/pending-sign-in.ts'
-import { SignInRefusal } from '../../users/providers/refusal.ts'
-import { linkReference } from '../activity/view.ts'
+import { linkReference } from '../page-parts.ts'
 import { completeLogin, describeLaunch } from './complete.ts'
 
 /** `GET /login/providers/<id>` redirects to a provider, which redirects back to `GET /login/callback`. */

@@ -1,8 +1,8 @@
 import type { ClaimRule, FhirUserRule, LoginProvider } from '../../../config/index.ts'
 import { isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import type { ProviderLogin } from '../login.ts'
 import { describeDirectory, describeMapping, type Evidence } from '../validity/evidence.ts'
+import type { ProviderLogin } from './provider-login.ts'
 import { SignInRefusal } from './refusal.ts'
 
 /** Finds a claim by its name, or below other claims: `realm_access.roles`. */

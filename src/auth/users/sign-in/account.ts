@@ -5,11 +5,17 @@ import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { createUserLookup, isResource, type LookupContext } from '../../base/fhir-reader.ts'
 import type { Clinician } from '../../base/user.ts'
-import type { UsersContext } from '../context.ts'
 import { NO_PASSWORD } from '../accounts.ts'
-import { isUsableAccount } from '../validity/rule.ts'
-import { checkAllowed, mapFhirUser, matchesRule, type PractitionerQuery, readNames } from '../providers/identity.ts'
+import type { UsersContext } from '../context.ts'
+import {
+  checkAllowed,
+  mapFhirUser,
+  matchesRule,
+  type PractitionerQuery,
+  readNames,
+} from '../providers/identity.ts'
 import { SignInRefusal } from '../providers/refusal.ts'
+import { isUsableAccount } from '../validity/rule.ts'
 
 /** The account that a user of a provider signs in to. */
 export interface Account {

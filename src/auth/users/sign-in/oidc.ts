@@ -14,10 +14,10 @@ import type { Claims } from '../../../jwt/index.ts'
 import { CLOCK_TOLERANCE_SECONDS, RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { UsersContext } from '../context.ts'
-import type { ProviderLogin } from '../login.ts'
 import { findClaim, listUsedClaims } from '../providers/identity.ts'
-import type { PendingSignIn } from './pending-sign-in.ts'
+import type { ProviderLogin } from '../providers/provider-login.ts'
 import { SignInRefusal } from '../providers/refusal.ts'
+import type { PendingSignIn } from './pending-sign-in.ts'
 
 /** A sign-in that is ready to be stored. `buildUrl` makes the URL of the provider for its state. */
 export interface PreparedSignIn {

@@ -1,0 +1,17 @@
+import { type Html, html } from '../../../web/index.ts'
+import { paths } from '../../base/paths.ts'
+
+export function buildCardsUrl(patientId: string): string {
+  return `${paths.cards}?${new URLSearchParams({ patient: patientId })}`
+}
+
+/** The section for the cards on the portal page. A script loads them; without scripts, a link leads to their page. */
+export function renderCardsPlace(patientId: string): Html {
+  const url = buildCardsUrl(patientId)
+  return renderSection(url, html`<p><a href="${url}">Show decision support</a></p>`)
+}
+
+export function renderSection(url: string, content: Html): Html {
+  return html`<section class="card__body stack stack--tight cds" aria-labelledby="cds" aria-live="polite" data-cards="${url}"><h2 class="legend" id="cds">Decision support</h2>
+${content}</section>`
+}
