@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { LruMap } from '../../../cache/index.ts'
-import { fail, limits } from '../../../fhir/index.ts'
+import { fail, limits, parseEntries } from '../../../fhir/index.ts'
 import {
   createAccessCache,
   type FhirRequest,
@@ -68,7 +68,13 @@ function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=cou
   const get = { request: { method: 'GET', url } }
   const body = { resourceType: 'Bundle', type, entry: Array.from({ length: entries }, () => get) }
   return {
-    ...{ interaction: { kind: 'bundle' }, body, preconditions: {}, access },
+    ...{
+      interaction: { kind: 'bundle' },
+      body,
+      entries: parseEntries(body, baseUrl),
+      preconditions: {},
+      access,
+    },
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access }) },
     ...{ requestId: '1', connection: { destroyed: false, once: () => undefined }, report: () => {} },
