@@ -5,6 +5,7 @@
  */
 import { after, describe } from 'node:test'
 import { client, createAuthenticator, type StartFhir } from '../src/backends/sqlite/testing/fhir.ts'
+import { createUnknownPath, findSignOfHapi } from '../src/backends/upstream/index.ts'
 import { HAPI_LACKS } from '../src/backends/upstream/testing/hapi/lacks.ts'
 import { startRecordedGateway } from '../src/backends/upstream/testing/start-gateway.ts'
 import { testBackend } from '../src/fhir-api/testing/backend-conformance.ts'
@@ -16,6 +17,7 @@ import {
 } from '../src/fhir-api/testing/target.ts'
 import { fullAccess } from '../src/smart/index.ts'
 import { createNamespace, TAG_SYSTEM } from './test-upstream/namespace.ts'
+import { testRaces } from './test-upstream/races.ts'
 import { removeResources } from './test-upstream/remove-resources.ts'
 
 const [, , upstreamUrl = ''] = process.argv
@@ -32,7 +34,11 @@ let starts = 0
 const start: StartFhir = async ({ guard = createAuthenticator({ all: fullAccess }), ...options } = {}) => {
   starts += 1
   const namespace = createNamespace(`${run}s${starts}-`, run, made)
-  const { app } = await startRecordedGateway(upstreamUrl, { ...options, guard: namespace.guard(guard) })
+  const { app } = await startRecordedGateway(upstreamUrl, {
+    profile: 'auto',
+    ...options,
+    guard: namespace.guard(guard),
+  })
   return client(namespace.wrap(app))
 }
 
@@ -48,15 +54,23 @@ describe(`the gateway in front of ${upstreamUrl}`, async () => {
     lacks: await findLacks(),
     onResult: result => results.push(result),
   })
+  testRaces(start)
 })
 
 async function findLacks(): Promise<NonNullable<Target['lacks']>> {
-  const reply = await fetch(`${upstreamUrl}/metadata?_elements=software`)
-  const metadata = await reply.text()
-  if (/"HAPI FHIR Server"/.test(metadata)) return HAPI_LACKS
-  return /"Sallyport"/.test(metadata)
-    ? {}
-    : { 'dangling-references': 'the gateway does not know whether they are stored' }
+  const metadata = await fetchJson('/metadata?_elements=software')
+  const absent = await fetchJson(createUnknownPath())
+  const lacks = metadata.status === 200 ? {} : { metadata: `the upstream answers ${metadata.status}` }
+  if ([metadata, absent].some(it => findSignOfHapi(it))) return { ...HAPI_LACKS, ...lacks }
+  return /"Sallyport"/.test(JSON.stringify(metadata.body))
+    ? lacks
+    : { ...lacks, 'dangling-references': 'the gateway does not know whether they are stored' }
+}
+
+async function fetchJson(path: string) {
+  const response = await fetch(upstreamUrl + path, { headers: { accept: 'application/fhir+json' } })
+  const body: unknown = await response.json().catch(() => undefined)
+  return { status: response.status, headers: Object.fromEntries(response.headers), body }
 }
 
 /** A test counts for each capability that it needs. */

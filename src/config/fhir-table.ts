@@ -117,10 +117,10 @@ export const upstreamTable = {
   'fhir.upstream.profile': defineFixed({
     name: 'smart.fhir.upstream-profile',
     env: 'SMART_FHIR_UPSTREAM_PROFILE',
-    type: types.oneOf('auto', 'hapi', 'post-only', 'strict'),
+    type: types.oneOf('auto', 'hapi', 'if-none-match', 'post-only', 'strict'),
     initial: 'auto',
     about:
-      'How the upstream behaves where FHIR servers differ. `auto` recognizes HAPI by its CapabilityStatement and otherwise makes the careful choice; `post-only` is for a server on which a PUT may overwrite, so that limited callers create with POST; `strict` relies on FHIR R4 ([gateway](gateway.md#how-upstreams-differ)).',
+      'How the upstream behaves where FHIR servers differ. `auto` is `hapi` for a server that shows that it is HAPI, and otherwise `post-only`: a PUT may overwrite, so that limited callers create with POST. `if-none-match` relies on `If-None-Match: *` alone, `strict` on FHIR R4; `check upstream --write` recommends one ([gateway](gateway.md#how-upstreams-differ)).',
   }),
   'fhir.upstream.searchCache': defineFixed({
     name: 'smart.fhir.upstream-search-cache',

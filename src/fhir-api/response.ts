@@ -83,7 +83,9 @@ type UpstreamReason =
       readonly allow?: string | undefined
     }
   /** A create has replaced a resource that another client created at the same time. */
-  | { readonly problem: 'overwritten'; readonly type: string; readonly id: string }
+  | Lost<'overwritten'>
+  /** A delete has deleted a version that another client wrote at the same time. */
+  | Lost<'deleted-newer'>
   | { readonly problem: 'undeleted'; readonly type: string; readonly id: string }
   /** It cannot create a resource under an id of the caller without the risk of replacing another one. */
   | { readonly problem: 'unbound-create'; readonly type: string }
@@ -101,6 +103,15 @@ type UpstreamReason =
       /** The client has sent one write (`FhirRequest.isComposed`). */
       readonly isComposed?: true
     }
+
+/** A change of the upstream that affects versions which were not checked. */
+interface Lost<Problem> {
+  readonly problem: Problem
+  readonly type: string
+  readonly id: string
+  /** All versions concerned, as far as they are known, for the audit trail. */
+  readonly affected: readonly SentContent[]
+}
 
 export { isFailure } from '../fhir/index.ts'
 
@@ -162,6 +173,12 @@ function explain(failure: Failure): ErrorResponse {
         409,
         'conflict',
         `Cannot create ${failure.type}/${failure.id}: another client created it at the same time, and the upstream FHIR server has replaced it. The audit trail has a record of this`,
+      )
+    case 'deleted-newer':
+      return createErrorResponse(
+        409,
+        'conflict',
+        `Cannot delete ${failure.type}/${failure.id}: another client changed it at the same time, and the upstream FHIR server has deleted the new version. The audit trail has a record of this`,
       )
     // The status of an uncertain outcome: the other entries are carried out.
     case 'undeleted':

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { createLogger, createServer, NotReady, type ReadyCheck } from './index.ts'
+import { createLogger, createServer, joinWorkers, NotReady, type ReadyCheck } from './index.ts'
 
 async function server(checks: readonly ReadyCheck[], clock?: () => number): Promise<FastifyInstance> {
   return createServer({ name: 'fhir', url: 'http://localhost:8080', checks, ...(clock ? { clock } : {}) })
@@ -22,6 +22,19 @@ describe('GET /readyz', () => {
     const response = await app.inject('/readyz')
     assert.equal(response.statusCode, 200)
     assert.deepEqual(response.json(), { status: 'ready', checks: [{ name: 'database', ok: true }] })
+  })
+
+  it('shows how a dependency is used', async () => {
+    const app = await server([{ name: 'upstream', check: async () => 'profile hapi' }])
+    const checks = [{ name: 'upstream', ok: true, note: 'profile hapi' }]
+    assert.deepEqual((await app.inject('/readyz')).json(), { status: 'ready', checks })
+    joinWorkers(app, {
+      metrics: async () => [],
+      readiness: async () => ['hapi', 'post-only'].map(it => [{ name: 'upstream', ok: true, note: it }]),
+    })
+    assert.deepEqual((await app.inject('/readyz')).json().checks, [
+      { name: 'upstream', ok: true, note: 'hapi; post-only' },
+    ])
   })
 
   it('sends 503 with the reason of a NotReady error', async () => {

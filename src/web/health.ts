@@ -7,7 +7,10 @@ import type { Metrics } from './registry.ts'
 export interface CheckResult {
   readonly name: string
   readonly ok: boolean
+  /** Why it failed. */
   readonly reason?: string
+  /** How the server uses the dependency. */
+  readonly note?: string
 }
 
 /** The state of a server in this process. */
@@ -63,10 +66,13 @@ function getReports(app: FastifyInstance): Reports {
   return app.getDecorator<Reports>(REPORTS)
 }
 
-/** A dependency of a server. `check` rejects while it is unavailable; `/readyz` shows the message of a `NotReady`. */
+/**
+ * A dependency of a server. `check` rejects while it is unavailable; `/readyz` shows the message of a `NotReady`, or the
+ * text that it resolves to as a note.
+ */
 export interface ReadyCheck {
   readonly name: string
-  check(): Promise<void>
+  check(): Promise<unknown>
 }
 
 /** A reason that `/readyz` may show. Messages of drivers contain hosts, users and files, and are only logged. */
@@ -90,8 +96,8 @@ async function runCheck({ name, check }: ReadyCheck): Promise<CheckRun> {
     CHECK_LIMIT_MS,
   )
   try {
-    await Promise.race([check(), late.promise])
-    return { name, ok: true }
+    const note = await Promise.race([check(), late.promise])
+    return { name, ok: true, ...(typeof note === 'string' && { note }) }
   } catch (error) {
     if (error instanceof NotReady) return { name, ok: false, reason: scrub(error.message) }
     return { name, ok: false, reason: describeUnavailable(error) ?? UNAVAILABLE, error }
@@ -140,6 +146,14 @@ export function serveHealth(
 /** A check passes if it passes in every process. */
 function mergeChecks(all: readonly (readonly CheckResult[])[]): readonly CheckResult[] {
   const merged = new Map<string, CheckResult>()
-  for (const result of all.flat()) if (merged.get(result.name)?.ok !== false) merged.set(result.name, result)
+  for (const result of all.flat()) {
+    const before = merged.get(result.name)
+    if (before?.ok !== false) merged.set(result.name, { ...result, ...joinNotes(before, result) })
+  }
   return [...merged.values()]
+}
+
+function joinNotes(...results: readonly (CheckResult | undefined)[]): Pick<CheckResult, 'note'> {
+  const notes = new Set(results.flatMap(it => it?.note ?? []))
+  return notes.size > 0 ? { note: [...notes].join('; ') } : {}
 }

@@ -8,6 +8,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, Grant } from '../../smart/index.ts'
 import { type AuditRecord, fileUnder } from '../record.ts'
+import type { SentContent } from './content-patients.ts'
 import { type AuditedRequest, listOnce } from './find-patients.ts'
 import { createRecord } from './to-record.ts'
 
@@ -65,18 +66,12 @@ export function createRecords(
     refusal,
     body: responseBody,
   }
-  const overwritten =
-    problem && isOverwritten(problem) ? [describeOverwritten(createRecord(whole, fhirBaseUrl))] : []
-  if (interaction.kind !== 'bundle' || refusal === BAD)
-    return [createRecord(whole, fhirBaseUrl), ...overwritten]
+  const losses = describeLoss(whole, fhirBaseUrl)
+  if (interaction.kind !== 'bundle' || refusal === BAD) return [createRecord(whole, fhirBaseUrl), ...losses]
   const entries = listEntries(finished, fhirBaseUrl).map(entry => createRecord(entry, fhirBaseUrl))
   const record = createRecord({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
-  return [
-    { ...record, ...(patients.length > 0 && fileUnder(listOnce(patients))) },
-    ...entries,
-    ...overwritten,
-  ]
+  return [{ ...record, ...(patients.length > 0 && fileUnder(listOnce(patients))) }, ...entries, ...losses]
 }
 
 /** A further record of a request, under the patients of a part of its response. */
@@ -94,18 +89,35 @@ export function createPatientRecord(
 
 const BAD = 'Not understood'
 
-/** Whether a create has replaced a resource of another client, which is recorded in addition to the failed request. */
-function isOverwritten(found: { readonly problem: string }): boolean {
-  const problem = found as { readonly problem: 'overwritten' } | EntryFailed
-  return problem.problem === 'entry-failed' ? isOverwritten(problem.cause) : problem.problem === 'overwritten'
-}
-
-function describeOverwritten(record: AuditRecord): AuditRecord {
-  return {
-    ...record,
+const LOSSES = {
+  overwritten: {
     status: 200,
     reason: 'A create has replaced a resource that was created at the same time.',
-  }
+  },
+  'deleted-newer': {
+    status: 204,
+    reason: 'A delete has deleted a version that was written at the same time.',
+  },
+} as const
+
+interface Lost {
+  readonly problem: keyof typeof LOSSES
+  readonly affected: readonly SentContent[]
+}
+
+/** A failed request that has changed a version of another client is recorded under the patients of all versions concerned. */
+function describeLoss(whole: AuditedRequest & FinishedRequest, fhirBaseUrl: string): readonly AuditRecord[] {
+  const loss = whole.problem && findLoss(whole.problem)
+  if (!loss) return []
+  const { status, reason } = LOSSES[loss.problem]
+  const record = createRecord({ ...whole, status, contents: loss.affected }, fhirBaseUrl)
+  return [{ ...record, reason }]
+}
+
+function findLoss(found: { readonly problem: string }): Lost | undefined {
+  const problem = found as Lost | EntryFailed
+  if (problem.problem === 'entry-failed') return findLoss(problem.cause)
+  return Object.hasOwn(LOSSES, problem.problem) ? problem : undefined
 }
 
 /** Undefined if the request was allowed, whatever its outcome. */

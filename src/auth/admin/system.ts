@@ -55,7 +55,8 @@ async function readReadiness(
 }
 
 function isCheckResult(value: unknown): value is CheckResult {
-  return isRecord(value) && typeof value.name === 'string' && typeof value.ok === 'boolean'
+  if (!isRecord(value) || typeof value.name !== 'string' || typeof value.ok !== 'boolean') return false
+  return value.note === undefined || typeof value.note === 'string'
 }
 
 /** The versions and settings of the servers. */

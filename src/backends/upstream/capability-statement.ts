@@ -24,7 +24,7 @@ import {
 import { EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import type { Upstream } from './http/client.ts'
-import { CAPABILITIES_EVERY_MS } from './limits.ts'
+import { CAPABILITIES_EVERY_MS, CAPABILITIES_RETRY_MS } from './limits.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -169,42 +169,66 @@ type CapabilityStatement = Readonly<Record<string, unknown>>
 
 /** The upstream's CapabilityStatement. A failed read keeps the previous one. */
 export interface UpstreamCapabilities {
+  /** As it was read last. */
+  current(): CapabilityStatement | undefined
+  /** The same. Waits for it where there is none yet: only a request for `metadata` does. */
   get(): Promise<CapabilityStatement | Failure>
-  /** Reads it now and then at intervals, so that no request waits for it. */
+  /** Reads it now, and then at intervals. */
   start(): void
+  /** Waits for a read that has begun, and for what is done with its result. */
+  settled(): Promise<void>
   close(): void
 }
 
+const PATH = '/metadata'
 const HEADERS = { accept: 'application/fhir+json', 'accept-encoding': 'gzip, br' }
-/** Longer than the interval: the timer reads it again before a request has to. */
-const FRESH_MS = 2 * CAPABILITIES_EVERY_MS
-/** How long requests do without it after a failed read. */
-const FAILED_MS = 1_000
 
-export function createCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
+export function createCapabilities(
+  upstream: Upstream,
+  clock: () => number,
+  onRead: (statement: CapabilityStatement | Failure) => Promise<void>,
+): UpstreamCapabilities {
   let timer: NodeJS.Timeout | undefined
+  let reading: Promise<void> | undefined
   const cache = createCachedFetch<CapabilityStatement | Failure>({
     clock,
     async fetch(path, previous) {
       const answer = await upstream.ask({ method: 'GET', path, headers: HEADERS })
       const statement = isFailure(answer) ? answer : parseStatement(answer.status, answer.text)
-      if (!isFailure(statement)) return { value: statement, freshForMs: FRESH_MS }
-      return previous && !isFailure(previous.value)
-        ? { value: previous.value, freshForMs: FRESH_MS }
-        : { value: statement, freshForMs: FAILED_MS }
+      return isFailure(statement)
+        ? { value: previous?.value ?? statement, freshForMs: FAILED_MS }
+        : { value: statement, freshForMs: CAPABILITIES_EVERY_MS }
     },
   })
-  const refresh = () => void cache.refresh('/metadata')
+  function current(): CapabilityStatement | undefined {
+    const known = cache.peek(PATH)?.value
+    return known && !isFailure(known) ? known : undefined
+  }
+  function read(): void {
+    reading ??= cache
+      .refresh(PATH)
+      .then(onRead)
+      .finally(() => {
+        reading = undefined
+      })
+  }
   return {
-    get: async () => cache.get('/metadata'),
+    current,
+    get: async () => current() ?? cache.get(PATH),
     start() {
       clearInterval(timer)
-      timer = setInterval(refresh, CAPABILITIES_EVERY_MS).unref()
-      refresh()
+      timer = setInterval(() => {
+        if (clock() >= (cache.peek(PATH)?.freshUntil ?? 0)) read()
+      }, CAPABILITIES_RETRY_MS).unref()
+      read()
     },
+    settled: async () => reading,
     close: () => clearInterval(timer),
   }
 }
+
+/** How long nobody reads it again after a failed read. */
+const FAILED_MS = 1_000
 
 function parseStatement(status: number, text: string): CapabilityStatement | Failure {
   const why = 'its metadata is no CapabilityStatement'

@@ -20,30 +20,32 @@ import {
   seesAll,
   type VersionedWrite,
 } from '../../fhir-api/index.ts'
-import { type Binding, bindDelete, bindUpdate, hasOverwritten } from './binding.ts'
+import { type Binding, bindDelete, bindUpdate, type Delete, hasOverwritten } from './binding.ts'
 import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { pickHeaders } from './http/pass-through.ts'
 import type { UpstreamResponse } from './http/read-response.ts'
 import { locateFailure, parseResource, toFailure } from './http/response.ts'
-import type { UpstreamProfile } from './profile.ts'
 import { readVersion, UpstreamVersion } from './read-version.ts'
+import { findReplaced, verifyDelete } from './verify-delete.ts'
 
 /**
  * Sends changes to the upstream server: one by itself, those of a transaction together. Each is bound to the version that it
  * was planned from, so that the server refuses it when somebody else was faster.
  */
-export function commit(
+export async function commit(
   context: GatewayContext,
   request: FhirRequest,
   writes: readonly VersionedWrite[],
   { isTransaction }: CommitOptions = {},
 ): Promise<CommitResult> {
-  const [first] = writes
-  return first && !isTransaction
-    ? commitOne(context, request, first)
-    : commitTransaction(context, request, writes)
+  // A create by PUT would be refused only because the gateway has just started.
+  if (context.profile().createOnlyPut === 'none') await context.recognize()
+  const [first, ...others] = writes
+  // A DELETE alone can be bound to its version, also where one in a transaction cannot.
+  const isAlone = !isTransaction || (first?.kind === 'delete' && others.length === 0)
+  return first && isAlone ? commitOne(context, request, first) : commitTransaction(context, request, writes)
 }
 
 async function commitOne(
@@ -51,18 +53,20 @@ async function commitOne(
   request: FhirRequest,
   write: VersionedWrite,
 ): Promise<CommitResult> {
-  const outgoing = toUpstreamRequest(context, request, write, await context.profile())
-  if (isFailure(outgoing)) return { kind: 'failed', failure: outgoing }
+  const outgoing = toUpstreamRequest(context, request, write)
+  if (isFailure(outgoing)) return { kind: 'failed', failure: outgoing, write: 0 }
   const answer = await context.upstream.ask(outgoing)
-  if (isFailure(answer)) return { kind: 'failed', failure: answer }
+  if (isFailure(answer)) return { kind: 'failed', failure: answer, write: 0 }
   if (answer.status >= 300) return describeRefusal(context, request, write, answer)
   // A match that the plan did not find is checked by a new plan, before the response names it.
   if (write.kind === 'create' && answer.status === 200 && (write.mustBeNew || !seesAll(request.access)))
     return { kind: 'conflict', failure: MATCHED }
   const committed = describeCommitted(context, write, answer)
-  const failure = findOverwritten(write, committed) ?? (await findUndeleted(context, request, write))
+  const failure = await findLoss(context, request, write, committed, false)
   if (!failure) return { kind: 'committed', committed: [committed] }
-  return { kind: failure.problem === 'overwritten' ? 'failed' : 'conflict', failure }
+  return failure.problem === 'undeleted'
+    ? { kind: 'conflict', failure: CHANGED }
+    : { kind: 'failed', failure, write: 0 }
 }
 
 async function describeRefusal(
@@ -72,15 +76,25 @@ async function describeRefusal(
   answer: UpstreamResponse,
 ): Promise<CommitResult> {
   const failure = toFailure(answer, request)
-  if (write.kind === 'create' || !isConflict(answer)) return { kind: 'failed', failure }
-  // A conditional delete matches the checked version or nothing: the conflict is about references to the resource.
-  const isReferred = write.kind === 'delete' && bindDelete(write, await context.profile()).isConditional
-  if (!isReferred) return { kind: 'conflict', failure }
+  if (write.kind === 'create' || !isConflict(answer)) return { kind: 'failed', failure, write: 0 }
+  if (write.kind === 'update' || !(await isCurrent(context, request, write)))
+    return { kind: 'conflict', failure }
   const { type, id } = write
   return {
-    kind: 'failed',
+    ...{ kind: 'failed', write: 0 },
     failure: seesAll(request.access) ? failure : fail({ problem: 'referred', type, id }),
   }
+}
+
+/** Whether the checked version is still the current one. Then a conflict is about references to the resource. */
+async function isCurrent(
+  context: GatewayContext,
+  request: FhirRequest,
+  { type, id, before }: Delete,
+): Promise<boolean> {
+  if (context.profile().boundDelete === 'if-match') return false
+  const current = await readVersion(context, request, type, id)
+  return current !== undefined && !isFailure(current) && current.etag === before.etag
 }
 
 const MATCHED = fail({
@@ -97,39 +111,26 @@ function isConflict({ status }: UpstreamResponse): boolean {
   return status === 409 || status === 412
 }
 
-function findOverwritten(write: VersionedWrite, { status, version }: Committed): Failure | undefined {
+/** Whether a change that the upstream has made affects a version that was not checked. */
+async function findLoss(
+  context: GatewayContext,
+  request: FhirRequest,
+  write: VersionedWrite,
+  { status, version, stored }: Committed,
+  isTransaction: boolean,
+): Promise<Failure | undefined> {
+  if (write.kind === 'delete') return verifyDelete(context, request, write, isTransaction)
   if (write.kind !== 'update' || !hasOverwritten(write, status, version?.etag)) return undefined
-  return fail({ problem: 'overwritten', type: write.type, id: write.id })
-}
-
-/** A conditional delete succeeds also where nothing matched, because the resource has changed. */
-async function findUndeleted(
-  context: GatewayContext,
-  request: FhirRequest,
-  write: VersionedWrite,
-): Promise<Failure | undefined> {
-  if (write.kind !== 'delete' || !bindDelete(write, await context.profile()).isConditional) return undefined
-  const current = await readVersion(context, request, write.type, write.id)
-  return current && !isFailure(current) && !current.deleted ? CHANGED : undefined
-}
-
-/** The same in a transaction, whose other entries cannot be undone. */
-async function findSpared(
-  context: GatewayContext,
-  request: FhirRequest,
-  write: VersionedWrite,
-): Promise<Failure | undefined> {
-  const undeleted = await findUndeleted(context, request, write)
-  return undeleted && write.kind === 'delete'
-    ? fail({ problem: 'undeleted', type: write.type, id: write.id })
-    : undefined
+  const { type, id, resource } = write
+  const written = stored ?? { type, id, text: undefined, parse: () => ({ ...toPlain(resource), id }) }
+  const replaced = await findReplaced(context, request, type, id, version?.etag)
+  return fail({ problem: 'overwritten', type, id, affected: [written, ...replaced] })
 }
 
 function toUpstreamRequest(
-  { urls, baseUrl }: GatewayContext,
+  { urls, baseUrl, profile }: GatewayContext,
   request: FhirRequest,
   write: VersionedWrite,
-  profile: UpstreamProfile,
 ): UpstreamRequest | Failure {
   switch (write.kind) {
     case 'create': {
@@ -140,15 +141,16 @@ function toUpstreamRequest(
     }
     case 'update': {
       const { type, id, resource } = write
-      const binding = bindUpdate(write, profile, request.access)
+      const binding = bindUpdate(write, profile(), request.access)
       if (isFailure(binding)) return binding
       return buildWrite(request, 'PUT', `/${type}/${id}`, resource, urls, toHeaders(binding))
     }
     case 'delete': {
-      const { url, ...binding } = bindDelete(write, profile)
+      const binding = bindDelete(write, profile(), false)
+      if (isFailure(binding)) return binding
       return {
         method: 'DELETE',
-        path: `/${url}`,
+        path: `/${binding.url}`,
         headers: { ...buildHeaders(request), ...toHeaders(binding) },
       }
     }
@@ -210,10 +212,9 @@ async function commitTransaction(
   request: FhirRequest,
   writes: readonly VersionedWrite[],
 ): Promise<CommitResult> {
-  const profile = await context.profile()
   const entry: object[] = []
   for (const [at, write] of writes.entries()) {
-    const sent = toEntry(context, request, write, profile)
+    const sent = toEntry(context, request, write)
     if (isFailure(sent)) return { kind: 'failed', failure: sent, write: at }
     entry.push(sent)
   }
@@ -229,10 +230,9 @@ async function commitTransaction(
 }
 
 function toEntry(
-  { urls, baseUrl }: GatewayContext,
+  { urls, baseUrl, profile }: GatewayContext,
   { access }: FhirRequest,
   write: VersionedWrite,
-  profile: UpstreamProfile,
 ): object | Failure {
   switch (write.kind) {
     case 'create': {
@@ -248,14 +248,14 @@ function toEntry(
     }
     case 'update': {
       const { type, id, resource } = write
-      const binding = bindUpdate(write, profile, access)
+      const binding = bindUpdate(write, profile(), access)
       return isFailure(binding)
         ? binding
         : { resource, request: { method: 'PUT', url: `${type}/${id}`, ...binding } }
     }
     case 'delete': {
-      const { url, ifMatch } = bindDelete(write, profile)
-      return { request: { method: 'DELETE', url, ...(ifMatch !== undefined && { ifMatch }) } }
+      const binding = bindDelete(write, profile(), true)
+      return isFailure(binding) ? binding : { request: { method: 'DELETE', ...binding } }
     }
   }
 }
@@ -277,7 +277,7 @@ async function readResponses(
   const takeTurns = createTurns()
   for (const [at, write] of writes.entries()) {
     const result = describeEntry(context, write, entries[at])
-    const failure = findOverwritten(write, result) ?? (await findSpared(context, request, write))
+    const failure = await findLoss(context, request, write, result, true)
     if (failure) failures.push({ failure, write: at })
     committed.push(failure?.problem === 'undeleted' ? { status: 409 } : result)
     await takeTurns()

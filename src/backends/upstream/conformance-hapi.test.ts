@@ -9,7 +9,7 @@ describe('the gateway in front of a server with the behaviour of HAPI', () => {
     lacks: HAPI_LACKS,
     start: async options => {
       const upstream = await startHapi()
-      const fhir = await startRecordedGateway(upstream.url, options)
+      const fhir = await startRecordedGateway(upstream.url, { profile: 'auto', ...options })
       fhir.app.addHook('onClose', () => upstream.close())
       return fhir
     },

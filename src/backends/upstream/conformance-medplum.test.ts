@@ -8,7 +8,7 @@ import { startRecordedGateway } from './testing/start-gateway.ts'
 
 const start: StartFhir = async options => {
   const upstream = await startMedplum()
-  const fhir = await startRecordedGateway(upstream.url, options)
+  const fhir = await startRecordedGateway(upstream.url, { profile: 'if-none-match', ...options })
   fhir.app.addHook('onClose', async () => {
     await upstream.close()
   })

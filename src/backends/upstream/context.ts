@@ -49,10 +49,12 @@ export interface GatewayContext {
     patients: ReadonlySet<string>,
   ) => Promise<PanelMembership | Failure>
   /** How a search within a patient's compartment is sent: by its path, or by a search parameter. */
-  readonly narrowing: () => Promise<'compartment' | 'parameter'>
+  readonly narrowing: () => 'compartment' | 'parameter'
   /** Whether the upstream follows chains and `_has`: then it finds the patients of a panel by itself. */
   readonly followsChains: () => Promise<boolean>
-  readonly profile: () => Promise<UpstreamProfile>
+  readonly profile: () => UpstreamProfile
+  /** Waits while the gateway asks the upstream what it is. */
+  readonly recognize: () => Promise<void>
   /** Whether the upstream may answer searches of callers from earlier results. */
   readonly searchCache: 'bypass' | 'allow'
   /** The gateway's CapabilityStatement as JSON. */

@@ -59,7 +59,7 @@ let ann: Fhir
 
 async function start(open: typeof startGateway): Promise<void> {
   upstream = await startHapi()
-  fhir = await open(upstream.url, { guard, timeoutMs: 1500 })
+  fhir = await open(upstream.url, { guard, profile: 'auto', timeoutMs: 1500 })
   all = fhir.as('all')
   ann = fhir.as('ann')
   for (const it of DATA) assert.equal((await all(`PUT ${it.resourceType}/${it.id}`, it)).status, 201)

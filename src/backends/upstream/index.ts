@@ -12,4 +12,6 @@ export {
 } from './check/check-upstream.ts'
 export type { Finding, Send } from './check/probe.ts'
 export { createCredentials, type UpstreamAuth } from './http/send.ts'
+export { chooseProfile, describeProfile } from './profile.ts'
+export { createUnknownPath, findSignOfHapi } from './recognition.ts'
 export { createGateway, type GatewayOptions, type UpstreamTls } from './server.ts'

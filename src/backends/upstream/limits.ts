@@ -27,12 +27,18 @@ export const PROBE_CONNECTIONS = 2
 export const PROBE_EVERY_MS = 5_000
 /** How often the gateway reads the upstream's CapabilityStatement. */
 export const CAPABILITIES_EVERY_MS = 600_000
+/** How soon it does so again after it could not read it. */
+export const CAPABILITIES_RETRY_MS = 10_000
+/** How long a start waits for the CapabilityStatement. Requests do not wait for it. */
+export const START_MS = 1_000
 /** The largest part of the connections that one grant may use. */
 export const SHARE_OF_GRANT = 1 / 4
 /** Requests of one grant that wait for a connection. */
 export const UPSTREAM_WAITING_PER_GRANT = 256
 /** The largest part of the time-out that a request may wait for a connection. */
 export const WAITING_TIME = 3 / 4
+/** Versions that are read to record what a DELETE has deleted unchecked. */
+export const LOST_VERSIONS = 10
 /** Pages of the upstream that one request reads. */
 export const UPSTREAM_PAGES = 50
 /** Values of a list in one search: patients of a panel, targets of a chain. Longer lists of patients are several searches. */

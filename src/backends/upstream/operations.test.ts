@@ -54,7 +54,7 @@ before(async () => {
   store = await openSqliteStore(`sqlite:${join(folder, 'audit.db')}`)
   fhir = await startGuardedFhir([], { operations }, (guard, baseUrl) =>
     createGateway({
-      ...{ baseUrl, guard, operations, upstreamUrl: upstream.url, smartConfiguration: {} },
+      ...{ baseUrl, guard, operations, profile: 'strict', upstreamUrl: upstream.url, smartConfiguration: {} },
       audit: fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
     }),
   )

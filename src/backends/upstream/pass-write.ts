@@ -26,6 +26,7 @@ import { buildHeaders, buildQuery, buildWrite, STRICT } from './http/build-reque
 import type { UpstreamRequest } from './http/exchange.ts'
 import { type BodyRewrite, passThrough } from './http/pass-through.ts'
 import { createReplaceStream } from './http/urls.ts'
+import type { UpstreamProfile } from './profile.ts'
 import { requestsSubset } from './search/find-page.ts'
 
 type Write = InteractionOf<
@@ -96,13 +97,24 @@ function isWrite(request: FhirRequest): request is FhirRequest<Write> {
  * resource is read before it is changed, so that the change is filed under its former patient.
  */
 function isUnchecked(
-  { isRecorded, baseUrl }: GatewayContext,
-  { interaction, access, body }: FhirRequest<Write>,
+  { isRecorded, baseUrl, profile }: GatewayContext,
+  { interaction, access, body, preconditions }: FhirRequest<Write>,
 ): boolean {
   if (isRecorded && hasFormerPatient(interaction)) return false
+  if (!honoursPreconditions(profile(), interaction, preconditions)) return false
   if (hasCondition(interaction, baseUrl) || hasOtherType(interaction, body)) return false
   const { permission } = WRITES[interaction.kind]
   return seesAll(access) && access.filterFor(interaction.type, permission) === 'everything'
+}
+
+/** A precondition that the upstream ignores is checked by the gateway. */
+function honoursPreconditions(
+  { boundDelete, createOnlyPut }: UpstreamProfile,
+  { kind }: Interaction,
+  { ifMatch, ifNoneMatch }: FhirRequest['preconditions'],
+): boolean {
+  if (ifNoneMatch !== undefined && createOnlyPut !== 'if-none-match') return false
+  return ifMatch === undefined || kind !== 'delete' || boundDelete === 'if-match'
 }
 
 /** Some servers create what a Bundle holds by the type of its content, and not by that of the URL. */
@@ -185,11 +197,12 @@ function writeHeaders(urls: GatewayContext['urls'], request: FhirRequest<Write>)
 
 async function isUncheckedBundle(
   bundle: FhirRequest,
-  { baseUrl, isRecorded }: GatewayContext,
+  { baseUrl, isRecorded, profile }: GatewayContext,
 ): Promise<boolean> {
   if (!changesAll(bundle.access) || !bundle.entries || isFailure(bundle.entries)) return false
   for await (const request of decideEntries(bundle, bundle.entries.entries)) {
     if (isFailure(request) || (isRecorded && hidesPatients(request.interaction))) return false
+    if (!honoursPreconditions(profile(), request.interaction, request.preconditions)) return false
     if (hasOtherType(request.interaction, request.body)) return false
     if (!isUncheckedEntry(request.interaction, bundle.access, baseUrl)) return false
   }

@@ -1,4 +1,4 @@
-import { findSearchParameter, isRecord } from '../../fhir/index.ts'
+import { findSearchParameter } from '../../fhir/index.ts'
 
 /**
  * How an upstream behaves where servers differ. The gateway relies on nothing in FHIR R4 that a server is known to do
@@ -13,8 +13,11 @@ export interface UpstreamProfile {
    * use POST.
    */
   readonly createOnlyPut: 'if-none-match' | 'if-match-zero' | 'none'
-  /** How a DELETE is bound to the checked version: by `If-Match`, or by a conditional delete with `_lastUpdated`. */
-  readonly boundDelete: 'if-match' | 'last-updated'
+  /**
+   * How a DELETE is bound to the checked version: by `If-Match`, or by the version in its URL, and in a transaction by a
+   * conditional delete with `_lastUpdated`. With `none` the gateway sends `If-Match`, and finds out afterwards what was deleted.
+   */
+  readonly boundDelete: 'if-match' | 'version-in-url' | 'none'
   /**
    * Whether the server reads dates of a year or month, quantities, modifiers and repeated parameters as R4 defines. If
    * not, the gateway evaluates such clauses of scopes and policies itself and does not send them.
@@ -32,7 +35,6 @@ export interface UpstreamProfile {
   readonly currentHistory: boolean
   /** Whether a PUT may create a resource with a numeric id. If not, the server refuses it, and the gateway passes that on. */
   readonly numericIds: boolean
-  /** Whether the server may refuse a reference to an absent resource, which would reveal what exists (WRITE-11). */
 }
 
 /** A server that behaves as R4 defines. */
@@ -53,7 +55,7 @@ const STRICT: UpstreamProfile = {
 const HAPI: UpstreamProfile = {
   compartmentSearches: 'no',
   createOnlyPut: 'if-match-zero',
-  boundDelete: 'last-updated',
+  boundDelete: 'version-in-url',
   exactSearches: false,
   cachedSearches: true,
   linksEveryPage: false,
@@ -63,40 +65,53 @@ const HAPI: UpstreamProfile = {
   numericIds: false,
 }
 
-/** An unknown server: nothing is assumed that only a conformant one does, if there is another way. */
-const CAREFUL: UpstreamProfile = {
-  ...STRICT,
+/** A server of which only one thing is known: `If-None-Match: *` protects a resource from a PUT that creates. */
+const IF_NONE_MATCH: UpstreamProfile = {
+  compartmentSearches: 'as-stated',
+  createOnlyPut: 'if-none-match',
+  boundDelete: 'none',
   exactSearches: false,
   cachedSearches: true,
+  linksEveryPage: false,
+  stableOrder: false,
   ownUrls: false,
   currentHistory: false,
+  numericIds: true,
 }
 
-/** A server on which a PUT may overwrite a resource, whatever its preconditions are. */
-const POST_ONLY: UpstreamProfile = { ...CAREFUL, createOnlyPut: 'none' }
+/** An unknown server: a PUT may overwrite a resource, whatever its preconditions are. */
+const POST_ONLY: UpstreamProfile = { ...IF_NONE_MATCH, createOnlyPut: 'none' }
 
-export type ProfileName = 'auto' | 'hapi' | 'post-only' | 'strict'
+const PROFILES = {
+  hapi: HAPI,
+  'if-none-match': IF_NONE_MATCH,
+  'post-only': POST_ONLY,
+  strict: STRICT,
+} as const
 
-/** The profile of a setting; `auto` recognizes the server by its CapabilityStatement, where that could be read. */
-export function chooseProfile(
-  name: ProfileName,
-  statement: Readonly<Record<string, unknown>> | undefined,
-): UpstreamProfile {
-  switch (name) {
-    case 'hapi':
-      return HAPI
-    case 'post-only':
-      return POST_ONLY
-    case 'strict':
-      return STRICT
-    case 'auto':
-      return recognize(statement)
-  }
+export type ProfileName = 'auto' | keyof typeof PROFILES
+
+/** The profile in use, and why. */
+export interface ChosenProfile {
+  readonly name: keyof typeof PROFILES
+  readonly reason: string
+  readonly traits: UpstreamProfile
 }
 
-function recognize(statement: Readonly<Record<string, unknown>> | undefined): UpstreamProfile {
-  const name = isRecord(statement?.software) ? String(statement.software.name) : ''
-  return /\bHAPI\b/i.test(name) ? HAPI : CAREFUL
+/** The profile of a setting. `auto` is `hapi` for a server with a sign of HAPI (recognition.ts), and `post-only` for any other. */
+export function chooseProfile(setting: ProfileName, sign: string | undefined): ChosenProfile {
+  if (setting !== 'auto') return choose(setting, 'set by smart.fhir.upstream-profile')
+  return sign === undefined
+    ? choose('post-only', 'nothing shows that a PUT of this server cannot overwrite')
+    : choose('hapi', `recognized by ${sign}`)
+}
+
+function choose(name: ChosenProfile['name'], reason: string): ChosenProfile {
+  return { name, reason, traits: PROFILES[name] }
+}
+
+export function describeProfile({ name, reason }: ChosenProfile): string {
+  return `profile ${name}: ${reason}`
 }
 
 /**

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { buildConnector, Pool } from 'undici'
 import { createSerialize, LruMap, type Serialize } from '../../cache/index.ts'
@@ -20,18 +21,20 @@ import type { ExchangeOutcome, StreamLimit } from './http/exchange.ts'
 import type { Fetch } from './http/send.ts'
 import { createCredentials, type UpstreamAuth } from './http/send.ts'
 import { createUrlRewriter } from './http/urls.ts'
-import { type Watch, watchUpstream } from './http/watch.ts'
+import { watchUpstream } from './http/watch.ts'
 import {
   CONNECTIONS,
   COUNTS_REMEMBERED,
   PROBE_CONNECTIONS,
   RESPONSE_BYTES,
   SINGLE_PAGES_REMEMBERED,
+  START_MS,
   STREAM_BYTES,
   STREAM_MS,
 } from './limits.ts'
 import { findMembers } from './membership.ts'
-import { chooseProfile, createUpstreamParameters, type ProfileName } from './profile.ts'
+import { createUpstreamParameters, describeProfile, type ProfileName } from './profile.ts'
+import { createRecognition, type Recognition } from './recognition.ts'
 import { openPages } from './search/paging.ts'
 
 export interface UpstreamTls {
@@ -50,7 +53,7 @@ export interface GatewayOptions extends FhirApiOptions {
   readonly upstreamTls?: () => UpstreamTls
   /** How a patient's compartment is searched; by default as the upstream's CapabilityStatement suggests. */
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
-  /** How the upstream behaves where servers differ; recognized by its CapabilityStatement by default. */
+  /** How the upstream behaves where servers differ; by default recognized by what it shows of itself. */
   readonly profile?: ProfileName
   /** Whether the upstream may answer searches of callers from earlier results; it must not by default. */
   readonly searchCache?: 'bypass' | 'allow'
@@ -78,7 +81,19 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   const { logger, clock = Date.now, checks = [] } = options
   const metrics = options.metrics ?? new Registry()
   const pool = createPool(options)
-  const watching = watchUpstream({ clock, log: logger, onAvailable: () => statement.start() })
+  const profile = createRecognition(
+    options.profile ?? 'auto',
+    () => upstream,
+    text => logger?.warn(text),
+  )
+  const watching = watchUpstream({
+    ...{ clock, log: logger },
+    onAvailable() {
+      void profile.ask()
+      statement.start()
+    },
+    describe: () => describeProfile(profile.current()),
+  })
   metrics.gauge(
     {
       name: 'sallyport_upstream_up',
@@ -88,14 +103,20 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     () => [[Number(watching.isAvailable() ?? Number.NaN)]],
   )
   const urls = createUrlRewriter(options.baseUrl, [options.upstreamUrl, ...(options.upstreamAliases ?? [])])
-  const upstream = createUpstream(options, pool, urls, watching, clock, metrics)
-  const statement = createCapabilities(upstream, clock)
-  const context = createContext(options, { urls, upstream, statement })
+  const upstream: Upstream = createUpstream(options, pool, urls, clock, metrics, answer => {
+    watching.observe(answer)
+    profile.observe(answer)
+  })
+  const statement = createCapabilities(upstream, clock, profile.learn)
+  const context = createContext(options, { urls, upstream, statement, profile })
   const app = await createFhirApi(
     { ...options, metrics, clock, checks: [watching.check, ...checks] },
     createBackend(context),
   )
-  watching.start(upstream)
+  const known = watching.start(upstream).then(() => Promise.all([profile.settled(), statement.settled()]))
+  app.addHook('onReady', async () => {
+    await Promise.race([known, setTimeout(START_MS, undefined, { ref: false })])
+  })
   app.addHook('onClose', async () => {
     watching.close()
     statement.close()
@@ -127,14 +148,15 @@ function createConnector(getTls: () => UpstreamTls): buildConnector.connector {
   }
 }
 
+interface Connection extends Pick<GatewayContext, 'urls' | 'upstream'> {
+  readonly statement: UpstreamCapabilities
+  readonly profile: Recognition
+}
+
 function createContext(
   options: GatewayOptions,
-  {
-    statement,
-    ...connection
-  }: Pick<GatewayContext, 'urls' | 'upstream'> & { readonly statement: UpstreamCapabilities },
+  { statement, profile, ...connection }: Connection,
 ): GatewayContext {
-  const { profile = 'auto' } = options
   const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
   const isUpstreamParameter = createUpstreamParameters(options.searchParameters ?? [])
   const gateway = { baseUrl, operations, isUpstreamParameter, isRecorded: options.audit !== undefined }
@@ -157,17 +179,14 @@ function createContext(
       const found = await statement.get()
       return isFailure(found) ? found : toJson(found)
     },
-    async profile() {
-      const found = await statement.get()
-      return chooseProfile(profile, isFailure(found) ? undefined : found)
-    },
-    async narrowing() {
+    profile: () => profile.current().traits,
+    recognize: profile.settled,
+    narrowing() {
       if (narrowing !== 'auto') return narrowing
-      const found = await statement.get()
-      if (isFailure(found)) return 'parameter'
-      const { compartmentSearches } = chooseProfile(profile, found)
+      const { compartmentSearches } = profile.current().traits
       const isOffered =
-        compartmentSearches === 'yes' || (compartmentSearches === 'as-stated' && hasCompartments(found))
+        compartmentSearches === 'yes' ||
+        (compartmentSearches === 'as-stated' && hasCompartments(statement.current()))
       return isOffered ? 'compartment' : 'parameter'
     },
     searchCache: options.searchCache ?? 'bypass',
@@ -178,9 +197,9 @@ function createUpstream(
   options: GatewayOptions,
   pool: Pool,
   urls: GatewayContext['urls'],
-  watching: Watch,
   clock: () => number,
   metrics: Registry,
+  observe: (answer: ExchangeOutcome) => void,
 ): Upstream {
   const { timeoutMs = TIMEOUT_MS, auth = { kind: 'none' }, logger } = options
   const durations = metrics.histogram({
@@ -205,7 +224,7 @@ function createUpstream(
     streamLimit: options.streamLimit ?? { bytes: STREAM_BYTES, ms: STREAM_MS },
     clock,
     onExchange(answer, method, seconds) {
-      watching.observe(answer)
+      observe(answer)
       durations.observe([method, describeOutcome(answer)], seconds)
     },
     warn: text => logger?.warn(text),
@@ -218,7 +237,8 @@ function describeOutcome(answer: ExchangeOutcome): string {
 
 const PATIENT_COMPARTMENT = 'http://hl7.org/fhir/CompartmentDefinition/patient'
 
-function hasCompartments({ rest }: Readonly<Record<string, unknown>>): boolean {
+function hasCompartments(statement: Readonly<Record<string, unknown>> | undefined): boolean {
+  const rest = statement?.rest
   return (
     Array.isArray(rest) &&
     rest.some(

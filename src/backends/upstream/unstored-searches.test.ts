@@ -36,7 +36,7 @@ let fhir: Fhir
 
 async function start(options: Partial<GatewayOptions> = {}): Promise<void> {
   upstream = await startHapi({ off: ['absolute-references-refused'] })
-  fhir = await startGateway(upstream.url, { guard, ...options })
+  fhir = await startGateway(upstream.url, { guard, profile: 'auto', ...options })
   const practitioner = { resourceType: 'Practitioner', id: 'kim' }
   for (const it of [patient('ann'), patient('bob'), practitioner]) await put(it)
 }

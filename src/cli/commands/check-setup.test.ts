@@ -174,6 +174,10 @@ describe('sallyport check', () => {
     const upstream = createServer((request, response) => {
       const version = request.url?.startsWith('/r5/') ? '5.0.0' : '4.0.1'
       if (request.url?.startsWith('/closed/')) response.writeHead(401).end()
+      else if (request.url?.startsWith('/forbidden/')) response.writeHead(403).end()
+      else if (request.url === '/proxied/metadata') response.writeHead(403).end()
+      else if (request.url?.startsWith('/proxied/'))
+        response.writeHead(404, { 'x-powered-by': 'HAPI FHIR 8.8.0 REST Server' }).end()
       else if (request.url?.endsWith('/metadata')) response.end(`{"fhirVersion": "${version}"}`)
       else response.writeHead(404).end()
     })
@@ -202,6 +206,15 @@ describe('sallyport check', () => {
         await run('/closed'),
         /^problem +upstream .* refuses the credentials of the gateway \(401\)/m,
       )
+      assert.match(
+        await run('/forbidden'),
+        /^problem +upstream .* refuses the requests of the gateway \(403\)/m,
+      )
+      assert.match(stdout, /^ok +upstream +In use: profile post-only: nothing shows that a PUT/m)
+      const proxied = await run('/proxied')
+      assert.match(proxied, /^warning +upstream .*\/metadata is refused \(403\), other requests are not/m)
+      assert.match(proxied, /^ok +upstream +In use: profile hapi: recognized by its header X-Powered-By\.$/m)
+      assert.doesNotMatch(proxied, /credentials of the gateway/)
       upstream.close().closeAllConnections()
       assert.match(
         await run('/r4'),

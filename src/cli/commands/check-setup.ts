@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { dirname, join } from 'node:path'
+import type { Send } from '../../backends/upstream/index.ts'
 import {
   type Configuration,
   type LoginProvider,
@@ -260,26 +261,63 @@ const PROVIDER_OK = {
 } as const
 
 async function checkUpstream(settings: Settings, baseUrl: string): Promise<readonly Finding[]> {
-  const subject = 'upstream'
   try {
-    const response = await withClient(baseUrl, settings, send =>
-      send({ method: 'GET', path: '/metadata', headers: { accept: 'application/fhir+json' } }),
-    )
-    return [describeMetadata(baseUrl, response)]
+    return await withClient(baseUrl, settings, send => describeUpstream(settings, baseUrl, send))
   } catch (error) {
     const advice = 'Check SMART_FHIR_UPSTREAM_URL, the network and the certificate authority.'
-    return [makeFinding('problem', subject)(`${getMessage(error)}. ${advice}`)]
+    return [makeFinding('problem', 'upstream')(`${getMessage(error)}. ${advice}`)]
   }
 }
 
+async function describeUpstream(
+  { fhir }: Settings,
+  baseUrl: string,
+  send: Send,
+): Promise<readonly Finding[]> {
+  const { chooseProfile, createUnknownPath, describeProfile, findSignOfHapi } = await import(
+    '../../backends/upstream/index.ts'
+  )
+  const get = (path: string) => send({ method: 'GET', path, headers: { accept: 'application/fhir+json' } })
+  const metadata = await get('/metadata')
+  const absent = await get(createUnknownPath())
+  const finding = describeMetadata(baseUrl, metadata, absent.status)
+  if (finding.level === 'problem') return [finding]
+  const signs = [metadata, absent].map(({ headers, text }) => findSignOfHapi({ headers, body: parse(text) }))
+  const profile = chooseProfile(
+    fhir.upstream.profile,
+    signs.find(sign => sign !== undefined),
+  )
+  const text = `In use: ${describeProfile(profile)}.`
+  return [finding, makeFinding('ok', 'upstream')(text)]
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A proxy may refuse `metadata` alone: `other` is the status of another request. */
 function describeMetadata(
   baseUrl: string,
   { status, text }: { readonly status: number; readonly text: string },
+  other: number,
 ): Finding {
   const problem = makeFinding('problem', 'upstream')
-  if (status === 401 || status === 403)
+  if (other === 401 || other === 403) {
+    const refused = other === 401 ? 'credentials' : 'requests'
     return problem(
-      `${baseUrl} refuses the credentials of the gateway (${status}). Check SMART_FHIR_UPSTREAM_AUTH.`,
+      `${baseUrl} refuses the ${refused} of the gateway (${other}). Check SMART_FHIR_UPSTREAM_AUTH.`,
+    )
+  }
+  if (status === 401 || status === 403)
+    return makeFinding(
+      'warning',
+      'upstream',
+    )(
+      `${baseUrl}/metadata is refused (${status}), other requests are not. Let the gateway read it: apps get a 502 for metadata.`,
     )
   if (status !== 200)
     return problem(`${baseUrl}/metadata returns ${status}. Set SMART_FHIR_UPSTREAM_URL to the FHIR base URL.`)

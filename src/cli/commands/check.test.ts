@@ -24,9 +24,12 @@ describe('sallyport check upstream', () => {
   it('prints what it found and the settings that it recommends, and exits with 0', async () => {
     const { exitCode, stdout, stderr } = await run(['--url', url, '--write'])
     assert.equal(exitCode, 0, stderr)
-    assert.match(stdout, /^http:.*: Sallyport \d.*\n\nok +FHIR version +4\.0\.1\n/)
+    assert.match(
+      stdout,
+      /^http:.*: Sallyport \d.*\nIn use: profile post-only: nothing shows .*\n\nok +FHIR version +4\.0\.1\n/,
+    )
     assert.match(stdout, /\nok +If-Match on PUT +honoured \(412\)\n/)
-    assert.match(stdout, /\nsmart\.fhir\.upstream-profile +auto +auto\n/)
+    assert.match(stdout, /\nsmart\.fhir\.upstream-profile +auto +if-none-match\n/)
     assert.equal((await app.inject('/r4/Patient?_summary=count')).json().total, 0)
   })
 

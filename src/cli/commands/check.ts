@@ -31,18 +31,22 @@ Example:
     const baseUrl = (getOptional(args, 'url') ?? fhir.upstreamUrl)?.replace(/\/+$/, '')
     if (baseUrl === undefined || !/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
       throw new CommandFailure('Cannot check: set SMART_FHIR_UPSTREAM_URL or --url to an http or https URL')
-    const { checkUpstream, recommendSettings } = await import('../../backends/upstream/index.ts')
+    const { checkUpstream, chooseProfile, describeProfile, recommendSettings } = await import(
+      '../../backends/upstream/index.ts'
+    )
     const inEffect = new Map(listEffectiveSettings(configuration).map(it => [it.name, it.value]))
     const findValue = (name: string, initial: string) => inEffect.get(`smart.fhir.${name}`) ?? initial
     const report = await withClient(baseUrl, configuration.settings, send =>
       checkUpstream({ send, baseUrl, isWriting: isSet(args, 'write') }),
     )
-    const recommended = recommendSettings(report.software, report.findings, {
-      'upstream-profile': findValue('upstream-profile', 'auto'),
+    const { profile } = fhir.upstream
+    const recommended = recommendSettings(report, {
+      'upstream-profile': profile,
       'upstream-narrowing': findValue('upstream-narrowing', 'auto'),
       'upstream-search-cache': findValue('upstream-search-cache', 'bypass'),
     })
-    print(baseUrl, report, recommended, io)
+    const inUse = describeProfile(chooseProfile(profile, report.sign))
+    print(`${baseUrl}: ${report.software}\nIn use: ${inUse}`, report, recommended, io)
     return isUnsafe(report.findings, recommended) ? 1 : 0
   },
 }
@@ -52,8 +56,8 @@ function isUnsafe(findings: readonly Finding[], recommended: readonly Recommenda
 }
 
 function print(
-  baseUrl: string,
-  { software, findings, left }: UpstreamReport,
+  title: string,
+  { findings, left }: UpstreamReport,
   recommended: readonly Recommendation[],
   io: Io,
 ): void {
@@ -64,7 +68,7 @@ function print(
     it.unsafe === undefined ? '' : `unsafe: ${it.unsafe}`,
   ])
   const lines = [
-    `${baseUrl}: ${software}`,
+    title,
     '',
     formatColumns(findings.map(it => [it.level, it.check, it.result])),
     '',

@@ -163,7 +163,12 @@ const System = Type.Object(
           processes: Type.Optional(Type.Integer()),
           checks: Type.Array(
             Type.Object(
-              { name: Type.String(), ok: Type.Boolean(), reason: Type.Optional(Type.String()) },
+              {
+                name: Type.String(),
+                ok: Type.Boolean(),
+                reason: Type.Optional(Type.String()),
+                note: Type.Optional(Type.String({ description: 'The profile of the upstream in use.' })),
+              },
               closed,
             ),
           ),
@@ -193,9 +198,10 @@ export const systemEndpoints = [
         servers: servers.map(({ name, url, checks, processes }) => ({
           ...{ name, url, reachable: checks !== undefined, ready: checks?.every(({ ok }) => ok) ?? false },
           ...(processes !== undefined && { processes }),
-          checks: (checks ?? []).map(({ name: check, ok, reason }) => ({
+          checks: (checks ?? []).map(({ name: check, ok, reason, note }) => ({
             ...{ name: check, ok },
             ...(reason !== undefined && { reason }),
+            ...(note !== undefined && { note }),
           })),
         })),
       }

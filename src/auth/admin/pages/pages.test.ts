@@ -73,6 +73,14 @@ describe('/admin', () => {
     assert.match(body, /FHIR server[\s\S]*No response/)
   })
 
+  it('shows the profile of the upstream', async () => {
+    const checks = [{ name: 'upstream', ok: true, note: 'profile hapi: recognized by a header' }]
+    const server = await TestAuthServer.open(await open(), { fetch: async () => Response.json({ checks }) })
+    await server.addClinician('ada', { admin: true })
+    const { body } = await (await server.logIn('ada')).get('/admin')
+    assert.match(body, /FHIR server[\s\S]*Ready[\s\S]*upstream \(profile hapi: recognized by a header\)/)
+  })
+
   it('reloads the settings after a confirmation', async () => {
     assert.match((await admin.get('/admin/reload')).body, /Reload the settings\?/)
     assert.match((await admin.post('/admin/reload', {})).body, /The settings are reloaded/)

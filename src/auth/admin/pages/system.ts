@@ -66,13 +66,13 @@ const NAMES: Readonly<Record<ServerState['name'], string>> = {
 
 function renderServer({ name, url, checks, processes = 1 }: ServerState) {
   const failed = checks?.filter(({ ok }) => !ok) ?? []
-  const names = [...new Set(checks?.map(check => check.name))]
+  const passed = [...new Set(checks?.map(({ name: check, note }) => (note ? `${check} (${note})` : check)))]
   return [
     html`${NAMES[name]}${processes > 1 && html`<span class="sub">${processes} processes</span>`}`,
     renderState(checks),
     failed.length > 0
       ? html`${failed.map(({ name: check, reason }) => html`<p>${check}: ${reason ?? 'failed'}</p>`)}`
-      : names.join(', ') || 'None',
+      : passed.join(', ') || 'None',
     html`<span class="url">${url}</span>`,
   ]
 }

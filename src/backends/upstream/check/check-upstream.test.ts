@@ -10,7 +10,7 @@ const settings = {
   'upstream-profile': 'auto',
   'upstream-narrowing': 'auto',
   'upstream-search-cache': 'bypass',
-}
+} as const
 
 const sendTo =
   (baseUrl: string): Send =>
@@ -21,26 +21,26 @@ const sendTo =
   }
 
 async function check(baseUrl: string, isWriting = true) {
-  const { software, findings, left } = await checkUpstream({ send: sendTo(baseUrl), baseUrl, isWriting })
+  const { sign, findings, left } = await checkUpstream({ send: sendTo(baseUrl), baseUrl, isWriting })
   for (const type of ['Patient', 'Observation']) {
     const headers = { 'cache-control': 'no-cache' }
     const found = await sendTo(baseUrl)({ method: 'GET', path: `/${type}?_count=100`, headers })
     assert.deepEqual(findIds(found), [], type)
   }
   const named = (level: Level) => findings.filter(it => it.level === level).map(it => it.check)
-  return { software, findings, left, named }
+  return { sign, findings, left, named }
 }
 
 describe('checkUpstream', () => {
   it('finds nothing unsafe in the embedded server, and recommends the profile strict', async () => {
     const upstream = await startUpstream()
     try {
-      const { software, findings, left, named } = await check(upstream.url)
+      const { sign, findings, left, named } = await check(upstream.url)
       assert.deepEqual(
         [left, named('handled'), named('unsafe')],
-        [[], ['create only by If-Match: W/"0"'], []],
+        [[], ['create only by If-Match: W/"0"', 'DELETE by the version in the URL'], []],
       )
-      const [profile] = recommendSettings(software, findings, settings)
+      const [profile] = recommendSettings({ sign, findings }, settings)
       assert.equal(profile?.recommended, 'strict')
     } finally {
       await upstream.end()
@@ -50,7 +50,7 @@ describe('checkUpstream', () => {
   it('finds the behaviour of HAPI, and recommends the profile hapi and search parameters', async () => {
     const upstream = await startHapi()
     try {
-      const { software, findings, left, named } = await check(upstream.url)
+      const { sign, findings, left, named } = await check(upstream.url)
       assert.deepEqual([left, named('unsafe')], [[], []])
       assert.deepEqual(named('handled'), [
         'compartment searches',
@@ -65,12 +65,16 @@ describe('checkUpstream', () => {
         'numeric ids',
       ])
       assert.deepEqual(
-        recommendSettings(software, findings, settings).map(it => it.recommended),
+        recommendSettings({ sign, findings }, settings).map(it => it.recommended),
         ['hapi', 'parameter', 'bypass'],
       )
-      const unsafe = { ...settings, 'upstream-profile': 'strict', 'upstream-narrowing': 'compartment' }
+      const unsafe = {
+        ...settings,
+        'upstream-profile': 'strict' as const,
+        'upstream-narrowing': 'compartment',
+      }
       assert.deepEqual(
-        recommendSettings(software, findings, unsafe).flatMap(it => it.unsafe ?? []),
+        recommendSettings({ sign, findings }, unsafe).flatMap(it => it.unsafe ?? []),
         ['the upstream differs from R4', 'limited searches fail'],
       )
     } finally {
@@ -81,22 +85,42 @@ describe('checkUpstream', () => {
   it('reports that the router of Medplum ignores versions in transactions and creates over existing resources', async () => {
     const upstream = await startMedplum()
     try {
-      const { software, findings, left, named } = await check(upstream.url)
+      const { sign, findings, left, named } = await check(upstream.url)
       assert.deepEqual([left, named('unsafe')], [[], ['FHIR version', 'conditions in a transaction']])
       assert.deepEqual(named('handled'), [
         'compartment searches',
         'If-None-Match: * on PUT',
         'create only by If-Match: W/"0"',
         'If-Match on DELETE',
+        'DELETE by the version in the URL',
         'history after a delete',
       ])
-      const [profile] = recommendSettings(software, findings, settings)
-      assert.match(profile?.unsafe ?? '', /^a PUT can overwrite a resource/)
-      assert.equal(profile?.recommended, 'post-only')
-      const careful = { ...settings, 'upstream-profile': 'post-only' }
-      assert.equal(recommendSettings(software, findings, careful)[0]?.unsafe, undefined)
+      for (const profile of ['auto', 'post-only', 'if-none-match'] as const) {
+        const [found] = recommendSettings({ sign, findings }, { ...settings, 'upstream-profile': profile })
+        assert.equal(found?.recommended, 'post-only')
+        const isUnsafe = /^a PUT can overwrite a resource/.test(found?.unsafe ?? '')
+        assert.equal(isUnsafe, profile === 'if-none-match', profile)
+      }
     } finally {
       await upstream.close()
+    }
+  })
+
+  it('recognizes HAPI behind a proxy that hides its name or refuses metadata', async () => {
+    for (const [by, options] of Object.entries({
+      'its header X-Powered-By': { on: ['metadata-refused'] },
+      'the code in an error message': { off: ['named-software', 'powered-by'] },
+    } as const)) {
+      const upstream = await startHapi(options)
+      try {
+        const { sign, findings, named } = await check(upstream.url)
+        assert.equal(sign, by)
+        assert.deepEqual(named('unsafe'), [], by)
+        const [profile] = recommendSettings({ sign, findings }, settings)
+        assert.deepEqual([profile?.recommended, profile?.unsafe], ['hapi', undefined], by)
+      } finally {
+        await upstream.close()
+      }
     }
   })
 

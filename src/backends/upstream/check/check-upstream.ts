@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { type ChosenProfile, chooseProfile, type ProfileName } from '../profile.ts'
+import { createUnknownPath, findSignOfHapi } from '../recognition.ts'
 import { createProbe, type Finding, findIds, isOk, type Probe, parse, type Send, toRecord } from './probe.ts'
 import { createOwn, WRITE_CHECKS } from './write-checks.ts'
 
@@ -12,6 +14,8 @@ interface CheckOptions {
 
 export interface UpstreamReport {
   readonly software: string
+  /** By what the server is recognized as HAPI. */
+  readonly sign: string | undefined
   readonly findings: readonly Finding[]
   /** Resources of this run that could not be deleted. */
   readonly left: readonly string[]
@@ -20,10 +24,11 @@ export interface UpstreamReport {
 /** Tries everything that the gateway relies on. */
 export async function checkUpstream({ send, baseUrl, isWriting }: CheckOptions): Promise<UpstreamReport> {
   const probe = createProbe(send, baseUrl, randomUUID())
-  const software = await findSoftware(probe)
+  const recognized = { software: await findSoftware(probe), sign: await findSign(probe) }
   try {
     const written = isWriting ? await runWriteChecks(probe) : skipWriteChecks('needs --write')
-    return { software, findings: [...(await runReadChecks(probe)), ...written], left: await probe.cleanUp() }
+    const findings = [...(await runReadChecks(probe)), ...written]
+    return { ...recognized, findings, left: await probe.cleanUp() }
   } catch (error) {
     await probe.cleanUp()
     throw error
@@ -64,6 +69,8 @@ const READ_CHECKS: Readonly<Record<string, (probe: Probe) => Promise<Checked>>> 
 async function checkVersion(probe: Probe): Promise<Checked> {
   const response = await probe.get('/metadata?_elements=status,fhirVersion')
   const { resourceType, fhirVersion } = parse(response)
+  if (response.status === 403)
+    return { level: 'unknown', result: 'metadata is refused (403); the gateway needs R4 (4.0.1)' }
   if (resourceType !== 'CapabilityStatement')
     return { level: 'unsafe', result: `metadata answers ${response.status} without a CapabilityStatement` }
   if (typeof fhirVersion !== 'string')
@@ -74,7 +81,9 @@ async function checkVersion(probe: Probe): Promise<Checked> {
 }
 
 async function checkMetadata(probe: Probe): Promise<Checked> {
-  const { text, milliseconds } = await probe.get('/metadata')
+  const { status, text, milliseconds } = await probe.get('/metadata')
+  if (status === 403)
+    return { level: 'handled', result: '403; the gateway recognizes the server by other responses' }
   const result = `${text.length.toLocaleString('en')} characters in ${Math.round(milliseconds)} ms`
   return { level: 'ok', result }
 }
@@ -119,6 +128,16 @@ async function findSoftware(probe: Probe): Promise<string> {
   return typeof version === 'string' ? `${name} ${version}` : name
 }
 
+/** Recognizes the server as the gateway does. */
+async function findSign(probe: Probe): Promise<string | undefined> {
+  for (const path of ['/metadata', createUnknownPath()]) {
+    const response = await probe.get(path)
+    const sign = findSignOfHapi({ headers: response.headers, body: parse(response) })
+    if (sign !== undefined) return sign
+  }
+  return undefined
+}
+
 export interface Recommendation {
   readonly setting: string
   readonly inEffect: string
@@ -128,11 +147,14 @@ export interface Recommendation {
 }
 
 /** The settings in effect, by name. */
-type Settings = Readonly<Record<'upstream-narrowing' | 'upstream-profile' | 'upstream-search-cache', string>>
+interface Settings {
+  readonly 'upstream-narrowing': string
+  readonly 'upstream-profile': ProfileName
+  readonly 'upstream-search-cache': string
+}
 
 export function recommendSettings(
-  software: string,
-  findings: readonly Finding[],
+  { sign, findings }: Pick<UpstreamReport, 'sign' | 'findings'>,
   settings: Settings,
 ): readonly Recommendation[] {
   const isLevel = (level: Finding['level'], ...checks: readonly string[]) =>
@@ -141,8 +163,8 @@ export function recommendSettings(
     {
       setting: 'smart.fhir.upstream-profile',
       inEffect: settings['upstream-profile'],
-      recommended: chooseProfile(software, isLevel),
-      ...findUnsafeProfile(software, settings['upstream-profile'], isLevel),
+      recommended: recommendProfile(sign, isLevel),
+      ...findUnsafeProfile(chooseProfile(settings['upstream-profile'], sign), isLevel),
     },
     {
       setting: 'smart.fhir.upstream-narrowing',
@@ -173,24 +195,29 @@ const STRICT_CHECKS = [
 ]
 const CREATE_ONLY = 'If-None-Match: * on PUT'
 const VERSION_ZERO = 'create only by If-Match: W/"0"'
+const VERSION_IN_URL = 'DELETE by the version in the URL'
 
-function chooseProfile(software: string, isLevel: IsLevel): string {
+function recommendProfile(sign: string | undefined, isLevel: IsLevel): ProfileName {
   const onlyZero = isLevel('handled', CREATE_ONLY) && isLevel('ok', VERSION_ZERO)
-  if (/\bHAPI\b/i.test(software) || onlyZero) return 'hapi'
+  const isHapi = sign !== undefined || onlyZero
+  if (isHapi && !isLevel('handled', VERSION_ZERO, VERSION_IN_URL)) return 'hapi'
   if (isLevel('handled', CREATE_ONLY)) return 'post-only'
-  return isLevel('handled', ...STRICT_CHECKS) || isLevel('unknown', ...STRICT_CHECKS) ? 'auto' : 'strict'
+  if (!isLevel('ok', CREATE_ONLY)) return 'auto'
+  const isStrict = !isLevel('handled', ...STRICT_CHECKS) && !isLevel('unknown', ...STRICT_CHECKS)
+  return isStrict ? 'strict' : 'if-none-match'
 }
 
 function findUnsafeProfile(
-  software: string,
-  profile: string,
+  { name, traits: { createOnlyPut, boundDelete } }: ChosenProfile,
   isLevel: IsLevel,
 ): { readonly unsafe?: string } {
-  const assumesHapi = profile === 'hapi' || (profile === 'auto' && /\bHAPI\b/i.test(software))
-  if (profile === 'strict' && isLevel('handled', ...STRICT_CHECKS))
+  if (name === 'strict' && isLevel('handled', ...STRICT_CHECKS))
     return { unsafe: 'the upstream differs from R4' }
-  if (profile === 'post-only') return {}
-  if (isLevel('handled', assumesHapi ? VERSION_ZERO : CREATE_ONLY))
+  if (createOnlyPut !== 'none' && isLevel('handled', CREATE_CHECKS[createOnlyPut]))
     return { unsafe: 'a PUT can overwrite a resource that another client creates at the same time' }
+  if (boundDelete === 'version-in-url' && isLevel('handled', VERSION_IN_URL))
+    return { unsafe: 'a DELETE can delete a version that another client writes at the same time' }
   return {}
 }
+
+const CREATE_CHECKS = { 'if-none-match': CREATE_ONLY, 'if-match-zero': VERSION_ZERO } as const

@@ -33,6 +33,7 @@ export const WRITE_CHECKS: Readonly<Record<string, WriteCheck>> = {
   'If-None-Match: * on PUT': checkIfNoneMatch,
   'create only by If-Match: W/"0"': checkVersionZero,
   'If-Match on DELETE': checkDelete,
+  'DELETE by the version in the URL': checkVersionedDelete,
   'If-None-Exist': checkIfNoneExist,
   'conditions in a transaction': checkTransaction,
   'If-None-Exist in a transaction': checkConditionalCreate,
@@ -125,8 +126,24 @@ async function checkDelete(probe: Probe, patient: Own): Promise<Checked> {
   if (isConflict(response)) return { level: 'ok', result: `honoured (${response.status})` }
   return {
     level: 'handled',
-    result: `ignored (${response.status}); the profile hapi sends a conditional delete, others can lose a concurrent change`,
+    result: `ignored (${response.status}); the gateway reads afterwards which version was deleted, where the server names it`,
   }
+}
+
+/** HAPI deletes the version that the URL names if it is the current one. */
+async function checkVersionedDelete(probe: Probe, patient: Own): Promise<Checked> {
+  const own = await createOwn(probe, createOwnObservation(patient))
+  if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
+  await probe.put(own.path, { ...createOwnObservation(patient), status: 'amended' })
+  const current = findVersion(await probe.get(own.path))
+  const stale = await probe.remove(`${own.path}/_history/${own.version}`)
+  const fresh = await probe.remove(`${own.path}/_history/${current}`)
+  const { status } = await probe.get(own.path)
+  await probe.remove(own.path)
+  const result = `${stale.status} for an old version, ${fresh.status} for the current one`
+  return isConflict(stale) && isOk(fresh) && (status === 410 || status === 404)
+    ? { level: 'ok', result: `yes: ${result}` }
+    : { level: 'handled', result: `no: ${result}` }
 }
 
 async function checkIfNoneExist(probe: Probe): Promise<Checked> {

@@ -17,6 +17,7 @@ import { startGateway } from '../testing/start-gateway.ts'
 const guard = createAuthenticator({ all: fullAccess, ann: patientAccess('ann') })
 const AWAY = 'Upstream FHIR server unavailable: it does not answer'
 const REFUSED = 'Upstream FHIR server unavailable: it does not accept the credentials of the gateway'
+const FORBIDDEN = 'Upstream FHIR server unavailable: it refuses the requests of the gateway (403)'
 const ELEMENTS = 'GET /metadata?_elements=status,fhirVersion'
 const WELL = 'Upstream FHIR server recovered'
 
@@ -92,14 +93,27 @@ describe('the watch over the upstream', () => {
     watched({ auth: { kind: 'bearer', token: 'of-the-gateway' } }, async ({ upstream, until, log, raw }) => {
       for (const status of [401, 403]) {
         upstream.answerMetadata((_request, response) => json(response, {}, status))
-        assert.match(await until(503), /it does not accept the credentials of the gateway$/)
+        upstream.answerJson({}, status)
+        const [, reason = ''] = (await until(503)).split('unavailable: ')
+        assert.ok((status === 401 ? REFUSED : FORBIDDEN).endsWith(reason), reason)
         for (let at = 0; at < 10; at++) await until(503)
         upstream.answerMetadata((_request, response) => json(response, METADATA))
+        upstream.answerJson({})
         await until(200)
       }
-      assert.deepEqual(log(), [REFUSED, WELL, REFUSED, WELL])
+      assert.deepEqual(log(), [REFUSED, WELL, FORBIDDEN, WELL])
       assert.doesNotMatch(raw(), /of-the-gateway/)
     }))
+
+  for (const status of [401, 403])
+    it(`uses an upstream whose metadata alone are refused with ${status}`, () =>
+      watched({}, async ({ upstream, until, log }) => {
+        upstream.answerMetadata((_request, response) => json(response, {}, status))
+        upstream.answerJson({ resourceType: 'Bundle', type: 'searchset', total: 1 })
+        await until(200)
+        for (let at = 0; at < 5; at++) await until(200)
+        assert.deepEqual(log(), [])
+      }))
 
   it('keeps the upstream unavailable while requests are refused, even if its metadata is public', () =>
     watched({}, async ({ upstream, fhir, until, log }) => {
@@ -256,7 +270,8 @@ describe('the watch over the upstream', () => {
       assert.deepEqual(lines, [])
       await upstream.reopen()
       await until(200)
-      await fhir('GET metadata')
+      while (!lines.some(it => it === 'GET')) await setImmediate()
+      assert.equal((await fhir('GET metadata')).status, 200)
       assert.deepEqual(
         lines.filter(it => it === 'GET'),
         ['GET'],

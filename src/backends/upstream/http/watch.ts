@@ -11,7 +11,8 @@ export interface Watch {
   readonly check: ReadyCheck
   /** Undefined until the first probe. */
   isAvailable(): boolean | undefined
-  start(upstream: Upstream): void
+  /** Resolves after the first probe. */
+  start(upstream: Upstream): Promise<void>
   close(): void
 }
 
@@ -20,6 +21,8 @@ export interface WatchOptions {
   readonly log?: Pick<Logger, 'warn'> | undefined
   /** Called when the upstream is found available at the start, and after each outage. */
   readonly onAvailable?: () => void
+  /** How the gateway uses the upstream, for `/readyz`. */
+  readonly describe?: () => string
 }
 
 /** Why the upstream is unavailable. */
@@ -51,7 +54,7 @@ const PATIENCE_MS = 500
  * Probes an idle upstream at intervals, and at once when a request fails or `/readyz` is requested. A failed request alone
  * does not decide, because others may succeed. The log gets one line for each change.
  */
-export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch {
+export function watchUpstream({ clock, log, onAvailable, describe }: WatchOptions): Watch {
   let state: { readonly outage: Outage | undefined; readonly at: number } | undefined
   let timer: NodeJS.Timeout | undefined
   let probing: Promise<void> | undefined
@@ -121,14 +124,15 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
           await Promise.race([probeOnce(watched), setTimeout(PATIENCE_MS, undefined, { ref: false })])
         const outage = state?.outage
         if (outage) throw new NotReady(`the upstream FHIR server is unavailable: ${outage.reason}`)
+        return describe?.()
       },
     },
     start(upstream) {
       watched = upstream
-      void probeOnce(upstream)
       timer ??= setInterval(() => {
         if (!isFresh(IDLE_MS)) void probeOnce(upstream)
       }, PROBE_EVERY_MS).unref()
+      return probeOnce(upstream)
     },
     close: () => clearInterval(timer),
   }
@@ -136,25 +140,28 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
 
 const REFUSED: Outage = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
 
-/** If `metadata` is late, a count shows whether other requests are. */
+/** If `metadata` is late or refused, a count shows whether other requests are: a proxy may refuse `metadata` alone. */
 function findNext(probe: Probe, answer: ExchangeOutcome): Probe | undefined {
-  if (isLate(answer)) return probe === COUNT ? undefined : COUNT
+  if (isLate(answer) || isRefused(answer)) return probe === COUNT ? undefined : COUNT
   return isNotOffered(answer) ? PROBES[PROBES.indexOf(probe) + 1] : undefined
 }
 
+function isRefused(answer: ExchangeOutcome): boolean {
+  return isUnauthorized(answer) || ('status' in answer && answer.status === 403)
+}
+
 function isNotOffered(answer: ExchangeOutcome): boolean {
-  return (
-    'status' in answer && answer.status >= 300 && ![401, 403].includes(answer.status) && !isFailing(answer)
-  )
+  return 'status' in answer && answer.status >= 300 && !isFailing(answer)
 }
 
 function readOutage(answer: ExchangeOutcome): Outage | undefined {
   if ('failure' in answer) return explainOutage(answer)
   const { status } = answer
   if (status < 300) return undefined
-  if (status === 401 || status === 403) return REFUSED
-  if (isFailing(answer)) return { kind: 'unreachable', reason: `it answers ${status}` }
-  return { kind: 'unusable', reason: `its metadata answers ${status}` }
+  if (status === 401) return REFUSED
+  if (status === 403) return { kind: 'unusable', reason: 'it refuses the requests of the gateway (403)' }
+  const reason = `it answers ${status}`
+  return { kind: isFailing(answer) ? 'unreachable' : 'unusable', reason }
 }
 
 function explainOutage(failure: TransportFailure): Outage | undefined {

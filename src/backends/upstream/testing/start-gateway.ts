@@ -43,14 +43,14 @@ export async function startUpstream(): Promise<UpstreamProcess> {
   }
 }
 
-/** A gateway at `BASE` in front of an upstream, by default with access to everything for every caller. */
+/** A gateway at `BASE` in front of an upstream that behaves as R4 defines, by default with access to everything for every caller. */
 export async function startGateway(
   upstreamUrl: string,
   options: Partial<GatewayOptions> = {},
 ): Promise<Fhir> {
   const guard: Authenticator = createAuthenticator({ all: fullAccess })
-  const app = await createGateway({ baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, ...options })
-  return client(app)
+  const given = { baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, profile: 'strict' } as const
+  return client(await createGateway({ ...given, ...options }))
 }
 
 /** The same with an audit trail, as in production: then fewer requests pass through without being checked. */

@@ -23,6 +23,8 @@ export interface Stored {
   readonly clock: () => number
   send(request: HapiRequest): Promise<HapiResponse>
   get(path: string, params?: HapiRequest['params']): Promise<HapiResponse>
+  /** Runs between the search and the delete of a conditional delete. */
+  betweenSteps(): Promise<void>
 }
 
 export type Next = (request: HapiRequest) => Promise<HapiResponse>

@@ -8,6 +8,7 @@ import {
   type HapiRequest,
   type HapiResponse,
   type Next,
+  refuse,
   respond,
   type Stored,
 } from './behaviour.ts'
@@ -22,6 +23,10 @@ const BEHAVIOURS = {
   'absolute-entry-urls-refused': writes.absoluteEntryUrlsRefused,
   'bundles-create-by-content': writes.bundlesCreateByContent,
   'batches-send-entries': writes.batchesSendEntries,
+  'powered-by': poweredBy,
+  'error-codes': errorCodes,
+  'metadata-refused': metadataRefused,
+  'named-software': namedSoftware,
   ...{ metadata: largeMetadata, 'no-compartments': searches.noCompartments },
   'pages-by-offset': searches.pagesByOffset,
   'pages-without-type': searches.pagesWithoutType,
@@ -45,6 +50,7 @@ const BEHAVIOURS = {
   'numeric-ids-refused': writes.numericIdsRefused,
   'absolute-references-refused': writes.absoluteReferencesRefused,
   'dangling-references-refused': writes.danglingReferencesRefused,
+  'deletes-in-steps': writes.deletesInSteps,
   'if-match-conflicts': writes.ifMatchConflicts,
   'if-none-match-ignored': writes.ifNoneMatchIgnored,
   'deletes-cascade': writes.deletesCascade,
@@ -56,6 +62,9 @@ const BEHAVIOURS = {
 
 export type BehaviourName = keyof typeof BEHAVIOURS
 
+/** The behaviour of a proxy, which is off unless a test switches it on. */
+const OF_PROXY: readonly BehaviourName[] = ['metadata-refused']
+
 export interface HapiUpstream {
   readonly url: string
   /** All requests so far, without those for `metadata`. */
@@ -64,6 +73,8 @@ export interface HapiUpstream {
   advance(milliseconds: number): void
   /** Runs before each further request. */
   before(act: ((request: HapiRequest) => Promise<void>) | undefined): void
+  /** Runs between the search and the delete of the next conditional delete. */
+  betweenSteps(act: () => Promise<unknown>): void
   /** Switches a behaviour on or off. */
   bend(name: BehaviourName, isOn: boolean): void
   /** Accepts requests and carries them out only after `resume`. */
@@ -72,17 +83,27 @@ export interface HapiUpstream {
   close(): Promise<void>
 }
 
-/** The embedded server with all behaviours of HAPI except those in `off`. */
-export async function startHapi(
-  options: { readonly off?: readonly BehaviourName[]; readonly metadataMs?: number } = {},
-): Promise<HapiUpstream> {
-  const { off = [], metadataMs = 0 } = options
+interface HapiOptions {
+  readonly off?: readonly BehaviourName[]
+  readonly on?: readonly BehaviourName[]
+  readonly metadataMs?: number
+}
+
+/** The embedded server with all behaviours of HAPI except those in `off`, and the behaviours of a proxy in `on`. */
+export async function startHapi(options: HapiOptions = {}): Promise<HapiUpstream> {
+  const { off = [], on = [], metadataMs = 0 } = options
   const seen: HapiRequest[] = []
   let now = Date.now()
   let held: Promise<void> = Promise.resolve()
   let release = () => {}
   let act: ((request: HapiRequest) => Promise<void>) | undefined
-  const isOff = new Set<BehaviourName>(off)
+  let step: (() => Promise<unknown>) | undefined
+  async function betweenSteps(): Promise<void> {
+    const next = step
+    step = undefined
+    await next?.()
+  }
+  const isOff = new Set<BehaviourName>([...off, ...OF_PROXY.filter(it => !on.includes(it))])
   let handle: Next = async () => respond(503, {})
   const pending = new Set<Promise<void>>()
   const server = createServer((incoming, outgoing) => {
@@ -105,7 +126,8 @@ export async function startHapi(
   }
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
-  const stored = await openStored({ baseUrl, dataFile: ':memory:', smartConfiguration: {} }, () => now)
+  const embedded = { baseUrl, dataFile: ':memory:', smartConfiguration: {} }
+  const stored = { ...(await openStored(embedded, () => now)), betweenSteps }
   handle = (Object.keys(BEHAVIOURS) as BehaviourName[]).reduceRight<Next>((next, name) => {
     const bend = BEHAVIOURS[name](stored)
     return request => (isOff.has(name) ? next(request) : bend(request, next))
@@ -118,6 +140,9 @@ export async function startHapi(
     },
     before: next => {
       act = next
+    },
+    betweenSteps: next => {
+      step = next
     },
     bend: (name, isOn) => void (isOn ? isOff.delete(name) : isOff.add(name)),
     pause: () => {
@@ -146,7 +171,7 @@ function describe(isCompressed: boolean, body: string): Readonly<Record<string, 
 async function openStored(
   options: FhirServerOptions,
   clock: () => number,
-): Promise<Stored & { close(): Promise<void> }> {
+): Promise<Omit<Stored, 'betweenSteps'> & { close(): Promise<void> }> {
   const app = await fhirServer(options)
   const { pathname } = new URL(options.baseUrl)
   async function send({ method, path, params, headers, body }: HapiRequest): Promise<HapiResponse> {
@@ -188,15 +213,49 @@ async function readRequest(incoming: IncomingMessage): Promise<HapiRequest> {
   }
 }
 
+/** Every response names HAPI. */
+function poweredBy(): ReturnType<Behaviour> {
+  return async (request, next) => {
+    const { headers, ...response } = await next(request)
+    return { ...response, headers: { ...headers, 'x-powered-by': 'HAPI FHIR 8.8.0 REST Server' } }
+  }
+}
+
+/** Every error message begins with a code. */
+function errorCodes(): ReturnType<Behaviour> {
+  return async (request, next) => {
+    const response = await next(request)
+    return response.status === 404 ? refuse(404, '2001', `Resource ${request.path} is not known`) : response
+  }
+}
+
+/** `metadata` is refused. */
+function metadataRefused(): ReturnType<Behaviour> {
+  return async (request, next) =>
+    request.path === 'metadata'
+      ? { status: 403, headers: { 'content-type': 'text/html' }, body: '<h1>Forbidden</h1>' }
+      : next(request)
+}
+
+/** `metadata` names HAPI. */
+function namedSoftware(): ReturnType<Behaviour> {
+  return async (request, next) => {
+    const response = await next(request)
+    if (request.path !== 'metadata' || response.body === '') return response
+    const software = { name: 'HAPI FHIR Server', version: '8.8.0' }
+    return respond(200, { ...JSON.parse(response.body), software })
+  }
+}
+
 const METADATA_CHARACTERS = 1_800_000
 
-/** `metadata` is large unless only some elements are asked for, names HAPI, and lists no compartments. */
+/** `metadata` is large unless only some elements are asked for, and lists no compartments. */
 function largeMetadata(): ReturnType<Behaviour> {
   return async (request, next) => {
     if (request.path !== 'metadata') return next(request)
     const response = await next({ ...request, params: [] })
     if (response.body === '') return response
-    const software = { name: 'HAPI FHIR Server', version: '8.8.0' }
+    const software = { name: 'Hospital FHIR' }
     const { rest, ...statement } = JSON.parse(response.body)
     const { compartment: _, ...server } = rest[0]
     const interaction = ['transaction', 'history-system'].map(code => ({ code }))

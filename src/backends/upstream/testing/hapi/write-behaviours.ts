@@ -130,7 +130,7 @@ function toEntry({ method, path, params }: HapiRequest): Readonly<Record<string,
 
 async function findDeleted(stored: Stored, url: string): Promise<readonly string[]> {
   const [path = '', query] = url.split('?')
-  if (query === undefined) return path.includes('/') ? [path] : []
+  if (query === undefined) return path.includes('/') ? [path.replace(/\/_history\/.*/, '')] : []
   return listFound((await stored.get(path, [...new URLSearchParams(query)])).body)
 }
 
@@ -160,11 +160,42 @@ export const bundlesCreateByContent: Behaviour = () => async (request, next) => 
   )
 }
 
-/** `If-Match` on `DELETE` is ignored; the response is 200 with an OperationOutcome. */
+/** A conditional delete searches first and deletes then. Versions that were written in between are deleted. */
+export const deletesInSteps: Behaviour = stored => async (request, next) => {
+  if (isTransaction(request)) {
+    const urls = new Map<string, readonly string[]>()
+    for (const { request: entry } of listEntries(parseBody(request.body)))
+      if (entry.method === 'DELETE' && entry.url?.includes('?'))
+        urls.set(entry.url, await findDeleted(stored, entry.url))
+    if (urls.size > 0) await stored.betweenSteps()
+    return next(
+      mapEntries(request, entry => {
+        const [url] = urls.get(entry.request.url ?? '') ?? []
+        return url === undefined ? entry : { ...entry, request: { ...entry.request, url } }
+      }),
+    )
+  }
+  if (request.method !== 'DELETE' || request.path.includes('/')) return next(request)
+  const [path, ...others] = await findDeleted(stored, toEntry(request).url ?? '')
+  await stored.betweenSteps()
+  return next(path === undefined || others.length > 0 ? request : { ...request, path, params: [] })
+}
+
+/**
+ * `If-Match` on `DELETE` is ignored, but a version in the URL is compared with the current one. The response is 200 with an
+ * OperationOutcome.
+ */
 export const deleteUnconditional: Behaviour = () => async (request, next) => {
   if (isTransaction(request)) return next(dropConditions(request, 'DELETE', 'ifMatch'))
   if (request.method !== 'DELETE') return next(request)
-  const response = await next({ ...request, headers: omit(request.headers, 'if-match') })
+  const [path = '', version] = request.path.split('/_history/')
+  const headers = omit(request.headers, 'if-match')
+  const response = await next({
+    ...{ ...request, path },
+    headers: version === undefined ? headers : { ...headers, 'if-match': `W/"${version}"` },
+  })
+  if (response.status === 412 && version !== undefined)
+    return refuse(409, '0961', `Trying to delete ${request.path} but this is not the current version`)
   if (response.status === 412) return refuse(412, '0962', 'Failed to DELETE: several resources match')
   const issue = [{ severity: 'information', code: 'informational', diagnostics: 'Successfully deleted' }]
   return response.status < 300 ? respond(200, { resourceType: 'OperationOutcome', issue }) : response
