@@ -31,7 +31,7 @@ export type {
   LocalWrites,
   VersionedWrite,
 } from './backend.ts'
-export { createTurns, decideEntries, RESPONSE_TOO_LARGE } from './bundle/entry.ts'
+export { decideEntries, RESPONSE_TOO_LARGE } from './bundle/entry.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
 export {
   AUDIT_SECTION,
@@ -79,3 +79,4 @@ export type {
   StatedVersion,
   StoredVersion,
 } from './stored-version.ts'
+export { createTurns } from './take-turns.ts'

@@ -93,8 +93,10 @@ export {
   type NativeContent,
   readBody,
   readContent,
+  readRecommendedBody,
   readResourceBody,
   readResourceBodyWithId,
+  validateAhead,
   wantsContent,
 } from './request-body.ts'
 export type {

@@ -9,8 +9,8 @@ import { isFhirPathPatch } from './patch/operations.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
 import { parseReference } from './reference.ts'
 import { parseMediaType } from './request.ts'
-import { type ExactResource, isRecord } from './resource.ts'
-import { validate } from './validate/validate.ts'
+import { type ExactResource, type Fault, isRecord } from './resource.ts'
+import { validate, validateInSteps } from './validate/validate.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
 const JSON_PATCH_TYPE = 'application/json-patch+json'
@@ -115,15 +115,31 @@ function isUtf8(contentType: string): boolean {
 }
 
 /** The body of a write as a valid resource of the type in the URL, or the problem with it. */
-export function readResourceBody(
-  body: unknown,
-  type: string,
-  options?: { readonly warns: boolean },
-): ExactResource | FhirProblem {
+export function readResourceBody(body: unknown, type: string): ExactResource | FhirProblem {
   const resource = readResourceOfType(body, type)
   if (isProblem(resource)) return resource
-  const faults = validate(toPlain(resource), options)
+  return toValid(resource, validated.get(resource) ?? validate(toPlain(resource)))
+}
+
+/** The same with pauses, and with R4's recommendations. */
+export function* readRecommendedBody(
+  body: unknown,
+  type: string,
+): Generator<undefined, ExactResource | FhirProblem> {
+  const resource = readResourceOfType(body, type)
+  if (isProblem(resource)) return resource
+  return toValid(resource, yield* validateInSteps(toPlain(resource), { warns: true }))
+}
+
+function toValid(resource: ExactResource, faults: readonly Fault[]): ExactResource | FhirProblem {
   return faults.length > 0 ? fail({ problem: 'invalid-resource', faults }) : resource
+}
+
+const validated = new WeakMap<object, readonly Fault[]>()
+
+/** Validates the body of a write with pauses, before a change is planned that nothing may interrupt. */
+export function* validateAhead(body: unknown): Generator<undefined, void> {
+  if (isRecord(body) && !validated.has(body)) validated.set(body, yield* validateInSteps(toPlain(body)))
 }
 
 /** The same for a URL with an id, which the body must repeat (R4 http.html#update). */

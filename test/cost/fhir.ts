@@ -49,6 +49,9 @@ const large = (operations: number, operation: string) => [
   ...repeat(operations - 1, () => operation),
 ]
 
+const question = (at: number) => `{"linkId":"l${at}","text":"x","type":"string"}`
+const questions = (at: number) =>
+  `${nest(39, `{"linkId":"g","text":"x","type":"group","item":[`, ']}', question(at))}`
 const CHAINS = `List?${repeat(16, () => 'item._id=x').join('&')}`
 
 /** What can be grown in a request to either FHIR server, up to its limit. */
@@ -76,6 +79,27 @@ export const ACCEPTED: Cases = {
   'values of a resource that is validated': post(
     '/Observation/$validate',
     observation(notes(LIMITS.JSON_VALUES / 2 - 20)),
+  ),
+  'items of a Questionnaire that is validated': post(
+    '/Questionnaire/$validate',
+    `{"resourceType":"Questionnaire","status":"active","item":${list(repeat(40_000, question))}}`,
+  ),
+  'nested items of a Questionnaire that is validated': post(
+    '/Questionnaire/$validate',
+    `{"resourceType":"Questionnaire","status":"active","item":${list(repeat(1_000, questions))}}`,
+  ),
+  'elements of a StructureDefinition that is validated': post(
+    '/StructureDefinition/$validate',
+    `{"resourceType":"StructureDefinition","url":"http://a","name":"A","status":"active","kind":"resource","abstract":false,"type":"Patient","baseDefinition":"http://hl7.org/fhir/StructureDefinition/DomainResource","derivation":"constraint","differential":{"element":${list(repeat(40_000, at => `{"id":"Patient.e${at}","path":"Patient.e${at}"}`))}}}`,
+  ),
+  'entries of a Bundle that is validated': post(
+    '/Bundle/$validate',
+    `{"resourceType":"Bundle","type":"collection","entry":${list(repeat(30_000, at => `{"fullUrl":"urn:uuid:${at}","resource":{"resourceType":"Basic","id":"a${at}"}}`))}}`,
+  ),
+  'entities of a narrative': post('/Observation', observation(narrative('&lt;'.repeat(200_000)))),
+  'items of a Questionnaire': post(
+    '/Questionnaire',
+    `{"resourceType":"Questionnaire","status":"active","item":${list(repeat(40_000, question))}}`,
   ),
   'digits of a decimal': post(
     '/Observation',

@@ -1,5 +1,4 @@
 import { STATUS_CODES } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import { auditRefusal, type FinishedRequest, isAboutAudit } from '../../audit/index.ts'
 import {
   createOutcome,
@@ -14,6 +13,7 @@ import { toProblem } from '../../web/index.ts'
 import type { ReadBudget } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, type FhirResponse, isFailure, toResponse } from '../response.ts'
+import { createTurns } from '../take-turns.ts'
 
 /** An entry as a request of its own: it is decided separately from the Bundle. */
 export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {
@@ -166,16 +166,6 @@ const TOO_MANY_READS = fail({
   problem: 'too-costly',
   text: `Cannot process transaction: its searches and reads take more than ${limits.TRANSACTION_READ_MS} ms of work`,
 })
-
-/** Lets other requests run when this one has used the event loop for `TURN_MS`. */
-export function createTurns(now: () => number = () => performance.now()): () => Promise<void> {
-  let began = now()
-  return async () => {
-    if (now() - began < limits.TURN_MS) return
-    await setImmediate()
-    began = now()
-  }
-}
 
 /** The limits that all entries of one Bundle share. */
 export interface BundleBudget {

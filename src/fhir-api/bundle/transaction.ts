@@ -4,14 +4,15 @@ import { checkContent } from '../access/check-content.ts'
 import type { Committed } from '../backend.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context } from '../context.ts'
+import { validateInTurns } from '../interactions/plan-write.ts'
 import { attempt, Conflict } from '../interactions/write.ts'
 import { describeWrite, mayReadContent, respondToWrite } from '../interactions/write-response.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, type FhirResponse, failEntry, isFailure, toResponse } from '../response.ts'
+import { createTurns } from '../take-turns.ts'
 import {
   type BundleBudget,
   createReadBudget,
-  createTurns,
   decideEntries,
   describeFailedEntry,
   fitEntry,
@@ -49,6 +50,7 @@ export async function performTransaction(
   // Before anything is locked.
   const requests: (EntryRequest | Failure)[] = []
   for await (const request of decideEntries(bundle, entries)) requests.push(request)
+  for (const request of requests) if (!isFailure(request)) await validateInTurns(request)
   const interactions = requests.flatMap(it => (isFailure(it) ? [] : [it.interaction]))
   const result = await attempt(context, interactions, () => planAndCommit(context, bundle, entries, requests))
   return isFailure(result) ? result : respond(context, bundle, result)

@@ -11,7 +11,7 @@ import {
   type Params,
   parseLastN,
   readPostedParams,
-  readResourceBody,
+  readRecommendedBody,
   selectLastN,
   toErrorResponse,
 } from '../../fhir/index.ts'
@@ -21,6 +21,7 @@ import type { Handler } from '../context.ts'
 import { resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import { type Failure, type FhirResponse, isFailure } from '../response.ts'
+import { runInTurns } from '../take-turns.ts'
 import { respondWithPage, searchFor } from './search.ts'
 
 /** `$everything` of a Patient or an Encounter: its resources and those they refer to, within the access. */
@@ -85,11 +86,14 @@ const validateResource: Handler<'operation'> = async (context, request) => {
     return fail({ problem: 'too-costly', text: `Cannot validate ${type}/${id}: it is too large` })
   const resource = found.parse()
   if (isFailure(resource)) return resource
-  const outcome = validateContent(request, resource)
+  const outcome = await validateContent(request, resource)
   return isFailure(outcome) ? outcome : { ...outcome, contents: [found] }
 }
 
-function validateContent({ interaction }: FhirRequest<Operation>, content: unknown): FhirResponse | Failure {
+async function validateContent(
+  { interaction }: FhirRequest<Operation>,
+  content: unknown,
+): Promise<FhirResponse | Failure> {
   const { type = '', params } = interaction
   const given = isRecord(content) ? content : undefined
   const read = (name: string) => params.findLast(([it]) => it === name)?.[1] ?? readParameter(given, name)
@@ -97,7 +101,7 @@ function validateContent({ interaction }: FhirRequest<Operation>, content: unkno
   if (mode !== undefined && !MODES.has(mode)) return UNKNOWN_MODE
   if (mode === 'delete' && findValidated(given, type) === undefined) return respond([DELETABLE])
   const profile = read('profile')
-  const resource = readResourceBody(findValidated(given, type), type, { warns: true })
+  const resource = await runInTurns(readRecommendedBody(findValidated(given, type), type))
   if (isProblem(resource) && resource.problem !== 'invalid-resource') return resource
   const faults = isProblem(resource) ? resource.faults : []
   return respond(listIssues([...faults, ...checkProfiles(type, profile, findValidated(given, type))]))

@@ -6,12 +6,14 @@ import {
   type Params,
   readResourceBody,
   readResourceBodyWithId,
+  validateAhead,
 } from '../../fhir/index.ts'
 import type { ConditionMatch } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, isFailure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
+import { runInTurns } from '../take-turns.ts'
 import { type Planned, type PlannedWrite, planDelete, planPatch, planUpdate } from './plan-change.ts'
 import { respondUnchanged } from './write-response.ts'
 
@@ -159,6 +161,13 @@ const MATCH_DELETED = fail({
 function createsResource(planned: Planned | Failure): boolean {
   if (isFailure(planned) || planned.kind !== 'write' || planned.write.kind === 'delete') return false
   return planned.write.kind === 'create' || !planned.write.before || planned.write.before.deleted
+}
+
+/** Validates the body of a write before a change is planned that nothing may interrupt. Other requests run in between. */
+export async function validateInTurns({ interaction, body }: FhirRequest): Promise<void> {
+  if (!isWriting(interaction) || interaction.kind === 'bundle') return
+  if (interaction.kind !== 'patch' && interaction.kind !== 'patch-conditional')
+    await runInTurns(validateAhead(body))
 }
 
 /**

@@ -7,7 +7,7 @@ import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import { type Failure, isFailure } from '../response.ts'
 import type { PlannedResponse, PlannedWrite } from './plan-change.ts'
-import { planWrite, type WriteInteraction } from './plan-write.ts'
+import { planWrite, validateInTurns, type WriteInteraction } from './plan-write.ts'
 import { describeWrite, respondToWrite } from './write-response.ts'
 
 /**
@@ -22,6 +22,7 @@ export async function write(
   const { session, audited } = context
   const passed = await session.passThrough?.(request)
   if (passed) return passed
+  await validateInTurns(request)
   const attempts = request.preconditions.ifMatch === undefined ? undefined : 1
   const result = await attempt(
     context,

@@ -21,6 +21,8 @@ export interface Walk {
   scope: Scope
   /** Whether broken rules that are only recommended are found too. */
   readonly warns: boolean
+  /** The number of values so far. */
+  checked: number
 }
 
 export interface Container {
@@ -39,6 +41,7 @@ export function startWalk(root: string, warns: boolean): Walk {
     container: nothingContained,
     scope: createScope(undefined),
     warns,
+    checked: 0,
   }
 }
 

@@ -21,19 +21,29 @@ import { getPlan, type Plan, type PlanEntry } from './plan.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
+/** A check that pauses between its steps, so that the caller may do other work. Most values are checked at once. */
+type Steps = Generator<undefined, void> | undefined
+
+/** Values that are checked between two pauses. */
+const VALUES_PER_STEP = 500
+
 /** A resource of its own: the root, an entry of a Bundle, a parameter. Its levels are counted from the start. */
-function checkResource(walk: Walk, value: unknown): void {
+function* checkResource(walk: Walk, value: unknown): Generator<undefined, void> {
   const { container, depth } = walk
   walk.container = findContainer(value)
   walk.depth = 0
-  if (checkTyped(walk, value)) checkContainedIds(walk, value)
+  if (isTyped(walk, value)) {
+    yield* checkTyped(walk, value)
+    checkContainedIds(walk, value)
+  }
   walk.container = container
   walk.depth = depth
 }
 
 /** A resource in `contained`: its `#` references are resolved in its container (R4 references.html#contained). */
-function checkContainedResource(walk: Walk, value: unknown): void {
-  if (!checkTyped(walk, value)) return
+function* checkContainedResource(walk: Walk, value: unknown): Generator<undefined, void> {
+  if (!isTyped(walk, value)) return
+  yield* checkTyped(walk, value)
   if (value.id === undefined) addFaultAt(walk, 'id', 'required', 'A contained resource needs an id')
   if (value.contained !== undefined)
     addFaultAt(walk, 'contained', 'invariant', 'A contained resource contains no others (dom-2)')
@@ -46,19 +56,22 @@ function checkContainedResource(walk: Walk, value: unknown): void {
   }
 }
 
-function checkTyped(walk: Walk, value: unknown): value is Values {
+function* checkTyped(walk: Walk, value: TypedValues): Generator<undefined, void> {
+  const { scope } = walk
+  walk.scope = createScope(value)
+  yield* checkObject(walk, value, getPlan(value.resourceType), true)
+  walk.scope = scope
+}
+
+type TypedValues = Values & { readonly resourceType: string }
+
+function isTyped(walk: Walk, value: unknown): value is TypedValues {
   if (!isRecord(value)) {
     addFault(walk, 'structure', 'Expected a resource')
     return false
   }
   const type = value.resourceType
-  if (typeof type === 'string' && isResourceType(type)) {
-    const { scope } = walk
-    walk.scope = createScope(value)
-    checkObject(walk, value, getPlan(type), true)
-    walk.scope = scope
-    return true
-  }
+  if (typeof type === 'string' && isResourceType(type)) return true
   if (type === undefined) addFaultAt(walk, 'resourceType', 'required', 'A resource needs a resourceType')
   else addFaultAt(walk, 'resourceType', 'value', 'Expected a resource type of R4')
   return false
@@ -87,12 +100,20 @@ function checkContainedIds(walk: Walk, { contained }: Values): void {
 }
 
 /** Checks an object against its structure. `typed`: it is a resource and has a `resourceType`. */
-function checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): void {
+function* checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): Generator<undefined, void> {
   if (isTooDeep(walk)) return
   walk.depth++
   const keys = Object.keys(value)
   if (keys.length === 0) addFault(walk, 'structure', 'Expected an object that is not empty')
-  for (const key of keys) checkKey(walk, value, key, plan, typed)
+  for (const key of keys) {
+    if (++walk.checked % VALUES_PER_STEP === 0) yield
+    walk.path.push(key)
+    const steps = checkKey(walk, value, key, plan, typed)
+    if (steps) yield* steps
+    const entry = plan.entries.get(key)
+    if (entry?.element.choice) checkChoice(walk, value, entry)
+    walk.path.pop()
+  }
   for (const { element, keys: names } of plan.required) {
     if (!names.some(name => value[name] !== undefined)) {
       addFaultAt(walk, element.choice ? `${element.name}[x]` : element.name, 'required', 'A value is needed')
@@ -108,25 +129,22 @@ function isTooDeep(walk: Walk): boolean {
   return true
 }
 
-function checkKey(walk: Walk, value: Values, key: string, plan: Plan, typed: boolean): void {
+function checkKey(walk: Walk, value: Values, key: string, plan: Plan, typed: boolean): Steps {
   const entry = plan.entries.get(key)
-  walk.path.push(key)
-  if (entry !== undefined) {
-    checkEntry(walk, value, entry)
-    if (entry.element.choice) checkChoice(walk, value, entry)
-  } else if (key.startsWith('_')) checkUnderscored(walk, value, key, plan)
-  else if (!(typed && key === 'resourceType')) addFault(walk, 'structure', 'Unknown element')
-  walk.path.pop()
+  if (entry !== undefined) return checkEntry(walk, value, entry)
+  if (key.startsWith('_')) return checkUnderscored(walk, value, key, plan)
+  if (!(typed && key === 'resourceType')) addFault(walk, 'structure', 'Unknown element')
+  return undefined
 }
 
-function checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): void {
+function* checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): Generator<undefined, void> {
   const entry = plan.entries.get(key.slice(1))
   // XHTML is the one primitive that has no id and no extensions.
   if (entry?.primitive === undefined || entry.type.code === 'xhtml') {
     addFault(walk, 'structure', 'Unknown element')
     return
   }
-  checkCompanion(walk, value[key], value[entry.key], entry)
+  yield* checkCompanion(walk, value[key], value[entry.key], entry)
   if (entry.element.choice && value[entry.key] === undefined) checkChoice(walk, value, entry)
 }
 
@@ -136,14 +154,20 @@ function checkChoice(walk: Walk, value: Values, { element, rivals }: PlanEntry):
     addFault(walk, 'structure', `Only one ${element.name}[x] is allowed`)
 }
 
-function checkEntry(walk: Walk, value: Values, entry: PlanEntry): void {
+function checkEntry(walk: Walk, value: Values, entry: PlanEntry): Steps {
   const found = value[entry.key]
-  if (entry.repeats) checkArray(walk, found, value, entry)
-  else if (Array.isArray(found)) addFault(walk, 'structure', 'Expected one value, not an array')
-  else checkValue(walk, found, entry)
+  if (entry.repeats) return checkArray(walk, found, value, entry)
+  if (!Array.isArray(found)) return checkValue(walk, found, entry)
+  addFault(walk, 'structure', 'Expected one value, not an array')
+  return undefined
 }
 
-function checkArray(walk: Walk, found: unknown, value: Values, entry: PlanEntry): void {
+function* checkArray(
+  walk: Walk,
+  found: unknown,
+  value: Values,
+  entry: PlanEntry,
+): Generator<undefined, void> {
   if (!Array.isArray(found) || found.length === 0) {
     addFault(walk, 'structure', 'Expected an array that is not empty')
     return
@@ -154,39 +178,48 @@ function checkArray(walk: Walk, found: unknown, value: Values, entry: PlanEntry)
   for (let index = 0; index < found.length; index++) {
     // A primitive in an array may be null where only its extensions are known (R4 json.html#primitive).
     if (found[index] === null && Array.isArray(companions) && isRecord(companions[index])) continue
+    if (++walk.checked % VALUES_PER_STEP === 0) yield
     walk.path.push(index)
-    checkValue(walk, found[index], entry)
+    const steps = checkValue(walk, found[index], entry)
+    if (steps) yield* steps
     walk.path.pop()
   }
 }
 
-function checkValue(walk: Walk, value: unknown, entry: PlanEntry): void {
-  const { code } = entry.type
+function checkValue(walk: Walk, value: unknown, entry: PlanEntry): Steps {
   if (entry.primitive !== undefined) checkPrimitive(walk, value, entry)
-  else if (code === 'Resource') checkHeld(walk, value, entry)
-  else if (!isRecord(value)) addFault(walk, 'structure', `Expected an object (${code})`)
-  else {
-    if (code === 'Reference') checkReference(walk, value, entry.type.targets)
-    if (entry.type.simple) checkSimpleQuantity(walk, value)
-    if (entry.isOutermostExtension) checkExtensionUrl(walk, value)
-    if (entry.codes !== undefined) checkConcept(walk, value, entry.codes)
-    checkObject(walk, value, getPlan(code), false)
-    if (entry.invariants.length > 0) checkInvariants(walk, value, entry.invariants)
-  }
+  else if (entry.type.code === 'Resource') return checkHeld(walk, value, entry)
+  else if (isRecord(value)) return checkComplex(walk, value, entry)
+  else addFault(walk, 'structure', `Expected an object (${entry.type.code})`)
+  return undefined
 }
 
-function checkHeld(walk: Walk, value: unknown, entry: PlanEntry): void {
-  if (entry.key === 'contained') checkContainedResource(walk, value)
-  else checkResource(walk, value)
+function* checkComplex(walk: Walk, value: Values, entry: PlanEntry): Generator<undefined, void> {
+  const { code, targets, simple } = entry.type
+  if (code === 'Reference') checkReference(walk, value, targets)
+  if (simple) checkSimpleQuantity(walk, value)
+  if (entry.isOutermostExtension) checkExtensionUrl(walk, value)
+  if (entry.codes !== undefined) checkConcept(walk, value, entry.codes)
+  yield* checkObject(walk, value, getPlan(code), false)
+  if (entry.invariants.length > 0) checkInvariants(walk, value, entry.invariants)
+}
+
+function checkHeld(walk: Walk, value: unknown, entry: PlanEntry): Steps {
+  return entry.key === 'contained' ? checkContainedResource(walk, value) : checkResource(walk, value)
 }
 
 /** `_birthDate`, `_given`: id and extensions of a primitive; in an array at the index of the value, otherwise null. */
-function checkCompanion(walk: Walk, companion: unknown, value: unknown, entry: PlanEntry): void {
-  if (!entry.repeats) checkElement(walk, companion, value !== undefined)
+function* checkCompanion(
+  walk: Walk,
+  companion: unknown,
+  value: unknown,
+  entry: PlanEntry,
+): Generator<undefined, void> {
+  if (!entry.repeats) yield* checkElement(walk, companion, value !== undefined)
   else if (!Array.isArray(companion)) addFault(walk, 'structure', 'Expected an array')
   else if (!isAlongside(companion, value))
     addFault(walk, 'structure', `Expected no more items than ${entry.key} has`)
-  else checkEach(walk, companion, Array.isArray(value) ? value : undefined)
+  else yield* checkEach(walk, companion, Array.isArray(value) ? value : undefined)
 }
 
 function isAlongside(companion: readonly unknown[], value: unknown): boolean {
@@ -195,29 +228,46 @@ function isAlongside(companion: readonly unknown[], value: unknown): boolean {
     : value === undefined && companion.length > 0
 }
 
-function checkEach(walk: Walk, companion: readonly unknown[], values: readonly unknown[] | undefined): void {
+function* checkEach(
+  walk: Walk,
+  companion: readonly unknown[],
+  values: readonly unknown[] | undefined,
+): Generator<undefined, void> {
   for (let index = 0; index < companion.length; index++) {
+    if (++walk.checked % VALUES_PER_STEP === 0) yield
     if (companion[index] === null && values) continue
     walk.path.push(index)
-    checkElement(walk, companion[index], (values?.[index] ?? null) !== null)
+    yield* checkElement(walk, companion[index], (values?.[index] ?? null) !== null)
     walk.path.pop()
   }
 }
 
-function checkElement(walk: Walk, companion: unknown, hasValue: boolean): void {
+function* checkElement(walk: Walk, companion: unknown, hasValue: boolean): Generator<undefined, void> {
   if (!isRecord(companion)) addFault(walk, 'structure', 'Expected an object (Element)')
   else if (!hasValue && companion.extension === undefined && companion.id !== undefined)
     addFault(walk, 'invariant', 'Expected a value or an extension beside the id (ele-1)')
-  else checkObject(walk, companion, getPlan('Element'), false)
+  else yield* checkObject(walk, companion, getPlan('Element'), false)
 }
 
 /**
  * The faults of a resource by the R4 definitions (the first hundred): names, JSON types, cardinality, formats, required
  * codes, references, invariants. `warns` adds R4's recommendations. Profiles and terminology are not checked.
  */
-export function validate(resource: unknown, { warns = false } = {}): readonly Fault[] {
+export function validate(resource: unknown, options?: { readonly warns: boolean }): readonly Fault[] {
+  const steps = validateInSteps(resource, options)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+/** The same, with pauses. */
+export function* validateInSteps(
+  resource: unknown,
+  { warns = false } = {},
+): Generator<undefined, readonly Fault[]> {
   const type = isRecord(resource) ? resource.resourceType : undefined
   const walk = startWalk(typeof type === 'string' && isResourceType(type) ? type : 'Resource', warns)
-  checkResource(walk, resource)
+  yield* checkResource(walk, resource)
   return walk.faults
 }
