@@ -31,8 +31,11 @@ export {
   prepareQuery,
 } from './store.ts'
 export {
+  isPresent,
   type JobOptions,
+  keepRevoked,
   REFRESH_RETRY_MS,
+  REMOVED,
   removeUntil,
   repeatInOneProcess,
   startSweeping,

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as pause } from 'node:timers/promises'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { openStore, repeatInOneProcess, type Schema, type Store, startSweeping, sweep } from './index.ts'
+import {
+  openStore,
+  REMOVED,
+  repeatInOneProcess,
+  type Schema,
+  type Store,
+  startSweeping,
+  sweep,
+} from './index.ts'
 
 const HOUR = 3_600_000
 const now = Date.UTC(2031, 0, 1)
@@ -145,6 +153,30 @@ async function fill({ db }: Store): Promise<void> {
   }
 }
 
+/** Half of them were used lately. */
+async function addGrants({ db }: Store, count: number): Promise<void> {
+  for (let from = 0; from < count; from += 500) {
+    const ids = Array.from({ length: 500 }, (_, at) => `grant ${from + at}`)
+    const common = { client_id: 'app', clinician_id: 'ada', scope: '', auth_time: 1, created_at: 1 }
+    await db
+      .insertInto('grant')
+      .values(ids.map((id, at) => ({ ...common, id, last_used_at: at % 2 === 0 ? now - HOUR : 1 })))
+      .execute()
+    await db
+      .insertInto('refresh_token')
+      .values(ids.map(id => ({ token_hash: id, grant_id: id, created_at: 1, expires_at: now + HOUR })))
+      .execute()
+  }
+}
+
+async function countGrants({ db }: Store): Promise<number> {
+  const { count } = await db
+    .selectFrom('grant')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 async function left<Table extends keyof Schema>(
   { db }: Store,
   table: Table,
@@ -174,6 +206,33 @@ eachDatabase((_, open, create) => {
       assert.deepEqual(await left(store, 'grant', 'id'), ['fresh', 'renewable', 'revoked lately'])
       assert.deepEqual(await left(store, 'clinician', 'id'), ['ada'])
       assert.deepEqual(await left(store, 'client', 'client_id'), ['app'])
+    })
+
+    it('deletes a removed client in steps, serves others in between, and goes on after it was interrupted', async () => {
+      const url = await create()
+      const [store, other] = [await openStore(url), await openStore(url)]
+      await fill(store)
+      await store.db.deleteFrom('grant').execute()
+      await addGrants(store, 6_000)
+      await store.db.updateTable('client').set({ expires_at: REMOVED }).execute()
+
+      const interrupted = sweep(other, now)
+      while ((await countGrants(store)) === 6_000) await pause()
+      await Promise.allSettled([other.close(), interrupted])
+      const rest = await countGrants(store)
+      assert.ok(rest > 0 && rest < 6_000, `${rest} grants`)
+
+      let turns = 0
+      const counting = setInterval(() => turns++)
+      await sweep(store, now)
+      clearInterval(counting)
+      assert.ok(turns > 1, `${turns} turns of other work`)
+      assert.deepEqual(await left(store, 'grant', 'id'), [])
+      assert.deepEqual(await left(store, 'refresh_token', 'token_hash'), [])
+      assert.deepEqual(await left(store, 'client', 'client_id'), [])
+      // Access tokens of the grants that were used lately may still be valid.
+      assert.equal((await left(store, 'revocation', 'id')).length, 3_000)
+      await store.close()
     })
 
     it('can run on several instances at once', async () => {

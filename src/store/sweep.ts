@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type RawBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Instant, Schema } from './schema.ts'
 import type { Store } from './store.ts'
 
@@ -34,7 +34,6 @@ const EXPIRING = [
   ['revocation', 'expires_at', 0],
   ['used_assertion', 'expires_at', 0],
   ['signing_key', 'retired_at', KEPT.signingKey],
-  ['client', 'expires_at', 0],
 ] as const satisfies readonly (readonly [keyof Schema, string, number])[]
 
 /** Deletes expired rows (STORE-3). Safe in several processes at once. */
@@ -42,6 +41,76 @@ export async function sweep(store: Store, now: Instant, grants = startGrantWalk(
   for (const [table, column, keptMs] of EXPIRING) await removeUntil(store, table, column, now - keptMs)
   await inBatches(store, batch => removeSuccessors(store, now - REFRESH_RETRY_MS, batch))
   await removeGrants(store, now - KEPT.grant, grants)
+  await removeClients(store, now)
+}
+
+/** The end of a client that an administrator removed, and that has too many rows to delete them at once. */
+export const REMOVED = 0
+
+/** Not of a client that was removed, and whose rows are still being deleted. */
+export const isPresent = sql<boolean>`(expires_at is null or expires_at > ${sql.lit(REMOVED)})`
+
+/** The longest configurable lifetime of an access token. */
+const LONGEST_TOKEN_MS = 24 * HOUR
+
+/** Deletes expired and removed clients, each after everything that belongs to it. */
+async function removeClients(store: Store, now: Instant): Promise<void> {
+  const { db, dialect } = store
+  const isExpired = (id: string) =>
+    db.selectFrom('client').select('client_id').where('client_id', '=', id).where('expires_at', '<', now)
+  for (;;) {
+    const client = await db
+      .selectFrom('client')
+      .select('client_id as id')
+      .where('expires_at', '<', now)
+      .orderBy('expires_at')
+      .limit(1)
+      .executeTakeFirst()
+    if (!client) return
+    await inBatches(store, async () => {
+      const rows = await db
+        .selectFrom('grant')
+        .select('id')
+        .where('client_id', 'in', isExpired(client.id))
+        .limit(BATCH[dialect])
+        .execute()
+      await removeGrantsById(
+        store,
+        rows.map(({ id }) => id),
+        now,
+      )
+      return rows.length
+    })
+    await db.deleteFrom('client').where('client_id', 'in', isExpired(client.id)).execute()
+    await yieldTurn()
+  }
+}
+
+/** Deletes grants with their codes and tokens. Access tokens that may be valid stay revoked. */
+async function removeGrantsById(store: Store, ids: readonly string[], now: Instant): Promise<void> {
+  if (ids.length === 0) return
+  const list = sql.join(ids)
+  for (const table of ['refresh_token', 'authorization_code'] as const)
+    await inBatches(store, batch => {
+      const rows = sql`select ${ROW[store.dialect]} from ${sql.table(table)} where grant_id in (${list}) limit ${batch}`
+      return change(store, sql`delete from ${sql.table(table)} where ${isAmong(store, rows)}`)
+    })
+  await store.db.transaction().execute(async trx => {
+    await keepRevoked(trx, sql`id in (${list})`, now)
+    await trx.deleteFrom('grant').where('id', 'in', ids).execute()
+  })
+}
+
+/** Revokes the access tokens of grants that are deleted, as long as one of them could still be valid. */
+export async function keepRevoked(
+  trx: Kysely<Schema>,
+  grants: RawBuilder<unknown>,
+  now: Instant,
+): Promise<void> {
+  const times = sql`cast(${now} as bigint), cast(${now + LONGEST_TOKEN_MS} as bigint)`
+  await sql`insert into revocation (id, revoked_at, expires_at)
+    select id, ${times} from "grant" where ${grants} and last_used_at > ${now - LONGEST_TOKEN_MS}
+    on conflict do nothing`.execute(trx)
 }
 
 /** Rows of a statement. SQLite runs it on the thread of the servers, which must not wait for more than a few ms. */

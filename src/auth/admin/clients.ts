@@ -1,5 +1,5 @@
 import type { Selectable, Transaction } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import { isPresent, type Schema } from '../../store/index.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../oauth/clients/client.ts'
 import { type AppChanges, addApp, approveApp, changeApp, removeApp } from '../oauth/clients/store-client.ts'
 import { AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../oauth/clients/validate.ts'
@@ -180,6 +180,7 @@ function lockRow(trx: Transaction<Schema>, id: string): Promise<ClientRow | unde
     .updateTable('client')
     .set(({ ref }) => ({ name: ref('name') }))
     .where('client_id', '=', id)
+    .where(isPresent)
     .returningAll()
     .executeTakeFirst()
 }
@@ -254,6 +255,7 @@ export async function findClientRow(
     .selectFrom('client')
     .selectAll()
     .where('client_id', '=', id)
+    .where(isPresent)
     .executeTakeFirst()
   return client ?? failUnknown(id)
 }
@@ -274,6 +276,7 @@ export async function listClients(
   const rows = await store.db
     .selectFrom('client')
     .selectAll()
+    .where(isPresent)
     .$if(after !== undefined, query => query.where('client_id', '>', after ?? ''))
     .$if(text !== undefined, query => query.where(containsText(['client_id', 'name'], text ?? '')))
     .$if(approved !== undefined, query => query.where('approved', '=', approved ?? true))

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../../test/support/databases.ts'
 import { createAuditor } from '../../audit/index.ts'
+import { sweep } from '../../store/index.ts'
+import { findClient } from '../oauth/clients/client.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import { type Admin, AdminFailure } from './action.ts'
 import { findLastUses } from './audit.ts'
@@ -108,6 +110,36 @@ eachDatabaseIfThorough((_, open) => {
         .select(({ fn }) => fn.agg<string>('max', ['details']).as('details'))
         .executeTakeFirstOrThrow()
       assert.doesNotMatch(details, new RegExp(`${secret}|${rotated.secret}|secret_hash`))
+    })
+
+    it('removes an app with many grants at once, and leaves its rows to the sweep', async () => {
+      const { db } = auth.store
+      succeed(await registerByMetadata(admin, { ...APP, client_id: 'popular' }))
+      const { id: clinician_id } = await db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+      const common = { client_id: 'popular', clinician_id, scope: '', auth_time: 1, created_at: 1 }
+      for (let from = 0; from < 1_200; from += 400)
+        await db
+          .insertInto('grant')
+          .values(
+            Array.from({ length: 400 }, (_, at) => ({
+              ...common,
+              id: `popular-${from + at}`,
+              last_used_at: 1,
+            })),
+          )
+          .execute()
+      const grants = () => db.selectFrom('grant').select('id').where('client_id', '=', 'popular').execute()
+
+      succeed(await removeClient(admin, 'popular'))
+      assert.equal((await grants()).length, 1_200)
+      assert.equal(fail(await approveClient(admin, 'popular')), 'not_found')
+      assert.equal(fail(await removeClient(admin, 'popular')), 'not_found')
+      assert.deepEqual((await listClients(admin, { text: 'popular', limit: 10 })).items, [])
+      assert.equal(await findClient(db, admin, 'popular'), undefined)
+
+      await sweep(auth.store, admin.clock())
+      assert.deepEqual(await grants(), [])
+      succeed(await registerByMetadata(admin, { ...APP, client_id: 'popular' }))
     })
 
     it('disables an app, which becomes unknown and loses its tokens, and restores no access when enabling it', async () => {

@@ -1,4 +1,5 @@
 import type { ClientRow } from '../../auth/index.ts'
+import { isPresent } from '../../store/index.ts'
 import {
   type Arguments,
   type Command,
@@ -21,7 +22,7 @@ To see all properties of an app: client show --id <id>`,
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const rows = await withStore(io, ({ db }) =>
-      db.selectFrom('client').selectAll().orderBy('client_id').execute(),
+      db.selectFrom('client').selectAll().where(isPresent).orderBy('client_id').execute(),
     )
     const lines = rows.map(row => [
       row.client_id,
@@ -46,7 +47,7 @@ Usage: npm run -s sallyport -- client show --id <id>`,
   async run(args, io) {
     const id = getSubject(args, 'id')
     const client = await withStore(io, ({ db }) =>
-      db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst(),
+      db.selectFrom('client').selectAll().where('client_id', '=', id).where(isPresent).executeTakeFirst(),
     )
     if (!client) throw new CommandFailure(`Cannot show client: there is no client ${id}`)
     io.stdout.write(`${formatColumns(listRows(client))}\n`)

@@ -1,10 +1,10 @@
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
-import type { Schema } from '../../store/index.ts'
+import { keepRevoked, type Schema } from '../../store/index.ts'
 import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
 import { Closing } from '../start/parts.ts'
@@ -153,11 +153,20 @@ async function removeRegistered(trx: Transaction<Schema>): Promise<void> {
   const { removeApp } = await import('../../auth/index.ts')
   const clients = await trx.selectFrom('client').select('client_id').execute()
   for (const { client_id } of clients) await removeApp(trx, client_id, Date.now())
+  // Those of apps with many grants, which are otherwise removed in steps.
+  await keepRevoked(trx, sql`1 = 1`, Date.now())
   for (const table of REGISTERED) await trx.deleteFrom(table).execute()
 }
 
 const REGISTERED = [
-  ...(['clinician', 'login_failure', 'pending_sign_in', 'launch_token', 'authorization_request'] as const),
+  ...([
+    'client',
+    'clinician',
+    'login_failure',
+    'pending_sign_in',
+    'launch_token',
+    'authorization_request',
+  ] as const),
   ...(['app_launch', 'app_session'] as const),
 ] satisfies readonly (keyof Schema)[]
 

@@ -1,5 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
-import { prepareQuery, type Schema } from '../../../store/index.ts'
+import { isPresent, prepareQuery, type Schema } from '../../../store/index.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
 import type { AuthContext } from '../context.ts'
@@ -65,7 +65,12 @@ export function isConfigured({ app }: Pick<AuthSettings, 'app'>, { id }: Pick<Cl
 
 /** Finds a client, whether it may be used or not. */
 export async function findRegisteredClient(db: Kysely<Schema>, id: string): Promise<Client | undefined> {
-  const row = await db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  const row = await db
+    .selectFrom('client')
+    .selectAll()
+    .where('client_id', '=', id)
+    .where(isPresent)
+    .executeTakeFirst()
   return row && toClient(row)
 }
 

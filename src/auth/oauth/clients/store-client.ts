@@ -1,5 +1,13 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import { createRandomToken, type Schema, type Store, sha256 } from '../../../store/index.ts'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import {
+  createRandomToken,
+  isPresent,
+  keepRevoked,
+  REMOVED,
+  type Schema,
+  type Store,
+  sha256,
+} from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { revokeClientTokens } from '../revocations.ts'
 import { type Client, containsText, findRegisteredClient, toClient } from './client.ts'
@@ -92,29 +100,41 @@ export async function approveApp(
   return numUpdatedRows > 0n
 }
 
-// The longest configurable lifetime of an access token.
-const LONGEST_TOKEN_MS = 86_400_000
+/** Rows of an app that are deleted in one transaction, during which others wait. */
+const ROWS_AT_ONCE = 1_000
 
-/** Removes an app with its grants. False if there is none. */
+/**
+ * Removes an app with its grants. Its access ends at once. The rows of an app with many are deleted by the next sweep, in
+ * small steps; until then its id cannot be registered again. False if there is no such app.
+ */
 export async function removeApp(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
-  const client = await trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  const client = await trx
+    .selectFrom('client')
+    .selectAll()
+    .where('client_id', '=', id)
+    .where(isPresent)
+    .executeTakeFirst()
   if (!client) return false
-  await revokeTokens(trx, client, now)
-  await trx.deleteFrom('client').where('client_id', '=', id).execute()
+  await revokeClientTokens(trx, client, now)
+  if (await hasManyRows(trx, id)) {
+    // With `enabled_at`, its grants belong to another client, whatever happens to the row.
+    const ended = { disabled: true, enabled_at: now, expires_at: REMOVED }
+    await trx.updateTable('client').set(ended).where('client_id', '=', id).execute()
+  } else {
+    await keepRevoked(trx, sql`client_id = ${id}`, now)
+    await trx.deleteFrom('client').where('client_id', '=', id).execute()
+  }
   return true
 }
 
-/** Revokes the tokens of an app although its grants are deleted, as long as one of them could still be valid. */
-async function revokeTokens(
-  trx: Transaction<Schema>,
-  client: Selectable<Schema['client']>,
-  now: number,
-): Promise<void> {
-  await revokeClientTokens(trx, client, now)
-  const times = sql`cast(${now} as bigint), cast(${now + LONGEST_TOKEN_MS} as bigint)`
-  await sql`insert into revocation (id, revoked_at, expires_at)
-    select id, ${times} from "grant" where client_id = ${client.client_id} and last_used_at > ${now - LONGEST_TOKEN_MS}
-    on conflict do nothing`.execute(trx)
+async function hasManyRows(trx: Transaction<Schema>, id: string): Promise<boolean> {
+  const grants = trx.selectFrom('grant').where('client_id', '=', id)
+  const tokens = grants.innerJoin('refresh_token', 'refresh_token.grant_id', 'grant.id')
+  const [grant, token] = [
+    await grants.select('grant.id').limit(1).offset(ROWS_AT_ONCE).executeTakeFirst(),
+    await tokens.select('grant.id').limit(1).offset(ROWS_AT_ONCE).executeTakeFirst(),
+  ]
+  return grant !== undefined || token !== undefined
 }
 
 /** A page of the registered apps, by name. Temporary clients are left out. */
