@@ -139,6 +139,35 @@ describe('the audit trail of the gateway', () => {
     for (const { resource } of events) assert.match(JSON.stringify(resource), /"Patient\/ashlar"/)
   })
 
+  it('files a long resource, and a long Bundle with Patients in it, under all their patients', async () => {
+    const long = {
+      ...{ resourceType: 'Observation', id: 'long', status: 'final', code: { text: 'Diary' } },
+      ...{ subject: { reference: 'Patient/ashlar' }, performer: [{ reference: 'Patient/juniper' }] },
+      note: [{ text: 'x'.repeat(2 * LIMIT) }],
+    }
+    await fhir.as('all')('PUT Observation/long', long)
+    for (const [caller, request] of [
+      ['all', 'Observation/long'],
+      ['clinician', 'Observation/long'],
+      ['juniper', 'Observation/long'],
+      ['all', 'Observation?_id=long&_include=Observation:subject'],
+      ['clinician', 'Observation?_id=long&_include=Observation:subject'],
+      ['all', 'Patient?_id=ashlar&_revinclude=Observation:subject'],
+      ['all', 'Observation/long/_history'],
+    ] as const) {
+      const since = (await findRecords(store, { limit: 1 }))[0]?.id ?? 0
+      const reply = await fhir.as(caller)(`GET ${request}`)
+      assert.equal(reply.status, 200, reply.text.slice(0, 300))
+      const records = (await findRecords(store, { limit: 5 })).filter(({ id }) => id > since)
+      const filed = new Set(records.flatMap(it => (it.patients ?? it.patient_id ?? '').trim().split(' ')))
+      assert.deepEqual(
+        [...filed].filter(id => id !== '*').toSorted(),
+        ['ashlar', 'juniper'],
+        `${caller} ${request}`,
+      )
+    }
+  })
+
   it('has the id of the created resource, alone and in Bundles', async () => {
     const patient = { resourceType: 'Patient', active: true }
     const created = await fhir.as('all')('POST Patient', patient)
