@@ -14,6 +14,7 @@ import type { Cases, RefusedCases } from './cost/cases.ts'
 import * as fhir from './cost/fhir.ts'
 import { LIMITED, REFUSED_LIMITED } from './cost/limited.ts'
 import { loadResources, loadStore } from './cost/load.ts'
+import { RAISED, REFUSED_RAISED, startRaisedGateway } from './cost/raised.ts'
 import { listRouteCases } from './cost/routes.ts'
 import type { Cost, Measurement } from './support/cost-probe.ts'
 import { limitFile } from './support/file-limit.ts'
@@ -77,10 +78,11 @@ function describeCost(name: string, starting: Promise<MeasuredServers>, groups: 
       it(`is limited: ${dimension}`, async () => {
         const cost = await findCost(async measurement => {
           assert.ok(servers)
-          const { url, ...sent } = await make(servers)
+          const { url, isStreamed, ...sent } = await make(servers)
           const measured = await servers.measure(measurement, url, sent)
           verify(measured)
-          return { ...measured.cost, memory: measured.cost.memory - (sent.body?.length ?? 0) }
+          const own = isStreamed ? 0 : (sent.body?.length ?? 0)
+          return { ...measured.cost, memory: measured.cost.memory - own }
         })
         const report = `${cost.units.toFixed(1)} units of CPU time, ${(cost.memory / 2 ** 20).toFixed(0)} MB`
         if (IS_REPORT) console.log(`${dimension}: ${report}`)
@@ -133,4 +135,9 @@ describeCost('the servers with the embedded FHIR server', load(startMeasuredServ
   ...(IS_THOROUGH ? [{ answered: await listRouteCases() }] : []),
 ])
 // Most of the work on a FHIR request is the same in the gateway.
-if (IS_THOROUGH) describeCost('the gateway', load(startMeasuredGateway()), [LIMITED_GROUP, ofModule(fhir)])
+if (IS_THOROUGH) {
+  describeCost('the gateway', load(startMeasuredGateway()), [LIMITED_GROUP, ofModule(fhir)])
+  describeCost('the gateway with raised limits', startRaisedGateway(), [
+    { accepted: RAISED, refused: REFUSED_RAISED },
+  ])
+}

@@ -139,6 +139,7 @@ describe('readSettings', () => {
         versionAccess: 'current',
         protectedTypes: [],
         bodyLimitMegabytes: 5,
+        binaryLimitMegabytes: 5,
         bundleEntries: 1000,
         relationContexts: ['system'],
         scopeContexts: ['patient', 'user', 'system'],

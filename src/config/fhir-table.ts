@@ -64,6 +64,14 @@ export const fhirTable = {
     about:
       'Largest body of a FHIR request, in megabytes. The embedded FHIR server accepts at most `8` ([limits](limits.md#fhir-servers)).',
   }),
+  'fhir.binaryLimitMegabytes': defineFixed({
+    name: 'smart.fhir.binary-limit-mb',
+    env: 'SMART_FHIR_BINARY_LIMIT_MB',
+    type: types.wholeNumber(1, 100),
+    initial: '5',
+    about:
+      'Largest content of a Binary that is sent as it is, and not as JSON, in megabytes. The gateway streams contents that are larger than a body. The embedded FHIR server, which does not, accepts at most `8`.',
+  }),
   'fhir.bundleEntries': defineFixed({
     name: 'smart.fhir.bundle-entries',
     env: 'SMART_FHIR_BUNDLE_ENTRIES',

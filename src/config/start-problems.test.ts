@@ -27,9 +27,14 @@ describe('start problems and warnings', () => {
   }
 
   it('refuses limits of bodies that are too large for the embedded FHIR server', () => {
-    const large = { SMART_FHIR_BODY_LIMIT_MB: '12', SMART_FHIR_BUNDLE_ENTRIES: '5000' }
+    const large = {
+      SMART_FHIR_BODY_LIMIT_MB: '12',
+      SMART_FHIR_BINARY_LIMIT_MB: '100',
+      SMART_FHIR_BUNDLE_ENTRIES: '5000',
+    }
     assert.deepEqual(problems(large), [
       'SMART_FHIR_BODY_LIMIT_MB: the embedded FHIR server accepts at most 8',
+      'SMART_FHIR_BINARY_LIMIT_MB: the embedded FHIR server accepts at most 8',
       'SMART_FHIR_BUNDLE_ENTRIES: the embedded FHIR server accepts at most 1000',
     ])
     assert.deepEqual(problems({ ...large, SMART_FHIR_UPSTREAM_URL: 'http://localhost:9999/fhir' }), [])

@@ -42,6 +42,9 @@ function findEmbeddedProblems({ fhir }: Settings): readonly string[] {
     ...(fhir.bodyLimitMegabytes > EMBEDDED_MEGABYTES
       ? [`SMART_FHIR_BODY_LIMIT_MB: ${embedded} ${EMBEDDED_MEGABYTES}`]
       : []),
+    ...(fhir.binaryLimitMegabytes > EMBEDDED_MEGABYTES
+      ? [`SMART_FHIR_BINARY_LIMIT_MB: ${embedded} ${EMBEDDED_MEGABYTES}`]
+      : []),
     ...(fhir.bundleEntries > EMBEDDED_ENTRIES
       ? [`SMART_FHIR_BUNDLE_ENTRIES: ${embedded} ${EMBEDDED_ENTRIES}`]
       : []),

@@ -25,6 +25,8 @@ export interface FhirBackend {
   capabilities(): Awaitable<string | Failure>
   readonly pages: Pages
   readonly accessCache: AccessCache
+  /** Whether it stores the content of a Binary while it arrives (`FhirRequest.content`). */
+  readonly takesContent?: true
   /** Types that this backend never serves. */
   readonly excludedTypes?: ReadonlySet<string>
 }

@@ -68,6 +68,7 @@ export {
   type Kind,
   type Operation,
   type Search,
+  type StreamedContent,
 } from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
 export { type Failure, isFailure, toResponse } from './response.ts'

@@ -1,5 +1,6 @@
 import type { Entries, FhirProblem, Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Access, Authenticated } from '../smart/index.ts'
+import type { Failure } from './response.ts'
 
 export type Kind = Interaction['kind']
 
@@ -18,11 +19,21 @@ export interface Connection {
   once(event: 'close', listener: () => void): unknown
 }
 
+/** Content that still arrives from the client. It is read once. */
+export interface StreamedContent extends AsyncIterable<Buffer> {
+  /** In bytes, if the client has stated it. */
+  readonly length: number | undefined
+  /** Why it has ended with an error, unless the client has disconnected. */
+  readonly failure: Failure | undefined
+}
+
 /** An allowed and parsed request: an HTTP request, or an entry of a Bundle. */
 export interface FhirRequest<I extends Interaction = Interaction> {
   readonly interaction: I
   /** Exact JSON (`parseExact`), if any. */
   readonly body?: unknown
+  /** The content of a Binary that is too large for memory. `body` is the Binary without it. */
+  readonly content?: StreamedContent | undefined
   /** The entries of a Bundle. */
   readonly entries?: Entries | FhirProblem | undefined
   readonly preconditions: Preconditions

@@ -72,6 +72,8 @@ type UpstreamReason =
   | { readonly problem: 'upstream-late'; readonly mayBeDone?: true }
   /** Too many requests of the grant wait for a connection. */
   | { readonly problem: 'too-many-waiting'; readonly limit: number }
+  /** Too many contents of Binaries arrive at the same time. */
+  | { readonly problem: 'too-many-contents'; readonly limit: number }
   /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
   | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
   /** It refuses. `outcome` is its OperationOutcome, as far as the caller may see it. */
@@ -157,6 +159,15 @@ function explain(failure: Failure): ErrorResponse {
           `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
         ),
         headers: { 'retry-after': '2' },
+      }
+    case 'too-many-contents':
+      return {
+        ...createErrorResponse(
+          503,
+          'transient',
+          `Cannot receive content: ${failure.limit} others are being received. Try again soon.`,
+        ),
+        headers: { 'retry-after': '5' },
       }
     case 'upstream-broken':
       return createErrorResponse(502, 'transient', 'The upstream FHIR server sent an invalid response.')

@@ -91,11 +91,13 @@ export {
   findNamedBinaries,
   formatAsForm,
   type NativeContent,
+  readBinary,
   readBody,
   readContent,
   readRecommendedBody,
   readResourceBody,
   readResourceBodyWithId,
+  sendsContent,
   validateAhead,
   wantsContent,
 } from './request-body.ts'

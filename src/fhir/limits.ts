@@ -5,6 +5,8 @@
 
 /** Bytes of a request body. */
 export const BODY_BYTES = 5 * 1024 * 1024
+/** Contents of Binaries that a process receives as streams at the same time. */
+export const CONTENTS_AT_ONCE = 8
 /** Levels of objects and arrays in JSON. A valid resource has about 200 at most: see `validate`. */
 export const JSON_DEPTH = 500
 /** Values in JSON: members of objects and items of arrays. */

@@ -201,7 +201,7 @@ export function readContent(binary: string): NativeContent {
 }
 
 /** Whether a write sends the content of a Binary instead of the resource: its media type is not a FHIR format. */
-function sendsContent(interaction: Interaction, contentType: string): boolean {
+export function sendsContent(interaction: Interaction, contentType: string): boolean {
   const type = parseMediaType(contentType)
   return (
     (interaction.kind === 'create' ||
@@ -214,15 +214,19 @@ function sendsContent(interaction: Interaction, contentType: string): boolean {
   )
 }
 
-/** The Binary for content that was sent; `X-Security-Context` becomes `securityContext` (R4 binary.html#security-context). */
-function readBinary(interaction: Interaction, headers: IncomingHttpHeaders, bytes: Uint8Array): object {
+/** The Binary for content that was sent, without data if the content still arrives; `X-Security-Context` becomes `securityContext` (R4 binary.html#security-context). */
+export function readBinary(
+  interaction: Interaction,
+  headers: IncomingHttpHeaders,
+  bytes?: Uint8Array,
+): object {
   const context = headers['x-security-context']
   return {
     resourceType: 'Binary',
     ...('id' in interaction && { id: interaction.id }),
     contentType: headers['content-type'],
     ...(context !== undefined && { securityContext: { reference: String(context) } }),
-    data: Buffer.from(bytes).toString('base64'),
+    ...(bytes && { data: Buffer.from(bytes).toString('base64') }),
   }
 }
 

@@ -10,5 +10,7 @@ export const BODY_BYTES = 1024 * 1024
 /** Bytes and time for reading the rest of a request after its response, before the connection is closed. */
 export const DRAIN_BYTES = 64 * 1024 * 1024
 export const DRAIN_MS = 10_000
+/** Time in which a client sends a whole request. */
+export const REQUEST_MS = 120_000
 /** Characters of a name that are compared with another name, in a time that grows with the product of their lengths. */
 export const COMPARED_CHARACTERS = 100

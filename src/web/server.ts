@@ -13,7 +13,7 @@ import { isDatabaseUnavailable } from '../store/index.ts'
 import { serveAssets } from './assets.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { prepareReports, type ReadyCheck, serveHealth } from './health.ts'
-import { BODY_BYTES, FORM_BYTES, HEADER_BYTES } from './limits.ts'
+import { BODY_BYTES, FORM_BYTES, HEADER_BYTES, REQUEST_MS } from './limits.ts'
 import {
   type Certificate,
   prepareDraining,
@@ -116,7 +116,7 @@ function createFastify(options: ServerOptions): FastifyInstance {
     bodyLimit: options.bodyLimit ?? BODY_BYTES,
     routerOptions: { maxParamLength: 2048 },
     // A slow sender must not hold a connection open for ever.
-    requestTimeout: 120_000,
+    requestTimeout: REQUEST_MS,
     // While the server closes, it still serves requests on open connections, and closes each after the response.
     return503OnClosing: false,
     clientErrorHandler: answerClientError,

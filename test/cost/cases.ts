@@ -4,6 +4,8 @@ import { repeat } from './texts.ts'
 /** A request whose cost is measured. */
 export interface Case extends Sent {
   readonly url: string
+  /** The server must not hold the body in memory. */
+  readonly isStreamed?: boolean
 }
 
 export type MakeCase = (servers: MeasuredServers) => Case | Promise<Case>

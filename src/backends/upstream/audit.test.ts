@@ -30,7 +30,8 @@ describe('the audit trail of the gateway', () => {
     })
     auditor = createAuditor({ store })
     const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
-    fhir = await startGatewayWithUpstream({ guard, audit, responseLimit: LIMIT })
+    const limits = { responseLimit: LIMIT, bodyLimit: 5 * LIMIT, contentLimit: 10 * LIMIT }
+    fhir = await startGatewayWithUpstream({ guard, audit, ...limits })
   })
   after(async () => {
     await fhir.close()
@@ -165,6 +166,21 @@ describe('the audit trail of the gateway', () => {
         ['ashlar', 'juniper'],
         `${caller} ${request}`,
       )
+    }
+  })
+
+  it('files the content of a Binary that is streamed under its patient', async () => {
+    for (const line of ['POST Binary', 'PUT Binary/streamed']) {
+      const { status } = await fhir.as('all')(line, 'x'.repeat(6 * LIMIT), {
+        ...{ 'content-type': 'text/plain', 'x-security-context': 'Patient/juniper' },
+      })
+      assert.equal(status, 201)
+      const [record] = await findRecords(store, { limit: 1 })
+      assert.deepEqual(
+        [record?.patient_id, record?.resource_type, record?.status],
+        ['juniper', 'Binary', 201],
+      )
+      assert.match(record?.resource_id ?? '', /^[\w-]+$/)
     }
   })
 

@@ -55,6 +55,7 @@ export function createBackend(context: GatewayContext): FhirBackend {
     capabilities: context.capabilities,
     pages: context.pages,
     accessCache: context.accessCache,
+    takesContent: true,
     excludedTypes: EXCLUDED_TYPES,
   }
 }

@@ -56,7 +56,7 @@ async function commitOne(
   const outgoing = toUpstreamRequest(context, request, write)
   if (isFailure(outgoing)) return { kind: 'failed', failure: outgoing, write: 0 }
   const answer = await context.upstream.ask(outgoing)
-  if (isFailure(answer)) return { kind: 'failed', failure: answer, write: 0 }
+  if (isFailure(answer)) return { kind: 'failed', failure: request.content?.failure ?? answer, write: 0 }
   if (answer.status >= 300) return describeRefusal(context, request, write, answer)
   // A match that the plan did not find is checked by a new plan, before the response names it.
   if (write.kind === 'create' && answer.status === 200 && (write.mustBeNew || !seesAll(request.access)))

@@ -2,9 +2,18 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import type { Resource } from '../../fhir/index.ts'
-import { condition, readIds, readIssue, readNextLink } from '../sqlite/testing/fhir.ts'
+import {
+  condition,
+  createAuthenticator,
+  patientAccess,
+  type Reply,
+  readIds,
+  readIssue,
+  readNextLink,
+} from '../sqlite/testing/fhir.ts'
 import { NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
+import { startGateway } from './testing/start-gateway.ts'
 
 const { all, ann, fhir, upstream } = await useHostileGateway()
 
@@ -186,6 +195,38 @@ describe("a resource of the caller's patient that is too large for memory", () =
       const small = { ...resource, content: letter('large', 'ann', 'AAAA').content }
       serve(small)
       assert.equal(reply.status, (await ann('GET DocumentReference/large')).status)
+    }
+  })
+})
+
+describe('a document of 25 MB, with the default limits', () => {
+  it('is found, counted, read by its id, and on the last page', async () => {
+    const scanned = letter('scanned', 'ann', 'AAAA'.repeat((25 * 1024 * 1024) / 4))
+    const documents = [...Array.from({ length: 34 }, (_, at) => letter(`d${at}`, 'ann', 'AAAA')), scanned]
+    const defaults = await startGateway(upstream.url, {
+      guard: createAuthenticator({ ann: patientAccess('ann') }),
+      narrowing: 'parameter',
+    })
+    try {
+      serve(...documents)
+      const reader = defaults.as('ann')
+      const found = await reader('GET DocumentReference?_count=50')
+      assert.deepEqual([found.body.total, readIds(found).length], [35, 35])
+      assert.equal((await reader('GET DocumentReference?_summary=count')).body.total, 35)
+      const pages: (readonly unknown[])[] = []
+      for (let url: string | undefined = 'DocumentReference?_count=17'; url !== undefined; ) {
+        const reply: Reply = await reader(`GET ${url}`)
+        pages.push(readIds(reply))
+        url = readNextLink(reply)
+      }
+      assert.deepEqual([pages.map(({ length }) => length), pages.at(-1)], [[17, 17, 1], ['scanned']])
+      const read = await reader('GET DocumentReference/scanned')
+      assert.deepEqual(
+        [read.status, hash(Buffer.from(read.text))],
+        [200, hash(Buffer.from(JSON.stringify(scanned)))],
+      )
+    } finally {
+      await defaults.close()
     }
   })
 })

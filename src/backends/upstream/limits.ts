@@ -13,6 +13,8 @@ export const TOKEN_RESPONSE_BYTES = 64 * 1024
 /** Bytes of a streamed response of the upstream, and the time for it. */
 export const STREAM_BYTES = 1024 * 1024 * 1024
 export const STREAM_MS = 30 * 60 * 1000
+/** Time in which the upstream receives content that still arrives from the client, which may take as long to send it. */
+export const CONTENT_MS = 120_000
 /** Bytes that one request of a client reads in responses whose long strings are left out. */
 export const SKIMMED_BYTES = 512 * 1024 * 1024
 /** Bytes of a string that is left out of a resource which is too large to be inspected. */

@@ -98,9 +98,9 @@ function isWrite(request: FhirRequest): request is FhirRequest<Write> {
  */
 function isUnchecked(
   { isRecorded, baseUrl, profile }: GatewayContext,
-  { interaction, access, body, preconditions }: FhirRequest<Write>,
+  { interaction, access, body, content, preconditions }: FhirRequest<Write>,
 ): boolean {
-  if (isRecorded && hasFormerPatient(interaction)) return false
+  if (content || (isRecorded && hasFormerPatient(interaction))) return false
   if (!honoursPreconditions(profile(), interaction, preconditions)) return false
   if (hasCondition(interaction, baseUrl) || hasOtherType(interaction, body)) return false
   const { permission } = WRITES[interaction.kind]

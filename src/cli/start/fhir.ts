@@ -77,6 +77,7 @@ export async function openFhir(
     ],
     versionAccess: settings.fhir.versionAccess,
     bodyLimit: settings.fhir.bodyLimitMegabytes * 1024 * 1024,
+    contentLimit: settings.fhir.binaryLimitMegabytes * 1024 * 1024,
     entryLimit: settings.fhir.bundleEntries,
     logger,
     web: createWebOptions(parts),

@@ -13,6 +13,7 @@ type Given = Pick<
   | 'checks'
   | 'versionAccess'
   | 'bodyLimit'
+  | 'contentLimit'
   | 'entryLimit'
   | 'logger'
   | 'web'

@@ -8,6 +8,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
+import type { StreamedContent } from '../request.ts'
 import type { Failure } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 import { recordOutcome } from './record.ts'
@@ -19,6 +20,8 @@ declare module 'fastify' {
     authenticated: Authenticated | undefined
     /** The meaning of the request. That of a POST may depend on its form, which is read with the body. */
     interaction: Interaction | Misunderstood | undefined
+    /** The content of a Binary that is too large for memory. */
+    content: StreamedContent | undefined
     /** Why the body could not be decoded. */
     bodyProblem: Failure | undefined
   }

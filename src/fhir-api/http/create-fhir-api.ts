@@ -1,10 +1,7 @@
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { createBodyLimits, fail, findMethods, type Interaction } from '../../fhir/index.ts'
+import { createBodyLimits, findMethods, type Interaction } from '../../fhir/index.ts'
 import type { Authenticated, Authenticator, AuthFailure, VersionAccess } from '../../smart/index.ts'
-import { runInThreadPool, ThreadPoolFull } from '../../turns/index.ts'
 import {
   type Counter,
   createServer,
@@ -16,9 +13,9 @@ import {
 } from '../../web/index.ts'
 import type { CacheCounts } from '../access-cache.ts'
 import type { FhirBackend } from '../backend.ts'
-import { type Failure, isFailure } from '../response.ts'
 import { authenticate, authenticateCaller } from './authenticate.ts'
 import type { CountingAuthenticator, FhirApi } from './fhir-api.ts'
+import { readBodies, readContents } from './read-bodies.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
 
@@ -40,6 +37,8 @@ export interface FhirApiOptions {
   readonly checks?: readonly ReadyCheck[]
   /** The largest request body, in bytes. */
   readonly bodyLimit?: number | undefined
+  /** The largest content of a Binary that is sent as it is, in bytes, if the backend takes it as a stream. */
+  readonly contentLimit?: number | undefined
   /** The largest number of entries of a transaction; a batch may have twice as many. */
   readonly entryLimit?: number | undefined
   /** The origins whose pages may read responses; all by default. */
@@ -80,6 +79,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
       baseUrl,
       basePath,
       bodyLimits,
+      contentLimit: findContentLimit(options, backend, bodyLimit),
       origins,
       versionAccess,
     },
@@ -89,35 +89,17 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
   return app
 }
 
+/** Contents that are no larger than a body are read as bodies. */
+function findContentLimit(
+  { contentLimit = 0 }: FhirApiOptions,
+  { takesContent }: FhirBackend,
+  bodyLimit: number,
+): number | undefined {
+  return takesContent && contentLimit > bodyLimit ? contentLimit : undefined
+}
+
 export function evaluateLate(configuration: object | (() => object)): () => object {
   return () => (typeof configuration === 'function' ? configuration() : configuration)
-}
-
-const decompress = promisify(gunzip)
-
-/** The decompressed body, if it is not longer than the limit. */
-async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer | Failure> {
-  switch (encoding.trim().toLowerCase()) {
-    case '':
-    case 'identity':
-      return body
-    case 'gzip':
-    case 'x-gzip':
-      try {
-        return await runInThreadPool(() => decompress(body, { maxOutputLength: limit }))
-      } catch (error) {
-        if (error instanceof ThreadPoolFull) throw error
-        return isTooLong(error)
-          ? fail({ problem: 'body-too-large', limit })
-          : fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid gzip' })
-      }
-    default:
-      return fail({ problem: 'wrong-content-encoding', expected: 'gzip' })
-  }
-}
-
-function isTooLong(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
 }
 
 /** The methods of FHIR's REST API and of preflights. Any other is refused before the token is verified. */
@@ -125,19 +107,10 @@ const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE',
 
 /** Serves every URL below the FHIR base by one route: `parseInteraction` alone parses URLs. */
 function addRoutes(app: FastifyInstance, api: FhirApi): void {
-  const { bytes: bodyLimit } = api.bodyLimits
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
-    const encoding = request.headers['content-encoding']
-    if (encoding === undefined) done(null, body)
-    else
-      decodeBody(body, encoding, bodyLimit).then(decoded => {
-        if (isFailure(decoded)) request.bodyProblem = decoded
-        done(null, isFailure(decoded) ? undefined : decoded)
-      }, done)
-  })
+  readBodies(app, api)
   app.decorateRequest('authenticated', undefined)
   app.decorateRequest('interaction', undefined)
+  app.decorateRequest('content', undefined)
   app.decorateRequest('bodyProblem', undefined)
   // With a callback: a cached token is verified at once, and a promise would only cost time.
   app.addHook('onRequest', (request, reply, done) => authenticate(api, request, reply, done))
@@ -147,8 +120,15 @@ function addRoutes(app: FastifyInstance, api: FhirApi): void {
   )
   const respond = async (request: FastifyRequest, reply: FastifyReply) =>
     sendResponse(reply, await respondTo(api, request))
-  app.route({ method: METHODS, url: '/', handler: respond, exposeHeadRoute: false })
-  app.route({ method: METHODS, url: '/*', handler: respond, exposeHeadRoute: false })
+  const serve = (scope: FastifyInstance, urls: readonly string[]) => {
+    for (const url of urls) scope.route({ method: METHODS, url, handler: respond, exposeHeadRoute: false })
+  }
+  serve(app, ['/', '/*'])
+  if (api.contentLimit !== undefined)
+    app.register(async scope => {
+      readContents(scope, api)
+      serve(scope, ['/Binary', '/Binary/*'])
+    })
 }
 
 function createDecisionCounter(registry: Registry): Counter {

@@ -22,6 +22,8 @@ export interface FhirApi extends BaseLocation {
   readonly smartConfiguration: () => object
   readonly clock: () => number
   readonly bodyLimits: BodyLimits
+  /** The largest content of a Binary, in bytes, if the backend takes it as a stream and it is larger than a body. */
+  readonly contentLimit: number | undefined
   readonly origins: Origins
 }
 

@@ -8,6 +8,7 @@ import {
   isPublic,
   mayWrite,
   parseEntries,
+  readBinary,
   readBody,
   readPreconditions,
   readPreferences,
@@ -51,13 +52,17 @@ function readRequest(
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   const content = wantsContent(headers, interaction)
   if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
-  const read = readBody(interaction, headers, readBytes(request), bodyLimits)
+  const { content: streamed } = request
+  const read = streamed
+    ? { body: readBinary(interaction, headers) }
+    : readBody(interaction, headers, readBytes(request), bodyLimits)
   // The bytes would otherwise stay in memory until the response is sent.
   request.body = undefined
   if (isFailure(read)) return read
   return {
     interaction,
     body: read.body,
+    content: streamed,
     ...(interaction.kind === 'bundle' && { entries: parseEntries(read.body, baseUrl, ANY_ENTRIES) }),
     preconditions: readPreconditions(headers),
     preferences: content ? { ...readPreferences(headers), content } : readPreferences(headers),

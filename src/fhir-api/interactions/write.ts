@@ -23,7 +23,9 @@ export async function write(
   const passed = await session.passThrough?.(request)
   if (passed) return passed
   await validateInTurns(request)
-  const attempts = request.preconditions.ifMatch === undefined ? undefined : 1
+  // Content that still arrives can be sent once.
+  const isOnce = request.preconditions.ifMatch !== undefined || request.content !== undefined
+  const attempts = isOnce ? 1 : undefined
   const result = await attempt(
     context,
     [request.interaction],

@@ -1,5 +1,6 @@
 import { findSearchParameter, formatExact, type Params } from '../../../fhir/index.ts'
 import type { FhirRequest } from '../../../fhir-api/index.ts'
+import { streamBinary } from './binary-body.ts'
 import type { UpstreamRequest } from './exchange.ts'
 import type { UrlRewriter } from './urls.ts'
 
@@ -27,7 +28,7 @@ export function buildGet(request: Pick<FhirRequest, 'requestId'>, path: string):
 }
 
 export function buildWrite(
-  request: Pick<FhirRequest, 'requestId'>,
+  request: Pick<FhirRequest, 'requestId' | 'content'>,
   method: 'POST' | 'PUT',
   path: string,
   body: unknown,
@@ -36,7 +37,8 @@ export function buildWrite(
 ): UpstreamRequest {
   const text = urls.toUpstreamBody(formatExact(body))
   // The response to a long one might be too large to be read.
-  const answer = text.length > LONG_BODY ? 'minimal' : 'representation'
+  const streamed = request.content && streamBinary(text, request.content)
+  const answer = streamed || text.length > LONG_BODY ? 'minimal' : 'representation'
   return {
     method,
     path,
@@ -44,9 +46,10 @@ export function buildWrite(
       ...buildHeaders(request),
       'content-type': JSON_TYPE,
       prefer: `return=${answer}, ${STRICT}`,
+      ...(streamed?.length !== undefined && { 'content-length': String(streamed.length) }),
       ...more,
     },
-    body: text,
+    ...(streamed ? { content: streamed.body } : { body: text }),
   }
 }
 

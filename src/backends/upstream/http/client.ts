@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
 import { scrub, startClientSpan } from '../../../web/index.ts'
-import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
+import { CONTENT_MS, SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import {
   createDeadlines,
@@ -114,6 +114,7 @@ export function createClient(options: UpstreamOptions): Upstream {
     let renewed = false
     for (let tries = 1; ; tries++) {
       // The gateway's credentials may have ended early: they are renewed once.
+      if (isStreamed(request)) return answer
       if (isUnauthorized(answer) && !renewed) renewed = true
       else if (!isRetryable(request, answer) || tries >= TRIES || performance.now() >= limits.deadline)
         return answer
@@ -123,7 +124,7 @@ export function createClient(options: UpstreamOptions): Upstream {
   }
 
   function limitExchange(request: UpstreamRequest, { connection }: Caller): ExchangeLimits {
-    const deadline = performance.now() + timeoutMs
+    const deadline = performance.now() + timeoutMs + (isStreamed(request) ? CONTENT_MS : 0)
     // The outcome of a change must become known, even if its caller does not wait for it.
     return isChange(request) ? { deadline } : { deadline, connection }
   }
@@ -184,6 +185,11 @@ export function createClient(options: UpstreamOptions): Upstream {
       return answer
     },
   }
+}
+
+/** A body that is a stream is sent once. */
+function isStreamed({ content }: UpstreamRequest): boolean {
+  return content !== undefined
 }
 
 /** The limits of one exchange, in addition to those of all. */

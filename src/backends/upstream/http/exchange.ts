@@ -11,6 +11,8 @@ export interface UpstreamRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
+  /** A body that still arrives from the client. */
+  readonly content?: Readable | undefined
 }
 
 /** A response before decoding. */
@@ -73,11 +75,13 @@ export function exchange<O extends ExchangeOptions>(
   path: string,
   options: O,
 ): Promise<Exchanged<O>> {
-  const { method, headers, body = null } = request
+  const { method, headers, content, body = content ?? null } = request
   const { connection, stream } = options
   if (connection?.destroyed) return Promise.resolve({ failure: 'abandoned' })
   return new Promise(resolve => {
     const collecting = new ResponseCollector(resolve as Resolve, options)
+    // The caller's content has ended with an error, which says nothing about the upstream.
+    content?.once('error', () => collecting.fail({ failure: 'abandoned' }))
     try {
       pool.dispatch({ method, path, headers, body, bodyTimeout: stream?.pauseMs ?? 0 }, collecting)
     } catch (error) {

@@ -1,3 +1,4 @@
+import { on } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -18,6 +19,8 @@ export interface HostileUpstream {
   answerMetadata(handler: Handler): void
   /** Answers every further request with this JSON. */
   answerJson(body: unknown, status?: number, headers?: Readonly<Record<string, string>>): void
+  /** Resolves when the next request with this method begins to arrive. */
+  awaitRequest(method: string): Promise<void>
   close(): Promise<void>
   /** Listens again on the same port. */
   reopen(): Promise<void>
@@ -61,6 +64,9 @@ export async function startHostile(): Promise<HostileUpstream> {
     },
     answerJson: (body, status = 200, headers = {}) => {
       handler = (_request, response) => json(response, body, status, headers)
+    },
+    async awaitRequest(method) {
+      for await (const [request] of on(server, 'request')) if (request.method === method) return
     },
     close: () =>
       new Promise(resolve => {

@@ -1,0 +1,83 @@
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { fail } from '../../fhir/index.ts'
+import { runInThreadPool, ThreadPoolFull } from '../../turns/index.ts'
+import { type Failure, isFailure } from '../response.ts'
+import type { FhirApi } from './fhir-api.ts'
+import { receiveContent } from './receive-content.ts'
+
+/** Reads every body as a whole, whatever its type: the parsed interaction decides which types it accepts. */
+export function readBodies(app: FastifyInstance, { bodyLimits: { bytes: bodyLimit } }: FhirApi): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer', bodyLimit }, (request, body, done) =>
+    setBody(request, body, bodyLimit, done),
+  )
+}
+
+/** Receives large contents of Binaries as streams, and all other bodies as a whole. */
+export function readContents(app: FastifyInstance, api: FhirApi): void {
+  const { bytes: bodyLimit } = api.bodyLimits
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (request, payload, done) => {
+    const content = receiveContent(api, request, payload)
+    if (!content) readWhole(payload, bodyLimit).then(body => setBody(request, body, bodyLimit, done), done)
+    else {
+      if (isFailure(content)) request.bodyProblem = content
+      else request.content = content
+      done(null, undefined)
+    }
+  })
+}
+
+async function readWhole(payload: Readable, limit: number): Promise<Buffer | Failure> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
+    size += chunk.length
+    if (size > limit) return fail({ problem: 'body-too-large', limit })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+type Done = (error: Error | null, body?: Buffer) => void
+
+/** Sets the decoded body, or the reason why there is none. */
+function setBody(request: FastifyRequest, body: Buffer | Failure, limit: number, done: Done): void {
+  const encoding = request.headers['content-encoding']
+  const finish = (decoded: Buffer | Failure) => {
+    if (isFailure(decoded)) request.bodyProblem = decoded
+    done(null, isFailure(decoded) ? undefined : decoded)
+  }
+  if (isFailure(body) || encoding === undefined) finish(body)
+  else decodeBody(body, encoding, limit).then(finish, done)
+}
+
+const decompress = promisify(gunzip)
+
+/** The decompressed body, if it is not longer than the limit. */
+async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer | Failure> {
+  switch (encoding.trim().toLowerCase()) {
+    case '':
+    case 'identity':
+      return body
+    case 'gzip':
+    case 'x-gzip':
+      try {
+        return await runInThreadPool(() => decompress(body, { maxOutputLength: limit }))
+      } catch (error) {
+        if (error instanceof ThreadPoolFull) throw error
+        return isTooLong(error)
+          ? fail({ problem: 'body-too-large', limit })
+          : fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid gzip' })
+      }
+    default:
+      return fail({ problem: 'wrong-content-encoding', expected: 'gzip' })
+  }
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+}
