@@ -4,11 +4,11 @@
  * has no app sessions. It accesses the FHIR server over HTTP only.
  */
 
+export { isFailure } from '../fhir/index.ts'
 export { type Admin, AdminFailure, COMMAND_LINE } from './admin/action.ts'
 export {
   addClient,
   approveClient,
-  ClientFailure,
   type ClientRow,
   changeClient,
   removeClient,

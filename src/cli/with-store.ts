@@ -67,14 +67,14 @@ export async function performCommand<T>(
   refusal: string,
   operate: (admin: Admin, sealer: () => Promise<Sealer>) => Promise<T | AdminFailure>,
 ): Promise<T> {
-  const { AdminFailure, COMMAND_LINE, makeRules } = await import('../auth/index.ts')
+  const { COMMAND_LINE, isFailure, makeRules } = await import('../auth/index.ts')
   const settings = loadSettings(io)
   const result = await withStore(io, store => {
     const rules = makeRules(settings, () => settings.login)
     const admin = { store, audit: openAuditor(settings, store), clock: Date.now, rules, ...COMMAND_LINE }
     return operate(admin, () => openSealer(store, ensureSecret(settings)))
   })
-  if (result instanceof AdminFailure)
+  if (isFailure<Awaited<T> | AdminFailure, AdminFailure>(result))
     throw new CommandFailure(`${refusal}: ${result.reason}`, result.code === 'invalid' ? 2 : 1)
   return result
 }

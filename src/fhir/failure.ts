@@ -12,6 +12,14 @@ export function fail<const Facts extends object>(facts: Facts): Facts & Failed {
   return { ...facts, [FAILURE]: true }
 }
 
-export function isFailure<Value>(value: Value): value is Extract<Value, Failed> {
+/** The failures of `value` follow from its type, unless it depends on a type parameter. */
+export function isFailure<Value, Failure extends Value & Failed = Extract<Value, Failed>>(
+  value: Value,
+): value is Failure {
   return typeof value === 'object' && value !== null && FAILURE in value
+}
+
+/** A failure with methods. */
+export abstract class Failing implements Failed {
+  readonly [FAILURE] = true
 }

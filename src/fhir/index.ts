@@ -24,7 +24,7 @@ export {
   readCareRange,
   readPostedParams,
 } from './everything.ts'
-export { type Failed, fail, isFailure } from './failure.ts'
+export { type Failed, Failing, fail, isFailure } from './failure.ts'
 export {
   type Interaction,
   isId,

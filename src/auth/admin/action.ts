@@ -1,8 +1,10 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
+import { Failing, isFailure } from '../../fhir/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'
+import type { AppFault } from '../oauth/clients/validate.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
 import { needsRecentSignIn, type Operation } from './operations.ts'
 
@@ -57,12 +59,16 @@ export type AdminFailureCode =
   | 'unavailable'
 
 /** An operation that changed nothing. The reason is the end of a sentence: `there is no client growth`. */
-export class AdminFailure {
+export class AdminFailure extends Failing {
   readonly code: AdminFailureCode
   readonly reason: string
-  constructor(code: AdminFailureCode, reason: string) {
+  /** The property of a client that is not valid. */
+  readonly fault: AppFault | undefined
+  constructor(code: AdminFailureCode, reason: string, fault?: AppFault) {
+    super()
     this.code = code
     this.reason = reason
+    this.fault = fault
   }
 
   get sentence(): string {
@@ -98,7 +104,7 @@ export function perform<Result>(
 ): Promise<Result | AdminFailure> {
   return admin.store.db.transaction().execute(async trx => {
     const changed = await change(trx)
-    if (changed instanceof AdminFailure) return changed
+    if (isFailure(changed)) return changed
     await recordAction(admin, changed, trx)
     return changed.result
   })

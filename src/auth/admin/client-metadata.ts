@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import { isFailure } from '../../fhir/index.ts'
 import type { AppChanges } from '../oauth/clients/store-client.ts'
 import {
   APP_DEFAULTS,
-  AppFault,
+  type AppFault,
   type AppProperties,
   normalizeScope,
   readAppKeys,
 } from '../oauth/clients/validate.ts'
-import { type Admin, AdminFailure } from './action.ts'
-import { addClient, type ChangedClient, ClientFailure, changeClient, findClientRow } from './clients.ts'
+import type { Admin, AdminFailure } from './action.ts'
+import { addClient, type ChangedClient, changeClient, failProperty, findClientRow } from './clients.ts'
 
 /** The metadata of a client that an administrator sets, in the names of RFC 7591 and of this server. `null`: no value. */
 export interface ClientMetadata {
@@ -35,7 +36,7 @@ export async function registerByMetadata(
   { client_id = randomUUID(), ...metadata }: ClientMetadata & { readonly client_id?: string },
 ): Promise<ChangedClient | AdminFailure> {
   const properties = readProperties(metadata)
-  if (properties instanceof AppFault) return new ClientFailure(properties)
+  if (isFailure(properties)) return failProperty(properties)
   const app: AppProperties = { ...APP_DEFAULTS, authMethod: 'client_secret', scope: '', ...properties }
   return addClient(admin, client_id, app)
 }
@@ -47,9 +48,9 @@ export async function changeByMetadata(
   metadata: ClientMetadata,
 ): Promise<ChangedClient | AdminFailure> {
   const client = await findClientRow(admin, id)
-  if (client instanceof AdminFailure) return client
+  if (isFailure(client)) return client
   const properties = readProperties(metadata)
-  if (properties instanceof AppFault) return new ClientFailure(properties)
+  if (isFailure(properties)) return failProperty(properties)
   const { authMethod, ...others } = properties
   // The same method again does not replace the keys.
   return changeClient(admin, id, {
@@ -69,7 +70,7 @@ const AUTH_METHODS = {
 function readProperties(metadata: ClientMetadata): AppChanges | AppFault {
   const { jwks, jwks_uri, scope, token_endpoint_auth_method: method, ...others } = metadata
   const keys = jwks === undefined || jwks === null ? undefined : readAppKeys(jwks)
-  if (keys instanceof AppFault) return keys
+  if (isFailure(keys)) return keys
   return {
     ...renameMembers(others),
     ...(scope !== undefined && { scope: normalizeScope(scope) }),

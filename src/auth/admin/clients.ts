@@ -1,8 +1,9 @@
 import type { Selectable, Transaction } from 'kysely'
+import { isFailure } from '../../fhir/index.ts'
 import { isPresent, type Schema } from '../../store/index.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../oauth/clients/client.ts'
 import { type AppChanges, addApp, approveApp, changeApp, removeApp } from '../oauth/clients/store-client.ts'
-import { AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../oauth/clients/validate.ts'
+import { type AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../oauth/clients/validate.ts'
 import { revokeClientTokens } from '../oauth/revocations.ts'
 import {
   type Admin,
@@ -25,17 +26,10 @@ export interface ChangedClient {
 }
 
 /** A property of a client that cannot be stored. */
-export class ClientFailure extends AdminFailure {
-  readonly fault: AppFault
-  constructor(fault: AppFault) {
-    const isTaken = fault.text === ID_TAKEN
-    const member = MEMBERS[fault.property]
-    super(
-      isTaken ? 'conflict' : 'invalid',
-      isTaken ? fault.text : `the member ${member} is not valid: ${fault.text}`,
-    )
-    this.fault = fault
-  }
+export function failProperty(fault: AppFault): AdminFailure {
+  return fault.text === ID_TAKEN
+    ? new AdminFailure('conflict', fault.text, fault)
+    : new AdminFailure('invalid', `the member ${MEMBERS[fault.property]} is not valid: ${fault.text}`, fault)
 }
 
 /** The names of the properties in RFC 7591 and on this server. */
@@ -65,7 +59,7 @@ export async function addClient(
 ): Promise<ChangedClient | AdminFailure> {
   return perform(admin, async trx => {
     const added = await addApp(trx, id, { app, now: admin.clock(), ...describeRegistrar(admin) })
-    if (added instanceof AppFault) return new ClientFailure(added)
+    if (isFailure(added)) return failProperty(added)
     const client = await getRow(trx, id)
     return {
       operation: 'client add',
@@ -85,7 +79,7 @@ export async function changeClient(
 ): Promise<ChangedClient | AdminFailure> {
   return performOnClient(admin, id, verb, async trx => {
     const changed = await changeApp(trx, id, { changes, ...describeRegistrar(admin) })
-    if (changed instanceof AppFault) return new ClientFailure(changed)
+    if (isFailure(changed)) return failProperty(changed)
     return { secret: changed?.secret }
   })
 }
@@ -101,7 +95,7 @@ export function approveClient(admin: Admin, id: string): Promise<ChangedClient |
 /** Replaces the secret. The client cannot authenticate with the old one from now on. */
 export async function rotateClientSecret(admin: Admin, id: string): Promise<ChangedClient | AdminFailure> {
   const client = await findClientRow(admin, id)
-  if (client instanceof AdminFailure) return client
+  if (isFailure(client)) return client
   return client.auth_method === 'client_secret'
     ? changeClient(admin, id, { newSecret: true }, 'rotate-secret')
     : new AdminFailure('conflict', `the client ${id} has no secret`)
@@ -156,7 +150,7 @@ function performOnClient(
     const before = await lockRow(trx, id)
     if (!before) return failUnknown(id)
     const changed = await change(trx, before)
-    if (changed instanceof AdminFailure) return changed
+    if (isFailure(changed)) return changed
     const client = await getRow(trx, id)
     const { before: old, after } = compare(toProperties(before), toProperties(client))
     return {

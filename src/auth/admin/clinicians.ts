@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import { isId } from '../../fhir/index.ts'
+import { isFailure, isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/accounts.ts'
@@ -174,7 +174,7 @@ export async function setPassword(
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
     return storeAndEnd(trx, row, { password_hash, for_loopback }, keepApps)
   })
-  return user instanceof AdminFailure ? user : { user, password }
+  return isFailure(user) ? user : { user, password }
 }
 
 /** Ends all sign-ins of a user, and the access of apps; `keepApps` keeps apps with `offline_access`. */
@@ -254,7 +254,7 @@ function performOnUser(
     if (!row) return failUnknown(target)
     const before = await describe(trx, admin.rules, row, admin.clock())
     const changed = await change(trx, row, before)
-    if (changed instanceof AdminFailure) return changed
+    if (isFailure(changed)) return changed
     const result = await describe(trx, admin.rules, changed, admin.clock())
     const isNewPassword = changed.password_hash !== row.password_hash
     const { before: old, after } = compare(toProperties(before), toProperties(result))

@@ -1,11 +1,11 @@
 import type { LoginProvider } from '../../config/index.ts'
+import { isFailure } from '../../fhir/index.ts'
 import type { Claims } from '../../jwt/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import type { LookupType } from '../base/fhir-reader.ts'
 import type { AuthSettings } from '../base/settings.ts'
 import { issueLookupToken } from '../oauth/fhir-tokens.ts'
 import { createKeyRing } from '../oauth/keys/key-ring.ts'
-import { SignInRefusal } from '../users/providers/refusal.ts'
 import { type Account, findAccount } from '../users/sign-in/account.ts'
 import { makeRules } from '../users/validity/rule.ts'
 
@@ -41,7 +41,7 @@ export async function explainSignIn(
     ['Provider', provider.id],
     ['Subject', subject],
   ] as const
-  return account instanceof SignInRefusal
+  return isFailure(account)
     ? { allowed: false, rows: [...rows, ['Refused', `${account.kind}. ${account.reason}`]] }
     : { allowed: true, rows: [...rows, ...describeAccount(account)] }
 }

@@ -1,5 +1,5 @@
 import { parsePolicyText } from '../../config/index.ts'
-import { isId, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import { isFailure, isId, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
 import {
   type AccessPolicy,
   findPolicyMatches,
@@ -39,7 +39,7 @@ export async function explainPatientAccess(
   if (!isId(patientId)) return new AdminFailure('invalid', 'the id of the patient is not valid')
   const policy = context.controls.getPolicy()
   const facts = await findPatientFacts(context, patientId, policy)
-  if (facts instanceof AdminFailure) return facts
+  if (isFailure(facts)) return facts
   await recordAction(admin, { operation: 'policy explain', target: patientId })
   if (!policy) return [{ rule: undefined, reason: 'no policy file is set', clinicians: 'all' }]
   return findPolicyMatches(policy, facts).map(match => ({
@@ -57,12 +57,12 @@ async function findPatientFacts(
 ): Promise<PatientFacts | AdminFailure> {
   const readPatient = await createUserLookup(context, 'Patient')
   const patient = toResource(await readPatient.resource('Patient', id), `there is no patient ${id}`)
-  if (patient instanceof AdminFailure) return patient
+  if (isFailure(patient)) return patient
   const { fhirBaseUrl } = context.settings
   const organization = readReference(patient.managingOrganization, fhirBaseUrl)
   const needsTeams = policy?.rules.some(({ careTeams }) => careTeams === 'own' || careTeams.length > 0)
   const teams = needsTeams ? await findCareTeams(context, id) : []
-  if (teams instanceof AdminFailure) return teams
+  if (isFailure(teams)) return teams
   return { id, organization: organization?.type === 'Organization' ? organization.id : undefined, teams }
 }
 
@@ -76,7 +76,7 @@ async function findCareTeams(
   const read = await createUserLookup(context, 'CareTeam')
   const found = await read(`CareTeam?patient=${patientId}&status=active&_count=${MOST_TEAMS}`)
   const bundle = toResource(found, 'the care teams cannot be read')
-  if (bundle instanceof AdminFailure) return bundle
+  if (isFailure(bundle)) return bundle
   const entries: readonly unknown[] = Array.isArray(bundle.entry) ? bundle.entry : []
   return entries.flatMap(entry => {
     const team = isRecord(entry) && isRecord(entry.resource) ? entry.resource : {}

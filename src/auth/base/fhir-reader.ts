@@ -1,4 +1,4 @@
-import { isId, type Resource } from '../../fhir/index.ts'
+import { type Failed, fail, isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
 import type { AuthSettings } from './settings.ts'
 import type { Clinician } from './user.ts'
@@ -16,7 +16,7 @@ export type FhirReadResult =
   | Unavailable
 
 /** No response, or an invalid one. `reason` may be shown. */
-export interface Unavailable {
+export interface Unavailable extends Failed {
   readonly kind: 'unavailable'
   readonly reason: string
   readonly status?: number
@@ -90,7 +90,10 @@ function createReader(
       })
       return await readResponse(response, fhirBaseUrl)
     } catch (error) {
-      return { kind: 'unavailable', reason: isTimeout(error) ? `No response in ${seconds} s` : 'No response' }
+      return fail({
+        kind: 'unavailable',
+        reason: isTimeout(error) ? `No response in ${seconds} s` : 'No response',
+      })
     }
   }
   return Object.assign(read, {
@@ -109,11 +112,11 @@ function createReader(
 async function readResponse(response: Response, fhirBaseUrl: string): Promise<FhirReadResult> {
   const { status } = response
   if (status === 404 || status === 410 || status === 403) return { kind: 'absent' }
-  if (status !== 200) return { kind: 'unavailable', reason: `Error response (${status})`, status }
+  if (status !== 200) return fail({ kind: 'unavailable', reason: `Error response (${status})`, status })
   const resource: unknown = await response.json()
   return isResource(resource)
     ? { kind: 'found', resource, ...readPositions(resource, fhirBaseUrl) }
-    : { kind: 'unavailable', reason: 'The response is not FHIR' }
+    : fail({ kind: 'unavailable', reason: 'The response is not FHIR' })
 }
 
 /** The positions of the pages before and after this one: their URLs below the FHIR base. */

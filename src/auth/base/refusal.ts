@@ -1,3 +1,4 @@
+import { Failing } from '../../fhir/index.ts'
 /** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6. */
 export type RefusalCode =
   | 'invalid_request'
@@ -53,7 +54,7 @@ export interface Comparison {
  * A refused request. `description` is for the client and its developers, `detail` for the log only. It may be redirected
  * only if `returnTo` is set (RFC 6749, 4.1.2.1).
  */
-export class Refusal {
+export class Refusal extends Failing {
   readonly code: RefusalCode
   readonly description: string
   readonly detail: string | undefined
@@ -66,6 +67,7 @@ export class Refusal {
     description: string,
     more: Partial<Pick<Refusal, 'detail' | 'returnTo' | 'known' | 'compared'>> = {},
   ) {
+    super()
     this.code = code
     this.description = description
     this.detail = more.detail

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { type Failed, fail } from '../../fhir/index.ts'
 import { isOpenedByOtherSite, isSentByOwnPage } from '../../web/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
 import type { AuthContext } from '../oauth/context.ts'
@@ -6,7 +7,7 @@ import type { Login } from '../users/find-login.ts'
 import { findCurrentLogin } from '../users/login.ts'
 import { isRecentLogin } from '../users/rights.ts'
 
-export interface Problem {
+export interface Problem extends Failed {
   readonly status: number
   readonly error: string
   readonly text: string
@@ -21,7 +22,7 @@ const NOT_RECENT = refuse(
 )
 
 function refuse(text: string): Problem {
-  return { status: 403, error: 'access_denied', text }
+  return fail({ status: 403, error: 'access_denied', text })
 }
 
 /** Why a user may not open pages of the lab, which give no access: off loopback they are for administrators (LAB-9). */

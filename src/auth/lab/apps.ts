@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
+import { isFailure } from '../../fhir/index.ts'
 import type { Schema } from '../../store/index.ts'
-import { type Admin, AdminFailure, refuseWithoutRight } from '../admin/action.ts'
-import { addClient, type ChangedClient, ClientFailure, changeClient, removeClient } from '../admin/clients.ts'
+import { type Admin, type AdminFailure, refuseWithoutRight } from '../admin/action.ts'
+import { addClient, type ChangedClient, changeClient, failProperty, removeClient } from '../admin/clients.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import { type Client, findClient, toClient } from '../oauth/clients/client.ts'
 import { listApps } from '../oauth/clients/store-client.ts'
-import { APP_DEFAULTS, AppFault } from '../oauth/clients/validate.ts'
+import { APP_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findSearchFault } from '../oauth/launch/patient-queries.ts'
 import { fillAppForm, NEW_APP, readAppForm } from '../pages/apps/form.ts'
@@ -56,12 +57,11 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const form = readParameters(request.body)
       const app = readAppForm(form, { isAdministrator: false })
       const id = form.get('client_id')?.trim() || randomUUID()
-      const result =
-        app instanceof AppFault
-          ? new ClientFailure(app)
-          : await refuseWithoutRight(() =>
-              addClient(asDeveloper(context, request, login), id, { ...APP_DEFAULTS, ...app }),
-            )
+      const result = isFailure(app)
+        ? failProperty(app)
+        : await refuseWithoutRight(() =>
+            addClient(asDeveloper(context, request, login), id, { ...APP_DEFAULTS, ...app }),
+          )
       return sendResult(reply, login, result, { form })
     }),
   )
@@ -78,12 +78,11 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     requireApp(async (request, reply, login, client) => {
       const form = readParameters(request.body)
       const changes = readAppForm(form, { isAdministrator: false })
-      const result =
-        changes instanceof AppFault
-          ? new ClientFailure(changes)
-          : await refuseWithoutRight(() =>
-              changeClient(asDeveloper(context, request, login), client.id, changes),
-            )
+      const result = isFailure(changes)
+        ? failProperty(changes)
+        : await refuseWithoutRight(() =>
+            changeClient(asDeveloper(context, request, login), client.id, changes),
+          )
       return sendResult(reply, login, result, { form, client })
     }),
   )
@@ -99,10 +98,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     labPaths.appsRemove,
     requireApp(async (request, reply, login, { id }) => {
       const removed = await refuseWithoutRight(() => removeClient(asDeveloper(context, request, login), id))
-      return reply.redirect(
-        removed instanceof AdminFailure ? labPaths.apps : `${labPaths.apps}?removed=1`,
-        303,
-      )
+      return reply.redirect(isFailure(removed) ? labPaths.apps : `${labPaths.apps}?removed=1`, 303)
     }),
   )
 
@@ -130,11 +126,11 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     result: ChangedClient | AdminFailure,
     { form, client }: { readonly form: Parameters; readonly client?: Client },
   ): FastifyReply {
-    if (result instanceof ClientFailure) {
+    if (isFailure(result) && result.fault) {
       const page = renderAppFormPage({ settings, login }, { form, fault: result.fault, client })
       return reply.sendPage(page, { status: 400 })
     }
-    if (result instanceof AdminFailure) return reply.redirect(labPaths.apps, 303)
+    if (isFailure(result)) return reply.redirect(labPaths.apps, 303)
     const stored = { client: toClient(result.client), secret: result.secret, isNew: client === undefined }
     return reply.sendPage(renderStoredApp({ settings, login }, stored))
   }

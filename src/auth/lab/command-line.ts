@@ -1,6 +1,7 @@
 /** Tokens and launches for the command line, without a login. Call it only if the lab is on (SETTING-9). */
 import { randomUUID } from 'node:crypto'
 import type { AuditRecord } from '../../audit/index.ts'
+import { isFailure } from '../../fhir/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { Refusal } from '../base/refusal.ts'
 import { type Clinician, findOwnPatient, formatFhirUser, isPatientUser } from '../base/user.ts'
@@ -38,9 +39,9 @@ export async function issueTokenByCommand(
   request: CommandRequest & { readonly scope: string | undefined },
 ): Promise<TokenResponse | Refusal> {
   const parties = await findParties(context, request)
-  if (parties instanceof Refusal) return parties
+  if (isFailure(parties)) return parties
   const scope = chooseScope(context, parties, request)
-  if (scope instanceof Refusal) return scope
+  if (isFailure(scope)) return scope
   const grant = await storeGrant(context, parties, { encounterId: request.encounterId, scope })
   const key = await createKeyRing({ ...context, publishedForMs: 0 }).getSigningKey()
   const tokens = buildTokens(context, { grant, scope, refreshToken: undefined, nonce: undefined })
@@ -54,7 +55,7 @@ export async function issueLaunchByCommand(
 ): Promise<string | Refusal> {
   const { settings, store, clock } = context
   const parties = await findParties(context, request)
-  if (parties instanceof Refusal) return parties
+  if (isFailure(parties)) return parties
   const { client, user, patientId } = parties
   const { launchUrl } = client
   if (launchUrl === undefined)

@@ -1,4 +1,4 @@
-import { isRecord } from '../../fhir/index.ts'
+import { isFailure, isRecord } from '../../fhir/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
 import { findLogoUrlFault } from '../oauth/clients/urls.ts'
@@ -62,7 +62,7 @@ function readParts(query: unknown): LabLink {
   if (get('launch_url') !== undefined && get('client') === undefined)
     throw new Fault('client: expected the client id of the app at launch_url')
   const options = readOptions({ get: name => get(OPTION_NAMES[name] ?? name), unreadable })
-  if ('field' in options) throw new Fault(`${OPTION_NAMES[options.field] ?? options.field}: ${options.text}`)
+  if (isFailure(options)) throw new Fault(`${OPTION_NAMES[options.field] ?? options.field}: ${options.text}`)
   return {
     username: get('user'),
     skipsLogin: readFlag(get, 'skip_login', false),

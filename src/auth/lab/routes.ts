@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { fail, isFailure } from '../../fhir/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent } from '../base/audit.ts'
@@ -39,11 +40,11 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
 
   app.get(labPaths.launch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
     const checked = await checkLaunch(context, request)
-    if ('status' in checked) return sendProblem(request, reply, context, checked)
+    if (isFailure(checked)) return sendProblem(request, reply, context, checked)
     const link = readLink(request.query)
     if (typeof link === 'string') return sendProblem(request, reply, context, toProblem(link))
     const launched = await launch(context, request, checked.login, link)
-    if ('status' in launched) return sendProblem(request, reply, context, launched)
+    if (isFailure(launched)) return sendProblem(request, reply, context, launched)
     return link.redirects ? reply.redirect(launched.url, 302) : reply.send({ launch_url: launched.url })
   })
 }
@@ -62,7 +63,7 @@ async function findSuggestions({ store: { db } }: AuthContext) {
 const LISTED = 100
 
 function toProblem(text: string): Problem {
-  return { status: 400, error: 'invalid_request', text: `${text.replace(/\.$/, '')}.` }
+  return fail({ status: 400, error: 'invalid_request', text: `${text.replace(/\.$/, '')}.` })
 }
 
 async function launch(
@@ -72,7 +73,7 @@ async function launch(
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
   const clinician = await findUser(context, login, link.username)
-  if (!clinician) return describeProblem({ kind: 'unknown-user' })
+  if (!clinician) return fail(describeProblem({ kind: 'unknown-user' }))
   const { clientId } = link.launch
   if (link.launchUrl !== undefined && clientId !== undefined) {
     const fault = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
@@ -81,7 +82,7 @@ async function launch(
   const read = await createFhirReader(context, clinician)
   const prepared = await prepareLaunch(context, clinician, read, link.launch)
   if (prepared.kind === 'no-patient') return toProblem('patient: expected the id of a Patient')
-  if (prepared.kind !== 'ready') return describeProblem(prepared)
+  if (prepared.kind !== 'ready') return fail(describeProblem(prepared))
   const ready = await applySettings(context, clinician, link, prepared)
   const by = login && login.clinician.id !== clinician.id ? login.clinician.username : undefined
   return issueLaunch(context, ready, trx =>

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isFailure } from '../../fhir/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { auditEvent, describeRefusal, selectClaims } from '../base/audit.ts'
@@ -27,9 +28,9 @@ export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext):
       return sendOAuthError(request, reply, refusal)
     }
     const form = readForm(request)
-    if (form instanceof Refusal) return refuse(form)
+    if (isFailure(form)) return refuse(form)
     const visible = await authorizeIntrospection(context, request, form)
-    if (visible instanceof Refusal) return refuse(visible)
+    if (isFailure(visible)) return refuse(visible)
     if (typeof visible === 'string') {
       const reason = `The bearer token of the caller: ${visible}`
       await recordIntrospection(context, request, { allowed: false, status: 401, reason, anonymous: true })
@@ -91,7 +92,7 @@ async function authorizeIntrospection(
       : 'insufficient-scope'
   }
   const client = await authenticateClient(context, headers.authorization, form)
-  if (client instanceof Refusal) return client
+  if (isFailure(client)) return client
   if (client.authMethod === 'none')
     return new Refusal('invalid_client', 'A public client cannot be authenticated.')
   return { kind: 'own', clientId: client.id }

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { isFailure } from '../../fhir/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
-import { Refusal } from '../base/refusal.ts'
 import { readJson, sendOAuthError } from '../base/request.ts'
 import { findClinician } from '../users/accounts.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
@@ -91,7 +91,7 @@ export function addLaunchContextRoutes(app: FastifyInstance, context: AuthContex
     if (bearer.grant || !hasScope(bearer.scope, SCOPE))
       return sendBearerError(reply, 'insufficient-scope', SCOPE)
     const json = readJson(request)
-    if (json instanceof Refusal) return sendOAuthError(request, reply, json)
+    if (isFailure(json)) return sendOAuthError(request, reply, json)
     const launchRequest = readLaunchContextRequest(json.body)
     const result: ReadyLaunch | Problem =
       typeof launchRequest === 'string'

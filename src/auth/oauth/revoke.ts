@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import { createCachedFetch } from '../../cache/index.ts'
+import { isFailure } from '../../fhir/index.ts'
 import { type Schema, type Store, sha256 } from '../../store/index.ts'
 import { auditEvent, describeRefusal } from '../base/audit.ts'
 import { LIMITS } from '../base/limits.ts'
@@ -129,9 +130,9 @@ async function handleRevocation(
   reply: FastifyReply,
 ): Promise<Refusal | undefined> {
   const form = readForm(request)
-  if (form instanceof Refusal) return form
+  if (isFailure(form)) return form
   const verified = await verifyClient(context, request.headers.authorization, form)
-  if (verified instanceof Refusal) return verified
+  if (isFailure(verified)) return verified
   limitToClientOrigins(verified.client, request, reply)
   return revokeRecorded(context, request, verified, form.get('token'))
 }
@@ -146,7 +147,7 @@ async function revokeRecorded(
   const keys = await context.keys.listPublicKeys()
   return context.store.db.transaction().execute(async trx => {
     const client = await consumeProof(trx, verified)
-    if (client instanceof Refusal) return client
+    if (isFailure(client)) return client
     if (token === undefined) return new Refusal('invalid_request', 'The parameter token is missing.')
     const ended = await revokeToken(trx, context, { client, token, keys })
     const event = { kind: 'revoke', status: 200, client: client.id } as const

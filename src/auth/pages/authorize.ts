@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { isFailure } from '../../fhir/index.ts'
 import { renderErrorPage } from '../../web/index.ts'
 import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
-import { getStatus, Refusal } from '../base/refusal.ts'
+import { getStatus } from '../base/refusal.ts'
 import { readParameters } from '../base/request.ts'
 import { proceed } from '../oauth/authorize/proceed.ts'
 import { expire, refuse, type Step } from '../oauth/authorize/refuse.ts'
@@ -15,23 +16,22 @@ import { linkReference } from './page-parts.ts'
 export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(paths.authorize, NO_HEAD_ROUTE, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.query))
-    const step =
-      verified instanceof Refusal
-        ? await refuse(request, context, verified)
-        : await proceed(request, context, { request: verified.request, found: verified })
+    const step = isFailure(verified)
+      ? await refuse(request, context, verified)
+      : await proceed(request, context, { request: verified.request, found: verified })
     return sendStep(reply, context, step)
   })
 
   // A browser omits the SameSite login cookie from a cross-site POST, but not from the GET that follows.
   app.post(paths.authorize, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.body))
-    if (verified instanceof Refusal) return sendStep(reply, context, await refuse(request, context, verified))
+    if (isFailure(verified)) return sendStep(reply, context, await refuse(request, context, verified))
     if (await findCurrentLogin(context, request)) {
       const progress = { request: verified.request, found: verified }
       return sendStep(reply, context, await proceed(request, context, progress))
     }
     const stored = await storePendingAuthorization(context, verified.request, request.ip)
-    return stored instanceof Refusal
+    return isFailure(stored)
       ? sendStep(reply, context, await refuse(request, context, stored, { request: verified.request }))
       : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
   })

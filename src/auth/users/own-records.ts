@@ -1,4 +1,4 @@
-import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import { isFailure, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
 import type { BaseContext } from '../base/context.ts'
 import { createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
 import { type Clinician, findOwnPatient, isPatientUser } from '../base/user.ts'
@@ -23,7 +23,7 @@ export async function findOwnRecords(
   const patientId = findOwnPatient(user)
   const own = patientId === undefined ? [] : [{ patientId, fhirUserId: user.fhirUserId }]
   const dependants = await findDependants(context, user.id)
-  if ('kind' in dependants) return dependants
+  if (isFailure(dependants)) return dependants
   const isFirst = ({ patientId }: OwnRecord, at: number, all: readonly OwnRecord[]) =>
     all.findIndex(other => other.patientId === patientId) === at
   return [...own, ...dependants].filter(isFirst)
@@ -55,7 +55,7 @@ export async function listOwnPatients(
   user: Pick<Clinician, 'id' | 'fhirUserId'>,
 ): Promise<readonly string[]> {
   const records = await findOwnRecords(context, user)
-  return 'kind' in records ? [] : records.map(({ patientId }) => patientId)
+  return isFailure(records) ? [] : records.map(({ patientId }) => patientId)
 }
 
 /** The patient that an active RelatedPerson names. */

@@ -2,12 +2,12 @@ import {
   ADMIN_SCOPE,
   APP_DEFAULTS,
   type AppChanges,
-  AppFault,
+  type AppFault,
   addClient,
-  ClientFailure,
   changeClient,
   findAppFault,
   findClientIdFault,
+  isFailure,
   normalizeScope,
   readAppKeys,
 } from '../../auth/index.ts'
@@ -135,7 +135,7 @@ ${describingUsage}
     if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: specify an option')
     const { secret } = await performCommand(io, 'Cannot change client', async admin => {
       const result = await changeClient(admin, id, changes)
-      if (result instanceof ClientFailure) throw describeFault(result.fault)
+      if (isFailure(result) && result.fault) throw describeFault(result.fault)
       return result
     })
     io.stdout.write(`Changed client ${id}\n`)
@@ -252,6 +252,6 @@ function readProof(args: Arguments, io: Io): AppChanges {
 
 function readPublicKeys(args: Arguments, io: Io): string {
   const keys = readAppKeys(readJsonFile(args, 'jwks-file', io))
-  if (keys instanceof AppFault) throw new CommandFailure(`Cannot use --jwks-file: ${keys.text}`)
+  if (isFailure(keys)) throw new CommandFailure(`Cannot use --jwks-file: ${keys.text}`)
   return keys
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { CommandContext, CommandRequest } from '../../auth/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
-import { isRecord, type Resource } from '../../fhir/index.ts'
+import { isFailure, isRecord, type Resource } from '../../fhir/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 import {
   type Arguments,
@@ -50,11 +50,11 @@ Example:
   positionals: { min: 0, max: 0 },
   async run(args, io) {
     const scope = getOptional(args, 'scope')
-    const { loadTestCommands, Refusal } = await import('../../auth/index.ts')
+    const { loadTestCommands } = await import('../../auth/index.ts')
     const { issueTokenByCommand } = await loadTestCommands()
     const request = { ...(await readRequest(args)), scope }
     const issued = await withCommandContext(io, request, context => issueTokenByCommand(context, request))
-    if (issued instanceof Refusal) throw new CommandFailure(`Cannot issue token: ${issued.description}`)
+    if (isFailure(issued)) throw new CommandFailure(`Cannot issue token: ${issued.description}`)
     noteMissing(scope, issued.scope, io)
     io.stdout.write(`${issued.access_token}\n`)
     return 0
@@ -77,11 +77,11 @@ Example:
   options: { ...commonOptions, open: { type: 'boolean' } },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
-    const { loadTestCommands, Refusal } = await import('../../auth/index.ts')
+    const { loadTestCommands } = await import('../../auth/index.ts')
     const { issueLaunchByCommand } = await loadTestCommands()
     const request = await readRequest(args)
     const link = await withCommandContext(io, request, context => issueLaunchByCommand(context, request))
-    if (link instanceof Refusal) throw new CommandFailure(`Cannot launch: ${link.description}`)
+    if (isFailure(link)) throw new CommandFailure(`Cannot launch: ${link.description}`)
     io.stdout.write(`${link}\n`)
     if (isSet(args, 'open')) await openInBrowser(link, io)
     return 0

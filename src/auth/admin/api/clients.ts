@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { AdminFailure } from '../action.ts'
+import { isFailure } from '../../../fhir/index.ts'
+import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import { changeByMetadata, registerByMetadata } from '../client-metadata.ts'
 import {
@@ -140,7 +141,7 @@ export const clientEndpoints = [
     result: Client,
     async handle({ admin, params: { client_id = '' } }) {
       const client = await findClientRow(admin, client_id)
-      if (client instanceof AdminFailure) return client
+      if (isFailure(client)) return client
       return describe(client, (await findLastUses(admin, [client_id])).get(client_id))
     },
   }),
@@ -162,7 +163,7 @@ export const clientEndpoints = [
     result: Client,
     async handle({ admin, params: { client_id = '' } }) {
       const client = await removeClient(admin, client_id)
-      return client instanceof AdminFailure ? client : describe(client)
+      return isFailure(client) ? client : describe(client)
     },
   }),
   ...(
@@ -195,7 +196,7 @@ function describe(client: ClientRow, lastUsedAt?: number) {
 }
 
 function describeChanged(changed: ChangedClient | AdminFailure) {
-  if (changed instanceof AdminFailure) return changed
+  if (isFailure(changed)) return changed
   const { client, secret } = changed
   return { ...describe(client), ...(secret !== undefined && { client_secret: secret }) }
 }

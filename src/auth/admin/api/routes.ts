@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
+import { isFailure } from '../../../fhir/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { createDocument, version } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -102,9 +103,9 @@ async function answer(
   { admin, context, app }: Pick<AdminCall, 'admin' | 'context' | 'app'>,
 ): Promise<unknown> {
   const query = readMembers(endpoint.query ?? NONE, request.query, true)
-  if (query instanceof AdminFailure) return query
+  if (isFailure(query)) return query
   const body = readMembers(endpoint.body ?? NONE, request.body, false)
-  if (body instanceof AdminFailure) return body
+  if (isFailure(body)) return body
   const params = request.params as Readonly<Record<string, string>>
   if (Object.values(params).some(value => value.includes('\0')))
     return new AdminFailure('invalid', 'the URL is not valid')
@@ -112,7 +113,7 @@ async function answer(
 }
 
 function sendResult(reply: FastifyReply, { status = 200 }: Endpoint, result: unknown): FastifyReply {
-  if (result instanceof AdminFailure) return sendFailure(reply, result)
+  if (isFailure(result)) return sendFailure(reply, result)
   if (result instanceof StreamedText) return reply.type(result.type).send(Readable.from(result.parts))
   return reply.code(status).send(result)
 }

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { FEATURE_NAMES, LOG_LEVELS } from '../../../config/index.ts'
+import { isFailure } from '../../../fhir/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { ProviderReport } from '../../users/providers/provider-client.ts'
-import { AdminFailure } from '../action.ts'
 import { checkPolicy, explainPatientAccess } from '../policy.ts'
 import { listProviders, testProvider } from '../providers.ts'
 import { describeSystem, findServers, reloadSettings, setLogLevel } from '../system.ts'
@@ -57,7 +57,7 @@ export const policyEndpoints = [
     ),
     async handle({ admin, context, params: { id = '' } }) {
       const found = await explainPatientAccess(admin, context, id)
-      if (found instanceof AdminFailure) return found
+      if (isFailure(found)) return found
       return {
         items: found.map(({ rule, reason, clinicians }) => ({
           ...(rule !== undefined && { rule }),
@@ -80,7 +80,7 @@ export const policyEndpoints = [
     ),
     async handle({ admin, context }) {
       const reloaded = await reloadSettings(admin, context)
-      return reloaded instanceof AdminFailure ? reloaded : { need_restart: [...reloaded.needRestart] }
+      return isFailure(reloaded) ? reloaded : { need_restart: [...reloaded.needRestart] }
     },
   }),
 ]
@@ -124,7 +124,7 @@ export const providerEndpoints = [
     ),
     async handle({ admin, context, params: { id = '' } }) {
       const tested = await testProvider(admin, context, id)
-      if (tested instanceof AdminFailure) return tested
+      if (isFailure(tested)) return tested
       const { ok, reason, report } = tested
       return { id, ok, ...(reason !== undefined && { reason }), ...(report && describeReport(report)) }
     },

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { RecordFilter } from '../../../audit/index.ts'
+import { isFailure } from '../../../fhir/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { AdminFailure, recordAction } from '../action.ts'
 import { describeRecord, EXPORT_FORMATS, exportRecords, listRecords } from '../audit.ts'
@@ -50,7 +51,7 @@ export const keyEndpoints = [
     result: Type.Object({ signs_from: Time }, { additionalProperties: false }),
     async handle({ admin, context }) {
       const rotated = await rotateKeys(admin, context.sealer)
-      return rotated instanceof AdminFailure ? rotated : { signs_from: formatTime(rotated.signsFrom) }
+      return isFailure(rotated) ? rotated : { signs_from: formatTime(rotated.signsFrom) }
     },
   }),
   defineEndpoint({
@@ -109,7 +110,7 @@ export const grantEndpoints = [
     result: PageOf(Grant),
     async handle({ admin, query: { client_id, clinician_id, ...page } }) {
       const found = await listGrants(admin, { clientId: client_id, clinicianId: clinician_id, ...page })
-      return found instanceof AdminFailure ? found : toPage(found, describeGrant)
+      return isFailure(found) ? found : toPage(found, describeGrant)
     },
   }),
   defineEndpoint({
@@ -177,7 +178,7 @@ export const auditEndpoints = [
     result: PageOf(AuditRecord),
     async handle({ admin, query: { after, limit, ...query } }) {
       const filter = readFilter(query)
-      if (filter instanceof AdminFailure) return filter
+      if (isFailure(filter)) return filter
       await recordAction(admin, { operation: 'audit list', after: query })
       const page = await listRecords(admin, { ...filter, after, limit })
       return toPage(page, describeRecord)
@@ -195,10 +196,10 @@ export const auditEndpoints = [
     streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
     async handle({ admin, context, query: { format, ...query } }) {
       const filter = readFilter(query)
-      if (filter instanceof AdminFailure) return filter
+      if (isFailure(filter)) return filter
       const { fhirBaseUrl } = context.settings
       const parts = await exportRecords(admin, format, { ...filter, fhirBaseUrl })
-      return parts instanceof AdminFailure ? parts : new StreamedText(EXPORT_FORMATS[format].type, parts)
+      return isFailure(parts) ? parts : new StreamedText(EXPORT_FORMATS[format].type, parts)
     },
   }),
 ]

@@ -1,4 +1,5 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
+import { isFailure } from '../../../fhir/index.ts'
 import { AdminFailure } from '../action.ts'
 import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from '../clinicians.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
@@ -64,7 +65,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
   const { path, name, example, shown, set, filter, show } = KINDS[kind]
   const User: TObject = Type.Object({ ...USER, ...shown }, { additionalProperties: false })
   const describe = (user: UserDescription | AdminFailure) =>
-    user instanceof AdminFailure ? user : { ...describeUser(user), ...show(user) }
+    isFailure(user) ? user : { ...describeUser(user), ...show(user) }
   const own = `${path}/:id` as const
   return [
     defineEndpoint({
@@ -154,7 +155,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       ),
       async handle({ admin, params: { id = '' }, body: { password, keep_apps = false } }) {
         const done = await setPassword(admin, { id, kind }, { password, keepApps: keep_apps })
-        return done instanceof AdminFailure ? done : { password: done.password }
+        return isFailure(done) ? done : { password: done.password }
       },
     }),
     defineEndpoint({

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../fhir/index.ts'
 import type { Html } from '../../../web/index.ts'
 import { type Client, findRegisteredClient } from '../../oauth/clients/client.ts'
 import { AdminFailure } from '../action.ts'
@@ -77,7 +78,7 @@ function defineAppAction(
     },
     async perform(request) {
       const result = await perform(request)
-      if (result instanceof AdminFailure) return result
+      if (isFailure(result)) return result
       if (!('client' in result)) return '/apps?done=removed'
       return renderNewSecret(request, result) ?? `${buildAppPath(result.client.client_id)}?done=saved`
     },

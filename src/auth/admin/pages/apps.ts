@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isFailure } from '../../../fhir/index.ts'
 import {
   type Html,
   html,
@@ -9,7 +10,7 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Client, isConfigured } from '../../oauth/clients/client.ts'
-import { APP_DEFAULTS, AppFault } from '../../oauth/clients/validate.ts'
+import { APP_DEFAULTS } from '../../oauth/clients/validate.ts'
 import {
   type AppFormOptions,
   fillAppForm,
@@ -18,14 +19,14 @@ import {
   renderAppForm,
 } from '../../pages/apps/form.ts'
 import { summarizeScopes } from '../../pages/consent/describe-scopes.ts'
-import { AdminFailure } from '../action.ts'
+import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import {
   addClient,
   type ChangedClient,
-  ClientFailure,
   type ClientRow,
   changeClient,
+  failProperty,
   findClientRow,
   listClients,
 } from '../clients.ts'
@@ -92,11 +93,10 @@ ${renderNextPage('/apps', request, next)}`,
       const { admin, form, reply } = request
       const app = readAppForm(form, { isAdministrator: true })
       const id = form.get('client_id')?.trim() || randomUUID()
-      const added =
-        app instanceof AppFault
-          ? new ClientFailure(app)
-          : await addClient(admin, id, { ...APP_DEFAULTS, ...app })
-      return added instanceof ClientFailure
+      const added = isFailure(app)
+        ? failProperty(app)
+        : await addClient(admin, id, { ...APP_DEFAULTS, ...app })
+      return isFailure(added) && added.fault
         ? reply.sendPage(renderFormPage(request, { form, fault: added.fault }), { status: 400 })
         : sendChanged(request, added, 'registered')
     },
@@ -107,7 +107,7 @@ ${renderNextPage('/apps', request, next)}`,
     async handle(request) {
       const row = await findClientRow(request.admin, request.params.id ?? '')
       const client = await findApp(request)
-      if (row instanceof AdminFailure || !client) return failUnknown()
+      if (isFailure(row) || !client) return failUnknown()
       return request.reply.sendPage(await renderAppPage(request, client, row))
     },
   },
@@ -130,9 +130,8 @@ ${renderNextPage('/apps', request, next)}`,
       const client = await findApp(request)
       if (!client || isConfigured(request.context.settings, client)) return failUnknown()
       const read = readAppForm(form, { isAdministrator: true })
-      const changed =
-        read instanceof AppFault ? new ClientFailure(read) : await changeClient(admin, client.id, read)
-      return changed instanceof ClientFailure
+      const changed = isFailure(read) ? failProperty(read) : await changeClient(admin, client.id, read)
+      return isFailure(changed) && changed.fault
         ? reply.sendPage(renderFormPage(request, { form, client, fault: changed.fault }), { status: 400 })
         : sendChanged(request, changed, 'saved')
     },
@@ -161,7 +160,7 @@ function renderTabs(request: AdminRequest): Html {
 }
 
 function sendChanged(request: AdminRequest, changed: ChangedClient | AdminFailure, done: string) {
-  if (changed instanceof AdminFailure) return changed
+  if (isFailure(changed)) return changed
   const secret = renderNewSecret(request, changed)
   return secret
     ? request.reply.sendPage(secret)

@@ -7,14 +7,14 @@ import {
   openEventIds,
   toAuditEvent,
 } from '../../../audit/index.ts'
-import { isRecord } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../fhir/index.ts'
 import { formatTime, type Html, html, renderBadge, renderDate, renderEmptyState } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { describeApp, findNames, type Names } from '../../pages/activity/describe.ts'
-import { AdminFailure, recordAction } from '../action.ts'
+import { type AdminFailure, recordAction } from '../action.ts'
 import {
   type AuditView,
   buildAuditQuery,
@@ -117,7 +117,7 @@ async function sendExport(request: AdminRequest, format: ExportFormat): Promise<
   const { admin, context, reply, form } = request
   const { fhirBaseUrl } = context.settings
   const parts = await exportRecords(admin, format, { ...readAuditView(form).filter, fhirBaseUrl })
-  if (parts instanceof AdminFailure) return parts
+  if (isFailure(parts)) return parts
   return reply
     .type(EXPORT_FORMATS[format].type)
     .header('content-disposition', `attachment; filename="audit.${format}"`)

@@ -1,5 +1,5 @@
+import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/index.ts'
-import { AdminFailure } from '../action.ts'
 import { type GrantDescription, type GrantFilter, listGrants, revokeGrantById } from '../grants.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { defineAction, renderLink, renderTable } from './shell.ts'
@@ -13,7 +13,7 @@ export async function renderGrants(
   path: string,
 ): Promise<Html> {
   const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: SHOWN })
-  if (page instanceof AdminFailure) return html`<p>${page.sentence}</p>`
+  if (isFailure(page)) return html`<p>${page.sentence}</p>`
   if (page.items.length === 0 && page.next === undefined) return html`<p>None now.</p>`
   const columns = [
     'App',
@@ -73,6 +73,6 @@ export const grantRoutes: readonly AdminRoute[] = defineAction({
   },
   async perform({ admin, params }) {
     const revoked = await revokeGrantById(admin, params.id ?? '')
-    return revoked instanceof AdminFailure ? revoked : '/apps?done=revoked'
+    return isFailure(revoked) ? revoked : '/apps?done=revoked'
   },
 })

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../fhir/index.ts'
 import { html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import { AdminFailure } from '../action.ts'
 import { type KeyDescription, listKeys, rotateKeys, withdrawKey } from '../keys.ts'
@@ -40,7 +41,7 @@ export const keyRoutes: readonly AdminRoute[] = [
     }),
     async perform({ admin, context }) {
       const rotated = await rotateKeys(admin, context.sealer)
-      return rotated instanceof AdminFailure ? rotated : '/keys?done=rotated'
+      return isFailure(rotated) ? rotated : '/keys?done=rotated'
     },
   }),
   ...defineAction({
@@ -59,7 +60,7 @@ export const keyRoutes: readonly AdminRoute[] = [
     },
     async perform({ admin, context, params }) {
       const withdrawn = await withdrawKey(admin, context.sealer, params.kid ?? '')
-      return withdrawn instanceof AdminFailure ? withdrawn : '/keys?done=withdrawn'
+      return isFailure(withdrawn) ? withdrawn : '/keys?done=withdrawn'
     },
   }),
 ]

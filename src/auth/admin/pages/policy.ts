@@ -1,7 +1,8 @@
+import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { AdminFailure } from '../action.ts'
+import type { AdminFailure } from '../action.ts'
 import { checkPolicy, explainPatientAccess, type PatientAccess, type PolicyCheck } from '../policy.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderLink, renderTable } from './shell.ts'
@@ -16,7 +17,7 @@ export const policyRoutes: readonly AdminRoute[] = [
       const patient = readPatient(request)
       const found =
         patient === '' ? undefined : await explainPatientAccess(request.admin, request.context, patient)
-      const status = found instanceof AdminFailure ? 404 : 200
+      const status = isFailure(found) ? 404 : 200
       return request.reply.sendPage(renderPolicyPage(request, { patient, found }), { status })
     },
   },
@@ -86,7 +87,7 @@ ${checked && renderCheck(checked)}
 }
 
 function renderFound(patient: string, found: readonly PatientAccess[] | AdminFailure): Html {
-  if (found instanceof AdminFailure) return renderAlert('Not found.', found.sentence, 'bad')
+  if (isFailure(found)) return renderAlert('Not found.', found.sentence, 'bad')
   if (found.length === 0)
     return html`<div class="card">${renderEmptyState({ title: 'No clinician may see this patient', text: 'No rule of the policy includes the patient.' })}</div>`
   const rows = found.map(({ rule, reason, clinicians }) => [

@@ -1,8 +1,8 @@
+import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderAlert, renderEmptyState } from '../../../web/index.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { ProviderReport } from '../../users/providers/provider-client.ts'
-import { AdminFailure } from '../action.ts'
 import { listProviders, type ProviderDescription, type ProviderTest, testProvider } from '../providers.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderTable } from './shell.ts'
@@ -20,9 +20,7 @@ export const providerRoutes: readonly AdminRoute[] = [
     operation: 'provider test',
     async handle(request) {
       const tested = await testProvider(request.admin, request.context, request.params.id ?? '')
-      return tested instanceof AdminFailure
-        ? tested
-        : request.reply.sendPage(renderProvidersPage(request, tested))
+      return isFailure(tested) ? tested : request.reply.sendPage(renderProvidersPage(request, tested))
     },
   },
 ]

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
+import { isFailure } from '../../../fhir/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { type Html, html, renderErrorPage, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -14,7 +15,7 @@ import { findLoginByHash, type Login } from '../../users/find-login.ts'
 import { findCurrentLogin } from '../../users/login.ts'
 import {
   type Admin,
-  AdminFailure,
+  type AdminFailure,
   type AdminFailureCode,
   refuseWithoutRight,
   requireRecentSignIn,
@@ -112,7 +113,7 @@ function addRoute(
       const result =
         stale ??
         (await refuseWithoutRight(() => handle({ context, request, reply, login, admin, params, form })))
-      if (!(result instanceof AdminFailure)) return result
+      if (!isFailure(result)) return result
       return result.code === 'forbidden'
         ? refuse(context, request, reply, login)
         : sendFailure(context, request, reply, login, result)

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../fhir/index.ts'
 import {
   type Html,
   html,
@@ -9,7 +10,7 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { makeSignedInBar, showsSampleData } from '../../pages/page-parts.ts'
-import { AdminFailure } from '../action.ts'
+import type { AdminFailure } from '../action.ts'
 import type { Operation } from '../operations.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 
@@ -99,16 +100,14 @@ export function defineAction({ path, operation, ask, perform }: Action): readonl
       ...({ method: 'GET', path, operation } as const),
       async handle(request) {
         const asked = await ask(request)
-        return asked instanceof AdminFailure
-          ? asked
-          : request.reply.sendPage(renderConfirmation(request, asked))
+        return isFailure(asked) ? asked : request.reply.sendPage(renderConfirmation(request, asked))
       },
     },
     {
       ...({ method: 'POST', path, operation } as const),
       async handle(request) {
         const result = await perform(request)
-        if (result instanceof AdminFailure) return result
+        if (isFailure(result)) return result
         return typeof result === 'string'
           ? request.reply.redirect(`${paths.admin}${result}`, 303)
           : request.reply.sendPage(result)

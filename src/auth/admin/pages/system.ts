@@ -1,6 +1,6 @@
+import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { AdminFailure } from '../action.ts'
 import { describeSystem, findServers, reloadSettings, type ServerState } from '../system.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { defineAction, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
@@ -42,7 +42,7 @@ ${renderFacts(listFacts(context))}`,
     }),
     async perform(request) {
       const reloaded = await reloadSettings(request.admin, request.context)
-      return reloaded instanceof AdminFailure ? reloaded : renderReloaded(request, reloaded.needRestart)
+      return isFailure(reloaded) ? reloaded : renderReloaded(request, reloaded.needRestart)
     },
   }),
 ]

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderField } from '../../../web/index.ts'
 import type { Parameters } from '../../base/request.ts'
 import { type Admin, AdminFailure } from '../action.ts'
@@ -76,7 +77,7 @@ export const userActions: readonly AdminRoute[] = [
     operation: 'clinician set-password',
     async ask(request) {
       const user = await requireUser(request)
-      if (user instanceof AdminFailure) return user
+      if (isFailure(user)) return user
       return {
         section: SECTION,
         title: `Reset the password of ${user.displayName}?`,
@@ -87,9 +88,7 @@ export const userActions: readonly AdminRoute[] = [
     },
     async perform(request) {
       const changed = await setPassword(request.admin, { id: request.params.id ?? '' }, {})
-      return changed instanceof AdminFailure
-        ? changed
-        : renderPassword(request, changed.user, changed.password)
+      return isFailure(changed) ? changed : renderPassword(request, changed.user, changed.password)
     },
   }),
 ]
@@ -111,7 +110,7 @@ function defineUserAction(
     operation,
     async ask(request) {
       const user = await requireUser(request)
-      if (user instanceof AdminFailure) return user
+      if (isFailure(user)) return user
       return {
         section: SECTION,
         back: buildUserPath(user),
@@ -121,8 +120,8 @@ function defineUserAction(
     },
     async perform(request) {
       const user = await requireUser(request)
-      const changed = user instanceof AdminFailure ? user : await perform(request.admin, user, request.form)
-      return changed instanceof AdminFailure ? changed : `${buildUserPath(changed)}?done=saved`
+      const changed = isFailure(user) ? user : await perform(request.admin, user, request.form)
+      return isFailure(changed) ? changed : `${buildUserPath(changed)}?done=saved`
     },
   })
 }

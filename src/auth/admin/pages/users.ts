@@ -1,3 +1,4 @@
+import { isFailure } from '../../../fhir/index.ts'
 import { createRandomToken } from '../../../store/index.ts'
 import {
   type Html,
@@ -10,7 +11,7 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
-import { AdminFailure } from '../action.ts'
+import type { AdminFailure } from '../action.ts'
 import { addUser, changeUser } from '../clinicians.ts'
 import { listUsers, type UserDescription, type UserKind } from '../users.ts'
 import { renderGrants } from './grants.ts'
@@ -68,7 +69,7 @@ ${renderNextPage('/clinicians', request, next)}`,
       const { admin, form, reply } = request
       const password = form.get('password') === '1' ? createPassword() : undefined
       const user = await addUser(admin, { ...readUser(form), password })
-      if (user instanceof AdminFailure) return reply.sendPage(renderNewUser(request, user), { status: 400 })
+      if (isFailure(user)) return reply.sendPage(renderNewUser(request, user), { status: 400 })
       return password === undefined
         ? reply.redirect(`${paths.admin}${buildUserPath(user)}?done=added`, 303)
         : reply.sendPage(renderPassword(request, user, password))
@@ -79,7 +80,7 @@ ${renderNextPage('/clinicians', request, next)}`,
     path: '/clinicians/:id',
     async handle(request) {
       const user = await requireUser(request)
-      if (user instanceof AdminFailure) return user
+      if (isFailure(user)) return user
       return request.reply.sendPage(await renderUserPage(request, user))
     },
   },
@@ -91,9 +92,7 @@ ${renderNextPage('/clinicians', request, next)}`,
       const { admin, form, params, reply } = request
       const { displayName, fhirUser } = readUser(form)
       const user = await changeUser(admin, { id: params.id ?? '' }, { displayName, fhirUser })
-      return user instanceof AdminFailure
-        ? user
-        : reply.redirect(`${paths.admin}${buildUserPath(user)}?done=saved`, 303)
+      return isFailure(user) ? user : reply.redirect(`${paths.admin}${buildUserPath(user)}?done=saved`, 303)
     },
   },
   ...userActions,

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isFailure } from '../../../fhir/index.ts'
 import { auditEvent, limitComparisons } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
@@ -38,7 +39,7 @@ export async function proceed(
   progress: RequestInProgress,
 ): Promise<Step> {
   const state = await loadState(http, context, progress)
-  return state instanceof Refusal
+  return isFailure(state)
     ? refuse(http, context, state, { request: progress.request })
     : takeNextStep(http, context, progress, state)
 }
@@ -83,7 +84,7 @@ export async function takeNextStep(
         return auditEvent(context, http, { ...event, details }, trx)
       })
       if (code === undefined) return proceed(http, context, { ...progress, found: undefined })
-      if (code instanceof Refusal) return refuseRequest(http, context, progress, code, step.login)
+      if (isFailure(code)) return refuseRequest(http, context, progress, code, step.login)
       return returnToClient(context, toReturnTarget(request), { code })
     }
   }
@@ -172,13 +173,13 @@ async function findOnlyChoice(
 ): Promise<PickedContext | undefined> {
   if (picker === 'nothing' || !isPatientUser(clinician)) return undefined
   const records = await findOwnRecords(context, clinician)
-  const only = 'kind' in records || records.length > 1 ? undefined : records[0]
+  const only = isFailure(records) || records.length > 1 ? undefined : records[0]
   const picked = only && { clinicianId: clinician.id, ...only }
   if (!picked || picker === 'patient') return picked
   const read = await createFhirReader(context, clinician)
   const { fhirBaseUrl } = context.settings
   const encounters = await readEncounters(read, picked.patientId, { fhirBaseUrl })
-  if ('kind' in encounters || (encounters.total ?? Infinity) > 1) return undefined
+  if (isFailure(encounters) || (encounters.total ?? Infinity) > 1) return undefined
   const [encounter] = encounters.listed
   return encounter ? { ...picked, encounterId: encounter.id } : picked
 }
@@ -192,7 +193,7 @@ async function sendToPage(
 ): Promise<Step> {
   const ip = login ? undefined : http.ip
   const stored = id === undefined ? await storePendingAuthorization(context, request, ip) : { id }
-  return stored instanceof Refusal
+  return isFailure(stored)
     ? refuse(http, context, stored, { request, login })
     : { kind: 'redirect', url: `${path}?interaction=${stored.id}` }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isFailure } from '../../../fhir/index.ts'
 import { sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
@@ -78,19 +79,18 @@ export async function verifyRequest(
   parameters: Parameters,
 ): Promise<VerifiedRequest | Refusal> {
   const client = await checkClient(context, parameters)
-  if (client instanceof Refusal) return client
+  if (isFailure(client)) return client
   const redirectUri = checkRedirectUri(client, parameters)
   const launch = await findNamedLaunch(context, parameters)
-  const result =
-    redirectUri instanceof Refusal
-      ? redirectUri
-      : await runChecks(applyExtension(context, { client, redirectUri, parameters, launch }), context)
-  if (!(result instanceof Refusal)) return { request: result, client, launch }
+  const result = isFailure(redirectUri)
+    ? redirectUri
+    : await runChecks(applyExtension(context, { client, redirectUri, parameters, launch }), context)
+  if (!isFailure(result)) return { request: result, client, launch }
   const known = { clientId: client.id, launchId: launch?.id, patientId: launch?.patientId }
   const refusal = result.withKnown(known)
   // Without its state a client cannot accept a response.
   const isReturnable = client.approved && (parameters.get('state')?.length ?? 0) <= LIMITS.parameters.state
-  return redirectUri instanceof Refusal || !isReturnable
+  return isFailure(redirectUri) || !isReturnable
     ? refusal
     : refusal.withReturnTo({ redirectUri, state: parameters.get('state'), omitsIss: !client.issParameter })
 }
@@ -115,7 +115,7 @@ async function runChecks(input: RequestInput, context: AuthContext): Promise<Aut
   let found: Finding = {}
   for (const check of CHECKS) {
     const result = await check(input, context)
-    if (result instanceof Refusal) return result
+    if (isFailure(result)) return result
     found = { ...found, ...result }
   }
   return {

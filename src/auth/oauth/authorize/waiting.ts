@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { Refusal } from '../../base/refusal.ts'
+import { isFailure } from '../../../fhir/index.ts'
+import type { Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { AuthContext } from '../context.ts'
@@ -33,7 +34,7 @@ export async function findWaiting(
   if (!pending) return { kind: 'expired' }
   const request = steps.includes('pick') ? forgetPicked(pending) : pending.request
   const state = await loadState(http, context, { request })
-  if (state instanceof Refusal) return { kind: 'refused', refusal: state, pending }
+  if (isFailure(state)) return { kind: 'refused', refusal: state, pending }
   const { login } = state
   return login && steps.includes(chooseNextStep(state).kind)
     ? { kind: 'waiting', pending, state, login }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { isFailure } from '../../../fhir/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
 import { type Comparison, Refusal } from '../../base/refusal.ts'
 import type { Parameters } from '../../base/request.ts'
@@ -16,7 +17,7 @@ export async function authenticateClient(
   form: Parameters,
 ): Promise<Client | Refusal> {
   const verified = await verifyClient(context, authorization, form)
-  return verified instanceof Refusal ? verified : consumeProof(context.store.db, verified)
+  return isFailure(verified) ? verified : consumeProof(context.store.db, verified)
 }
 
 /** Consumes the assertion, if there is one, in the transaction of the request's changes. */
@@ -34,7 +35,7 @@ export async function verifyClient(
   form: Parameters,
 ): Promise<VerifiedClient | Refusal> {
   const credentials = readCredentials(authorization, form)
-  if (credentials instanceof Refusal) return credentials
+  if (isFailure(credentials)) return credentials
   if (credentials.kind === 'assertion') {
     const verified = await checkAssertion(context, credentials)
     if (typeof verified !== 'string') return verified
@@ -51,7 +52,7 @@ export async function verifyClient(
       : await findClient(context.store.db, context, credentials.clientId)
   if (!client) return refuseUnknown(credentials)
   const checked = checkCredentials(client, credentials)
-  if (!(checked instanceof Refusal)) return { client: checked }
+  if (!isFailure(checked)) return { client: checked }
   return checked.withComparison(compareMethods(nameMethod(credentials, authorization), client))
 }
 

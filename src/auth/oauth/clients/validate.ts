@@ -1,4 +1,4 @@
-import { isResourceType } from '../../../fhir/index.ts'
+import { Failing, isResourceType } from '../../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { hasPrivateKey, serializeKeySet } from '../keys/client-key-sets.ts'
@@ -31,12 +31,13 @@ export const APP_DEFAULTS = {
 } as const satisfies Partial<AppProperties>
 
 /** The reason why an app cannot be registered or changed. */
-export class AppFault {
+export class AppFault extends Failing {
   readonly property: 'id' | keyof AppProperties
   readonly text: string
   /** The invalid value, if there are several. */
   readonly value: string | undefined
   constructor(property: AppFault['property'], text: string, value?: string) {
+    super()
     this.property = property
     this.text = text
     // A URL that contains a password is not repeated.

@@ -1,4 +1,4 @@
-import { findJsonExcess, isId, isRecord, isResourceType } from '../../../fhir/index.ts'
+import { type Failed, fail, findJsonExcess, isId, isRecord, isResourceType } from '../../../fhir/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { Parameters } from '../../base/request.ts'
 
@@ -12,15 +12,15 @@ export interface LaunchOptions {
 export type OptionField = 'needPatientBanner' | 'intent' | 'tenant' | 'fhirContext'
 
 /** The fault of a launch form, and its field. */
-export interface FormFault {
+export interface FormFault extends Failed {
   readonly field: OptionField | 'encounterId'
   readonly text: string
 }
 
-export const NO_CHOICE: FormFault = {
+export const NO_CHOICE: FormFault = fail({
   field: 'encounterId',
   text: 'Choose an encounter, or “No encounter”.',
-}
+})
 
 /** The encounter of a form. Empty for "No encounter", which is not the same as no choice. */
 export function readEncounterChoice(body: unknown): string | undefined {
@@ -31,14 +31,15 @@ export function readEncounterChoice(body: unknown): string | undefined {
 export function readOptions(form: Parameters): LaunchOptions | FormFault {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
-    return { field: 'needPatientBanner', text: 'needPatientBanner must be true or false.' }
+    return fail({ field: 'needPatientBanner', text: 'needPatientBanner must be true or false.' })
   const [intent, tenant] = [form.get('intent')?.trim() || undefined, form.get('tenant')?.trim() || undefined]
   if (intent !== undefined && !isShortText(intent))
-    return { field: 'intent', text: `The intent is ${TOO_LONG}` }
+    return fail({ field: 'intent', text: `The intent is ${TOO_LONG}` })
   if (tenant !== undefined && !isShortText(tenant))
-    return { field: 'tenant', text: `The tenant is ${TOO_LONG}` }
+    return fail({ field: 'tenant', text: `The tenant is ${TOO_LONG}` })
   const fhirContext = readFhirContext(readItems(form.get('fhirContext') ?? ''))
-  if (typeof fhirContext === 'string') return { field: 'fhirContext', text: `${capitalize(fhirContext)}.` }
+  if (typeof fhirContext === 'string')
+    return fail({ field: 'fhirContext', text: `${capitalize(fhirContext)}.` })
   return {
     needPatientBanner: banner === undefined ? undefined : banner === 'true',
     extraContext: {

@@ -1,4 +1,4 @@
-import { isId, isRecord, parseReference, type Resource } from '../../../fhir/index.ts'
+import { isFailure, isId, isRecord, parseReference, type Resource } from '../../../fhir/index.ts'
 import {
   describeEncounter,
   type EncounterDescription,
@@ -49,7 +49,7 @@ export async function readPicked(
     readEncounters(read, id, options),
   ])
   if (patient.kind !== 'found') return patient
-  if ('kind' in encounters) return encounters
+  if (isFailure(encounters)) return encounters
   const person = readPerson(patient.resource)
   return { kind: 'found', person, encounters, alike: await findNamesakes(read, person) }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
+import { isFailure } from '../../../fhir/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
 import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
@@ -72,7 +73,7 @@ export async function prepareLaunch(
 ): Promise<ReadyLaunch | LaunchProblem> {
   if (repeated) return { kind: 'unreadable' }
   if (patientId === undefined) return { kind: 'no-patient' }
-  if ('field' in options) return { kind: 'bad-options', fault: options }
+  if (isFailure(options)) return { kind: 'bad-options', fault: options }
   const app = await findApp(context, clientId)
   if (!app) return { kind: 'unknown-app' }
   const subject = await findSubject(context, read, { patientId, encounterId })

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../fhir/index.ts'
 import { LONGEST_SCOPE_LIST } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
@@ -130,7 +130,7 @@ function chooseDefaultScope(grantTypes: readonly string[]): string {
 
 function readJwks({ jwks }: Document): string | undefined {
   const keys = jwks === undefined ? undefined : readAppKeys(jwks)
-  if (keys instanceof AppFault) throw toInvalid(keys)
+  if (isFailure(keys)) throw toInvalid(keys)
   return keys
 }
 

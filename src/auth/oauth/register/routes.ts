@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
+import { isFailure } from '../../../fhir/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -10,7 +11,6 @@ import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { type BearerError, sendBearerError } from '../access-token.ts'
 import { addApp } from '../clients/store-client.ts'
-import { AppFault } from '../clients/validate.ts'
 import type { AuthContext } from '../context.ts'
 import { type ClientMetadata, readClientMetadata } from './metadata.ts'
 
@@ -20,8 +20,8 @@ export function addRegisterRoutes(app: FastifyInstance, context: AuthContext): v
     const fault = checkRegistration(context.settings, request)
     if (fault) return sendBearerError(reply, fault, 'register')
     const json = readJson(request)
-    const metadata = json instanceof Refusal ? json : readClientMetadata(json.body)
-    if (metadata instanceof Refusal) return sendOAuthError(request, reply, metadata)
+    const metadata = isFailure(json) ? json : readClientMetadata(json.body)
+    if (isFailure(metadata)) return sendOAuthError(request, reply, metadata)
     const isAnonymous = request.headers.authorization === undefined
     if (isAnonymous && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.app.scope))
       return sendOAuthError(request, reply, needsAdministrator)
@@ -106,7 +106,7 @@ async function registerClient(
   { approved, isForLoopback, now }: NewRegistration,
 ): Promise<Registered & { readonly client_id: string }> {
   const added = await addApp(trx, randomUUID(), { app: { ...metadata.app, approved }, now, isForLoopback })
-  if (added instanceof AppFault) throw new Error(`Cannot register a checked client: ${added.text}`)
+  if (isFailure(added)) throw new Error(`Cannot register a checked client: ${added.text}`)
   const { id, secret } = added
   return {
     client_id: id,

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
+import { isFailure } from '../../../fhir/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import {
   type AuthEvent,
@@ -10,7 +11,7 @@ import {
   type TokenClaims,
   writeRecords,
 } from '../../base/audit.ts'
-import { Refusal } from '../../base/refusal.ts'
+import type { Refusal } from '../../base/refusal.ts'
 import { type Parameters, readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../context.ts'
 import { findGrantForAudit } from '../grants/grant.ts'
@@ -25,7 +26,7 @@ export async function auditTokens(
   trx?: Transaction<Schema>,
 ): Promise<void> {
   const kind = readTokenEvent(readParameters(request.body))
-  if (result instanceof Refusal) return auditRefusedTokens(context, request, kind, result, trx)
+  if (isFailure(result)) return auditRefusedTokens(context, request, kind, result, trx)
   const { client_id, sub, patient, jti } = result.accessToken
   const event: AuthEvent = {
     ...{ kind, status: 200, clinician: result.grant?.clinician },

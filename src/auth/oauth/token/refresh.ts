@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
+import { isFailure } from '../../../fhir/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { prepareQuery, type Schema, type Sealer, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
@@ -34,7 +35,7 @@ export async function refreshTokens(
   const refused = readExtension(context, grant).refuse?.('refresh')
   if (refused) return refused
   const scope = narrowScope(grant, form.get('scope'))
-  if (scope instanceof Refusal) return scope
+  if (isFailure(scope)) return scope
   const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }
   const refreshToken =
     row.used_at === null && (await consumeToken(trx, row, request))

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isFailure } from '../../../fhir/index.ts'
 import { paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
 import {
@@ -40,7 +41,7 @@ const GRANT_TYPES: Readonly<Record<string, GrantHandler<UnsignedTokens>>> = {
 function issueFor(redeem: GrantHandler<TokenGrant>): GrantHandler<UnsignedTokens> {
   return async (context, request) => {
     const tokenGrant = await redeem(context, request)
-    return tokenGrant instanceof Refusal ? tokenGrant : buildTokens(context, tokenGrant)
+    return isFailure(tokenGrant) ? tokenGrant : buildTokens(context, tokenGrant)
   }
 }
 
@@ -51,7 +52,7 @@ export function addTokenRoutes(app: FastifyInstance, context: AuthContext): void
   app.post(paths.token, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
     const response = await handleTokenRequest(context, request, reply)
     context.metrics.tokenRequests.add(describeTokenRequest(request, response))
-    return response instanceof Refusal ? sendOAuthError(request, reply, response) : reply.send(response)
+    return isFailure(response) ? sendOAuthError(request, reply, response) : reply.send(response)
   })
 }
 
@@ -62,7 +63,7 @@ function describeTokenRequest(
   const grantType = readParameters(body).get('grant_type') ?? ''
   return [
     Object.hasOwn(GRANT_TYPES, grantType) ? grantType : 'other',
-    response instanceof Refusal ? response.code : 'issued',
+    isFailure(response) ? response.code : 'issued',
   ]
 }
 
@@ -73,7 +74,7 @@ async function handleTokenRequest(
   reply: FastifyReply,
 ): Promise<TokenResponse | Refusal> {
   const tokenRequest = await readRequest(context, request)
-  if (tokenRequest instanceof Refusal) {
+  if (isFailure(tokenRequest)) {
     await auditTokens(context, request, tokenRequest)
     return tokenRequest
   }
@@ -83,17 +84,16 @@ async function handleTokenRequest(
   const key = await context.keys.getSigningKey()
   const issued = await context.store.db.transaction().execute(async trx => {
     const client = await consumeProof(trx, verified)
-    const tokens = client instanceof Refusal ? client : await issueTokens(context, { trx, client, form })
-    const known =
-      tokens instanceof Refusal
-        ? tokens.withKnown({ clientId: verified.client.id, isAuthenticated: isVouchedFor(verified.client) })
-        : tokens
+    const tokens = isFailure(client) ? client : await issueTokens(context, { trx, client, form })
+    const known = isFailure(tokens)
+      ? tokens.withKnown({ clientId: verified.client.id, isAuthenticated: isVouchedFor(verified.client) })
+      : tokens
     await auditTokens(context, request, known, trx)
     return known
   })
-  if (issued instanceof Refusal) return issued
+  if (isFailure(issued)) return issued
   const tokens = await addUserPatients(context, issued)
-  if (!(tokens instanceof Refusal)) {
+  if (!isFailure(tokens)) {
     const response = await signTokens(key, tokens)
     const { changeToken } = readExtension(context, tokens.grant)
     return changeToken
@@ -115,7 +115,7 @@ async function addUserPatients(
   const { grant, accessToken } = tokens
   if (!grant || !isPatientUser(grant.clinician)) return tokens
   const records = await findOwnRecords(context, grant.clinician)
-  if ('kind' in records)
+  if (isFailure(records))
     return new Refusal('temporarily_unavailable', 'The FHIR server is unreachable. Try again.')
   const patients = records.map(({ patientId }) => patientId)
   if (grant.patientId !== undefined && !patients.includes(grant.patientId))
@@ -135,9 +135,9 @@ async function readRequest(
   request: FastifyRequest,
 ): Promise<{ readonly form: Parameters; readonly proven: VerifiedClient } | Refusal> {
   const form = readForm(request)
-  if (form instanceof Refusal) return form
+  if (isFailure(form)) return form
   const verified = await verifyClient(context, request.headers.authorization, form)
-  return verified instanceof Refusal ? verified : { form, proven: verified }
+  return isFailure(verified) ? verified : { form, proven: verified }
 }
 
 const issueTokens: GrantHandler<UnsignedTokens> = async (context, request) => {

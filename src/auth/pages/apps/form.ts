@@ -1,4 +1,4 @@
-import { findJsonExcess } from '../../../fhir/index.ts'
+import { findJsonExcess, isFailure } from '../../../fhir/index.ts'
 import { type Html, html } from '../../../web/index.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'
@@ -49,7 +49,7 @@ export function readAppForm(form: Parameters, { isAdministrator }: FormOptions):
   if (hasOwnScope(scope) && !isAdministrator)
     return new AppFault('scope', 'only an administrator can register scopes of this server itself')
   const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
-  if (keys instanceof AppFault) return keys
+  if (isFailure(keys)) return keys
   return {
     ...{ name: text('name'), description: text('description'), logoUrl: text('logoUrl') },
     ...{ launchUrl: text('launchUrl'), redirectUris: lines('redirectUris') },

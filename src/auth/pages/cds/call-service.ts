@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { CdsService } from '../../../config/index.ts'
-import { findJsonExcess, isRecord } from '../../../fhir/index.ts'
+import { findJsonExcess, isFailure, isRecord } from '../../../fhir/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { describeError, readLimited } from '../../base/fetch-document.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import { Refusal } from '../../base/refusal.ts'
+import type { Refusal } from '../../base/refusal.ts'
 import { formatFhirUser } from '../../base/user.ts'
 import { makeScopeTerms } from '../../oauth/authorize/launch-context.ts'
 import { type Client, findClient } from '../../oauth/clients/client.ts'
@@ -92,7 +92,7 @@ async function grantAccess(
   const client = await findClient(context.store.db, context, service.clientId)
   if (!client) throw new Error(`there is no client ${service.clientId}`)
   const scope = chooseScope(context, client, encounterId !== undefined)
-  if (scope instanceof Refusal) throw new Error(`the client ${service.clientId} has no patient/ scopes`)
+  if (isFailure(scope)) throw new Error(`the client ${service.clientId} has no patient/ scopes`)
   const grant = await context.store.db.transaction().execute(async trx => {
     const id = await createGrant(trx, context, {
       ...{ client, loginIdHash: login.idHash, scope, launchId: undefined },

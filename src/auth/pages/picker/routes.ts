@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isFailure } from '../../../fhir/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
 import { type Person, renderErrorPage } from '../../../web/index.ts'
 import type { Unavailable } from '../../base/fhir-reader.ts'
@@ -102,7 +103,7 @@ async function pick(
 
 async function readRecords(context: AuthContext, { clinician }: Login): Promise<readonly OwnRecord[]> {
   const records = await findOwnRecords(context, clinician)
-  return 'kind' in records ? [] : records
+  return isFailure(records) ? [] : records
 }
 
 /** A patient user with one record chooses only the encounter. */

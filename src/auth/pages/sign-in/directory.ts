@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { getProviderIssuer, type LdapProvider } from '../../../config/index.ts'
+import { isFailure } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
@@ -29,8 +30,7 @@ export async function logInAtDirectory(
     request.log.warn({ provider: provider.id, err: error }, 'Cannot use the directory')
     return new SignInRefusal('unreachable')
   })
-  if (claims instanceof SignInRefusal)
-    return refuseSignIn(context, request, reply, claims, { provider, pending })
+  if (isFailure(claims)) return refuseSignIn(context, request, reply, claims, { provider, pending })
   if (claims !== 'wrong' && claims !== 'too-many') return completeDirectoryLogin(claims)
   context.metrics.signIns.add([provider.id, claims])
   await recordFailure(claims)

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
@@ -131,7 +132,7 @@ function describeLogout(): Html {
 export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext): void {
   const handleLogout = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {
     const logout = await readLogoutRequest(context, parameters)
-    if (logout instanceof Refusal) return sendStep(reply, context, await refuse(request, context, logout))
+    if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
     const login = await findLastLogin(context, request)
     if (!login || login.clinician.id === logout.subject)
       return logOut(context, request, reply, login, logout.returnTo)
@@ -147,13 +148,13 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     const parameters = readParameters(request.body)
     if (await findLastLogin(context, request)) return handleLogout(request, reply, parameters)
     const logout = await readLogoutRequest(context, parameters)
-    if (logout instanceof Refusal) return sendStep(reply, context, await refuse(request, context, logout))
+    if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
     return reply.redirect(`${paths.endSession}?${new URLSearchParams(listFields(parameters))}`, 303)
   })
 
   app.post(paths.endSessionConfirmed, async (request, reply) => {
     const logout = await readLogoutRequest(context, readParameters(request.body))
-    if (logout instanceof Refusal) return sendStep(reply, context, await refuse(request, context, logout))
+    if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
     return logOut(context, request, reply, await findLastLogin(context, request), logout.returnTo)
   })
 }
@@ -208,14 +209,14 @@ async function readLogoutRequest(
   const tooLong = checkLengths({ parameters })
   if (tooLong) return tooLong
   const hint = await readHint(context, parameters.get('id_token_hint'))
-  if (hint instanceof Refusal) return hint
+  if (isFailure(hint)) return hint
   const named = parameters.get('client_id')
   if (hint && named !== undefined && named !== hint.clientId)
     return new Refusal('invalid_request', 'The id_token_hint belongs to another client.')
   const clientId = named ?? hint?.clientId
   const client = clientId === undefined ? undefined : await findClient(context.store.db, context, clientId)
   const returnTo = readPostLogoutUrl(client, parameters)
-  if (returnTo instanceof Refusal) return returnTo
+  if (isFailure(returnTo)) return returnTo
   return { client, returnTo, subject: hint?.subject }
 }
 

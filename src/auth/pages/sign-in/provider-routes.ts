@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LoginProvider, OidcProvider } from '../../../config/index.ts'
+import { isFailure } from '../../../fhir/index.ts'
 import { renderErrorPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
@@ -49,7 +50,7 @@ async function startSignIn(
   wanted: WantedSignIn | undefined,
 ): Promise<string | SignInRefusal> {
   const prepared = await prepareSignIn(context, provider, wanted)
-  if (prepared instanceof SignInRefusal) return prepared
+  if (isFailure(prepared)) return prepared
   const state = await storePendingSignIn(context, request, reply, prepared.pending)
   return state === undefined ? new SignInRefusal('busy') : prepared.buildUrl(state)
 }
@@ -68,7 +69,7 @@ async function handleCallback(
   const pending = await findPendingAuthorization(context, readParameters({ interaction }))
   const url = new URL(request.url, context.settings.issuerUrl)
   const user = await finishSignIn(context, provider, signIn, { url, state })
-  return user instanceof SignInRefusal
+  return isFailure(user)
     ? refuseSignIn(context, request, reply, user, { provider, pending })
     : completeSignIn(context, request, reply, { provider, pending, user })
 }
@@ -89,7 +90,7 @@ export async function completeSignIn(
   const { provider, pending, user } = signIn
   const tryOnce = async (): Promise<FastifyReply> => {
     const account = await findAccount(context, provider, user.login.subject, user.claims)
-    if (account instanceof SignInRefusal)
+    if (isFailure(account))
       return refuseSignIn(context, request, reply, account, {
         provider,
         pending,

@@ -1,5 +1,5 @@
 import type { ClaimRule, FhirUserRule, LoginProvider } from '../../../config/index.ts'
-import { isId } from '../../../fhir/index.ts'
+import { isFailure, isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { describeDirectory, describeMapping, type Evidence } from '../validity/evidence.ts'
 import type { ProviderLogin } from './provider-login.ts'
@@ -123,11 +123,11 @@ export function mapFhirUser(
       return readReference(readText(claims, fhirUser.claim), fhirUser.claim, fhirBaseUrl)
     case 'template': {
       const filled = fillPlaceholders(fhirUser.template, claims, text => text)
-      return filled instanceof SignInRefusal ? filled : readReference(filled, 'template', fhirBaseUrl)
+      return isFailure(filled) ? filled : readReference(filled, 'template', fhirBaseUrl)
     }
     case 'search': {
       const filled = fillPlaceholders(fhirUser.search, claims, encodeSearchValue)
-      return filled instanceof SignInRefusal ? filled : { kind: 'search', query: filled }
+      return isFailure(filled) ? filled : { kind: 'search', query: filled }
     }
   }
 }

@@ -1,3 +1,5 @@
+import { Failing } from '../../../fhir/index.ts'
+
 interface RefusalText {
   readonly status: 400 | 403 | 502 | 503
   readonly title: string
@@ -115,10 +117,11 @@ const TEXTS = {
 export type SignInRefusalKind = keyof typeof TEXTS
 
 /** A refused sign-in. `detail` is for administrators: it names a check and never a value of a claim. */
-export class SignInRefusal {
+export class SignInRefusal extends Failing {
   readonly kind: SignInRefusalKind
   readonly detail: string | undefined
   constructor(kind: SignInRefusalKind, detail?: string) {
+    super()
     this.kind = kind
     this.detail = detail
   }

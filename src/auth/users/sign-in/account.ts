@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
 import type { Resource } from '../../../fhir/index.ts'
+import { isFailure } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { createUserLookup, isResource, type LookupContext } from '../../base/fhir-reader.ts'
@@ -54,7 +55,7 @@ export async function findAccount(
 ): Promise<Account | SignInRefusal> {
   const found = await findOnce(context, provider, subject, claims)
   // The username may be that of the same user, whose first sign-in completed between two queries.
-  const isTaken = found instanceof SignInRefusal && found.kind === 'username-taken'
+  const isTaken = isFailure(found) && found.kind === 'username-taken'
   return isTaken ? findOnce(context, provider, subject, claims) : found
 }
 
@@ -71,10 +72,10 @@ async function findOnce(
   if (link && !isUsableAccount(link, context.rules)) return new SignInRefusal('disabled')
   if (!link && !provider.provision) return new SignInRefusal('unknown-subject')
   const mapped = link && !link.provisioned ? readLinked(link) : readMapped(context, provider, claims)
-  if (mapped instanceof SignInRefusal) return mapped
+  if (isFailure(mapped)) return mapped
   const { query, username, displayName } = mapped
   const fhirUserId = await findPractitioner(context, query)
-  if (fhirUserId instanceof SignInRefusal) return fhirUserId
+  if (isFailure(fhirUserId)) return fhirUserId
   const admin = provider.admin !== undefined && matchesRule(claims, provider.admin)
   const kind = link ? (link.provisioned ? 'provisioned' : 'linked') : 'new'
   const account = { issuer, subject, kind, clinicianId: link?.id, username, displayName, fhirUserId } as const
@@ -103,9 +104,9 @@ function readLinked({ username, display_name, fhir_user_id }: Link) {
 
 function readMapped({ settings }: AccountContext, provider: LoginProvider, claims: Claims) {
   const names = readNames(provider, claims)
-  if (names instanceof SignInRefusal) return names
+  if (isFailure(names)) return names
   const query = mapFhirUser(provider, claims, settings.fhirBaseUrl)
-  return query instanceof SignInRefusal ? query : { ...names, query }
+  return isFailure(query) ? query : { ...names, query }
 }
 
 async function isUsernameTaken(
