@@ -36,6 +36,10 @@ const fhir = await startGateway(upstream.url, {
     launched: within({ patient: 'p0' }, { panel: member('kim') }),
     mixed: within({ panel: { ...member('kim'), organizations: ['south'], patients: new Set(['p1', 'p2']) } }),
     recent: within({ patient: 'p0', query: [['date', 'ge2026']] }),
+    p0s: {
+      filterFor: type =>
+        type === 'Observation' ? [{ patient: 'p0', query: [['date', 'ge2026']] }] : [{ patient: 'p0' }],
+    },
     either: within(
       { patient: 'p0', query: [['date', '2026-03']] },
       { patient: 'p0', query: [['code', 'c3']] },
@@ -67,7 +71,10 @@ function* listData() {
       name: [{ family: `F${pad((at * 7919) % PATIENTS)}` }],
       managingOrganization: { reference: `Organization/${organization}` },
     })
-    yield condition(`c${at}`, `p${at}`, { recordedDate: `20${String(10 + (at % 16))}-01-01` })
+    yield condition(`c${at}`, `p${at}`, {
+      recordedDate: `20${String(10 + (at % 16))}-01-01`,
+      asserter: { reference: 'Practitioner/kim' },
+    })
   }
   for (let at = 0; at < FEW; at++) yield team(`k${at}`, at * every, 'kim')
   for (let at = 0; at < MANY; at++) yield team(`l${at}`, at, 'lee')
@@ -142,6 +149,33 @@ describe('the first page of a clinician', () => {
       })
 })
 
+describe('a search for named patients', () => {
+  it('takes one request for their membership and one for the page', async () => {
+    for (const who of ['kim', 'lee', 'north']) {
+      const [reply, requests] = await count(who, `GET Patient?_id=p0,p${every},absent`)
+      assert.deepEqual([readIds(reply).toSorted(), requests], [['p0', `p${every}`], 2], who)
+    }
+  })
+})
+
+describe('a search of all types', () => {
+  it('is a search of each type, and has no total before all are searched', async () => {
+    const ids = await readAll('kim', '?_count=50&_lastUpdated=gt2000-01-01')
+    assert.equal(new Set(ids).size, ids.length)
+    const types = await Promise.all(
+      ['CareTeam', 'Condition', 'Observation', 'Organization', 'Patient', 'Practitioner'].map(type =>
+        readAll('kim', `${type}?_count=200`),
+      ),
+    )
+    assert.deepEqual(ids.toSorted(), types.flat().toSorted())
+  })
+
+  it('of the compartment of a patient works on a server without compartments', async () => {
+    const ids = await readAll('p0', 'Patient/p0/*?_count=500')
+    assert.equal(ids.length, OBSERVATIONS + 2 + 2)
+  })
+})
+
 describe('all pages of a clinician', () => {
   const kims = Array.from({ length: FEW }, (_, at) => `p${at * every}`)
 
@@ -207,6 +241,17 @@ describe('a granular scope by date', () => {
     const found = ids(at => isMarch(at) || at % 10 === 3)
     assert.deepEqual((await readAll('either', 'Observation?_count=50')).toSorted(), found)
     assert.deepEqual(await readAll('either', 'Observation?_count=50&_sort=_id'), found)
+  })
+})
+
+describe('a reverse include', () => {
+  it('returns what the caller may see, however much else refers to the match', async () => {
+    const asserted = await fhir.as('kim')('GET Practitioner?_id=kim&_revinclude=Condition:asserter')
+    assert.deepEqual([readIds(asserted), readIds(asserted, 'include').length], [['kim'], FEW])
+    const recent = await fhir.as('recent')('GET Observation?_count=1000')
+    const all = await fhir.as('p0s')('GET Patient?_revinclude=Observation:patient')
+    assert.deepEqual(readIds(all), ['p0'])
+    assert.deepEqual(readIds(all, 'include').toSorted(), readIds(recent).toSorted())
   })
 })
 

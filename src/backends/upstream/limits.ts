@@ -47,6 +47,8 @@ export const UPSTREAM_PAGES = 50
 export const LIST_VALUES = 300
 /** Searches for the clauses of granular scopes. With more, the gateway filters the response itself. */
 export const PORTIONS = 12
+/** Resources that the gateway itself finds for the reverse includes of a page: as many as HAPI returns. */
+export const REVERSE_INCLUDES = 1_000
 /** Patients of a panel that are listed, if the upstream follows no chains. */
 export const LISTED_PATIENTS = 10_000
 /** Matches that are counted one by one: the upstream's total may include resources outside the access. */

@@ -22,7 +22,6 @@ describe('a panel of an organization', () => {
     assert.deepEqual(listRequests(), [
       'GET /Patient?_id=ann,bob,cat&_count=500',
       'GET /Condition?patient=ann,bob,cat&_count=51&patient=Patient/ann,Patient/cat',
-      'GET /Patient?_id=ann,bob,cat&_count=500',
     ])
   })
 

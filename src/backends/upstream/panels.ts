@@ -1,5 +1,6 @@
 import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
-import type { AccessFilter, Constraint, Panel } from '../../smart/index.ts'
+import type { AccessFilter, Constraint, Panel, PanelMembership } from '../../smart/index.ts'
+import { chunk } from './chunk.ts'
 import type { GatewayContext } from './context.ts'
 import { LIST_VALUES, LISTED_PATIENTS } from './limits.ts'
 import {
@@ -28,13 +29,14 @@ export interface PanelExpansion {
    * response is checked. A panel is looked up once, however many types a search has.
    */
   expand(type: string, filter: AccessFilter, named: readonly string[] | undefined): Promise<ExpandedFilter>
-  /** The context of the same search. It knows the care teams that were looked up, which are not requested again. */
+  /** The context of the same search. It knows the membership that was looked up, which is not requested again. */
   readonly context: GatewayContext
 }
 
 export function createPanelExpansion(context: GatewayContext, request: FhirRequest): PanelExpansion {
   const expanded = new Map<Panel, Map<string, Promise<Expanded | undefined>>>()
   const known: KnownTeams[] = []
+  const asked = new Map<Panel, AskedMembers>()
 
   function expandPanel(panel: Panel, type: string, named: readonly string[] | undefined) {
     const ofPanel = expanded.get(panel) ?? new Map<string, Promise<Expanded | undefined>>()
@@ -43,7 +45,7 @@ export function createPanelExpansion(context: GatewayContext, request: FhirReque
     const found =
       ofPanel.get(key) ??
       (named
-        ? filterByPanel(context, request, panel, named)
+        ? filterByPanel(context, request, panel, named, asked)
         : dividePanel(context, request, panel, type, known))
     ofPanel.set(key, found)
     return found
@@ -67,7 +69,13 @@ export function createPanelExpansion(context: GatewayContext, request: FhirReque
     },
     context: {
       ...context,
-      findMembers: (own, asking, panels, patients) => findMembers(own, asking, panels, patients, known),
+      async findMembers(own, asking, panels, patients) {
+        const [panel, another] = panels
+        const found = panel && !another ? asked.get(panel) : undefined
+        return found && patients.isSubsetOf(found.patients)
+          ? found.membership
+          : findMembers(own, asking, panels, patients, known)
+      },
     },
   }
 }
@@ -86,15 +94,24 @@ interface Expanded {
   readonly panels: readonly Panel[]
 }
 
+/** The patients whose membership was looked up. */
+interface AskedMembers {
+  readonly patients: ReadonlySet<string>
+  readonly membership: PanelMembership
+}
+
 /** The patients named by a search who are on the panel. */
 async function filterByPanel(
   context: GatewayContext,
   request: FhirRequest,
   panel: Panel,
   named: readonly string[],
+  asked: Map<Panel, AskedMembers>,
 ): Promise<Expanded | undefined> {
-  const membership = await findMembers(context, request, [panel], new Set(named))
+  const patients = new Set(named)
+  const membership = await findMembers(context, request, [panel], patients)
   if (isFailure(membership)) return undefined
+  asked.set(panel, { patients, membership })
   return {
     patients: named.filter(id => panel.patients.has(id) || membership.includes(panel, id)),
     panels: [],
@@ -194,11 +211,4 @@ async function divideOrganizations(
 
 function listPatients(teams: readonly Team[]): readonly string[] {
   return teams.flatMap(({ patients }) => [...patients].map(it => it.slice('Patient/'.length)))
-}
-
-/** Splits a list into lists of a size. */
-export function chunk<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
-    items.slice(at * size, (at + 1) * size),
-  )
 }

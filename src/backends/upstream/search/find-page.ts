@@ -29,6 +29,7 @@ import { gather } from './gather.ts'
 import { fetchPage, PAGE_SIZE } from './pages.ts'
 import type { CheckedResource, PageCursor, PagePlace } from './paging.ts'
 import { chooseCacheControl, LARGEST_PAGE, type PlannedPortion, planSearch, type SearchPlan } from './plan.ts'
+import { findReverseIncludes } from './reverse-includes.ts'
 import { createSortOrder } from './sort-order.ts'
 
 /** A page of a search whose response has to be inspected. */
@@ -181,12 +182,12 @@ export function dropFormat(params: Params): Params {
  */
 async function composePage(
   request: FhirRequest,
-  { context, portions, query }: SearchPlan,
+  { context, portions, query, ownIncludes }: SearchPlan,
   from: PageCursor | undefined,
 ): Promise<FoundPage | Failure> {
   const candidates: CheckedResource[] = []
   // Included resources count as entries of a part.
-  const mayBePart = query.includes.length === 0
+  const mayBePart = query.includes.length === ownIncludes.length
   let isComplete = true
   const fetches = portions.map(portion => async (link: string, shown: number) => {
     const outgoing =
@@ -210,10 +211,12 @@ async function composePage(
   if (isFailure(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items: matches, links, isWhole } = page
+  const referring = await findReverseIncludes(context, request, ownIncludes, matches)
+  if (isFailure(referring)) return referring
   const [portion] = portions
   return {
     matches,
-    includes: portion?.check.includes(matches, candidates) ?? [],
+    includes: portion?.check.includes(matches, [...candidates, ...referring]) ?? [],
     links,
     isWhole: isWhole && isComplete,
   }

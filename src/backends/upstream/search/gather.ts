@@ -1,6 +1,7 @@
 import { formatExact, limits } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
-import { UPSTREAM_PAGES } from '../limits.ts'
+import { chunk } from '../chunk.ts'
+import { PORTIONS, UPSTREAM_PAGES } from '../limits.ts'
 import type { Links, PageCursor } from './paging.ts'
 
 /** The items of an upstream's page that the caller may see. */
@@ -127,13 +128,18 @@ class Source<Item> {
   }
 }
 
+/** A search of all types has more than fifty searches, most of which find nothing. */
+const MANY_AT_ONCE = 8
+
 type Found<Item> = Source<Item> | 'endless' | undefined | Failure
 
 async function findFirst<Item>(sources: readonly Source<Item>[]): Promise<Found<Item>> {
-  for (const source of sources) {
-    const state = await source.advance()
-    if (state === 'item') return source
-    if (state !== 'end') return state
+  for (const some of chunk(sources, sources.length > PORTIONS ? MANY_AT_ONCE : 1)) {
+    const states = await Promise.all(some.map(it => it.advance()))
+    for (const [at, state] of states.entries()) {
+      if (state === 'item') return some[at]
+      if (state !== 'end') return state
+    }
   }
   return undefined
 }

@@ -30,7 +30,7 @@ export async function listSearches(
   const { baseUrl } = context
   const options = { narrowing, exactSearches, own: interaction.params, baseUrl, compartment, memberBy }
   const portions: Portion[] = []
-  for (const type of types) {
+  for (const type of compartment === undefined ? types : types.filter(hasCompartment)) {
     const named = findNamedPatients(interaction, type, baseUrl)
     const filter = await expansion.expand(type, access.filterFor(type, 's'), named)
     portions.push(...listPortions(type, filter, options))

@@ -1,6 +1,32 @@
-import { findSearchParameter, type IncludeRule, type Params } from '../../../fhir/index.ts'
+import {
+  findSearchParameter,
+  type IncludeRule,
+  listCompartmentParameters,
+  type Params,
+} from '../../../fhir/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { hasAccess } from '../access.ts'
+
+/**
+ * The reverse includes for which the gateway searches itself: the upstream would return everything that refers to a match,
+ * and might end before it comes to what the caller may see. Includes of included resources are left to the upstream.
+ */
+export function listOwnIncludes(
+  rules: readonly IncludeRule[],
+  types: readonly string[],
+  access: Access,
+): readonly IncludeRule[] {
+  return rules.some(({ iterate }) => iterate) ? [] : rules.filter(isSearchedHere)
+
+  function isSearchedHere({ direction, source, parameters, isOfStar }: IncludeRule): boolean {
+    const filter = access.filterFor(source, 's')
+    if (direction === 'forward' || isOfStar || filter === 'everything' || filter.length === 0) return false
+    const isOfPatients =
+      types.every(it => it === 'Patient') &&
+      parameters.every(code => code === 'patient' || listCompartmentParameters(source).includes(code))
+    return !isOfPatients || filter.some(({ query }) => query)
+  }
+}
 
 /** The includes with targets that the caller may see, each limited to their types; a star is sent as it is. */
 export function narrowIncludes(rules: readonly IncludeRule[], access: Access): Params {

@@ -8,7 +8,7 @@ import {
 } from '../../../fhir-api/index.ts'
 import { checkContent } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
-import { buildGet } from '../http/build-request.ts'
+import { buildGet, NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
@@ -95,9 +95,11 @@ export async function fetchPage(
   return {
     ...checked,
     async locate() {
-      const { linksEveryPage } = await context.profile()
-      if (!mayLackNext || (linksEveryPage && !mayBePart)) return place
-      const again = linksEveryPage ? outgoing : requestTotal(outgoing)
+      const { linksEveryPage, cachedSearches } = await context.profile()
+      if (!mayLackNext || (linksEveryPage && !(mayBePart && cachedSearches))) return place
+      const stored =
+        outgoing.headers['cache-control'] === NO_STORE ? setCacheControl(outgoing, NO_CACHE) : outgoing
+      const again = linksEveryPage ? stored : requestTotal(stored)
       const counted = await fetchOnce(context, request, again, pageCheck, false)
       return isFailure(counted) ? place : counted.place
     },
@@ -121,7 +123,7 @@ async function fetchOnce(
   const checked = await checkResponse(context, request, response, pageCheck, memory)
   if (isFailure(checked)) return checked
   const { page, entries } = checked
-  const isFull = links.size === 0 && isFullPage(outgoing, entries)
+  const isFull = links.size === 0 && isFullPage(outgoing, entries, mayBePart)
   return {
     ...page,
     place: { links, isWhole: isOnlyPage(bundle, entries, links) },

@@ -1,5 +1,6 @@
 import {
   couldMatch,
+  type IncludeRule,
   isInCompartment,
   type Params,
   parseQuery,
@@ -19,7 +20,7 @@ import type { UpstreamRequest } from '../http/exchange.ts'
 import { createPanelExpansion } from '../panels.ts'
 import { findIncludes } from './includes.ts'
 import { findPatient, listSearches } from './list-searches.ts'
-import { narrowIncludes } from './narrow-includes.ts'
+import { listOwnIncludes, narrowIncludes } from './narrow-includes.ts'
 import { PAGE_SIZE, type PageCheck } from './pages.ts'
 import type { Portion } from './portions.ts'
 import { findOneType, findTypes, type SearchRequest } from './search-request.ts'
@@ -29,6 +30,8 @@ export interface SearchPlan {
   readonly query: Query
   /** Knows the panel membership that the plan is made from. */
   readonly context: GatewayContext
+  /** Includes that no portion requests. */
+  readonly ownIncludes: readonly IncludeRule[]
   /** None where the caller may see nobody's data. */
   readonly portions: readonly PlannedPortion[]
 }
@@ -97,11 +100,16 @@ export async function planSearch(
   const portions = await listSearches(context, request, types, expansion)
   const { stableOrder } = await context.profile()
   const isFound = query.used.every(([name]) => name !== UNSENT)
-  const includes = narrowIncludes(query.includes, access)
+  const ownIncludes = listOwnIncludes(query.includes, types, access)
+  const includes = narrowIncludes(
+    query.includes.filter(it => !ownIncludes.includes(it)),
+    access,
+  )
   const check = createPageCheck(context, request, new Set(types), query)
   return {
     query,
     context: expansion.context,
+    ownIncludes,
     portions: portions.map((portion, at) => {
       const isComplete = portion.isComplete && isFound
       const build = (params: Params, more: Params = []) => {

@@ -8,8 +8,9 @@ import {
 } from '../../../fhir/index.ts'
 import type { AccessCheck } from '../../../fhir-api/index.ts'
 import { getQueryKey, satisfies } from '../../../smart/index.ts'
+import { chunk } from '../chunk.ts'
 import { LIST_VALUES, PORTIONS } from '../limits.ts'
-import { chunk, type ExpandedConstraint, type ExpandedFilter } from '../panels.ts'
+import type { ExpandedConstraint, ExpandedFilter } from '../panels.ts'
 import {
   buildMembershipParams,
   buildPanelParams,

@@ -5,7 +5,7 @@ import { findParam, setParam } from '../http/query.ts'
 import type { UpstreamResponse } from '../http/read-response.ts'
 import { explainPageFailure, isJson, isTooLarge, parseBundle, type UpstreamBundle } from '../http/response.ts'
 import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
-import { sendSearch } from './send-search.ts'
+import { sendSearch, USUAL_COUNT as USUAL_PART } from './send-search.ts'
 
 /** The upstream's response to the request for a page. */
 export type PageResponse =
@@ -72,9 +72,9 @@ function findCount(outgoing: UpstreamRequest): number | undefined {
   return count === undefined ? undefined : Number(count)
 }
 
-/** Whether a page has as many entries as were requested, so that there may be more. */
-export function isFullPage(outgoing: UpstreamRequest, entries: number): boolean {
-  return entries >= (findCount(outgoing) ?? 1)
+/** Whether a page, or a part that is not stored, has as many entries as were requested, so that there may be more. */
+export function isFullPage(outgoing: UpstreamRequest, entries: number, isPart = false): boolean {
+  return entries >= (findCount(outgoing) ?? (isPart ? USUAL_PART : 1))
 }
 
 /** The same search, with the number of all matches. */

@@ -18,7 +18,7 @@ export interface SearchExchange<Response> {
 /** HAPI refuses a larger `max-results` (HAPI-1165). */
 const MOST_RESULTS = 1_000
 /** The size of a page of HAPI, unless the request or the site says otherwise. */
-const USUAL_COUNT = 20
+export const USUAL_COUNT = 20
 const LONGEST_SHAPE = 500
 
 /**
