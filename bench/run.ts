@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { formatTable, type Table } from './shared/report.ts'
 
-const ONLY_BY_NAME = ['growth', 'keycloak']
+const ONLY_BY_NAME = ['growth', 'keycloak', 'upstream']
 const PAGE = join(import.meta.dirname, '../docs/performance.md')
 
 const { positionals: wanted, values } = parseArgs({

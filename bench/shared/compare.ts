@@ -17,6 +17,7 @@ type Round = Usage & Pick<Measured, 'rate'>
 interface Compared extends Measured, Usage {
   /** Of each round. */
   readonly mains: readonly number[]
+  readonly rates: readonly number[]
 }
 
 /** Measures all servers, which take turns, so that other load on the machine affects all of them alike, and stops them. */
@@ -39,6 +40,7 @@ export async function compare(contenders: readonly Contender[], plan: Plan): Pro
     cpu: takeMedian(measured.map(it => it.cpu)),
     main: takeMedian(measured.map(it => it.main)),
     mains: measured.map(it => it.main),
+    rates: measured.map(it => it.rate),
     rate: takeMedian(measured.map(it => it.rate)),
   }))
 }
@@ -49,6 +51,11 @@ export async function compare(contenders: readonly Contender[], plan: Plan): Pro
  */
 export function compareMain(one: Compared, other: Compared): number {
   return takeMedian(one.mains.map((main, at) => (other.mains[at] ?? 0) / main))
+}
+
+/** The rate of `one`, divided by that of `other`: the median of the rounds. */
+export function compareRates(one: Compared, other: Compared): number {
+  return takeMedian(one.rates.map((rate, at) => rate / (other.rates[at] ?? 0)))
 }
 
 async function measureRound(contender: Contender, kind: string, plan: Plan): Promise<Round> {
