@@ -145,16 +145,16 @@ describe('the password check', () => {
     await store('costly', 10)
     await store('clinician', 5)
     const best = new Map<string, number>()
-    for (let round = 0; round < 4; round++)
+    // Without the padding it is 32 times, however often it is measured.
+    const compare = () => Math.max(...best.values()) / Math.min(...best.values())
+    for (let round = 0; round < 4 || (round < 40 && compare() >= 4); round++)
       for (const username of ['costly', 'clinician', 'nobody']) {
         const start = performance.now()
         await auth.openBrowser().login(username, 'wrong')
         const took = performance.now() - start
         best.set(username, Math.min(took, best.get(username) ?? took))
       }
-    const times = [...best.values()]
-    // Without the padding it is 32 times.
-    assert.ok(Math.max(...times) / Math.min(...times) < 4, JSON.stringify([...best]))
+    assert.ok(compare() < 4, JSON.stringify([...best]))
   })
 
   it('takes about the same time for an unknown username as for a wrong password', async () => {
