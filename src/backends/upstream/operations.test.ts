@@ -356,8 +356,12 @@ describe('an asynchronous job', () => {
   })
 
   it('ends with a DELETE of its status URL, which needs permission to write, and is recorded', async () => {
-    respond(202, {})
-    assert.equal((await ask(`DELETE ${status}`, ADMIN)).status, 202)
+    // As HAPI: an OperationOutcome without Content-Type.
+    upstream.answer((_request, response) =>
+      response.writeHead(202).end('{"resourceType":"OperationOutcome"}'),
+    )
+    const ended = await ask(`DELETE ${status}`, ADMIN)
+    assert.deepEqual([ended.status, ended.text], [202, ''])
     assert.equal(lastRequest(), 'DELETE /up/$export-poll-status?_jobId=1')
     const [record] = await findRecords(store, { limit: 1 })
     assert.deepEqual(

@@ -43,7 +43,21 @@ function passOperation(
   context: GatewayContext,
   request: FhirRequest<Operation>,
 ): Promise<FhirResponse | Failure> {
-  return passThrough(context, request, buildOperationRequest(context, request))
+  const outgoing = buildOperationRequest(context, request)
+  return request.interaction.cancels
+    ? endJob(context, request, outgoing)
+    : passThrough(context, request, outgoing)
+}
+
+/** Without the body of the response: that of HAPI has no Content-Type, and says no more than the status. */
+async function endJob(
+  context: GatewayContext,
+  request: FhirRequest<Operation>,
+  outgoing: UpstreamRequest,
+): Promise<FhirResponse | Failure> {
+  const response = await context.upstream.ask(outgoing)
+  if (isFailure(response)) return response
+  return response.status < 300 ? { status: response.status } : toFailure(response, request)
 }
 
 const TERMINOLOGY: ReadonlySet<string> = new Set(['CodeSystem', 'ConceptMap', 'Parameters', 'ValueSet'])
