@@ -165,8 +165,6 @@ const LAB_FILES: readonly string[] = [
   'src/auth/server.ts',
   'src/config/',
   'src/interceptor/simulate.ts',
-  // Migrations never change.
-  'src/store/migrations/',
 ]
 
 const LAB_IMPORT = "from './simulate.ts'"

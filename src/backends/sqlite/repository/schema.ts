@@ -7,7 +7,8 @@
  * - `contained_patient` holds the patients of the contained resources of a version.
  * - `audit_outbox` holds the audit records of changes until they are in the audit trail.
  * - `span` holds the lowest and the highest value of a parameter, for resources with several values or a wide range (`WIDTHS`).
- * - the other tables hold the search values of current versions, by resource and by value.
+ * - the other tables hold the search values of current versions, by resource and by value. Each index begins with the columns
+ *   that a search compares and goes on in the order of its pages.
  */
 const TABLES = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -37,11 +38,19 @@ CREATE TABLE version (
 );
 CREATE UNIQUE INDEX version_rid ON version (rid, version);
 CREATE INDEX version_tid ON version (tid);
+CREATE INDEX version_updated ON version (updated);
 
 CREATE TABLE compartment (
   patient TEXT NOT NULL, tid INTEGER NOT NULL, rid INTEGER NOT NULL, version INTEGER NOT NULL,
   PRIMARY KEY (patient, tid, rid, version)
 ) WITHOUT ROWID;
+CREATE INDEX compartment_rid ON compartment (rid, version);
+CREATE TABLE contained_patient (
+  rid INTEGER NOT NULL, version INTEGER NOT NULL, patient TEXT NOT NULL,
+  PRIMARY KEY (rid, version, patient)
+) WITHOUT ROWID;
+CREATE TABLE audit_outbox (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
+
 CREATE TABLE token (
   rid INTEGER NOT NULL, nid INTEGER NOT NULL, code TEXT NOT NULL, system TEXT NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY (rid, nid, code, system, text)
@@ -62,58 +71,33 @@ CREATE TABLE date (
   rid INTEGER NOT NULL, nid INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
   PRIMARY KEY (rid, nid, low, high)
 ) WITHOUT ROWID;
-CREATE INDEX date_low ON date (nid, low, high, rid);
+CREATE INDEX date_low ON date (nid, low, rid);
+CREATE INDEX date_high ON date (nid, high, rid);
 CREATE TABLE quantity (
   rid INTEGER NOT NULL, nid INTEGER NOT NULL, low REAL NOT NULL, high REAL NOT NULL,
   system TEXT NOT NULL, code TEXT NOT NULL, unit TEXT NOT NULL,
   PRIMARY KEY (rid, nid, low, high, system, code, unit)
 ) WITHOUT ROWID;
-CREATE INDEX quantity_low ON quantity (nid, low, high, rid);
+CREATE INDEX quantity_low ON quantity (nid, low, rid);
+CREATE INDEX quantity_high ON quantity (nid, high, rid);
 CREATE TABLE uri (
   rid INTEGER NOT NULL, nid INTEGER NOT NULL, uri TEXT NOT NULL,
   PRIMARY KEY (rid, nid, uri)
 ) WITHOUT ROWID;
 CREATE INDEX uri_uri ON uri (nid, uri, rid);
-`
-
-const CONTAINED_PATIENT = `CREATE TABLE contained_patient (
-  rid INTEGER NOT NULL, version INTEGER NOT NULL, patient TEXT NOT NULL,
-  PRIMARY KEY (rid, version, patient)
-) WITHOUT ROWID;`
-
-const AUDIT_OUTBOX = `CREATE TABLE audit_outbox (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;`
-
-/** Each index begins with the columns that a search compares and goes on in the order of its pages. */
-const PLAN_INDEXES = `
-CREATE INDEX compartment_rid ON compartment (rid, version);
-DROP INDEX date_low;
-CREATE INDEX date_low ON date (nid, low, rid);
-CREATE INDEX date_high ON date (nid, high, rid);
-CREATE INDEX version_updated ON version (updated);
-UPDATE OR REPLACE date SET low = high, high = low WHERE low > high;`
-
-const SPANS = `
 CREATE TABLE span (
   rid INTEGER NOT NULL, nid INTEGER NOT NULL, low NOT NULL, high NOT NULL,
   PRIMARY KEY (rid, nid)
 ) WITHOUT ROWID;
 CREATE INDEX span_low ON span (nid, low, rid);
 CREATE INDEX span_high ON span (nid, high, rid);
-INSERT INTO span SELECT rid, nid, min(low), max(high) FROM date
-  GROUP BY rid, nid HAVING max(high) - min(low) > 86400000 OR max(low) > min(low) OR max(high) > min(high);
-INSERT INTO span SELECT rid, nid, min(low), max(high) FROM quantity
-  GROUP BY rid, nid HAVING max(high) > min(low);
-INSERT INTO span SELECT rid, nid, min(normal), max(normal) FROM string
-  GROUP BY rid, nid HAVING max(normal) > min(normal);
-DROP INDEX quantity_low;
-CREATE INDEX quantity_low ON quantity (nid, low, rid);
-CREATE INDEX quantity_high ON quantity (nid, high, rid);`
+`
 
 /** The widest range of a resource without a row in `span`, in milliseconds for dates. */
 export const WIDTHS: Readonly<Record<string, number>> = { date: 86_400_000, quantity: 0, string: 0 }
 
 /** The migrations in order: edition 1, 2, … A released one never changes: add a new one. */
-export const MIGRATIONS: readonly string[] = [TABLES, CONTAINED_PATIENT, AUDIT_OUTBOX, PLAN_INDEXES, SPANS]
+export const MIGRATIONS: readonly string[] = [TABLES]
 
 /** The tables of search values. Each row begins with `rid` and `nid`. */
 export const VALUE_TABLES = ['token', 'reference', 'string', 'date', 'quantity', 'uri', 'span'] as const
