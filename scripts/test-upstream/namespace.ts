@@ -19,7 +19,9 @@ const LOCAL = /\b([A-Z][A-Za-z]+)\/([A-Za-z0-9][A-Za-z0-9.-]{0,63})/g
 // A search by a bare id.
 const BARE =
   /(?<=[?&](?:_id|patient|subject|performer|general-practitioner)(?::\w+)?=)[a-z][\w,-]*(?![\w,:-])/g
-const SYSTEM = /\burn:(mrn|race|g)\b/g
+const SYSTEM = /\burn:(mrn|race|g|npi)\b/g
+// An identifier without a system, and the URL of a ValueSet, of which a server may accept only one.
+const VALUE = /(?<=\bidentifier=)(?=new\b)|(?<=\bhttp:\/\/x\.test\/vs\/)(?=a\b)/g
 const VERSION = /[/"]([A-Z]\w+\/[\w.-]+)\/_history\//g
 // A search of a type, of a compartment or of all types; page links stay as they are.
 const SEARCH = /^\/fhir\/?(?:(?:Patient\/[^/?]+\/)?(?:[A-Z]\w+|\*))?(?:\?(?!_gateway-page=)|$)/
@@ -38,6 +40,7 @@ export function createNamespace(prefix: string, run: string, made: Set<string>):
       .replace(LOCAL, (local, type, id) => (TYPES.has(type) ? `${type}/${toId(id)}` : local))
       .replace(BARE, ids => ids.split(',').map(toId).join(','))
       .replace(SYSTEM, `urn:$1:${prefix}`)
+      .replace(VALUE, prefix)
   const toBody = (text: string) =>
     toWire(text)
       .replace(/"id":"([\w.-]+)"/g, (_, id) => `"id":"${toId(id)}"`)
