@@ -51,6 +51,10 @@ const PDF = { 'content-type': 'application/pdf' }
 
 /** What can be grown in a request to this gateway, up to its limit. */
 export const RAISED: Cases = {
+  'items of a raised Questionnaire that is validated': post(
+    '/Questionnaire/$validate',
+    `{"resourceType":"Questionnaire","status":"active","item":[${repeat(90_000, at => `{"linkId":"l${at}","text":"x","type":"string"}`).join(',')}]}`,
+  ),
   'bytes of a raised body: a text': post(
     '/Observation',
     `{"resourceType":"Observation","status":"final","code":{"text":"x"},"valueString":"${'x'.repeat(BODY - 200)}"}`,
