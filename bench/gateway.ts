@@ -145,7 +145,8 @@ async function serveGateway(isAudited: boolean): Promise<Served> {
   const contexts = ['patient', 'user'] as const
   const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch, clock, contexts })
   const audit = isAudited ? await createAudit() : undefined
-  const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
+  const options = { profile: 'strict', smartConfiguration: {} } as const
+  const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, ...options })
   const scope = 'patient/Patient.rs patient/Condition.rs'
   const tokens = patients.map(({ id }) => issuer.token({ aud: baseUrl, scope, patient: id }))
   const user = { aud: baseUrl, scope: 'user/*.rs', fhirUser: 'Practitioner/practitioner-1' }

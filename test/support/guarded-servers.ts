@@ -22,7 +22,8 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
     const upstreamUrl = `http://127.0.0.1:${port}/upstream`
     const upstream = await fhirServer({ baseUrl: upstreamUrl, dataFile: ':memory:', smartConfiguration: {} })
     await upstream.listen({ port, host: '127.0.0.1' })
-    const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, smartConfiguration: {} })
+    const options = { profile: 'strict', smartConfiguration: {} } as const
+    const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, ...options })
     app.addHook('onClose', () => upstream.close())
     return app
   },
@@ -31,7 +32,8 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
 /** The gateway as it is deployed: the upstream is a separate process. */
 export const openApart: OpenGuarded = async (guard, baseUrl) => {
   const upstream = await startUpstream()
-  const app = await createGateway({ baseUrl, upstreamUrl: upstream.url, guard, smartConfiguration: {} })
+  const options = { profile: 'strict', smartConfiguration: {} } as const
+  const app = await createGateway({ baseUrl, upstreamUrl: upstream.url, guard, ...options })
   app.addHook('onClose', async () => {
     await upstream.end()
   })
