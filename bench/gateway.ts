@@ -19,6 +19,7 @@ import { createAuditor, fhirAudit } from '../src/audit/index.ts'
 import { createGateway } from '../src/backends/upstream/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
+import type { EnforcementPolicy, Panel } from '../src/smart/index.ts'
 import { openStore } from '../src/store/index.ts'
 import { freePorts } from '../test/support/free-ports.ts'
 import { compare, compareMain } from './shared/compare.ts'
@@ -38,6 +39,9 @@ const GOALS: Readonly<Record<string, number>> = { read: 1, 'read, new response':
 const ENTRIES = 20
 const SEARCH = `search, ${ENTRIES} entries`
 const USER_READ = 'read by a user with access to all'
+/** The care teams of the clinician, then the page. */
+const PANEL = 120
+const PANEL_SEARCH = `search, ${ENTRIES} entries, by a clinician with ${PANEL} patients`
 const patients = [...samplePatients({ count: 60, now: Date.UTC(2026, 0, 1) })].filter(
   it => it.resourceType === 'Patient',
 )
@@ -46,6 +50,12 @@ const baseUrl = 'http://gateway.test/fhir'
 // As long as an access token.
 const NO_TOKEN = 'x'.repeat(700)
 const METADATA = JSON.stringify({ resourceType: 'CapabilityStatement', fhirVersion: '4.0.1', rest: [] })
+
+const CLINICIAN = 'Practitioner/practitioner-2'
+const OWN_TEAMS: Panel = {
+  ...{ patients: new Set<string>(), organizations: [], careTeams: [] },
+  member: { type: 'Practitioner', id: 'practitioner-2' },
+}
 
 const [, , role, upstreamUrl = ''] = process.argv
 
@@ -62,7 +72,13 @@ async function measure(): Promise<void> {
       ...(await startNginx(url)),
     ],
     {
-      requests: { read: 3_200, 'read, new response': 3_200, [SEARCH]: 1_600, [USER_READ]: 3_200 },
+      requests: {
+        read: 3_200,
+        'read, new response': 3_200,
+        [SEARCH]: 1_600,
+        [USER_READ]: 3_200,
+        [PANEL_SEARCH]: 400,
+      },
       ...{ connections: 64, warmRounds: 8, rounds: 15 },
     },
   )
@@ -89,12 +105,10 @@ async function serveUpstream(): Promise<Served> {
   let version = 0
   const server = createServer(({ url = '' }, response) => {
     const id = /Patient(?:\/|%2F)([\w-]+)/.exec(url)?.[1] ?? ''
+    const panel = answerPanelSearch(decodeURIComponent(url))
     const stored = bodies.get(id) ?? METADATA
-    const body = url.includes('Condition')
-      ? makeBundle(id)
-      : isNewEachTime(id)
-        ? stored.replace('{', `{"meta":{"versionId":"${++version}"},`)
-        : stored
+    const changed = isNewEachTime(id) ? stored.replace('{', `{"meta":{"versionId":"${++version}"},`) : stored
+    const body = panel ?? (url.includes('Condition') ? formatPage(makeConditions(id)) : changed)
     response
       .writeHead(200, {
         ...{ 'content-type': 'application/fhir+json', etag: 'W/"1"' },
@@ -111,14 +125,36 @@ function isNewEachTime(id?: string): boolean {
   return patients.findIndex(patient => patient.id === id) % 2 === 1
 }
 
-function makeBundle(patient: string): string {
-  const entry = Array.from({ length: ENTRIES }, (_, at) => ({
-    fullUrl: `http://upstream.test/fhir/Condition/${patient}-${at}`,
+/** Undefined for any other request. The gateway also tries chains, with an id that nobody has. */
+function answerPanelSearch(url: string): string | undefined {
+  if (url.includes('CareTeam?participant=')) return TEAMS
+  if (url.includes('_has:CareTeam:patient:_id=')) return formatPage(ofPanel)
+  return /_has:|\.organization=/.test(url) ? formatPage([]) : undefined
+}
+
+const ofPanel = Array.from({ length: PANEL }, (_, at) => makeConditions(`panel-${at}`).slice(0, 1))
+  .flat()
+  .slice(0, ENTRIES + 1)
+const TEAMS = formatPage(
+  Array.from({ length: PANEL }, (_, at) => ({
+    ...{ resourceType: 'CareTeam', id: `team-${at}`, status: 'active' },
+    subject: { reference: `Patient/panel-${at}` },
+    participant: [{ member: { reference: CLINICIAN } }],
+  })),
+)
+
+function makeConditions(patient: string) {
+  return Array.from({ length: ENTRIES }, (_, at) => ({
+    ...{ resourceType: 'Condition', id: `${patient}-${at}`, meta: { versionId: '1' } },
+    ...{ subject: { reference: `Patient/${patient}` }, code: { text: 'Hypertension' } },
+  }))
+}
+
+function formatPage(resources: readonly { readonly resourceType: string; readonly id: string }[]): string {
+  const entry = resources.map(resource => ({
+    fullUrl: `http://upstream.test/fhir/${resource.resourceType}/${resource.id}`,
     search: { mode: 'match' },
-    resource: {
-      ...{ resourceType: 'Condition', id: `${patient}-${at}`, meta: { versionId: '1' } },
-      ...{ subject: { reference: `Patient/${patient}` }, code: { text: 'Hypertension' } },
-    },
+    resource,
   }))
   // As HAPI, which gives each page an id and a time of its own.
   const meta = { lastUpdated: new Date().toISOString() }
@@ -127,7 +163,7 @@ function makeBundle(patient: string): string {
     id: randomUUID(),
     meta,
     type: 'searchset',
-    total: ENTRIES,
+    total: resources.length,
     entry,
   })
 }
@@ -143,7 +179,7 @@ async function serveGateway(isAudited: boolean): Promise<Served> {
   const issuer = new TestIssuer()
   const { fetch, clock } = issuer
   const contexts = ['patient', 'user'] as const
-  const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch, clock, contexts })
+  const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch, clock, contexts, userFilter })
   const audit = isAudited ? await createAudit() : undefined
   const options = { profile: 'strict', smartConfiguration: {} } as const
   const app = await createGateway({ baseUrl, upstreamUrl, guard, audit, ...options })
@@ -151,8 +187,13 @@ async function serveGateway(isAudited: boolean): Promise<Served> {
   const tokens = patients.map(({ id }) => issuer.token({ aud: baseUrl, scope, patient: id }))
   const user = { aud: baseUrl, scope: 'user/*.rs', fhirUser: 'Practitioner/practitioner-1' }
   const userTokens = patients.map(() => issuer.token(user))
-  return listen(app, tokens, userTokens)
+  const panelTokens = patients.map(() => issuer.token({ ...user, fhirUser: CLINICIAN }))
+  return listen(app, tokens, { [USER_READ]: userTokens, [PANEL_SEARCH]: panelTokens })
 }
+
+/** One clinician sees all patients, the other those of the own care teams. */
+const userFilter: NonNullable<EnforcementPolicy['userFilter']> = ({ id }, type) =>
+  CLINICIAN.endsWith(id) && type === 'Condition' ? [{ panel: OWN_TEAMS }] : 'everything'
 
 async function createAudit() {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
@@ -161,12 +202,16 @@ async function createAudit() {
   return fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl })
 }
 
-async function listen(app: FastifyInstance, tokens: readonly string[], userTokens = tokens): Promise<Served> {
+async function listen(
+  app: FastifyInstance,
+  tokens: readonly string[],
+  ofKinds: Readonly<Record<string, readonly string[]>> = {},
+): Promise<Served> {
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   return {
     port,
-    makeRequests: async (kind, count) => makeRequests(kind, count, kind === USER_READ ? userTokens : tokens),
+    makeRequests: async (kind, count) => makeRequests(kind, count, ofKinds[kind] ?? tokens),
   }
 }
 
@@ -175,8 +220,14 @@ function makeRequests(kind: string, count: number, tokens: readonly string[]): s
     .map(({ id }, at) => ({ id, authorization: `Bearer ${tokens[at] ?? NO_TOKEN}` }))
     .filter(({ id }) => isNewEachTime(id) === (kind === 'read, new response'))
     .map(({ id, authorization }) => {
-      const path = kind === SEARCH ? `Condition?patient=Patient/${id}` : `Patient/${id}`
-      return formatRequest(`GET /fhir/${path}`, { host: 'gateway.test', authorization })
+      const paths: Readonly<Record<string, string>> = {
+        [SEARCH]: `Condition?patient=Patient/${id}`,
+        [PANEL_SEARCH]: `Condition?_count=${ENTRIES}`,
+      }
+      return formatRequest(`GET /fhir/${paths[kind] ?? `Patient/${id}`}`, {
+        host: 'gateway.test',
+        authorization,
+      })
     })
   return Array.from({ length: count }, (_, at) => texts[at % texts.length] ?? '')
 }
