@@ -44,8 +44,10 @@ const fhir = await startGateway(upstream.url, {
       { patient: 'p0', query: [['date', '2026-03']] },
       { patient: 'p0', query: [['code', 'c3']] },
     ),
+    twice: within({ patient: 'p0', query: [['date', 'ge2026,lt2012']] }),
     p0: within({ patient: 'p0' }),
   }),
+  profile: 'auto',
   timeoutMs: 30_000,
 })
 after(async () => {
@@ -235,6 +237,21 @@ describe('a granular scope by date', () => {
       assert.equal(reply.status, 200, reply.text)
       assert.ok(readIds(reply).every(id => readIds(expected).includes(id)))
     })
+
+  it('by two years takes a request for each', async () => {
+    const [reply, requests] = await count('twice', 'GET Observation?_count=20&_sort=-date')
+    assert.deepEqual([readIds(reply).length, requests], [20, 2])
+    const found = await readAll('twice', 'Observation?_count=50')
+    assert.deepEqual(
+      found.toSorted(),
+      ids(at => isRecent(at) || at % 17 < 2),
+    )
+  })
+
+  it('of a large page takes one request', async () => {
+    const [reply, requests] = await count('p0', 'GET Observation?_count=500')
+    assert.deepEqual([readIds(reply).length, requests], [500, 1])
+  })
 
   it('is merged with another scope', async () => {
     const isMarch = (at: number) => isRecent(at) && at % 9 === 2

@@ -20,7 +20,7 @@ export interface UpstreamProfile {
   readonly boundDelete: 'if-match' | 'version-in-url' | 'none'
   /**
    * Whether the server reads dates of a year or month, quantities, modifiers and repeated parameters as R4 defines. If
-   * not, the gateway evaluates such clauses of scopes and policies itself and does not send them.
+   * not, the gateway sends ranges that are wider than the clauses of scopes, and evaluates the clauses itself.
    */
   readonly exactSearches: boolean
   /** Whether searches are answered from earlier results. The gateway sends `Cache-Control: no-cache` in any case. */

@@ -231,6 +231,6 @@ function isUnknownType(failure: Failure): boolean {
 /** With those shown before, and one more. Many are requested where many may be left out, and for a later page. */
 function choosePageSize({ isComplete }: PlannedPortion, { count }: Query, shown: number): number {
   const least = isComplete ? 0 : PAGE_SIZE
-  const most = Math.max(PAGE_SIZE, Math.min(count + 1, LARGEST_PAGE))
+  const most = Math.max(PAGE_SIZE, isComplete ? count + 1 : Math.min(count + 1, LARGEST_PAGE))
   return Math.min(Math.max(shown + count + 1, least), most)
 }

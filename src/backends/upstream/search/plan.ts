@@ -50,7 +50,7 @@ export interface PlannedPortion {
   readonly isImplied: boolean
 }
 
-/** The largest page: it is checked in memory. */
+/** The largest page of which many matches may be left out: it is checked in memory. */
 export const LARGEST_PAGE = 250
 
 /** One resource more than a page has: then there is a next page. */

@@ -132,6 +132,17 @@ describe('a limited search', () => {
     assert.equal(sent('Observation', filter(13)), '/Observation?patient=Patient/a *')
   })
 
+  it('is several searches for dates without a common bound', () => {
+    const filter = [{ ...a, query: [['date', 'ge2026,lt2020'] as const, ...(lab ?? [])] }]
+    assert.equal(
+      sent('Observation', filter),
+      [
+        '/Observation?patient=Patient/a&date=ge2025-12-31&category=lab',
+        '/Observation?patient=Patient/a&date=le2020-01-02&category=lab',
+      ].join(' + '),
+    )
+  })
+
   it('is sent with clauses as they are to a server that reads them as R4 defines', () => {
     const filter = [{ ...a, query: [['date', 'ge2026'] as const] }]
     assert.equal(

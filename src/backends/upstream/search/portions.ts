@@ -18,7 +18,7 @@ import {
   isSearchedInPath,
   type Narrowing,
 } from './membership-params.ts'
-import { buildScopeClauses, keepClauses } from './scope-clauses.ts'
+import { buildScopeClauses, keepClauses, splitAlternatives } from './scope-clauses.ts'
 
 /** A search of one type for a part of an access filter. All portions together find what the filter allows. */
 export interface Portion {
@@ -61,7 +61,12 @@ export function listPortions(
     )
   // A clause that cannot be evaluated grants nothing.
   const constraints = filter === 'everything' ? [{}] : dropCovered(filter.filter(isEvaluable))
-  const groups = groupAlike(constraints)
+  const split = options.exactSearches
+    ? constraints
+    : constraints.flatMap(it =>
+        it.query ? splitAlternatives(type, it.query, options.baseUrl).map(query => ({ ...it, query })) : [it],
+      )
+  const groups = groupAlike(split)
   if (groups.length <= PORTIONS) return groups.flatMap(splitLists).map(it => createPortion(type, it, options))
   return groupAlike(constraints.map(({ query: _, ...subject }) => subject))
     .flatMap(splitLists)

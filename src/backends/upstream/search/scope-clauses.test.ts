@@ -24,10 +24,10 @@ describe('a clause of a scope', () => {
     ['patient=Patient/a', 'patient=Patient/a'],
     // A year or a month is the range of its days, and a day more at both ends.
     ['date=ge2026', 'date=ge2025-12-31'],
-    ['date=gt2026-03', 'date=ge2026-02-28'],
+    ['date=gt2026-03', 'date=ge2026-03-30'],
     ['date=sa2026-03-05', 'date=ge2026-03-04'],
     ['date=le2026', 'date=le2027-01-01'],
-    ['date=lt2026-02', 'date=le2026-03-01'],
+    ['date=lt2026-02', 'date=le2026-02-02'],
     ['date=eb2026-03-05T10:00:00Z', 'date=le2026-03-06'],
     ['date=2026', 'date=ge2025-12-31&date=le2027-01-01'],
     ['date=ap2026-03-05', 'date=ge2026-03-03&date=le2026-03-07'],

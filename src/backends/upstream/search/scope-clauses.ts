@@ -45,11 +45,30 @@ export function keepClauses(clauses: Params): SentClauses {
   return { ...NONE, params, isComplete: params.length === clauses.length }
 }
 
+/** Alternatives without a common bound, such as `ge2026,lt2020`, are clauses of several searches. */
+export function splitAlternatives(type: string, clauses: Params, baseUrl: string): readonly Params[] {
+  return clauses.reduce<readonly Params[]>(
+    (lists, [name, value]) => {
+      const ranges = listComparisons(parseSearch(type, name, value, baseUrl)).map(findRange)
+      const isSplit = isUnbounded(findHull(ranges)) && !ranges.some(isUnbounded)
+      const values = isSplit ? value.split(',') : [value]
+      return lists.flatMap(list => values.map(it => [...list, [name, it] as const]))
+    },
+    [[]],
+  )
+}
+
+function isUnbounded({ low, high }: Range): boolean {
+  return low === UNBOUNDED.low && high === UNBOUNDED.high
+}
+
 function buildClauses(type: string, name: string, some: Params, own: Params, baseUrl: string): SentClauses {
   const kind = findSearchParameter(type, name)?.type
   if (name.includes(':') || name.includes('.')) return { ...NONE, isComplete: false }
   if (kind !== 'date' && kind !== 'number' && kind !== 'quantity') return keepClauses(some)
-  const range = some.map(([, value]) => findHull(type, name, value, baseUrl)).reduce(intersect, UNBOUNDED)
+  const range = some
+    .map(([, value]) => findHull(listComparisons(parseSearch(type, name, value, baseUrl)).map(findRange)))
+    .reduce(intersect, UNBOUNDED)
   return kind === 'date' ? buildDates(type, name, range, own, baseUrl) : finish(name, range, String, EMPTY)
 }
 
@@ -62,8 +81,7 @@ interface Range {
 const UNBOUNDED: Range = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }
 
 /** A range that contains the matches of all alternatives. */
-function findHull(type: string, name: string, value: string, baseUrl: string): Range {
-  const ranges = listComparisons(parseSearch(type, name, value, baseUrl)).map(findRange)
+function findHull(ranges: readonly Range[]): Range {
   const [low, high] = [ranges.map(it => it.low), ranges.map(it => it.high)]
   return ranges.length === 0 ? UNBOUNDED : { low: Math.min(...low), high: Math.max(...high) }
 }
@@ -77,14 +95,16 @@ function findRange({ prefix, low, high }: Comparison): Range {
     case 'eq':
     case 'ap':
       return { low, high }
-    case 'gt':
     case 'ge':
-    case 'sa':
       return { ...UNBOUNDED, low }
-    case 'lt':
+    case 'gt':
+    case 'sa':
+      return { ...UNBOUNDED, low: high }
     case 'le':
-    case 'eb':
       return { ...UNBOUNDED, high }
+    case 'lt':
+    case 'eb':
+      return { ...UNBOUNDED, high: low }
     case 'ne':
       return UNBOUNDED
   }
