@@ -76,6 +76,32 @@ describe('findModuleFaults', () => {
     })
   }
 
+  it('finds folders that import each other, at every level', () => {
+    const found = faults(
+      ['src/session/api/a.ts', "import { b } from '../demo/b.ts'"],
+      ['src/session/api/c.ts', ''],
+      ['src/session/demo/b.ts', "import type { C } from '../api/c.ts'"],
+    )
+    assert.deepEqual(found, ['src/session: import cycle: api → demo → api'])
+    const withFile = faults(
+      ['src/fhir/search/a.ts', "import { b } from '../b.ts'"],
+      ['src/fhir/search/c.ts', ''],
+      ['src/fhir/b.ts', "import { c } from './search/c.ts'"],
+    )
+    assert.deepEqual(withFile, ['src/fhir: import cycle: search → b.ts → search'])
+  })
+
+  it('finds an import of a later part of the auth server', () => {
+    const found = faults(
+      ['src/auth/users/a.ts', "import type { B } from '../oauth/b.ts'"],
+      ['src/auth/oauth/b.ts', "import { C } from '../base/c.ts'"],
+      ['src/auth/base/c.ts', ''],
+    )
+    assert.deepEqual(found, [
+      'src/auth/users/a.ts: imports src/auth/oauth/b.ts, a later part of the auth server',
+    ])
+  })
+
   it('finds files that import each other, types included', () => {
     const found = faults(
       ['src/auth/a.ts', "import { b } from './b.ts'"],

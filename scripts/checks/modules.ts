@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { findCycles, resolveImport } from './cycles.ts'
 
 /** Source files by their path from the root (`src/auth/server.ts`). */
@@ -77,20 +78,64 @@ export function findModuleFaults(sources: Sources): readonly string[] {
       ...findLabFaults(file, text),
     ]),
     ...findCycleFaults([...sources]),
+    ...findUpwardFaults(files),
   ]
 }
 
-/** Files that import each other, types included, cannot be read or changed one by one. */
+/** The parts of the auth server: each imports only those before it. `server.ts` puts them together. */
+const AUTH_PARTS = ['base', 'users', 'oauth', 'pages', 'admin', 'lab']
+
+function findAuthPart(file: string): number {
+  return AUTH_PARTS.indexOf(/^src\/auth\/([^/]+)\//.exec(file)?.[1] ?? '')
+}
+
+function findUpwardFaults(files: readonly (readonly [file: string, text: string])[]): readonly string[] {
+  return files
+    .filter(([file]) => !isTest(file) && findAuthPart(file) >= 0)
+    .flatMap(([file, text]) =>
+      listTargets(file, text)
+        .filter(target => findAuthPart(target) > findAuthPart(file))
+        .map(target => `${file}: imports ${target}, a later part of the auth server`),
+    )
+}
+
+function listTargets(file: string, text: string): readonly string[] {
+  return findImports(text).flatMap(({ path }) => (path.startsWith('.') ? [resolveImport(file, path)] : []))
+}
+
+/** Files and folders that import each other, types included, cannot be read or changed one by one. */
 function findCycleFaults(files: readonly (readonly [file: string, text: string])[]): readonly string[] {
   const imports = new Map(
-    files
-      .filter(([file]) => !isTest(file))
-      .map(([file, text]) => [
-        file,
-        findImports(text).flatMap(({ path }) => (path.startsWith('.') ? [resolveImport(file, path)] : [])),
-      ]),
+    files.filter(([file]) => !isTest(file)).map(([file, text]) => [file, listTargets(file, text)]),
   )
-  return findCycles(imports).map(cycle => `import cycle: ${cycle.join(' → ')}`)
+  return [
+    ...findCycles(imports).map(cycle => `import cycle: ${cycle.join(' → ')}`),
+    ...listFolders(imports.keys()).flatMap(folder =>
+      findCycles(groupByChild(folder, imports)).map(cycle => `${folder}: import cycle: ${cycle.join(' → ')}`),
+    ),
+  ]
+}
+
+/** All folders of `src`, at every level. */
+function listFolders(files: Iterable<string>): readonly string[] {
+  const folders = new Set<string>()
+  for (const file of files)
+    for (let folder = dirname(file); folder.startsWith('src/'); folder = dirname(folder)) folders.add(folder)
+  return [...folders]
+}
+
+/** The imports between the files and folders in a folder. */
+function groupByChild(folder: string, imports: ReadonlyMap<string, readonly string[]>) {
+  const children = new Map<string, string[]>()
+  const findChild = (file: string) =>
+    file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/')[0] : undefined
+  for (const [file, targets] of imports) {
+    const child = findChild(file)
+    if (child === undefined) continue
+    const others = targets.flatMap(target => findChild(target) ?? []).filter(other => other !== child)
+    children.set(child, [...(children.get(child) ?? []), ...others])
+  }
+  return children
 }
 
 function findFileFaults(file: string, text: string): readonly string[] {

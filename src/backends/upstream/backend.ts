@@ -28,6 +28,7 @@ import { commit } from './commit.ts'
 import type { GatewayContext } from './context.ts'
 import { bindCaller, computeAllowance, limitRequests } from './http/allowance.ts'
 import { performOperation } from './operations.ts'
+import { parseCursor } from './paging.ts'
 import { passRequest } from './pass-request.ts'
 import { passWrite } from './pass-write.ts'
 import { readLast, readVersion } from './read-version.ts'
@@ -36,7 +37,6 @@ import { collectEntries, findMatch } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { findPage } from './search/find-page.ts'
-import { parseCursor } from './search/paging.ts'
 
 // They are frequent and send few requests to the upstream.
 const READS: ReadonlySet<Kind> = new Set(['read', 'vread'])

@@ -24,9 +24,9 @@ import { type Binding, bindDelete, bindUpdate, type Delete, hasOverwritten } fro
 import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
-import { pickHeaders } from './http/pass-through.ts'
 import type { UpstreamResponse } from './http/read-response.ts'
 import { locateFailure, parseResource, toFailure } from './http/response.ts'
+import { pickHeaders } from './pass-through.ts'
 import { readVersion, UpstreamVersion } from './read-version.ts'
 import { findReplaced, verifyDelete } from './verify-delete.ts'
 

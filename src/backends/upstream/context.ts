@@ -4,8 +4,8 @@ import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/in
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
+import type { KeptPage } from './paging.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
-import type { KeptPage } from './search/paging.ts'
 
 /** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
 export interface CheckedCount {

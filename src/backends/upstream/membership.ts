@@ -6,7 +6,7 @@ import type { GatewayContext } from './context.ts'
 import { buildSearch, NO_STORE, setCacheControl } from './http/build-request.ts'
 import { failTooCostly } from './http/response.ts'
 import { CARE_TEAMS, LIST_VALUES } from './limits.ts'
-import { fetchPage, type PageCheck, visitPages } from './search/pages.ts'
+import { fetchPage, type PageCheck, visitPages } from './pages/pages.ts'
 
 /**
  * Finds which patients are on the panels, by the upstream's current data. Nothing is cached, so that a clinician who

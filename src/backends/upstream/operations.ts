@@ -32,11 +32,11 @@ import { checkContent, createLookup } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
-import { passThrough } from './http/pass-through.ts'
 import { parseBundle, parseEntry, parseResource, toFailure } from './http/response.ts'
+import { parseCursor } from './paging.ts'
 import { expandPanels } from './panels.ts'
+import { passThrough } from './pass-through.ts'
 import { fetchRecord, VISIBLE } from './search/find-everything.ts'
-import { parseCursor } from './search/paging.ts'
 
 /** An operation that the site allows (`smart.fhir.upstream-operations`), for a caller who may see everything. */
 function passOperation(

@@ -33,9 +33,9 @@ import {
   STREAM_MS,
 } from './limits.ts'
 import { findMembers } from './membership.ts'
+import { openPages } from './paging.ts'
 import { createUpstreamParameters, describeProfile, type ProfileName } from './profile.ts'
 import { createRecognition, type Recognition } from './recognition.ts'
-import { openPages } from './search/paging.ts'
 
 export interface UpstreamTls {
   readonly cert?: string

@@ -21,7 +21,7 @@ import { createLookup, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/response.ts'
 import { LIST_VALUES } from '../limits.ts'
-import { type TakePage, visitPages } from './pages.ts'
+import { type TakePage, visitPages } from '../pages/pages.ts'
 import { planSearch, type SearchPlan } from './plan.ts'
 import { findTypes, type SearchRequest } from './search-request.ts'
 

@@ -26,10 +26,10 @@ import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery, buildSearch } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
+import { fetchPage, PAGE_SIZE, type PageCheck } from '../pages/pages.ts'
+import type { CheckedResource, PageCursor, UpstreamPage } from '../paging.ts'
 import { gather, type UpstreamItems } from './gather.ts'
 import { isUnlimited } from './membership-params.ts'
-import { fetchPage, PAGE_SIZE, type PageCheck } from './pages.ts'
-import type { CheckedResource, PageCursor, UpstreamPage } from './paging.ts'
 import { setPageSize } from './plan.ts'
 
 /** The least page of a whole record. Resources that are left out, such as AuditEvents, must not use up the pages of one request. */

@@ -22,13 +22,13 @@ import { buildGet, buildQuery } from '../http/build-request.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import { findForPolicy } from '../membership.ts'
+import { PAGE_SIZE, readLinks } from '../pages/pages.ts'
+import { requestPage } from '../pages/request-page.ts'
+import type { PageCursor } from '../paging.ts'
 import { readLast } from '../read-version.ts'
 import { dropFormat } from './find-page.ts'
 import { type Gathered, gather, type UpstreamItems } from './gather.ts'
-import { PAGE_SIZE, readLinks } from './pages.ts'
-import type { PageCursor } from './paging.ts'
 import { setPageSize } from './plan.ts'
-import { requestPage } from './request-page.ts'
 
 interface HistoryRequest {
   /** The path of the first page. */

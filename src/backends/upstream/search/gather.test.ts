@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, limits } from '../../../fhir/index.ts'
 import { isFailure } from '../../../fhir-api/index.ts'
+import type { PageCursor } from '../paging.ts'
 import { gather } from './gather.ts'
-import type { PageCursor } from './paging.ts'
 
 /** Pages of letters, of which the caller may see the capitals. The link of a page is its number, that of the first is empty. */
 function pagesOf(...pages: readonly string[]) {

@@ -2,7 +2,7 @@ import { formatExact, limits } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
 import { chunk } from '../chunk.ts'
 import { PORTIONS, UPSTREAM_PAGES } from '../limits.ts'
-import type { Links, PageCursor } from './paging.ts'
+import type { Links, PageCursor } from '../paging.ts'
 
 /** The items of an upstream's page that the caller may see. */
 export interface UpstreamItems<Item> {

@@ -1,5 +1,5 @@
 import { type IncludeRule, indexResource, limits, type Resource } from '../../../fhir/index.ts'
-import type { CheckedResource } from './paging.ts'
+import type { CheckedResource } from '../paging.ts'
 
 /**
  * The candidates that the shown matches include by the rules. The upstream may have found others through resources that

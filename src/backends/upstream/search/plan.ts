@@ -17,11 +17,11 @@ import {
 import type { GatewayContext } from '../context.ts'
 import { buildSearch, NO_CACHE, NO_STORE, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
+import { PAGE_SIZE, type PageCheck } from '../pages/pages.ts'
 import { createPanelExpansion } from '../panels.ts'
 import { findIncludes } from './includes.ts'
 import { findPatient, listSearches } from './list-searches.ts'
 import { listOwnIncludes, narrowIncludes } from './narrow-includes.ts'
-import { PAGE_SIZE, type PageCheck } from './pages.ts'
 import type { Portion } from './portions.ts'
 import { findOneType, findTypes, type SearchRequest } from './search-request.ts'
 

@@ -3,8 +3,8 @@ import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/ind
 import { chunk } from '../chunk.ts'
 import type { GatewayContext } from '../context.ts'
 import { LIST_VALUES, REVERSE_INCLUDES } from '../limits.ts'
+import type { CheckedResource } from '../paging.ts'
 import { buildStrictSearch, visitMatches } from './chains.ts'
-import type { CheckedResource } from './paging.ts'
 
 /** The resources within the caller's access that refer to the matches of a page by reverse includes. */
 export async function findReverseIncludes(

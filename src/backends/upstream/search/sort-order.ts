@@ -6,7 +6,7 @@ import {
   type Resource,
   type SortKey,
 } from '../../../fhir/index.ts'
-import type { CheckedResource } from './paging.ts'
+import type { CheckedResource } from '../paging.ts'
 
 type Value = string | number
 

@@ -12,7 +12,6 @@ import { buildGet, NO_CACHE, NO_STORE, setCacheControl } from '../http/build-req
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import { type KnownPage, openMemory, type PageMemory } from './known-pages.ts'
 import {
   type CheckedPage,
   type CheckedResource,
@@ -22,7 +21,8 @@ import {
   type PagePlace,
   type Relation,
   type UpstreamPage,
-} from './paging.ts'
+} from '../paging.ts'
+import { type KnownPage, openMemory, type PageMemory } from './known-pages.ts'
 import { isFullPage, type PageResponse, requestPage, requestTotal } from './request-page.ts'
 
 /** The page size where many matches may be left out. */

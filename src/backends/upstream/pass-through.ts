@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable, Transform } from 'node:stream'
-import { fail } from '../../../fhir/index.ts'
-import type { FhirResponse } from '../../../fhir-api/index.ts'
-import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
-import type { GatewayContext } from '../context.ts'
-import { pipe } from './decode.ts'
-import type { UpstreamRequest } from './exchange.ts'
-import { isJson, toFailure } from './response.ts'
-import type { UrlRewriter } from './urls.ts'
+import { fail } from '../../fhir/index.ts'
+import type { FhirResponse } from '../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
+import type { GatewayContext } from './context.ts'
+import { pipe } from './http/decode.ts'
+import type { UpstreamRequest } from './http/exchange.ts'
+import { isJson, toFailure } from './http/response.ts'
+import type { UrlRewriter } from './http/urls.ts'
 
 /** Passes on the upstream's response for a caller who may see everything. Only URLs are replaced, and the parts that `rewrite` changes. */
 export async function passThrough(

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createAccessCache } from '../../../fhir-api/index.ts'
 import { condition, patientAccess } from '../../sqlite/testing/fhir.ts'
+import type { KeptPage } from '../paging.ts'
 import { keepPage, openMemory, recallPage } from './known-pages.ts'
 import { ParsedResource } from './pages.ts'
-import type { KeptPage } from './paging.ts'
 
 const resource = condition('c1', 'ann', { meta: { lastUpdated: '2026-01-02T00:00:00Z' } })
 const entry = [{ resource }]

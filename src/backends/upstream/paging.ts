@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream'
-import { isRecord, type Resource } from '../../../fhir/index.ts'
-import { createPages, type Failure, type Pages, type SearchEntry } from '../../../fhir-api/index.ts'
-import type { Sealer } from '../../../store/index.ts'
+import { isRecord, type Resource } from '../../fhir/index.ts'
+import { createPages, type Failure, type Pages, type SearchEntry } from '../../fhir-api/index.ts'
+import type { Sealer } from '../../store/index.ts'
 
 /** The position of a page in the upstream's results. */
 export interface PageCursor {

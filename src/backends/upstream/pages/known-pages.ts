@@ -2,7 +2,7 @@ import { findJsonExcess, isResource, type Resource } from '../../../fhir/index.t
 import type { FhirRequest } from '../../../fhir-api/index.ts'
 import type { GatewayContext } from '../context.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { type CheckedPage, type CheckedResource, findNewest, type KeptPage } from './paging.ts'
+import { type CheckedPage, type CheckedResource, findNewest, type KeptPage } from '../paging.ts'
 
 /** The pages that were checked before with the same access, by the same check and at the same URL. */
 export interface PageMemory {
