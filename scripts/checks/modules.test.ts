@@ -62,7 +62,7 @@ describe('findModuleFaults', () => {
     ['src/store/a.ts', "process.stdout.write('x')", /only cli prints/],
     ['src/auth/index.ts', "export { a } from './a.ts'", /does not begin with a comment/],
     ['src/auth/oauth/a.ts', '// As in the lab.', /mentions the lab/],
-    ['src/auth/oauth/a.ts', "import { x } from '../lab/settings.ts'", /mentions the lab/],
+    ['src/auth/initialize.ts', "import { x } from './lab/settings.ts'", /mentions the lab/],
     ['src/cli/a.ts', 'if (settings.hasLab) start()', /mentions the lab/],
     ['src/session/a.ts', "refuse('SMART_LAB is not true')", /mentions the lab/],
     ['src/smart/a.ts', 'readonly simulate?: string', /mentions the lab or its simulated errors/],
