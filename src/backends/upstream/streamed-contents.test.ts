@@ -27,6 +27,7 @@ interface Upload {
   /** The length that the client states; none by default. */
   readonly stated?: number
   readonly patient?: string
+  readonly provenance?: object
   /** Called before the last chunk. */
   readonly atEnd?: () => void
 }
@@ -78,6 +79,7 @@ describe('the content of a large Binary', () => {
     size,
     stated,
     patient = 'ann',
+    provenance,
     atEnd,
   }: Upload): Promise<Received> {
     const [method = '', path = ''] = line.split(' ')
@@ -88,6 +90,7 @@ describe('the content of a large Binary', () => {
         'content-type': 'application/pdf',
         'x-security-context': `Patient/${patient}`,
         ...(stated !== undefined && { 'content-length': String(stated) }),
+        ...(provenance && { 'x-provenance': JSON.stringify(provenance) }),
       },
     })
     const answered = once(sent, 'response') as Promise<[IncomingMessage]>
@@ -157,6 +160,23 @@ describe('the content of a large Binary', () => {
     const writes = countWrites()
     assert.equal((await upload({ size: 6 * MEGABYTE, patient: 'bob' })).status, 403)
     assert.equal((await upload({ size: 6 * MEGABYTE, stated: 6 * MEGABYTE, patient: 'bob' })).status, 403)
+    assert.equal(countWrites(), writes)
+  })
+
+  it('is refused with X-Provenance, and not left out of the transaction', async () => {
+    const provenance = {
+      ...{ resourceType: 'Provenance', recorded: '2026-01-05T10:00:00Z' },
+      ...{ target: [{ reference: 'Patient/ann' }], agent: [{ who: { display: 'Import' } }] },
+    }
+    const writes = countWrites()
+    for (const token of ['ann', 'all'])
+      for (const stated of [undefined, 6 * MEGABYTE]) {
+        const { status, body } = await upload({
+          ...{ token, size: 6 * MEGABYTE, provenance, ...(stated !== undefined && { stated }) },
+        })
+        assert.equal(status, 400, body)
+        assert.match(body, /Cannot accept X-Provenance/)
+      }
     assert.equal(countWrites(), writes)
   })
 

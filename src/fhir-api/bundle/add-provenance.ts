@@ -25,6 +25,8 @@ export function addProvenance(
   if (header === undefined || !mayWrite(interaction)) return request
   const write = describeWrite(interaction)
   if (!write) return UNSUPPORTED
+  // A transaction holds the resource as a whole.
+  if (request.content) return STREAMED
   const provenance = parseProvenance(header)
   if (isFailure(provenance)) return provenance
   const decision = authenticated.decide({ kind: 'bundle' })
@@ -69,6 +71,12 @@ const UNSUPPORTED = fail({
   problem: 'misunderstood',
   status: 400,
   text: 'Cannot accept X-Provenance: only an update, and a create without If-None-Exist, supports it',
+})
+
+const STREAMED = fail({
+  problem: 'misunderstood',
+  status: 400,
+  text: 'Cannot accept X-Provenance: content that is larger than a body, or has no Content-Length, does not support it',
 })
 
 const UNREADABLE = fail({
