@@ -93,13 +93,14 @@ export async function inspectDatabase(databaseUrl: string, options: StoreOptions
   return withTarget(databaseUrl, async opened => {
     const store = await openTarget(opened, options)
     try {
-      const pending = await listPending(store)
+      const isNew = !(await hasMigrations(store))
+      const pending = isNew ? migrations.map(({ name }) => name) : await listPending(store)
       if (pending.length > 0) await checkCreateTable(store)
       else {
         await checkSchema(store)
         store.begin()
       }
-      return { store, isNew: pending.length === migrations.length, pending }
+      return { store, isNew, pending }
     } catch (error) {
       await store.close()
       throw error
@@ -117,9 +118,12 @@ async function checkCreateTable({ db }: Store): Promise<void> {
   }
 }
 
-async function listPending({ db }: Store): Promise<readonly string[]> {
+async function hasMigrations({ db }: Store): Promise<boolean> {
   const tables = await db.introspection.getTables()
-  if (!tables.some(({ name }) => name === 'schema_migration')) return migrations.map(({ name }) => name)
+  return tables.some(({ name }) => name === 'schema_migration')
+}
+
+async function listPending({ db }: Store): Promise<readonly string[]> {
   const rows = await db
     .withTables<Pick<WithMigrations, 'schema_migration'>>()
     .selectFrom('schema_migration')

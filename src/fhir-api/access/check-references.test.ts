@@ -84,7 +84,12 @@ describe('a conditional reference', () => {
         readIssue(await as('POST Practitioner', practitionerAbout(reference))),
         makeOutside('Practitioner.extension[0].valueReference'),
       )
-      assert.deepEqual(upstream.seen.slice(from), [])
+      // The gateway asks by itself, too, whether the server responds.
+      const isProbe = ({ line }: { readonly line: string }) => line.endsWith('?_summary=count&_count=0')
+      assert.deepEqual(
+        upstream.seen.slice(from).filter(it => !isProbe(it)),
+        [],
+      )
     })
 
   for (const reference of UNREADABLE)
@@ -127,6 +132,6 @@ describe('a conditional reference', () => {
     const reply = await as('POST', { resourceType: 'Bundle', type: 'transaction', entry })
     assert.equal(reply.status, 404)
     const requested = upstream.seen.slice(from).map(it => decodeURIComponent(it.line))
-    assert.deepEqual(requested, ['GET /up/Observation?patient=bob&_count=201&patient=Patient/ann'])
+    assert.deepEqual(requested, ['GET /up/Observation?patient=bob&_count=500&patient=Patient/ann'])
   })
 })
