@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { BASE, condition, observation, patient, readIds, readIssue } from '../sqlite/testing/fhir.ts'
-import { NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
+import { makeOutside, NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { all, ann, fhir, upstream } = await useHostileGateway()
@@ -45,6 +45,32 @@ describe('a request to the upstream', () => {
     const { subject, identifier } = JSON.parse(upstream.seen.at(-1)?.body ?? '')
     assert.deepEqual(subject, { reference: 'Patient/ann' })
     assert.equal(identifier[0].system, `${upstream.url}/ids`)
+  })
+
+  it('has no reference of a limited caller to a hidden resource by the URL of the upstream', async () => {
+    upstream.answer((request, response) =>
+      request.method === 'GET' || request.url?.endsWith('/_search')
+        ? json(response, searchset([condition('of-bob', 'bob')]))
+        : json(response, condition('new', 'ann'), 201),
+    )
+    const hidden = { reference: `${upstream.url}/Condition/of-bob` }
+    const { id: _, ...mine } = condition('x', 'ann', { evidence: [{ detail: [hidden] }] })
+    const attachment = { url: `${upstream.url}/Binary/of-bob` }
+    const subject = { reference: 'Patient/ann' }
+    const document = {
+      resourceType: 'DocumentReference',
+      status: 'current',
+      subject,
+      content: [{ attachment }],
+    }
+    const entry = [{ resource: mine, request: { method: 'POST', url: 'Condition' } }]
+    const before = upstream.seen.length
+    assert.equal(readIssue(await ann('POST Condition', mine)), makeOutside('Condition.evidence[0].detail[0]'))
+    assert.equal((await ann('POST DocumentReference', document)).status, 403)
+    assert.equal((await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry })).status, 403)
+    const sent = upstream.seen.slice(before).filter(it => it.body?.includes('of-bob'))
+    assert.deepEqual(sent, [])
+    assert.equal((await all('POST Condition', mine)).status, 201)
   })
 
   it('is never repeated if it may have been performed', async () => {

@@ -40,14 +40,12 @@ interface Held {
   readonly binary?: StoredVersion | Failure | undefined
   readonly documents?: readonly SearchEntry[]
   readonly members?: Failure
-  readonly toPublic?: (resource: Resource) => Resource
 }
 
 /** A backend with one Binary and the DocumentReferences that name it. Ann is on the panel. */
-function open({ binary, documents = [], members, toPublic }: Held) {
+function open({ binary, documents = [], members }: Held) {
   const read: string[] = []
   const session = {
-    ...(toPublic && { toPublic }),
     findDocuments: () => documents,
     read(type: string, id: string) {
       read.push(id)
@@ -173,11 +171,6 @@ describe('checkNamedBinaries', () => {
       undefined,
       0,
     ])
-  })
-
-  it('checks the content as a later read returns it', async () => {
-    const toPublic = () => makeDocument('ann', 'Binary/b')
-    assert.equal((await check({ toPublic }, ann, makeDocument('ann')))[0], 'outside-access')
   })
 
   it('accepts a limited number of Binaries', async () => {

@@ -48,7 +48,7 @@ export async function checkNamedBinaries(
   identities: ReadonlySet<string>,
 ): Promise<Failure | undefined> {
   if (request.access.filterFor('Binary', 'r') === 'everything') return undefined
-  const named = findNamedBinaries(context.session.toPublic?.(resource) ?? resource, context.baseUrl)
+  const named = findNamedBinaries(resource, context.baseUrl)
   if (named.size > limits.BINARIES_OF_DOCUMENT)
     return fail({
       problem: 'too-costly',

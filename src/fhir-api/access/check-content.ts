@@ -11,7 +11,7 @@ import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, isFailure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
-import { createAccessCheck, findWrittenPatients } from './access-check.ts'
+import { createAccessCheck, findWrittenPatients, seesAll } from './access-check.ts'
 import { checkNamedBinaries } from './binaries.ts'
 import { checkReferences, findHiddenSearch } from './check-references.ts'
 
@@ -36,7 +36,9 @@ export async function checkContent(
 ): Promise<Failure | undefined> {
   const { baseUrl, excludedTypes, session } = context
   const { access } = request
-  const resource = toPlain(content)
+  const plain = toPlain(content)
+  // Another base URL of the server leads to its resources too.
+  const resource = seesAll(access) ? plain : (session.toPublic?.(plain) ?? plain)
   const filter = access.filterFor(resource.resourceType, permission)
   if (filter !== 'everything') {
     const check = await createAccessCheck({
