@@ -476,6 +476,7 @@ describe('a gateway in front of a server that limits a search by a parameter onl
       for (const search of searches)
         for (let next: string | undefined = search; next !== undefined; ) {
           const reply: Reply = await ann(`GET ${next}`)
+          assert.equal(reply.status, 200, reply.text)
           const { total, link } = reply.body
           pages.push([search, readIds(reply), total, link?.map(it => it.relation)])
           next = readNextLink(reply)
