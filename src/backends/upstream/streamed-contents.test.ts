@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createOutcome, limits } from '../../fhir/index.ts'
-import { type Authenticator, fullAccess } from '../../smart/index.ts'
+import { type Authenticator, fullAccess, type Grant } from '../../smart/index.ts'
 import { createLogger } from '../../web/index.ts'
 import { createAuthenticator, type Fhir, patientAccess } from '../sqlite/testing/fhir.ts'
 import { type HostileUpstream, json, startHostile } from './testing/hostile-upstream.ts'
@@ -19,6 +19,8 @@ const CHUNK = Buffer.from(Array.from({ length: 65_537 }, (_, at) => (at * 31) % 
 function* repeatChunk(size: number): Generator<Buffer> {
   for (let left = size; left > 0; left -= CHUNK.length) yield CHUNK.subarray(0, Math.min(left, CHUNK.length))
 }
+
+const GRANT: Grant = { subject: 'user', scopes: [] }
 
 interface Upload {
   readonly token?: string
@@ -50,7 +52,12 @@ describe('the content of a large Binary', () => {
     authenticate: authorization =>
       isRevoked
         ? { allowed: false, status: 401, headers: {}, outcome: createOutcome('login', 'The token has ended') }
-        : callers.authenticate(authorization),
+        : addGrant(callers.authenticate(authorization)),
+  }
+  let clientId: string | undefined
+  const addGrant = async (result: ReturnType<Authenticator['authenticate']>) => {
+    const caller = await result
+    return caller.allowed && clientId !== undefined ? { ...caller, grant: { ...GRANT, clientId } } : caller
   }
 
   before(async () => {
@@ -66,6 +73,7 @@ describe('the content of a large Binary', () => {
   })
   beforeEach(() => {
     isRevoked = false
+    clientId = undefined
     upstream.answer((request, response) => {
       if (request.method === 'GET') return json(response, {}, 404)
       const location = `${upstream.url}/Binary/b/_history/1`
@@ -218,6 +226,20 @@ describe('the content of a large Binary', () => {
     for (let at = 0; at < limits.CONTENTS_AT_ONCE; at++) others.push(await beginUpload())
     const { status, headers, body } = await upload({ size: 6 * MEGABYTE })
     assert.deepEqual([status, headers['retry-after']], [503, '5'], body)
+    const received = others.map(it => once(it, 'response'))
+    for (const other of others) other.end()
+    await Promise.all(received)
+    assert.equal((await upload({ size: 6 * MEGABYTE })).status, 201)
+  })
+
+  it('is refused while others of the same grant arrive, but not to another grant', async () => {
+    clientId = 'one'
+    const others: ClientRequest[] = []
+    for (let at = 0; at < limits.CONTENTS_OF_GRANT; at++) others.push(await beginUpload())
+    assert.equal((await upload({ size: 6 * MEGABYTE })).status, 503)
+    clientId = 'another'
+    assert.equal((await upload({ size: 6 * MEGABYTE })).status, 201)
+    clientId = 'one'
     const received = others.map(it => once(it, 'response'))
     for (const other of others) other.end()
     await Promise.all(received)

@@ -1,12 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { fail, getAuthorizationHeader, limits, sendsContent } from '../../fhir/index.ts'
+import { grantFingerprint } from '../../smart/index.ts'
 import type { StreamedContent } from '../request.ts'
 import type { Failure } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 
-/** The contents that this process receives at the moment. Each may hold a connection to the upstream. */
-let received = 0
+/** The grants whose contents this process receives at the moment. Each content may hold a connection to the upstream. */
+const holders: string[] = []
 
 /**
  * The content of a Binary that is too large for memory, while it arrives; undefined if the body has to be read as a whole.
@@ -30,13 +31,21 @@ export function receiveContent(
   if (interaction.kind === 'misunderstood' || !sendsContent(interaction, type)) return undefined
   if (length !== undefined && length > contentLimit)
     return fail({ problem: 'body-too-large', limit: contentLimit })
-  if (received >= limits.CONTENTS_AT_ONCE)
-    return fail({ problem: 'too-many-contents', limit: limits.CONTENTS_AT_ONCE })
-  received += 1
+  const holder = grantFingerprint(request.authenticated?.grant)
+  const limit = findFullLimit(holder)
+  if (limit !== undefined) return fail({ problem: 'too-many-contents', limit })
+  holders.push(holder)
   payload.once('close', () => {
-    received -= 1
+    holders.splice(holders.indexOf(holder), 1)
   })
   return new ArrivingContent(api, request, payload, { length, limit: contentLimit })
+}
+
+/** One grant must not keep all others from sending. */
+function findFullLimit(holder: string): number | undefined {
+  if (holders.length >= limits.CONTENTS_AT_ONCE) return limits.CONTENTS_AT_ONCE
+  const ofGrant = holders.filter(it => it !== '' && it === holder)
+  return ofGrant.length >= limits.CONTENTS_OF_GRANT ? limits.CONTENTS_OF_GRANT : undefined
 }
 
 class ArrivingContent implements StreamedContent {
