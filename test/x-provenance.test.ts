@@ -120,7 +120,8 @@ eachDatabaseIfThorough((_, openStore) => {
           assert.equal(reply.status, 400, `${line} ${reply.text}`)
           assert.match(reply.text, /Cannot accept X-Provenance/)
         }
-        for (const malformed of [{ ...PROVENANCE, target: 'x' }, condition(), 'x', null])
+        const encoded = { ...OF_ANN, agent: [{ who: { display: 'Müller' } }] }
+        for (const malformed of [{ ...PROVENANCE, target: 'x' }, condition(), 'x', null, encoded])
           assert.match(
             (await ask('POST /Condition', malformed, condition())).text,
             /Cannot read X-Provenance/,

@@ -82,12 +82,15 @@ const STREAMED = fail({
 const UNREADABLE = fail({
   problem: 'misunderstood',
   status: 400,
-  text: 'Cannot read X-Provenance: expected a Provenance as JSON',
+  text: 'Cannot read X-Provenance: expected a Provenance as JSON in ASCII, with \\u for other characters',
 })
+
+// Clients differ in the encoding of other characters in a header, and the server cannot know it.
+const ASCII = /^[\t\x20-\x7e]*$/
 
 function parseProvenance(header: string): { readonly target: readonly unknown[] } | Failure {
   try {
-    const value = findJsonExcess(header) ? undefined : parseExact(header)
+    const value = !ASCII.test(header) || findJsonExcess(header) ? undefined : parseExact(header)
     if (!isRecord(value) || value.resourceType !== 'Provenance') return UNREADABLE
     const { target = [] } = value
     return Array.isArray(target) ? { ...value, target } : UNREADABLE
