@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { createSealer, openStore } from '../store/index.ts'
+import { createSealer, openStore, REMOVED, sweep } from '../store/index.ts'
 import { initialize } from './initialize.ts'
 import { testSettings } from './testing/settings.ts'
 import { isPasswordOf } from './users/accounts.ts'
@@ -54,6 +54,20 @@ eachDatabase((_name, open, create) => {
       assert.equal(clinician?.display_name, 'Dr. Robin Ahmadi')
       assert.equal(clinician?.fhir_user_id, 'practitioner-1')
       assert.ok(await isPasswordOf(clinician?.password_hash, 'sallyport'))
+    })
+
+    it("registers the app's own client again while its removal is not complete", async () => {
+      const store = await open()
+      const start = () => initialize({ settings: testSettings, store, sealer: seal, clock: () => 1 })
+      await start()
+      await store.db
+        .updateTable('client')
+        .set({ disabled: true, enabled_at: 5, expires_at: REMOVED })
+        .execute()
+      await start()
+      await sweep(store, 10)
+      const [client] = await store.db.selectFrom('client').selectAll().execute()
+      assert.deepEqual([client?.disabled, client?.enabled_at], [false, 5])
     })
 
     it("changes only the settings of the app's own client on later starts", async () => {

@@ -1,4 +1,4 @@
-import type { Sealer, Store } from '../store/index.ts'
+import { REMOVED, type Sealer, type Store } from '../store/index.ts'
 import type { AuthSettings } from './base/settings.ts'
 import { storeOrigins } from './oauth/clients/urls.ts'
 import { makeAppKeySetUrl } from './oauth/keys/client-key-sets.ts'
@@ -69,6 +69,13 @@ async function registerOwnClient({ db }: Store, settings: AuthSettings, now: num
     ...configured,
   }
   await db.transaction().execute(async trx => {
+    // Removed, but not yet deleted. Its former grants have ended.
+    await trx
+      .updateTable('client')
+      .set({ disabled: false, expires_at: null })
+      .where('client_id', '=', row.client_id)
+      .where('expires_at', '=', REMOVED)
+      .execute()
     await trx
       .insertInto('client')
       .values(row)
