@@ -131,7 +131,10 @@ export function findPatientsOf(contents: readonly SentContent[], baseUrl: string
   })
 }
 
-/** The patients of a resource as it was sent. Only the server knows its id, and whom its references name that it resolves. */
+/**
+ * The patients of a resource that a client sent. The client does not know the id of a new resource, and may leave references
+ * for the server to resolve.
+ */
 export function findSentPatients(body: unknown, id: string | undefined, baseUrl: string): readonly string[] {
   if (!isResource(body)) return []
   const { id: _, ...rest } = body

@@ -123,7 +123,7 @@ describe('decision support in the portal', () => {
     )
   })
 
-  it('calls no service for a patient whom the clinician may not see, for a patient who signs in, or for another site', async () => {
+  it('calls no service if the clinician may not see the patient, if a patient is signed in, or if another site sent the request', async () => {
     assert.equal((await show('nobody')).statusCode, 404)
     assert.equal((await show('../Patient')).statusCode, 404)
     assert.equal((await show('')).statusCode, 404)
