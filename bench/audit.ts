@@ -184,7 +184,10 @@ async function createTokens(patient: string) {
   const createToken = (context: 'patient' | 'user') =>
     new SignJWT({
       scope: `launch openid fhirUser ${['Patient', 'Condition', 'Observation'].map(type => `${context}/${type}.rs`).join(' ')}`,
-      ...{ patient, fhirUser: 'Practitioner/practitioner-1', client_id: 'bench', jti: 'launch-1.token-1' },
+      patient,
+      fhirUser: 'Practitioner/practitioner-1',
+      client_id: 'bench',
+      jti: 'launch-1.token-1',
     })
       .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })
       .setIssuer(ISSUER)

@@ -30,7 +30,9 @@ const measured = await compare(
   ],
   {
     requests: Object.fromEntries(GRANTS.map(grant => [grant, REQUESTS])),
-    ...{ connections: 16, warmRounds: 4, rounds: 7 },
+    connections: 16,
+    warmRounds: 4,
+    rounds: 7,
   },
 )
 limits.push(measureCryptography(), measureCryptography())

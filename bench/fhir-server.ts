@@ -69,7 +69,9 @@ async function serveEmbedded(scopes: Scopes | undefined): Promise<Served> {
   repository.close()
   const issuer = new TestIssuer()
   const app = await fhirServer({
-    ...{ baseUrl: fhirBaseUrl, dataFile, smartConfiguration: {} },
+    baseUrl: fhirBaseUrl,
+    dataFile,
+    smartConfiguration: {},
     ...(scopes && (await createGuard(issuer, folder))),
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
@@ -99,7 +101,9 @@ async function serveMedplum(): Promise<Served> {
   for (const resource of resources) {
     const body = JSON.stringify(resource)
     const { status } = await fetch(`${url}/${resource.resourceType}/${resource.id}`, {
-      ...{ method: 'PUT', headers, body },
+      method: 'PUT',
+      headers,
+      body,
     })
     if (status !== 201) throw new Error(`Cannot load the sample: ${status}`)
   }
@@ -113,7 +117,8 @@ function makeRequests(base: string, kind: string, count: number, tokens: readonl
   return Array.from({ length: count }, (_, at) => {
     const [patient = '', authorization] = [ids[at % ids.length], tokens[at % ids.length]]
     return makeRequest(base, kind, patient, {
-      ...{ host: 'localhost:8080', 'content-type': 'application/fhir+json' },
+      host: 'localhost:8080',
+      'content-type': 'application/fhir+json',
       ...(authorization !== undefined && { authorization }),
     })
   })

@@ -53,7 +53,9 @@ const METADATA = JSON.stringify({ resourceType: 'CapabilityStatement', fhirVersi
 
 const CLINICIAN = 'Practitioner/practitioner-2'
 const OWN_TEAMS: Panel = {
-  ...{ patients: new Set<string>(), organizations: [], careTeams: [] },
+  patients: new Set<string>(),
+  organizations: [],
+  careTeams: [],
   member: { type: 'Practitioner', id: 'practitioner-2' },
 }
 
@@ -79,7 +81,9 @@ async function measure(): Promise<void> {
         [USER_READ]: 3_200,
         [PANEL_SEARCH]: 400,
       },
-      ...{ connections: 64, warmRounds: 8, rounds: 15 },
+      connections: 64,
+      warmRounds: 8,
+      rounds: 15,
     },
   )
   await upstream.stop()
@@ -111,7 +115,8 @@ async function serveUpstream(): Promise<Served> {
     const body = panel ?? (url.includes('Condition') ? formatPage(makeConditions(id)) : changed)
     response
       .writeHead(200, {
-        ...{ 'content-type': 'application/fhir+json', etag: 'W/"1"' },
+        'content-type': 'application/fhir+json',
+        etag: 'W/"1"',
         'content-length': Buffer.byteLength(body),
       })
       .end(body)

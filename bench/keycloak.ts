@@ -78,8 +78,14 @@ async function startPeer(): Promise<Contender> {
 /** Signs in without an earlier session. The browser follows the redirect to a page of Keycloak. */
 async function createCode(issuer: string, callback: string): Promise<string> {
   const query = new URLSearchParams({
-    ...{ response_type: 'code', client_id: 'app', redirect_uri: callback, scope: 'openid offline_access' },
-    ...{ code_challenge: computeChallenge(VERIFIER), code_challenge_method: 'S256', state: 's', nonce: 'n' },
+    response_type: 'code',
+    client_id: 'app',
+    redirect_uri: callback,
+    scope: 'openid offline_access',
+    code_challenge: computeChallenge(VERIFIER),
+    code_challenge_method: 'S256',
+    state: 's',
+    nonce: 'n',
   })
   const browser = new Browser()
   const page = await browser.open(`${issuer}/protocol/openid-connect/auth?${query}`)
@@ -91,8 +97,11 @@ async function createCode(issuer: string, callback: string): Promise<string> {
 
 function makeCodeForm(code: string, callback: string): Form {
   return {
-    ...{ grant_type: 'authorization_code', code, client_id: 'app' },
-    ...{ redirect_uri: callback, code_verifier: VERIFIER },
+    grant_type: 'authorization_code',
+    code,
+    client_id: 'app',
+    redirect_uri: callback,
+    code_verifier: VERIFIER,
   }
 }
 
@@ -104,28 +113,43 @@ async function exchange(url: URL, form: Form): Promise<Form> {
 
 function makeRealm(backend: SigningClient, callback: string) {
   return {
-    ...{ realm: 'bench', enabled: true, sslRequired: 'none' },
-    ...{ revokeRefreshToken: true, refreshTokenMaxReuse: 0 },
+    realm: 'bench',
+    enabled: true,
+    sslRequired: 'none',
+    revokeRefreshToken: true,
+    refreshTokenMaxReuse: 0,
     // Signing in is not measured.
     passwordPolicy: 'hashAlgorithm(pbkdf2-sha256) and hashIterations(1)',
     users: [
       {
-        ...{ username: USER.username, enabled: true, emailVerified: true, email: 'user@ehr.example' },
-        ...{ firstName: 'Test', lastName: 'User', realmRoles: ['offline_access'] },
+        username: USER.username,
+        enabled: true,
+        emailVerified: true,
+        email: 'user@ehr.example',
+        firstName: 'Test',
+        lastName: 'User',
+        realmRoles: ['offline_access'],
         credentials: [{ type: 'password', value: USER.password, temporary: false }],
       },
     ],
     clients: [
       {
-        ...{ clientId: 'app', publicClient: true, standardFlowEnabled: true, redirectUris: [callback] },
+        clientId: 'app',
+        publicClient: true,
+        standardFlowEnabled: true,
+        redirectUris: [callback],
         optionalClientScopes: ['offline_access'],
         attributes: { 'pkce.code.challenge.method': 'S256' },
       },
       {
-        ...{ clientId: backend.id, publicClient: false, serviceAccountsEnabled: true },
-        ...{ standardFlowEnabled: false, clientAuthenticatorType: 'client-jwt' },
+        clientId: backend.id,
+        publicClient: false,
+        serviceAccountsEnabled: true,
+        standardFlowEnabled: false,
+        clientAuthenticatorType: 'client-jwt',
         attributes: {
-          ...{ 'use.jwks.string': 'true', 'jwks.string': backend.jwks },
+          'use.jwks.string': 'true',
+          'jwks.string': backend.jwks,
           'token.endpoint.auth.signing.alg': 'RS384',
         },
       },

@@ -119,8 +119,14 @@ async function launch(): Promise<void> {
 
 async function authorize(): Promise<void> {
   const query = new URLSearchParams({
-    ...{ response_type: 'code', client_id: 'bench', redirect_uri: CALLBACK, scope: SCOPE, state: 's' },
-    ...{ aud: place.fhirUrl, code_challenge: computeChallenge(VERIFIER), code_challenge_method: 'S256' },
+    response_type: 'code',
+    client_id: 'bench',
+    redirect_uri: CALLBACK,
+    scope: SCOPE,
+    state: 's',
+    aud: place.fhirUrl,
+    code_challenge: computeChallenge(VERIFIER),
+    code_challenge_method: 'S256',
   })
   const url = `${place.authUrl}/oauth2/authorize?${query}`
   await expectPage(await new HttpClinician(visited).open(url), 200)

@@ -44,8 +44,12 @@ type Kind = keyof typeof KINDS
 
 const PATIENT = JSON.stringify({ resourceType: 'Patient', id: 'p', name: [{ family: 'Bench' }] })
 const STATEMENT = JSON.stringify({
-  ...{ resourceType: 'CapabilityStatement', status: 'active', kind: 'instance', fhirVersion: '4.0.1' },
-  ...{ date: '2026-01-01', format: ['json'] },
+  resourceType: 'CapabilityStatement',
+  status: 'active',
+  kind: 'instance',
+  fhirVersion: '4.0.1',
+  date: '2026-01-01',
+  format: ['json'],
   rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'read' }] }] }],
 })
 const EMPTY = JSON.stringify({ resourceType: 'Bundle', type: 'searchset', total: 0 })

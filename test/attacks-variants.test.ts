@@ -56,7 +56,8 @@ const DATA: readonly Resource[] = [
     occurrenceString: 'x',
   },
   {
-    ...{ resourceType: 'Linkage', id: 'l' },
+    resourceType: 'Linkage',
+    id: 'l',
     item: ['source', 'alternate'].map(type => ({ type, resource: to('Patient/bob') })),
   },
 ]

@@ -51,7 +51,8 @@ describe('pipelined requests', () => {
 
   it('have the limit over https, and at the port of the metrics', async () => {
     const secure = await createServer({
-      ...{ name: 'auth', url: 'https://localhost:9000' },
+      name: 'auth',
+      url: 'https://localhost:9000',
       tls: makeCertificate(),
     })
     const metrics = createMetricsServer(async () => [])
@@ -150,11 +151,14 @@ async function registerBackEnd(issuerUrl: string): Promise<() => Record<string, 
     },
   }
   const metadata = {
-    ...{ token_endpoint_auth_method: 'private_key_jwt', grant_types: ['client_credentials'] },
-    ...{ scope: 'system/*.rs', jwks: { keys: [new SigningClient('', clock).jwk] } },
+    token_endpoint_auth_method: 'private_key_jwt',
+    grant_types: ['client_credentials'],
+    scope: 'system/*.rs',
+    jwks: { keys: [new SigningClient('', clock).jwk] },
   }
   const registered = await fetch(`${issuerUrl}/oauth2/register`, {
-    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify(metadata),
   })
   const client = new SigningClient((await registered.json()).client_id, clock)
@@ -167,7 +171,8 @@ describe('a public document', () => {
     let times = 0
     const configuration = { toJSON: () => ({ times: ++times }) }
     const app = await fhirServer({
-      ...{ dataFile: ':memory:', baseUrl: 'http://localhost:8080/fhir' },
+      dataFile: ':memory:',
+      baseUrl: 'http://localhost:8080/fhir',
       smartConfiguration: () => configuration,
     })
     const get = async (path: string) => (await app.inject(`/fhir/${path}`)).rawPayload

@@ -32,12 +32,16 @@ const DATA: readonly Resource[] = [
   { ...binary, id: 'of-bob', securityContext: to('Patient/bob') },
   {
     resourceType: 'DocumentReference',
-    ...{ id: 'd', status: 'current', subject: to('Patient/ann') },
+    id: 'd',
+    status: 'current',
+    subject: to('Patient/ann'),
     content: [{ attachment: { url: 'Binary/of-document' } }],
   },
   {
     resourceType: 'Bundle',
-    ...{ id: 'letter', type: 'collection', entry: [{ resource: observation('x', 'bob') }] },
+    id: 'letter',
+    type: 'collection',
+    entry: [{ resource: observation('x', 'bob') }],
   },
 ]
 
@@ -143,7 +147,8 @@ eachDatabase((_, openStore) => {
             for (const type of ['batch', 'transaction']) {
               const fullUrl = 'urn:uuid:0c6a2a4e-7a4a-4b4a-9d5b-3a8f0d6a3f10'
               const patient = {
-                ...{ fullUrl, resource: { resourceType: 'Patient' } },
+                fullUrl,
+                resource: { resourceType: 'Patient' },
                 request: { method: 'POST', url: 'Patient' },
               }
               const linked = {

@@ -187,7 +187,9 @@ describe('a token request', () => {
     'the password of the clinician': [
       () =>
         client.post('/oauth2/token', {
-          ...{ grant_type: 'password', username: 'clinician', password: 'sallyport' },
+          grant_type: 'password',
+          username: 'clinician',
+          password: 'sallyport',
           client_id: client.apps.victim,
         }),
       400,

@@ -15,8 +15,12 @@ import { launch, logIn, openPatient, pickPatient, signIn } from './support/walk.
 const REFERRED: readonly Resource[] = [
   { resourceType: 'Medication', id: 'med-referred', code: { text: 'Teriparatide 20 microgram injection' } },
   {
-    ...{ resourceType: 'MedicationRequest', id: 'order-referred', status: 'active', intent: 'order' },
-    ...{ subject: { reference: 'Patient/patient-1' }, authoredOn: '2026-01-05' },
+    resourceType: 'MedicationRequest',
+    id: 'order-referred',
+    status: 'active',
+    intent: 'order',
+    subject: { reference: 'Patient/patient-1' },
+    authoredOn: '2026-01-05',
     medicationReference: { reference: 'Medication/med-referred' },
   },
 ]

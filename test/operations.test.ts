@@ -23,12 +23,20 @@ const DATA: readonly Resource[] = [
   { resourceType: 'Patient', id: 'ann' },
   { resourceType: 'Patient', id: 'bob' },
   {
-    ...{ resourceType: 'QuestionnaireResponse', id: 'qa', status: 'completed' },
-    ...{ questionnaire: 'http://example.org/phq', subject: to('Patient/ann'), meta: CLAIM },
+    resourceType: 'QuestionnaireResponse',
+    id: 'qa',
+    status: 'completed',
+    questionnaire: 'http://example.org/phq',
+    subject: to('Patient/ann'),
+    meta: CLAIM,
   },
   {
-    ...{ resourceType: 'QuestionnaireResponse', id: 'qb', status: 'completed' },
-    ...{ questionnaire: 'http://example.org/phq', subject: to('Patient/bob'), meta: CLAIM },
+    resourceType: 'QuestionnaireResponse',
+    id: 'qb',
+    status: 'completed',
+    questionnaire: 'http://example.org/phq',
+    subject: to('Patient/bob'),
+    meta: CLAIM,
   },
 ]
 
@@ -69,9 +77,14 @@ const RECORD: readonly Resource[] = [
   { resourceType: 'Practitioner', id: 'prescriber' },
   { resourceType: 'Medication', id: 'm1', code: { text: 'x' } },
   {
-    ...{ resourceType: 'MedicationRequest', id: 'mr', status: 'active', intent: 'order' },
-    ...{ subject: to('Patient/ann'), encounter: to('Encounter/e-ann') },
-    ...{ requester: to('Practitioner/prescriber'), medicationReference: to('Medication/m1') },
+    resourceType: 'MedicationRequest',
+    id: 'mr',
+    status: 'active',
+    intent: 'order',
+    subject: to('Patient/ann'),
+    encounter: to('Encounter/e-ann'),
+    requester: to('Practitioner/prescriber'),
+    medicationReference: to('Medication/m1'),
   },
 ]
 

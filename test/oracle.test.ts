@@ -27,8 +27,13 @@ describe('authorization endpoint', () => {
     (different: Readonly<Record<string, string | undefined>>, extra = '') =>
     async (subject: Subject): Promise<TestReply> => {
       const all: Record<string, string | undefined> = {
-        ...{ response_type: 'code', client_id: 'app', redirect_uri: CALLBACK, scope: SCOPE, state: 's' },
-        ...{ code_challenge: computeChallenge(VERIFIER), code_challenge_method: 'S256' },
+        response_type: 'code',
+        client_id: 'app',
+        redirect_uri: CALLBACK,
+        scope: SCOPE,
+        state: 's',
+        code_challenge: computeChallenge(VERIFIER),
+        code_challenge_method: 'S256',
         aud: 'http://localhost:8080/fhir',
         ...different,
       }

@@ -50,7 +50,11 @@ const OWN = [
   { resourceType: 'Practitioner', id: 'dr' },
   ...listData('ann', 'north'),
   {
-    ...{ resourceType: 'List', id: 'mixed', status: 'current', mode: 'working', subject: to('Patient/ann') },
+    resourceType: 'List',
+    id: 'mixed',
+    status: 'current',
+    mode: 'working',
+    subject: to('Patient/ann'),
     entry: [{ item: to('Condition/c-ben') }, { item: to('Condition/c-ann') }],
   },
 ]
@@ -213,14 +217,24 @@ describe("other patients' data", () => {
 /** Resources of Ann that an app for a part of her record does not see. They refer to resources that everybody may see. */
 const HIDDEN: readonly Resource[] = [
   {
-    ...{ resourceType: 'MedicationRequest', id: 'mr', status: 'active', intent: 'order' },
-    ...{ subject: to('Patient/ann'), encounter: to('Encounter/e-ann') },
-    ...{ requester: to('Practitioner/prescriber'), medicationReference: to('Medication/m1') },
+    resourceType: 'MedicationRequest',
+    id: 'mr',
+    status: 'active',
+    intent: 'order',
+    subject: to('Patient/ann'),
+    encounter: to('Encounter/e-ann'),
+    requester: to('Practitioner/prescriber'),
+    medicationReference: to('Medication/m1'),
   },
   {
-    ...{ resourceType: 'Observation', id: 'hidden', status: 'final', code: { text: 'x' } },
-    ...{ subject: to('Patient/ann'), encounter: to('Encounter/e-ann') },
-    ...{ category: [{ coding: [{ code: 'other' }] }], performer: [to('Organization/south')] },
+    resourceType: 'Observation',
+    id: 'hidden',
+    status: 'final',
+    code: { text: 'x' },
+    subject: to('Patient/ann'),
+    encounter: to('Encounter/e-ann'),
+    category: [{ coding: [{ code: 'other' }] }],
+    performer: [to('Organization/south')],
   },
 ]
 const PARTIAL: TestCaller = {

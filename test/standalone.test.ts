@@ -54,7 +54,8 @@ function helioApp(app: Express, url: string): void {
     const address = oidc.buildAuthorizationUrl(config, {
       ...{ redirect_uri: `${url}/callback`, state, aud: stack.settings.fhirBaseUrl },
       scope: String(request.query.scope ?? SCOPE),
-      ...{ code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
     })
     response.redirect(address.href)
   })
@@ -64,7 +65,8 @@ function helioApp(app: Express, url: string): void {
     if (config && verifier !== undefined && error === undefined)
       received.push(
         await oidc.authorizationCodeGrant(config, new URL(request.url, url), {
-          ...{ pkceCodeVerifier: verifier, expectedState: String(state) },
+          pkceCodeVerifier: verifier,
+          expectedState: String(state),
         }),
       )
     response.type('html').send(`<!doctype html><title>App</title><h1>${error ?? 'Opened'}</h1>`)

@@ -294,7 +294,9 @@ describe('docs/tutorials/ci.md', () => {
     const { stdout } = await promisify(execFile)('bash', ['ci/requests-test.sh'], {
       cwd: folder,
       env: {
-        ...{ ...PROCESS_ENV, HOME: folder, TMPDIR: temporary },
+        ...PROCESS_ENV,
+        HOME: folder,
+        TMPDIR: temporary,
         // Log lines must not come before the line with the URLs.
         ...{ SMART_LOG_LEVEL: 'info', SMART_SAMPLE_PATIENTS: '2' },
       },

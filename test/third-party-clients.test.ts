@@ -57,8 +57,10 @@ function openidClientApp(app: Express, url: string): void {
     pending.set(state, { config, iss: String(iss), verifier, nonce })
     const address = oidc.buildAuthorizationUrl(config, {
       ...{ redirect_uri: `${url}/callback`, scope: SCOPE, state, nonce },
-      ...{ launch: String(launch), aud: String(iss) },
-      ...{ code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      launch: String(launch),
+      aud: String(iss),
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
     })
     response.redirect(address.href)
   })
@@ -69,12 +71,10 @@ function openidClientApp(app: Express, url: string): void {
     assert(launched)
     const { config, iss, verifier, nonce } = launched
     const tokens = await oidc.authorizationCodeGrant(config, new URL(request.url, url), {
-      ...{
-        pkceCodeVerifier: verifier,
-        expectedState: String(state),
-        expectedNonce: nonce,
-        idTokenExpected: true,
-      },
+      pkceCodeVerifier: verifier,
+      expectedState: String(state),
+      expectedNonce: nonce,
+      idTokenExpected: true,
     })
     const renewed = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
     assert.notEqual(renewed.access_token, tokens.access_token)

@@ -16,7 +16,9 @@ const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`
 
 const PATIENT = {
-  ...{ resourceType: 'Patient', id: 'juniper', meta: { versionId: '1' } },
+  resourceType: 'Patient',
+  id: 'juniper',
+  meta: { versionId: '1' },
   name: [{ family: 'Juniper' }],
 }
 
@@ -52,9 +54,12 @@ describe('an observed gateway', () => {
     const [metricsPort] = await freePorts(1)
     metricsUrl = `http://localhost:${metricsPort}/metrics`
     place = await newPlace({
-      ...{ SMART_DATABASE_URL: await postgres.create(), SMART_FHIR_UPSTREAM_URL: upstream.url },
-      ...{ SMART_METRICS_PORT: String(metricsPort), SMART_LOG_LEVEL: 'info' },
-      ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '50' },
+      SMART_DATABASE_URL: await postgres.create(),
+      SMART_FHIR_UPSTREAM_URL: upstream.url,
+      SMART_METRICS_PORT: String(metricsPort),
+      SMART_LOG_LEVEL: 'info',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_BSP_SCHEDULE_DELAY: '50',
     })
     started = startProcess(['start'], place)
     await started.printed(/is running/)

@@ -62,9 +62,14 @@ async function launch(): Promise<string> {
 
 function authorize(parameters: Readonly<Record<string, string>>, from = browser) {
   const query = new URLSearchParams({
-    ...{ response_type: 'code', scope: 'openid launch offline_access patient/Patient.rs', ...APP },
-    ...{ state: 'state-1', aud: stack.settings.fhirBaseUrl, code_challenge_method: 'S256' },
-    ...{ code_challenge: computeChallenge(VERIFIER), ...parameters },
+    response_type: 'code',
+    scope: 'openid launch offline_access patient/Patient.rs',
+    ...APP,
+    state: 'state-1',
+    aud: stack.settings.fhirBaseUrl,
+    code_challenge_method: 'S256',
+    code_challenge: computeChallenge(VERIFIER),
+    ...parameters,
   })
   return from.get(`/oauth2/authorize?${query}`)
 }
@@ -190,7 +195,14 @@ async function signToken({ env, folder, authUrl, fhirUrl }: Place, more: Claims)
   await store.close()
   const now = Math.floor(Date.now() / 1000)
   return signOwnJwt(key, 'at+jwt', {
-    ...{ iss: authUrl, aud: fhirUrl, client_id: 'service', sub: 'service', jti: 'client-x.1' },
-    ...{ scope: 'system/Patient.rs', iat: now, exp: now + 300, ...more },
+    iss: authUrl,
+    aud: fhirUrl,
+    client_id: 'service',
+    sub: 'service',
+    jti: 'client-x.1',
+    scope: 'system/Patient.rs',
+    iat: now,
+    exp: now + 300,
+    ...more,
   })
 }

@@ -29,8 +29,10 @@ describe('SMART_WORKERS=2', () => {
 
   before(async () => {
     place = await newPlace({
-      ...{ SMART_WORKERS: '2', SMART_LOG_LEVEL: 'info' },
-      ...{ SMART_APP_AUTH_METHOD: 'none', SMART_APP_SCOPE: SCOPE },
+      SMART_WORKERS: '2',
+      SMART_LOG_LEVEL: 'info',
+      SMART_APP_AUTH_METHOD: 'none',
+      SMART_APP_SCOPE: SCOPE,
     })
     started = startProcess(['start'], place)
     await started.printed(/is running/)
@@ -81,9 +83,15 @@ describe('SMART_WORKERS=2', () => {
     const launchUrl = new URL(launched.headers.get('location') ?? '')
     const authorize = new URL(`${place.authUrl}/oauth2/authorize`)
     authorize.search = new URLSearchParams({
-      ...{ response_type: 'code', client_id: 'sallyport-app', redirect_uri: redirectUri, scope: SCOPE },
-      ...{ state: 's'.repeat(32), nonce: 'n', aud: place.fhirUrl },
-      ...{ launch: launchUrl.searchParams.get('launch') ?? '', code_challenge_method: 'S256' },
+      response_type: 'code',
+      client_id: 'sallyport-app',
+      redirect_uri: redirectUri,
+      scope: SCOPE,
+      state: 's'.repeat(32),
+      nonce: 'n',
+      aud: place.fhirUrl,
+      launch: launchUrl.searchParams.get('launch') ?? '',
+      code_challenge_method: 'S256',
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     }).toString()
     const answer = await clinician.request(authorize.href)
@@ -117,7 +125,8 @@ describe('SMART_WORKERS=2', () => {
     assert.equal(second.refresh_token, again.refresh_token)
     assert.equal((await readFhir(patient, second.access_token)).status, 200)
     const revoked = await fetch(`${place.authUrl}/oauth2/revoke`, {
-      ...{ method: 'POST', headers: CLOSE },
+      method: 'POST',
+      headers: CLOSE,
       body: new URLSearchParams({ client_id: 'sallyport-app', token: second.refresh_token ?? '' }),
     })
     assert.equal(revoked.status, 200)
@@ -214,7 +223,9 @@ describe('SMART_WORKERS=2', () => {
   it('loses no acknowledged write if a worker is killed under load, and replaces it', async () => {
     const { access_token: token = '', patient } = await launch()
     const body = JSON.stringify({
-      ...{ resourceType: 'Observation', status: 'final', code: { text: 'Weight' } },
+      resourceType: 'Observation',
+      status: 'final',
+      code: { text: 'Weight' },
       subject: { reference: `Patient/${patient}` },
     })
     const stored: string[] = []
@@ -223,7 +234,8 @@ describe('SMART_WORKERS=2', () => {
     const create = async () => {
       while (!isOver) {
         const response = await fetch(`${place.fhirUrl}/Observation`, {
-          ...{ method: 'POST', body },
+          method: 'POST',
+          body,
           headers: { ...CLOSE, authorization: `Bearer ${token}`, 'content-type': 'application/fhir+json' },
         }).catch(() => undefined)
         if (response?.status === 201) stored.push(((await response.json()) as { id: string }).id)

@@ -11,7 +11,9 @@ import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
 const condition = (more: object = {}) => ({
-  ...{ resourceType: 'Condition', subject: to('Patient/ann'), ...more },
+  resourceType: 'Condition',
+  subject: to('Patient/ann'),
+  ...more,
 })
 const PROVENANCE = {
   resourceType: 'Provenance',

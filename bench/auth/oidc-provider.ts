@@ -48,8 +48,11 @@ export async function startOidcProvider(folder?: string): Promise<Served> {
 
 function makeCodeForm(code: string): Form {
   return {
-    ...{ grant_type: 'authorization_code', code, client_id: 'app' },
-    ...{ redirect_uri: CALLBACK, code_verifier: VERIFIER },
+    grant_type: 'authorization_code',
+    code,
+    client_id: 'app',
+    redirect_uri: CALLBACK,
+    code_verifier: VERIFIER,
   }
 }
 

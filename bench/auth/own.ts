@@ -54,8 +54,11 @@ function makeBackendForm(client: SigningClient): Form {
 
 function makeCodeForm(code: string): Form {
   return {
-    ...{ grant_type: 'authorization_code', code, client_id: 'sallyport-app' },
-    ...{ redirect_uri: REDIRECT_URI, code_verifier: VERIFIER },
+    grant_type: 'authorization_code',
+    code,
+    client_id: 'sallyport-app',
+    redirect_uri: REDIRECT_URI,
+    code_verifier: VERIFIER,
   }
 }
 
@@ -72,17 +75,30 @@ export async function createCodes(
       await trx
         .insertInto('grant')
         .values({
-          ...{ id: sha256(code), client_id: 'sallyport-app', clinician_id: id, scope: SCOPE },
-          ...{ login_id_hash: null, patient_id: patient, encounter_id: null, need_patient_banner: true },
-          ...{ context: null, revoked_at: null },
-          ...{ auth_time: time.now, created_at: time.now, last_used_at: time.now },
+          id: sha256(code),
+          client_id: 'sallyport-app',
+          clinician_id: id,
+          scope: SCOPE,
+          login_id_hash: null,
+          patient_id: patient,
+          encounter_id: null,
+          need_patient_banner: true,
+          context: null,
+          revoked_at: null,
+          auth_time: time.now,
+          created_at: time.now,
+          last_used_at: time.now,
         })
         .execute()
       await trx
         .insertInto('authorization_code')
         .values({
-          ...{ code_hash: sha256(code), grant_id: sha256(code), redirect_uri: redirectUri },
-          ...{ code_challenge: computeChallenge(VERIFIER), nonce: 'n', used_at: null },
+          code_hash: sha256(code),
+          grant_id: sha256(code),
+          redirect_uri: redirectUri,
+          code_challenge: computeChallenge(VERIFIER),
+          nonce: 'n',
+          used_at: null,
           expires_at: time.now + 60_000,
         })
         .execute()

@@ -160,10 +160,18 @@ async function fill(store: Store, clients: number): Promise<void> {
 
 function makeClient(at: number) {
   return {
-    ...{ name: `App ${at}`, description: null, logo_url: null, auth_method: 'none' as const },
-    ...{ secret_hash: null, jwks: null, jwks_url: null, scope: 'launch openid patient/*.rs' },
+    name: `App ${at}`,
+    description: null,
+    logo_url: null,
+    auth_method: 'none' as const,
+    secret_hash: null,
+    jwks: null,
+    jwks_url: null,
+    scope: 'launch openid patient/*.rs',
     redirect_uris: JSON.stringify([`https://app-${at}.example/callback`]),
-    ...{ launch_url: `https://app-${at}.example/launch`, first_party: false, created_at: at },
+    launch_url: `https://app-${at}.example/launch`,
+    first_party: false,
+    created_at: at,
   }
 }
 

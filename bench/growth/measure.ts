@@ -118,7 +118,11 @@ async function compare(small: DataSet, large: DataSet, request: string, most: nu
 function computeGrowth(before: Measured, after: Measured, most: number): Growth {
   const ratio = after.us / before.us
   return {
-    ...{ before, after, most, ratio, isFlat: after.us <= most * before.us + TOLERATED_US },
+    before,
+    after,
+    most,
+    ratio,
+    isFlat: after.us <= most * before.us + TOLERATED_US,
     isFree: after.blocked <= BLOCKED_US,
     isSmall: after.bytes <= before.bytes * 1.5,
   }

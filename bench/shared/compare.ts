@@ -36,7 +36,8 @@ export async function compare(contenders: readonly Contender[], plan: Plan): Pro
     for (const contender of contenders) await contender.stop()
   }
   return pairs.map(({ request, contender, measured }) => ({
-    ...{ request, server: contender.name },
+    request,
+    server: contender.name,
     cpu: takeMedian(measured.map(it => it.cpu)),
     main: takeMedian(measured.map(it => it.main)),
     mains: measured.map(it => it.main),

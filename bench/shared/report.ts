@@ -32,8 +32,12 @@ export function reportServers(name: string, all: readonly Measured[]): Promise<v
 
 function formatServer(it: Measured, first: Measured): readonly string[] {
   return [
-    ...[it.request, it.server, formatInteger(it.cpu), formatInteger(it.rate)],
-    ...[(it.cpu / first.cpu).toFixed(2), (it.rate / first.rate).toFixed(2)],
+    it.request,
+    it.server,
+    formatInteger(it.cpu),
+    formatInteger(it.rate),
+    (it.cpu / first.cpu).toFixed(2),
+    (it.rate / first.rate).toFixed(2),
     it.goal ? formatGoal(it.goal) : '',
   ]
 }

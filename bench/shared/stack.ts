@@ -17,7 +17,9 @@ export interface Stack {
 
 export async function startStack(workers: number, upstreamUrl?: string): Promise<Stack> {
   const place = await newPlace({
-    ...{ SMART_WORKERS: String(workers), SMART_APP_AUTH_METHOD: 'none', SMART_LOG_LEVEL: 'error' },
+    SMART_WORKERS: String(workers),
+    SMART_APP_AUTH_METHOD: 'none',
+    SMART_LOG_LEVEL: 'error',
     ...(upstreamUrl !== undefined && { SMART_FHIR_UPSTREAM_URL: upstreamUrl }),
   })
   const started = startProcess(['start'], place)
@@ -86,7 +88,8 @@ export async function makeBackendRequests(stack: Stack, count: number): Promise<
   return makePosts(
     stack,
     Array.from({ length: count }, () => ({
-      ...{ grant_type: 'client_credentials', scope: 'system/Patient.rs' },
+      grant_type: 'client_credentials',
+      scope: 'system/Patient.rs',
       ...client.makeProof({ aud, iss: client.id, sub: client.id }),
     })),
   )
@@ -98,8 +101,11 @@ async function registerBackend({ place }: Stack): Promise<SigningClient> {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ client_name: 'Bench', grant_types: ['client_credentials'], scope: 'system/*.rs' },
-      ...{ token_endpoint_auth_method: 'private_key_jwt', jwks: JSON.parse(jwks) },
+      client_name: 'Bench',
+      grant_types: ['client_credentials'],
+      scope: 'system/*.rs',
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks: JSON.parse(jwks),
     }),
   })
   const { client_id: id } = (await response.json()) as { client_id: string }
@@ -113,8 +119,11 @@ function makeCodes({ store, place, patient }: Stack, count: number): Promise<rea
 
 function codeForm({ place }: Stack, code: string) {
   return {
-    ...{ grant_type: 'authorization_code', code, client_id: 'sallyport-app' },
-    ...{ redirect_uri: `${place.appUrl}/callback`, code_verifier: VERIFIER },
+    grant_type: 'authorization_code',
+    code,
+    client_id: 'sallyport-app',
+    redirect_uri: `${place.appUrl}/callback`,
+    code_verifier: VERIFIER,
   }
 }
 

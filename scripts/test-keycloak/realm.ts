@@ -39,15 +39,23 @@ export function makeRealm(authUrl: string, clientSecret: string) {
 
 function makeUser(username: string, lastName: string, more: { groups: string[]; employee: string }) {
   return {
-    ...{ username, enabled: true, firstName: 'Test', lastName, email: `${username}@ehr.example` },
-    ...{ emailVerified: true, groups: more.groups, attributes: { employee_number: [more.employee] } },
+    username,
+    enabled: true,
+    firstName: 'Test',
+    lastName,
+    email: `${username}@ehr.example`,
+    emailVerified: true,
+    groups: more.groups,
+    attributes: { employee_number: [more.employee] },
     credentials: [{ type: 'password', value: `password of ${username}`, temporary: false }],
   }
 }
 
 function makeMapper(claim: string, protocolMapper: string, config: Readonly<Record<string, string>>) {
   return {
-    ...{ name: claim, protocol: 'openid-connect', protocolMapper },
+    name: claim,
+    protocol: 'openid-connect',
+    protocolMapper,
     config: { 'claim.name': claim, 'id.token.claim': 'true', 'userinfo.token.claim': 'true', ...config },
   }
 }

@@ -76,7 +76,13 @@ eachDatabase((_name, open) => {
       const auditor = createAuditor({ store, clock: () => now })
       const rows = async () =>
         (await findRecords(store, { limit: 1000, order: 'oldest' })).map(it => [
-          ...[it.at, it.kind, it.reason, it.address, it.request, it.request_id, it.repeats],
+          it.at,
+          it.kind,
+          it.reason,
+          it.address,
+          it.request,
+          it.request_id,
+          it.repeats,
         ])
       const stranger = (more: Partial<AuditRecord>) =>
         record({ at: now, allowed: false, status: 401, anonymous: true, reason: 'No token', ...more })

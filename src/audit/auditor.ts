@@ -203,7 +203,18 @@ function countRecord({ record, repeats }: Counter, at: number): AuditRecord {
   const { server, kind, interaction, allowed, status, client, subject, fhirUser, by, reason, address } =
     record
   return {
-    ...{ at, server, kind, interaction, allowed, status, client, subject, fhirUser, by, reason, address },
+    at,
+    server,
+    kind,
+    interaction,
+    allowed,
+    status,
+    client,
+    subject,
+    fhirUser,
+    by,
+    reason,
+    address,
     repeats,
   }
 }

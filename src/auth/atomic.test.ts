@@ -36,7 +36,9 @@ eachDatabase((_name, open) => {
       await auth.addClient({ client_id: 'asking', first_party: false, scope: 'launch openid patient/*.rs' })
       const back = new SigningClient('back-end', auth.time)
       await auth.addClient({
-        ...{ client_id: back.id, auth_method: 'private_key_jwt', jwks: back.jwks },
+        client_id: back.id,
+        auth_method: 'private_key_jwt',
+        jwks: back.jwks,
         scope: 'system/*.rs __launch-contexts.c',
       })
     })
@@ -52,11 +54,10 @@ eachDatabase((_name, open) => {
     /** A browser on the consent page, and the form that it sends from there. */
     const consentForm = async () => {
       const asked = await auth.authorize(clinician, {
-        ...{ client_id: 'asking', redirect_uri: 'https://asking.example/callback' },
-        ...{
-          scope: 'launch openid patient/Patient.rs',
-          launch: await auth.launch(clinician, { clientId: 'asking' }),
-        },
+        client_id: 'asking',
+        redirect_uri: 'https://asking.example/callback',
+        scope: 'launch openid patient/Patient.rs',
+        launch: await auth.launch(clinician, { clientId: 'asking' }),
       })
       return readForm((await clinician.get(asked.headers.location ?? '')).body)
     }
@@ -91,7 +92,9 @@ eachDatabase((_name, open) => {
         return [
           () =>
             auth.app.inject({
-              ...{ method: 'POST', url: '/launch-contexts', payload: order },
+              method: 'POST',
+              url: '/launch-contexts',
+              payload: order,
               headers: { authorization: `Bearer ${access_token}` },
             }),
           201,

@@ -134,8 +134,12 @@ describe('every route of the auth server', () => {
     await change('former', { admin: false })
     await change('disabled', { disabled: true })
     await auth.addClient({
-      ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
-      ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+      client_id: 'console',
+      auth_method: 'client_secret',
+      secret_hash: sha256('s'),
+      scope: 'sallyport/admin',
+      redirect_uris: '[]',
+      launch_url: null,
     })
     const client = { client_id: 'console', client_secret: 's', scope: 'sallyport/admin' }
     const { access_token } = (await auth.requestToken({ grant_type: 'client_credentials', ...client })).json()
@@ -232,7 +236,9 @@ describe('every route of the auth server', () => {
       }
       const type = { 'content-type': caller === 'client' ? 'application/json' : FORM['content-type'] }
       const { statusCode } = await auth.app.inject({
-        ...{ method: 'POST', url: path, payload: Readable.from(body()) },
+        method: 'POST',
+        url: path,
+        payload: Readable.from(body()),
         headers: { ...headers.get(caller), ...type },
       })
       assert.ok(statusCode === 401 || statusCode === 403, `${statusCode}`)

@@ -68,7 +68,9 @@ describe('the auth server without its database', () => {
     assert.equal(ready.statusCode, 503)
     const [database] = ready.json().checks
     assert.deepEqual(database, {
-      ...{ name: 'database', ok: false, reason: 'unavailable; see the log' },
+      name: 'database',
+      ok: false,
+      reason: 'unavailable; see the log',
     })
     assert.doesNotMatch(ready.body, new RegExp(`${wire.port}|127\\.|postgres`))
     // The key set needs no database.

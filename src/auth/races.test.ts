@@ -219,7 +219,8 @@ eachDatabase((_name, open) => {
         .executeTakeFirstOrThrow()
       const account = {
         ...({ ...link, kind: 'linked', clinicianId: id, username: 'ada', displayName: 'Ada' } as const),
-        ...{ fhirUserId: 'ada', admin: false },
+        fhirUserId: 'ada',
+        admin: false,
       }
       const store = () =>
         auth.store.db.transaction().execute(trx => storeAccount(trx, account, auth.time.now))
@@ -252,13 +253,19 @@ eachDatabase((_name, open) => {
     it('refuses a change through the administration API after its client was removed', async () => {
       const client = { client_id: 'console', client_secret: 's', scope: 'sallyport/admin' }
       await auth.addClient({
-        ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
-        ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+        client_id: 'console',
+        auth_method: 'client_secret',
+        secret_hash: sha256('s'),
+        scope: 'sallyport/admin',
+        redirect_uris: '[]',
+        launch_url: null,
       })
       const tokens = await auth.requestToken({ grant_type: 'client_credentials', ...client })
       interrupted.change = () => removeClient(admin, 'console')
       const { statusCode } = await auth.app.inject({
-        ...{ method: 'PATCH', url: '/admin/api/clients/app', payload: { client_name: 'Renamed' } },
+        method: 'PATCH',
+        url: '/admin/api/clients/app',
+        payload: { client_name: 'Renamed' },
         headers: { authorization: `Bearer ${tokens.json().access_token}` },
       })
       assert.equal(statusCode, 403)

@@ -123,7 +123,15 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
   // Not even loaded without the setting.
   const lab = settings.lab ? await import('./lab/index.ts') : undefined
   const context: AuthContext = {
-    ...{ settings, store, sealer, keys, keySets, clock, fetch, rules, settle: settling.settle },
+    settings,
+    store,
+    sealer,
+    keys,
+    keySets,
+    clock,
+    fetch,
+    rules,
+    settle: settling.settle,
     checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
     takeDirectoryTurn: createSerialize(),
     fhirTokens: createFhirTokens({ settings, keys, clock }, (user, fhirTokens) =>

@@ -101,8 +101,13 @@ export function recordCommand(io: Io, store: Store, command: string) {
   const { recordIn } = openAuditor(readConfiguration(io.env, io.cwd).settings, store)
   return (trx: Transaction<Schema>): Promise<void> =>
     recordIn(trx, {
-      ...{ at: Date.now(), server: 'auth', kind: 'admin', allowed: true, status: 200 },
-      ...{ method: 'sallyport', request: command },
+      at: Date.now(),
+      server: 'auth',
+      kind: 'admin',
+      allowed: true,
+      status: 200,
+      method: 'sallyport',
+      request: command,
     })
 }
 

@@ -95,8 +95,12 @@ describe('readSettings', () => {
       keyMaxAgeDays: 90,
       audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
       auditFeeds: {
-        ...{ fhirUrl: undefined, token: undefined, syslogUrl: undefined },
-        ...{ tlsCa: undefined, tlsCert: undefined, tlsKey: undefined },
+        fhirUrl: undefined,
+        token: undefined,
+        syslogUrl: undefined,
+        tlsCa: undefined,
+        tlsCert: undefined,
+        tlsKey: undefined,
       },
       app: {
         clientId: 'sallyport-app',

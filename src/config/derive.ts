@@ -85,9 +85,17 @@ function makeSingleProvider(single: Settings['login']['single']): readonly OidcP
     {
       ...OIDC_CLAIMS,
       ...rest,
-      ...{ kind: 'oidc', id: SINGLE_PROVIDER_ID, name, issuer, clientId, scopes: DEFAULT_SCOPES },
+      kind: 'oidc',
+      id: SINGLE_PROVIDER_ID,
+      name,
+      issuer,
+      clientId,
+      scopes: DEFAULT_SCOPES,
       fhirUser: rest.fhirUser ?? { kind: 'claim', claim: 'fhirUser' },
-      ...{ clientSecretFile: undefined, clientKeyFile: undefined, acrValues: [], maxAge: undefined },
+      clientSecretFile: undefined,
+      clientKeyFile: undefined,
+      acrValues: [],
+      maxAge: undefined,
     },
   ]
 }

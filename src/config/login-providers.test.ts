@@ -34,14 +34,23 @@ describe('smart.login.providers', () => {
   it('is a list in the settings file', () => {
     assert.deepEqual(read(HOSPITAL).settings.login.providers, [
       {
-        ...{ kind: 'oidc', id: 'hospital', name: 'Hospital account', clientId: 'sallyport' },
-        ...{ issuer: 'https://idp.ehr.example/realms/staff', scopes: 'openid profile' },
-        ...{ clientSecret: '0123', clientSecretFile: undefined, clientKeyFile: undefined },
-        ...{ usernameClaim: 'preferred_username', displayNameClaim: 'name' },
+        kind: 'oidc',
+        id: 'hospital',
+        name: 'Hospital account',
+        clientId: 'sallyport',
+        issuer: 'https://idp.ehr.example/realms/staff',
+        scopes: 'openid profile',
+        clientSecret: '0123',
+        clientSecretFile: undefined,
+        clientKeyFile: undefined,
+        usernameClaim: 'preferred_username',
+        displayNameClaim: 'name',
         fhirUser: { kind: 'search', search: 'Practitioner?identifier=urn:x|{employee_number}' },
         allow: { claim: 'groups', values: ['clinicians', 'nurses, all'] },
         admin: { claim: 'groups', values: ['sallyport-admins'] },
-        ...{ acrValues: ['urn:mfa'], maxAge: 28_800, provision: true },
+        acrValues: ['urn:mfa'],
+        maxAge: 28_800,
+        provision: true,
       },
     ])
   })
@@ -52,21 +61,22 @@ smart.login.providers:
   - { id: staff, kind: ldap, url: "ldaps://dc.ehr.example", base-dn: "dc=ehr,dc=example" }`).settings.login
       .providers
     assert.deepEqual(directory, {
-      ...{
-        kind: 'ldap',
-        id: 'staff',
-        name: 'staff',
-        url: 'ldaps://dc.ehr.example',
-        baseDn: 'dc=ehr,dc=example',
-      },
-      ...{
-        usernameClaim: 'uid',
-        displayNameClaim: 'cn',
-        userFilter: '(uid={username})',
-        groupFilter: undefined,
-      },
-      ...{ bindDn: undefined, bindPasswordFile: undefined, tlsCa: undefined },
-      ...{ fhirUser: undefined, allow: undefined, admin: undefined, provision: false },
+      kind: 'ldap',
+      id: 'staff',
+      name: 'staff',
+      url: 'ldaps://dc.ehr.example',
+      baseDn: 'dc=ehr,dc=example',
+      usernameClaim: 'uid',
+      displayNameClaim: 'cn',
+      userFilter: '(uid={username})',
+      groupFilter: undefined,
+      bindDn: undefined,
+      bindPasswordFile: undefined,
+      tlsCa: undefined,
+      fhirUser: undefined,
+      allow: undefined,
+      admin: undefined,
+      provision: false,
     })
   })
 
@@ -144,18 +154,23 @@ describe('the variables of a single provider', () => {
         SMART_LOGIN_NAME: 'Hospital',
       }),
       {
-        ...{ kind: 'oidc', id: 'default', name: 'Hospital', issuer: 'https://idp.ehr.example/' },
-        ...{
-          clientId: 'sallyport',
-          clientSecret: 'a secret',
-          clientSecretFile: undefined,
-          clientKeyFile: undefined,
-        },
-        ...{ scopes: 'openid profile', usernameClaim: 'preferred_username', displayNameClaim: 'name' },
+        kind: 'oidc',
+        id: 'default',
+        name: 'Hospital',
+        issuer: 'https://idp.ehr.example/',
+        clientId: 'sallyport',
+        clientSecret: 'a secret',
+        clientSecretFile: undefined,
+        clientKeyFile: undefined,
+        scopes: 'openid profile',
+        usernameClaim: 'preferred_username',
+        displayNameClaim: 'name',
         fhirUser: { kind: 'claim', claim: 'fhirUser' },
         allow: { claim: 'groups', values: ['a', 'b'] },
         admin: { claim: 'roles', values: ['c'] },
-        ...{ acrValues: [], maxAge: undefined, provision: true },
+        acrValues: [],
+        maxAge: undefined,
+        provision: true,
       },
     )
   })

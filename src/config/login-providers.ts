@@ -297,7 +297,12 @@ function makeCommon(
   const { id, name = id, provision = false, allow, admin } = read
   if (provision && read['fhir-user'] === undefined) throw createFault(label, 'provision needs fhir-user')
   return {
-    ...{ id, name, allow, admin, provision, fhirUser: read['fhir-user'] },
+    id,
+    name,
+    allow,
+    admin,
+    provision,
+    fhirUser: read['fhir-user'],
     usernameClaim: read['username-claim'] ?? claims.usernameClaim,
     displayNameClaim: read['display-name-claim'] ?? claims.displayNameClaim,
   }

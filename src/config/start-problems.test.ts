@@ -108,7 +108,9 @@ describe('start problems and warnings', () => {
 
   const lab = {
     ...deployed,
-    ...{ SMART_LAB: 'true', SMART_LAB_EXPOSES_ALL_PATIENTS: 'true', SMART_TRUST_PROXY: 'loopback' },
+    SMART_LAB: 'true',
+    SMART_LAB_EXPOSES_ALL_PATIENTS: 'true',
+    SMART_TRUST_PROXY: 'loopback',
   }
 
   it('turns the lab on by default on loopback only, and warns about it off loopback', () => {

@@ -30,13 +30,17 @@ describe('the export of traces', () => {
       headers: { authorization: 'Bearer key', 'x-tenant': 'a' },
       resource: { 'service.name': 'hospital', 'deployment.environment': 'test' },
       sampler: { isParentBased: true, ratio: 0.25 },
-      ...{ timeoutMs: 2000, everyMs: 100, batchSize: 512, queueSize: 2048 },
+      timeoutMs: 2000,
+      everyMs: 100,
+      batchSize: 512,
+      queueSize: 2048,
     })
     const url = 'http://otel.example/custom'
     assert.equal(read({ ...COLLECTOR, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url })?.url, url)
     assert.deepEqual(read(COLLECTOR)?.sampler, { isParentBased: true, ratio: 1 })
     assert.deepEqual(read({ ...COLLECTOR, OTEL_TRACES_SAMPLER: 'always_off' })?.sampler, {
-      ...{ isParentBased: false, ratio: 0 },
+      isParentBased: false,
+      ratio: 0,
     })
   })
 

@@ -24,7 +24,11 @@ function makeRequest(params: Params, isAllowed = true, by = grant) {
   const interaction = { kind: 'search-type', type: 'Condition', params } as const
   const decide = () => (isAllowed ? ({ allowed: true, access: noAccess } as const) : refused)
   return {
-    ...{ interaction, access: fullAccess, preconditions: {}, requestId: '1', report: () => {} },
+    interaction,
+    access: fullAccess,
+    preconditions: {},
+    requestId: '1',
+    report: () => {},
     preferences: { answer: 'minimal', lenient: false } as const,
     authenticated: { allowed: true, grant: by, decide } as const,
     connection: { destroyed: false, once: () => undefined },
@@ -55,8 +59,10 @@ describe('createPages', () => {
   it('seals all positions of a search to the same length, however long its parameters are', () => {
     const seal = (position: number, characters: number) =>
       pages.seal({
-        ...{ ...page, params: [['code', 'x'.repeat(characters)]] },
-        ...{ cursor: [position, 'Smith'], before: [null, [position, 'Shaw']] },
+        ...page,
+        params: [['code', 'x'.repeat(characters)]],
+        cursor: [position, 'Smith'],
+        before: [null, [position, 'Shaw']],
       }).length
     for (let characters = 0; characters < 600; characters++)
       assert.equal(seal(7, characters), seal(7_654_321, characters))

@@ -71,10 +71,15 @@ describe('parsePassedOperation', () => {
   it('reads an operation of a type or of the whole server, and whether it only reads', () => {
     const needs = { kind: 'all-data', readsOnly: false }
     assert.deepEqual(parsePassedOperation('$meta'), {
-      ...{ name: '$meta', levels: ['system', 'type', 'instance'], types: 'any', needs },
+      name: '$meta',
+      levels: ['system', 'type', 'instance'],
+      types: 'any',
+      needs,
     })
     assert.deepEqual(parsePassedOperation('Patient/$match:read'), {
-      ...{ name: '$match', levels: ['type', 'instance'], types: ['Patient'] },
+      name: '$match',
+      levels: ['type', 'instance'],
+      types: ['Patient'],
       needs: { kind: 'all-data', readsOnly: true },
     })
   })

@@ -46,7 +46,9 @@ describe('parseEntries', () => {
     const patchOf = (length: number) => ({
       request: { method: 'PATCH', url: 'Condition/1' },
       resource: {
-        ...{ resourceType: 'Binary', contentType: 'application/json-patch+json', data: 'A'.repeat(length) },
+        resourceType: 'Binary',
+        contentType: 'application/json-patch+json',
+        data: 'A'.repeat(length),
       },
     })
     const entries = [get, patchOf(1), patchOf(BUNDLE_PATCH_CHARACTERS - 1)]

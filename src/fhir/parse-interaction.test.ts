@@ -285,12 +285,17 @@ describe('parseInteraction', () => {
     const baseUrl = 'http://fhir.test/fhir'
     const parsed = (value: string, base?: string) =>
       parseInteraction({
-        ...{ method: 'POST', path: '/Patient', query: '', headers: { 'if-none-exist': value } },
+        method: 'POST',
+        path: '/Patient',
+        query: '',
+        headers: { 'if-none-exist': value },
         baseUrl: base,
       })
     for (const value of ['Patient?identifier=a%7Cb', `${baseUrl}/Patient?identifier=a%7Cb`])
       assert.deepEqual(parsed(value, baseUrl), {
-        ...{ kind: 'create', type: 'Patient', ifNoneExist: [['identifier', 'a|b']] },
+        kind: 'create',
+        type: 'Patient',
+        ifNoneExist: [['identifier', 'a|b']],
       })
     for (const value of [`${baseUrl}/Group?a=b`, `${baseUrl}x/Patient?a=b`, 'Patient?a=b?c', 'Patient?'])
       assert.equal(getStatus(parsed(value, baseUrl)), 400, value)

@@ -115,7 +115,8 @@ describe('readPreconditions', () => {
 describe('acceptsJson', () => {
   const accepts = (accept: string | undefined, format?: string) =>
     acceptsJson(accept === undefined ? {} : { accept }, {
-      ...{ kind: 'search-type', type: 'Patient' },
+      kind: 'search-type',
+      type: 'Patient',
       params:
         format === undefined
           ? [['code', 'xml']]

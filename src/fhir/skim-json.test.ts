@@ -62,7 +62,10 @@ describe('readPartial', () => {
     const text = `{"resourceType":"Binary","id":"b","contentType":"a/b","data":"${OMITTED}","x":[1.50,"${OMITTED}"]}`
     const partial = readPartial(text)
     assert.deepEqual(partial?.resource, {
-      ...{ resourceType: 'Binary', id: 'b', contentType: 'a/b', x: [1.5] },
+      resourceType: 'Binary',
+      id: 'b',
+      contentType: 'a/b',
+      x: [1.5],
     })
     assert.match(partial?.text ?? '', /"x":\[1\.50\].*"code":"SUBSETTED"/)
     assert.equal(readPartial('{"resourceType":"Binary","data":"AAAA"}'), undefined)

@@ -90,7 +90,9 @@ export interface Explanation {
 export function explain(question: Question, fhirBaseUrl: string): Explanation {
   const { scope, patient, fhirUser, contexts, searchPermission, userFilter, operations } = question
   const policy: EnforcementPolicy = {
-    ...{ fhirBaseUrl, contexts, searchPermission },
+    fhirBaseUrl,
+    contexts,
+    searchPermission,
     ...(userFilter && { userFilter }),
     ...(operations && { operations }),
   }

@@ -92,7 +92,11 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const fetchKeys: Fetch = options.fetch ?? ((url, init) => fetch(url, init))
   const openKeySet = (url: string, algorithms: readonly Algorithm[], refreshMs?: number) =>
     createKeySet({
-      ...{ url, algorithms, fetch: fetchKeys, clock, refreshMs },
+      url,
+      algorithms,
+      fetch: fetchKeys,
+      clock,
+      refreshMs,
       onRemoval: () => tokens.forget(),
       onUnusable: reason => options.onUnusableKeySet?.(url, reason),
     })

@@ -19,35 +19,45 @@ describe('refuse', () => {
       'login',
       'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
       { 'www-authenticate': 'Bearer' },
-      ...[undefined, undefined, undefined],
+      undefined,
+      undefined,
+      undefined,
     ])
     assert.deepEqual(describeRefusal({ kind: 'bad-token', why: 'it is not a JWT' }), [
       401,
       'login',
       'The access token is not valid on this FHIR server.',
       INVALID,
-      ...[undefined, 'it is not a JWT', undefined],
+      undefined,
+      'it is not a JWT',
+      undefined,
     ])
     assert.deepEqual(describeRefusal({ kind: 'expired-token' }), [
       401,
       'expired',
       'The access token has expired.',
       INVALID,
-      ...[undefined, undefined, undefined],
+      undefined,
+      undefined,
+      undefined,
     ])
     assert.deepEqual(describeRefusal({ kind: 'no-keys' }), [
       503,
       'transient',
       'The access token cannot be verified yet: no key set.',
       { 'retry-after': '2' },
-      ...[undefined, undefined, undefined],
+      undefined,
+      undefined,
+      undefined,
     ])
     assert.deepEqual(describeRefusal({ kind: 'broken' }), [
       500,
       'exception',
       'The request could not be checked, so it was refused.',
       {},
-      ...[undefined, undefined, undefined],
+      undefined,
+      undefined,
+      undefined,
     ])
   })
 
@@ -64,7 +74,8 @@ describe('refuse', () => {
       'Insufficient scope for GET on Condition. Required: patient/Condition.r or patient/*.rs',
       { 'www-authenticate': 'Bearer error="insufficient_scope", scope="patient/Condition.r"' },
       'Any one of these scopes would permit it: patient/Condition.r, patient/*.rs, user/Condition.r, user/*.rs',
-      ...[undefined, undefined],
+      undefined,
+      undefined,
     ])
     for (const [permission, wide] of [
       ['s', 'patient/*.rs'],
@@ -81,7 +92,13 @@ describe('refuse', () => {
   it('says only that a request is outside the grant, with a hint', () => {
     const text = 'Not within the granted patient, user or filter.'
     assert.deepEqual(describeRefusal({ kind: 'not-within', hint: 'Because' }), [
-      ...[403, 'forbidden', text, {}, 'Because', undefined, undefined],
+      403,
+      'forbidden',
+      text,
+      {},
+      'Because',
+      undefined,
+      undefined,
     ])
     assert.equal('by' in refuse({ kind: 'not-within', hint: 'Because' }), false)
     assert.equal(
@@ -103,7 +120,13 @@ describe('refuse', () => {
       [415, 'not-supported'],
     ] as const)
       assert.deepEqual(describeRefusal({ kind: 'misunderstood', status, text: 'Cannot read it' }), [
-        ...[status, code, 'Cannot read it.', {}, undefined, undefined, undefined],
+        status,
+        code,
+        'Cannot read it.',
+        {},
+        undefined,
+        undefined,
+        undefined,
       ])
   })
 })

@@ -70,7 +70,10 @@ function makeFailure(
   { grant }: Authenticated,
 ): AuthFailure {
   return {
-    ...{ allowed: false, status, headers, outcome: createOutcome(code, `Simulated by the lab: ${name}.`) },
+    allowed: false,
+    status,
+    headers,
+    outcome: createOutcome(code, `Simulated by the lab: ${name}.`),
     ...(grant && { rejectedGrant: grant }),
   }
 }

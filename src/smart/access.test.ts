@@ -385,8 +385,11 @@ describe('satisfies', () => {
 
 describe('grantsBinary', () => {
   const document = {
-    ...{ resourceType: 'DocumentReference', id: 'd' },
-    ...{ status: 'current', subject: { reference: 'Patient/1' }, category: [{ text: 'x' }] },
+    resourceType: 'DocumentReference',
+    id: 'd',
+    status: 'current',
+    subject: { reference: 'Patient/1' },
+    category: [{ text: 'x' }],
     content: [{ attachment: { url: 'Binary/b' } }],
   }
   const test = (scopes: Readonly<Record<string, AccessFilter>>, of: Resource = document) => {
@@ -493,7 +496,9 @@ describe('mergeValues', () => {
       codes.flatMap(code =>
         ['final', 'amended'].map(
           (status): Resource => ({
-            ...{ resourceType: 'Observation', status, subject: { reference: 'Patient/1' } },
+            resourceType: 'Observation',
+            status,
+            subject: { reference: 'Patient/1' },
             category: [{ coding: category.map(it => ({ system: 'urn:x', code: it })) }],
             code: { coding: code.map(it => ({ code: it, display: it })) },
           }),

@@ -21,7 +21,9 @@ const makePanel = (...patients: string[]): Panel => ({
   careTeams: [],
 })
 const condition = (more: object = {}): Resource => ({
-  ...{ resourceType: 'Condition', id: 'c', subject: { reference: 'Patient/1' } },
+  resourceType: 'Condition',
+  id: 'c',
+  subject: { reference: 'Patient/1' },
   ...more,
 })
 

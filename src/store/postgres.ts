@@ -60,8 +60,10 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     append: addRows,
     appendRecords: rows => addRows('audit_event', rows),
     pool: () => ({
-      ...{ idle: pool.idleCount, busy: pool.totalCount - pool.idleCount },
-      ...{ max: poolSize, waiting: pool.waitingCount },
+      idle: pool.idleCount,
+      busy: pool.totalCount - pool.idleCount,
+      max: poolSize,
+      waiting: pool.waitingCount,
     }),
     close: async () => {
       await Promise.all([db.destroy(), probing.end()])

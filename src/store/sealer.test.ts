@@ -51,9 +51,16 @@ describe('createSealer', () => {
       assert.throws(() => open(`v1.${changed.toString('base64url')}`, 'tokens'), /it was changed/)
     }
     for (const text of [
-      ...['', 'v1.', 'v1.AAAA', sealed.slice(0, -4), content.toString('base64url')],
+      '',
+      'v1.',
+      'v1.AAAA',
+      sealed.slice(0, -4),
+      content.toString('base64url'),
       // Another spelling of the same bytes.
-      ...[`${sealed}=`, `${sealed} `, `v1. ${sealed.slice(3)}`, `${sealed}.`],
+      `${sealed}=`,
+      `${sealed} `,
+      `v1. ${sealed.slice(3)}`,
+      `${sealed}.`,
     ]) {
       assert.throws(() => open(text, 'tokens'), /Cannot decrypt tokens/)
     }

@@ -67,7 +67,10 @@ describe('GET /readyz', () => {
       return Promise.resolve()
     }
     const app = await createServer({
-      ...{ name: 'fhir', url: 'http://localhost:8080', logger, clock: () => now },
+      name: 'fhir',
+      url: 'http://localhost:8080',
+      logger,
+      clock: () => now,
       checks: [{ name: 'database', check }],
     })
     const ask = async () => {

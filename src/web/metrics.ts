@@ -76,7 +76,10 @@ export function formatReports(reports: readonly ServerReports[]): string {
 
 function makeCheckFamily(server: string, checks: readonly CheckResult[]): Family {
   return {
-    ...{ name: 'sallyport_check_up', type: 'gauge', merge: 'min', labels: ['server', 'check'] },
+    name: 'sallyport_check_up',
+    type: 'gauge',
+    merge: 'min',
+    labels: ['server', 'check'],
     help: 'Whether a check of /readyz passes: 1 or 0.',
     samples: checks.map(({ name, ok }) => ({ labels: [server, name], value: ok ? 1 : 0 })),
   }
@@ -151,7 +154,8 @@ function sendMetrics(reply: FastifyReply, reports: readonly ServerReports[]): Fa
 
 function countRequests(app: FastifyInstance, server: string, registry: Registry): void {
   const requests = registry.counter({
-    ...{ name: 'sallyport_http_requests_total', help: 'HTTP responses sent.' },
+    name: 'sallyport_http_requests_total',
+    help: 'HTTP responses sent.',
     labels: ['server', 'method', 'route', 'status'],
   })
   const durations = registry.histogram({

@@ -56,7 +56,9 @@ export function startSpanExport(
   async function send(batch: readonly Span[]): Promise<boolean> {
     try {
       const response = await fetch(options.url, {
-        ...{ method: 'POST', body: JSON.stringify(formatSpans(options.resource, batch)), redirect: 'error' },
+        method: 'POST',
+        body: JSON.stringify(formatSpans(options.resource, batch)),
+        redirect: 'error',
         headers: { ...options.headers, 'content-type': 'application/json' },
         signal: AbortSignal.timeout(options.timeoutMs),
       })

@@ -96,7 +96,10 @@ export class Registry {
   #record({ labels = [], ...family }: Description, type: 'counter' | 'histogram') {
     const samples = new Map<string, Recorded>()
     this.#families.set(family.name, () => ({
-      ...{ ...family, labels, type, merge: 'sum' },
+      ...family,
+      labels,
+      type,
+      merge: 'sum',
       samples: samples
         .values()
         .map(it => (type === 'counter' ? { labels: it.labels, value: it.value } : copyHistogram(it)))

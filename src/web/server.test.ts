@@ -218,7 +218,9 @@ describe('createServer: JSON that is nested too deeply', () => {
     const { app } = await make()
     const payload = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const reply = await app.inject({
-      ...{ method: 'POST', url: '/form', payload },
+      method: 'POST',
+      url: '/form',
+      payload,
       headers: { 'content-type': 'application/json' },
     })
     assert.equal(reply.statusCode, 400)
@@ -227,7 +229,9 @@ describe('createServer: JSON that is nested too deeply', () => {
     assert.deepEqual(plain.json(), { a: [1] })
     const poisoned = '{"__proto__":{"a":1}}'
     const refused = await app.inject({
-      ...{ method: 'POST', url: '/form', payload: poisoned },
+      method: 'POST',
+      url: '/form',
+      payload: poisoned,
       headers: { 'content-type': 'application/json' },
     })
     assert.equal(refused.statusCode, 400)

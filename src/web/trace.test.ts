@@ -76,8 +76,13 @@ describe('the export of traces', () => {
   const lines: string[] = []
   const logger = createLogger({ destination: { write: line => void lines.push(line) } })
   const options = {
-    ...{ url: `${collector.url}/v1/traces`, headers: { authorization: 'Bearer key' }, timeoutMs: 5000 },
-    ...{ resource: { 'service.name': 'sallyport', host: 'a' }, everyMs: 60_000, batchSize: 2, queueSize: 4 },
+    url: `${collector.url}/v1/traces`,
+    headers: { authorization: 'Bearer key' },
+    timeoutMs: 5000,
+    resource: { 'service.name': 'sallyport', host: 'a' },
+    everyMs: 60_000,
+    batchSize: 2,
+    queueSize: 4,
     sampler: { isParentBased: true, ratio: 1 },
   }
   const countSpans = async (result: string) =>
@@ -110,11 +115,15 @@ describe('the export of traces', () => {
     assert.equal(failed.parentSpanId, undefined)
     assert.notEqual(failed.traceId, unknown.traceId)
     assert.deepEqual(call.attributes, {
-      ...{ 'http.request.method': 'GET', 'server.address': 'fhir.example', 'server.port': 8080 },
+      'http.request.method': 'GET',
+      'server.address': 'fhir.example',
+      'server.port': 8080,
       'http.response.status_code': 200,
     })
     assert.deepEqual(unknown.attributes, {
-      ...{ 'sallyport.server': 'app', 'http.request.method': 'GET', 'http.response.status_code': 404 },
+      'sallyport.server': 'app',
+      'http.request.method': 'GET',
+      'http.response.status_code': 404,
     })
     assert.equal(call.resource.host, 'a')
     assert.equal(collector.state.authorization, 'Bearer key')

@@ -70,7 +70,8 @@ export function addTracing(app: FastifyInstance, server: string): void {
       const { method } = request
       const route = request.is404 ? undefined : request.routeOptions.url
       endSpan(span, route === undefined ? method : `${method} ${route}`, statusCode, {
-        ...{ 'sallyport.server': server, 'http.request.method': method },
+        'sallyport.server': server,
+        'http.request.method': method,
         ...(route !== undefined && { 'http.route': route }),
       })
     }
@@ -107,7 +108,8 @@ export function startClientSpan(method: string, origin: string): ClientSpan | un
       if (!span) return
       const { hostname, port, protocol } = new URL(origin)
       endSpan(span, method, status, {
-        ...{ 'http.request.method': method, 'server.address': hostname },
+        'http.request.method': method,
+        'server.address': hostname,
         'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
       })
     },

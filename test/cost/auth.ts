@@ -12,14 +12,13 @@ const granular = (at: number) => `patient/Observation.rs?category=c${at}`
 function authorize(different: Readonly<Record<string, string>>): MakeCase {
   return servers =>
     form('/oauth2/authorize', {
-      ...{
-        response_type: 'code',
-        state: 'x',
-        scope: 'openid',
-        client_id: 'by-category',
-        aud: servers.fhirUrl,
-      },
-      ...{ redirect_uri: app.redirectUri, code_challenge_method: 'S256' },
+      response_type: 'code',
+      state: 'x',
+      scope: 'openid',
+      client_id: 'by-category',
+      aud: servers.fhirUrl,
+      redirect_uri: app.redirectUri,
+      code_challenge_method: 'S256',
       code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
       ...different,
     })(servers)
@@ -28,8 +27,10 @@ function authorize(different: Readonly<Record<string, string>>): MakeCase {
 function register(metadata: object): MakeCase {
   return registerText(
     JSON.stringify({
-      ...{ redirect_uris: ['https://app.example/callback'], token_endpoint_auth_method: 'none' },
-      ...{ scope: 'launch patient/*.rs', ...metadata },
+      redirect_uris: ['https://app.example/callback'],
+      token_endpoint_auth_method: 'none',
+      scope: 'launch patient/*.rs',
+      ...metadata,
     }),
   )
 }
@@ -154,10 +155,8 @@ export const REFUSED: RefusedCases = {
   'characters of a client assertion': [
     /8192 characters/,
     form('/oauth2/token', {
-      ...{
-        grant_type: 'client_credentials',
-        client_assertion: `${'a'.repeat(30_000)}.${'b'.repeat(20_000)}.c`,
-      },
+      grant_type: 'client_credentials',
+      client_assertion: `${'a'.repeat(30_000)}.${'b'.repeat(20_000)}.c`,
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     }),
   ],

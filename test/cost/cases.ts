@@ -30,7 +30,9 @@ export function send(
   headers: Readonly<Record<string, string>> = JSON_TYPE,
 ): MakeCase {
   return ({ fhirUrl, backEnd }) => ({
-    ...{ url: fhirUrl + path, method, body },
+    url: fhirUrl + path,
+    method,
+    body,
     headers: { ...backEnd, ...headers },
   })
 }

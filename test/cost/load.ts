@@ -36,8 +36,13 @@ export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Prom
   const entries = Array.from({ length: OBSERVATIONS }, (_, at) => ({
     request: { method: 'PUT', url: `Observation/chain-${at}` },
     resource: {
-      ...{ resourceType: 'Observation', id: `chain-${at}`, status: 'final', subject, category },
-      ...{ code: { text: 'x' }, valueQuantity: { value: at + 0.5 } },
+      resourceType: 'Observation',
+      id: `chain-${at}`,
+      status: 'final',
+      subject,
+      category,
+      code: { text: 'x' },
+      valueQuantity: { value: at + 0.5 },
       ...(at > 0 && { derivedFrom: [{ reference: `Observation/chain-${at - 1}` }] }),
     },
   }))
@@ -50,7 +55,8 @@ export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Prom
   const basics = Array.from({ length: INCLUDED_RESOURCES + 1 }, (_, at) => ({
     request: { method: 'POST', url: 'Basic' },
     resource: {
-      ...{ resourceType: 'Basic', code: { text: 'x' } },
+      resourceType: 'Basic',
+      code: { text: 'x' },
       subject: at < INCLUDED_RESOURCES ? subject : { reference: 'Patient/other' },
     },
   }))
@@ -90,10 +96,19 @@ async function addSeededApp(db: Db, at: number, clinicianId: string): Promise<vo
   const scope = 'launch offline_access patient/*.rs'
   await addClient(db, client_id, { redirect_uris, scope, first_party: false, approved: at % 2 === 0 })
   const grants = Array.from({ length: 5 }, (_, patient) => ({
-    ...{ id: `grant-${at}-${patient}`, client_id, clinician_id: clinicianId, login_id_hash: null },
-    ...{ scope: 'offline_access patient/*.rs', patient_id: `patient-${patient}`, encounter_id: null },
-    ...{ need_patient_banner: null, context: null, auth_time: now, created_at: now },
-    ...{ last_used_at: now, revoked_at: null },
+    id: `grant-${at}-${patient}`,
+    client_id,
+    clinician_id: clinicianId,
+    login_id_hash: null,
+    scope: 'offline_access patient/*.rs',
+    patient_id: `patient-${patient}`,
+    encounter_id: null,
+    need_patient_banner: null,
+    context: null,
+    auth_time: now,
+    created_at: now,
+    last_used_at: now,
+    revoked_at: null,
   }))
   await db.insertInto('grant').values(grants).execute()
 }
@@ -115,9 +130,18 @@ async function addClient(
   await db
     .insertInto('client')
     .values({
-      ...{ client_id, name: client_id, description: null, logo_url: `https://${client_id}.example/logo.png` },
-      ...{ auth_method: 'none', secret_hash: null, jwks: null, jwks_url: null, ...app, approved },
-      ...{ redirect_uris: JSON.stringify(redirect_uris), launch_url: `https://${client_id}.example/launch` },
+      client_id,
+      name: client_id,
+      description: null,
+      logo_url: `https://${client_id}.example/logo.png`,
+      auth_method: 'none',
+      secret_hash: null,
+      jwks: null,
+      jwks_url: null,
+      ...app,
+      approved,
+      redirect_uris: JSON.stringify(redirect_uris),
+      launch_url: `https://${client_id}.example/launch`,
       created_at: Date.now(),
     })
     .execute()
@@ -126,14 +150,27 @@ async function addClient(
 
 function auditRecord(at: number): Insertable<Schema['audit_event']> {
   return {
-    ...{ at: Date.now() - at, server: 'fhir', kind: 'fhir', interaction: 'read', allowed: at % 3 > 0 },
-    ...{ status: at % 3 > 0 ? 200 : 403, method: 'GET', request: `Observation/${at}`, resource_id: `${at}` },
-    ...{
-      resource_type: 'Observation',
-      patient_id: `patient-${at % 50}`,
-      client_id: `seeded-${at % SEEDED_APPS}`,
-    },
-    ...{ patients: null, subject: null, fhir_user: null, decided_by: null, reason: null, launch_id: null },
-    ...{ request_id: null, address: null, repeats: null, delivery_id: null },
+    at: Date.now() - at,
+    server: 'fhir',
+    kind: 'fhir',
+    interaction: 'read',
+    allowed: at % 3 > 0,
+    status: at % 3 > 0 ? 200 : 403,
+    method: 'GET',
+    request: `Observation/${at}`,
+    resource_id: `${at}`,
+    resource_type: 'Observation',
+    patient_id: `patient-${at % 50}`,
+    client_id: `seeded-${at % SEEDED_APPS}`,
+    patients: null,
+    subject: null,
+    fhir_user: null,
+    decided_by: null,
+    reason: null,
+    launch_id: null,
+    request_id: null,
+    address: null,
+    repeats: null,
+    delivery_id: null,
   }
 }

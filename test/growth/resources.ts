@@ -30,10 +30,25 @@ interface Link {
 const TEXT = 'a.a'
 
 const PRIMITIVES: Readonly<Record<string, unknown>> = {
-  ...{ base64Binary: 'AAAA', boolean: true, date: '2021-03-04', dateTime: '2021-03-04', decimal: 1.5 },
-  ...{ instant: '2021-03-04T05:06:07Z', integer: 7, positiveInt: 3, time: '05:06:07', unsignedInt: 1 },
-  ...{ oid: 'urn:oid:1.2.3', uuid: 'urn:uuid:c757873d-ec9a-4326-a141-556f43239520' },
-  ...{ id: TEXT, code: TEXT, string: TEXT, markdown: TEXT, uri: TEXT, url: TEXT, canonical: TEXT },
+  base64Binary: 'AAAA',
+  boolean: true,
+  date: '2021-03-04',
+  dateTime: '2021-03-04',
+  decimal: 1.5,
+  instant: '2021-03-04T05:06:07Z',
+  integer: 7,
+  positiveInt: 3,
+  time: '05:06:07',
+  unsignedInt: 1,
+  oid: 'urn:oid:1.2.3',
+  uuid: 'urn:uuid:c757873d-ec9a-4326-a141-556f43239520',
+  id: TEXT,
+  code: TEXT,
+  string: TEXT,
+  markdown: TEXT,
+  uri: TEXT,
+  url: TEXT,
+  canonical: TEXT,
   xhtml: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>',
 }
 

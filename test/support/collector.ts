@@ -66,7 +66,11 @@ function readSpan(span: Wire, resource: CollectedSpan['resource']): CollectedSpa
   assert.ok([1, 2, 3, 4, 5].includes(Number(kind)))
   const { code = 0 } = span.status as { readonly code?: number }
   return {
-    ...{ traceId: String(traceId), spanId: String(spanId), name: String(name), kind: Number(kind), resource },
+    traceId: String(traceId),
+    spanId: String(spanId),
+    name: String(name),
+    kind: Number(kind),
+    resource,
     parentSpanId: parentSpanId === undefined ? undefined : String(parentSpanId),
     isError: code === 2,
     attributes: readAttributes(span.attributes),

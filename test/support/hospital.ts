@@ -158,7 +158,9 @@ export class Hospital {
         ...(clientKeys
           ? [
               {
-                ...{ client_id: KEY_CLIENT_ID, redirect_uris: callbacks, jwks: { keys: clientKeys } },
+                client_id: KEY_CLIENT_ID,
+                redirect_uris: callbacks,
+                jwks: { keys: clientKeys },
                 token_endpoint_auth_method: 'private_key_jwt',
               },
             ]

@@ -53,7 +53,8 @@ export class HostileClient {
     }
     const app = (redirect: string, method = 'none') =>
       add({
-        ...{ redirect_uris: [redirect], token_endpoint_auth_method: method },
+        redirect_uris: [redirect],
+        token_endpoint_auth_method: method,
         initiate_login_uri: `${new URL(redirect).origin}/launch`,
         scope: 'launch openid fhirUser offline_access patient/*.rs',
       })
@@ -63,8 +64,10 @@ export class HostileClient {
       secret: await app('https://secret.example/callback', 'client_secret_basic'),
     }
     const backEnd = await add({
-      ...{ token_endpoint_auth_method: 'private_key_jwt', grant_types: ['client_credentials'] },
-      ...{ scope: 'system/Patient.rs', jwks: { keys: [new SigningClient('', time).jwk] } },
+      token_endpoint_auth_method: 'private_key_jwt',
+      grant_types: ['client_credentials'],
+      scope: 'system/Patient.rs',
+      jwks: { keys: [new SigningClient('', time).jwk] },
     })
     // What is tried here is not the consent page.
     await stack.store.db.updateTable('client').set({ first_party: true, approved: true }).execute()
@@ -84,9 +87,14 @@ export class HostileClient {
   /** The victim's authorization request, with what is different; the clinician is logged in. */
   async authorize(different: Readonly<Record<string, string | undefined>> = {}, extra = ''): Promise<Answer> {
     const all: Record<string, string | undefined> = {
-      ...{ response_type: 'code', client_id: this.apps.victim, redirect_uri: CALLBACK, state: 'xyz' },
-      ...{ scope: 'openid offline_access', aud: this.stack.settings.fhirBaseUrl },
-      ...{ code_challenge: CHALLENGE, code_challenge_method: 'S256' },
+      response_type: 'code',
+      client_id: this.apps.victim,
+      redirect_uri: CALLBACK,
+      state: 'xyz',
+      scope: 'openid offline_access',
+      aud: this.stack.settings.fhirBaseUrl,
+      code_challenge: CHALLENGE,
+      code_challenge_method: 'S256',
       ...different,
     }
     const given = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined)
@@ -128,7 +136,8 @@ export class HostileClient {
   ): Promise<Answer> {
     const proof = this.backEnd.makeProof({ aud: this.at('/oauth2/token'), ...claims }, header)
     return this.post('/oauth2/token', {
-      ...{ grant_type: 'client_credentials', scope: 'system/Patient.rs' },
+      grant_type: 'client_credentials',
+      scope: 'system/Patient.rs',
       ...proof,
       ...form,
     })
@@ -151,7 +160,10 @@ function answer(response: Response, body: string): Answer {
   const location = response.headers.get('location') ?? undefined
   const query = URL.parse(location ?? '')?.searchParams
   return {
-    ...{ status: response.status, headers: response.headers, location, body },
+    status: response.status,
+    headers: response.headers,
+    location,
+    body,
     error: query?.get('error') ?? errorIn(body),
     code: query?.get('code') ?? undefined,
   }

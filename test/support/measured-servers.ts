@@ -71,7 +71,9 @@ export async function startMeasuredServers(
     {
       cwd: place.folder,
       env: {
-        ...{ ...PROCESS_ENV, HOME: place.folder, ...place.env },
+        ...PROCESS_ENV,
+        HOME: place.folder,
+        ...place.env,
         SMART_TRUSTED_ISSUERS_FILE: otherIssuer.file,
       },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -175,14 +177,17 @@ async function startBackEnd(place: Place): Promise<{ readonly authorization: str
     },
   }
   const metadata = {
-    ...{ token_endpoint_auth_method: 'private_key_jwt', grant_types: ['client_credentials'] },
-    ...{ scope: 'system/*.cruds', jwks: { keys: [new SigningClient('', time).jwk] } },
+    token_endpoint_auth_method: 'private_key_jwt',
+    grant_types: ['client_credentials'],
+    scope: 'system/*.cruds',
+    jwks: { keys: [new SigningClient('', time).jwk] },
   }
   const registered = await send(`${authUrl}/oauth2/register`, json(metadata))
   const client = new SigningClient(String(JSON.parse(registered.body).client_id), time)
   const requestToken = async () => {
     const form = {
-      ...{ grant_type: 'client_credentials', scope: 'system/*.cruds' },
+      grant_type: 'client_credentials',
+      scope: 'system/*.cruds',
       ...client.makeProof({ aud: `${authUrl}/oauth2/token` }),
     }
     const issued = await send(`${authUrl}/oauth2/token`, { method: 'POST', body: new URLSearchParams(form) })
@@ -220,8 +225,11 @@ export async function limitedCaller(
   const sent = await servers.clinician.request(`${servers.authUrl}/oauth2/authorize?${parameters}`)
   const code = new URL(sent.headers.get('location') ?? '').searchParams.get('code') ?? ''
   const form = {
-    ...{ grant_type: 'authorization_code', code, code_verifier: VERIFIER },
-    ...{ client_id: appId, redirect_uri: APPS[appId].redirectUri },
+    grant_type: 'authorization_code',
+    code,
+    code_verifier: VERIFIER,
+    client_id: appId,
+    redirect_uri: APPS[appId].redirectUri,
   }
   const issued = await send(`${servers.authUrl}/oauth2/token`, {
     method: 'POST',
@@ -244,8 +252,14 @@ async function authorization(
   const launch = new URL(launched.headers.get('location') ?? '').searchParams.get('launch') ?? ''
   const { redirectUri, scope } = APPS[appId]
   return {
-    ...{ client_id: appId, redirect_uri: redirectUri, scope, aud: fhirUrl, launch },
-    ...{ response_type: 'code', state: 'x', code_challenge_method: 'S256' },
+    client_id: appId,
+    redirect_uri: redirectUri,
+    scope,
+    aud: fhirUrl,
+    launch,
+    response_type: 'code',
+    state: 'x',
+    code_challenge_method: 'S256',
     code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
   }
 }

@@ -114,8 +114,16 @@ async function makeCode(
   grant.addOIDCScope('openid offline_access')
   grant.addResourceScope(RESOURCE, scope)
   const code = new provider.AuthorizationCode({
-    ...{ accountId: 'user', client, clientId, grantId: await grant.save(), redirectUri: CALLBACK, scope },
-    ...{ resource: RESOURCE, codeChallenge, codeChallengeMethod: 'S256', gty: 'authorization_code' },
+    accountId: 'user',
+    client,
+    clientId,
+    grantId: await grant.save(),
+    redirectUri: CALLBACK,
+    scope,
+    resource: RESOURCE,
+    codeChallenge,
+    codeChallengeMethod: 'S256',
+    gty: 'authorization_code',
     authTime: Math.floor(Date.now() / 1000),
   })
   return code.save()

@@ -62,7 +62,10 @@ export function useSubjects(): void {
     const secret_hash = sha256('s3cret-s3cret-s3cret')
     await auth.addClient({ client_id: 'secret', auth_method: 'client_secret', secret_hash, redirect_uris })
     await auth.addClient({
-      ...{ client_id: 'keyed', auth_method: 'private_key_jwt', jwks: keyed.jwks, scope: 'system/*.rs' },
+      client_id: 'keyed',
+      auth_method: 'private_key_jwt',
+      jwks: keyed.jwks,
+      scope: 'system/*.rs',
       redirect_uris: '[]',
     })
     await listen(auth.app, port, ['127.0.0.1'])
@@ -86,7 +89,9 @@ function ourSubject(issuer: string): Subject {
     },
     code: async (clientId = 'app') =>
       auth.getCode(await auth.logIn(), {
-        ...{ client_id: clientId, redirect_uri: CALLBACK, nonce: undefined },
+        client_id: clientId,
+        redirect_uri: CALLBACK,
+        nonce: undefined,
         scope: `launch ${SCOPE}`,
       }),
   }
@@ -138,13 +143,11 @@ export const post = (subject: Subject, path: keyof Subject['paths'], form: Form,
   fetch(subject.issuer + subject.paths[path], { method: 'POST', body: new URLSearchParams(form), headers })
 
 export const codeForm = (code: string, different: Form = {}): Form => ({
-  ...{
-    grant_type: 'authorization_code',
-    code,
-    client_id: 'app',
-    redirect_uri: CALLBACK,
-    code_verifier: VERIFIER,
-  },
+  grant_type: 'authorization_code',
+  code,
+  client_id: 'app',
+  redirect_uri: CALLBACK,
+  code_verifier: VERIFIER,
   ...different,
 })
 export const without = (form: Form, name: string): Form =>

@@ -134,8 +134,11 @@ const KEEPER =
 
 /** Nothing needs to survive a crash, and no table lives long enough for a vacuum. */
 const SETTINGS = [
-  ...['fsync=off', 'full_page_writes=off', 'autovacuum=off'],
-  ...['max_connections=300', 'shared_buffers=64MB'],
+  'fsync=off',
+  'full_page_writes=off',
+  'autovacuum=off',
+  'max_connections=300',
+  'shared_buffers=64MB',
 ]
 
 function startServer(
@@ -143,7 +146,13 @@ function startServer(
   port: number,
 ): { exited: Promise<string>; stop(): Promise<void> } {
   const command = [
-    ...[join(folder, 'native/bin/postgres'), '-D', cluster, '-p', String(port), '-k', ''],
+    join(folder, 'native/bin/postgres'),
+    '-D',
+    cluster,
+    '-p',
+    String(port),
+    '-k',
+    '',
     ...SETTINGS.flatMap(setting => ['-c', setting]),
   ]
   const keeper = spawn('/bin/sh', ['-c', KEEPER, basename(folder), cluster, ...command], {

@@ -68,18 +68,32 @@ export async function startStack({
   await initialize({ settings, store, sealer: seal, clock, passwordCost: PASSWORD_COST })
   const explainRequest = await createExplainRequest(settings, undefined)
   const auth = await createAuthServer({
-    ...{ settings, store, sealer: seal, audit, clock, logger, explainRequest },
+    settings,
+    store,
+    sealer: seal,
+    audit,
+    clock,
+    logger,
+    explainRequest,
     passwordCost: PASSWORD_COST,
   })
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
   const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, {
-    ...{ store, audit, resources },
+    store,
+    audit,
+    resources,
   })
   await listen(fhir, settings.fhirPort, ['127.0.0.1', '::1'])
   const app = await createAppServer({ ...settings, store, sealer: seal, audit, clock, logger })
   await listen(app, settings.appPort, ['127.0.0.1', '::1'])
   return {
-    ...{ settings, store, auth, fhir, app, log, audit: counting },
+    settings,
+    store,
+    auth,
+    fhir,
+    app,
+    log,
+    audit: counting,
     clinician: { username: 'clinician', password: settings.seedClinicianPassword, name: 'Dr. Robin Ahmadi' },
     async close() {
       closeGuard()
@@ -131,7 +145,10 @@ async function guardedFhirServer(
   await guard.start()
   return {
     fhir: await fhirServer({
-      ...{ baseUrl: fhirBaseUrl, dataFile, logger, clock },
+      baseUrl: fhirBaseUrl,
+      dataFile,
+      logger,
+      clock,
       guard: settings.developerTools ? applyTokenFailures(guard) : guard,
       audit: fhirAudit({ auditor: audit, store, fhirBaseUrl }),
       smartConfiguration: buildSmartConfiguration(settings),

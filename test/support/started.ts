@@ -32,7 +32,10 @@ export async function newPlace(env: Readonly<Record<string, string>> = {}): Prom
     `http://localhost:${app}`,
   ]
   return {
-    ...{ authUrl, fhirUrl, appUrl, folder },
+    authUrl,
+    fhirUrl,
+    appUrl,
+    folder,
     env: {
       SMART_ISSUER_URL: authUrl,
       SMART_FHIR_BASE_URL: fhirUrl,

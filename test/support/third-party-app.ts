@@ -39,8 +39,12 @@ export async function startThirdPartyApp(
 
 async function register({ store }: Stack, name: string, url: string): Promise<void> {
   const app = {
-    ...{ ...APP_DEFAULTS, authMethod: 'none' as const, scope: SCOPE },
-    ...{ name, redirectUris: [`${url}/callback`], launchUrl: `${url}/launch` },
+    ...APP_DEFAULTS,
+    authMethod: 'none' as const,
+    scope: SCOPE,
+    name,
+    redirectUris: [`${url}/callback`],
+    launchUrl: `${url}/launch`,
   }
   const id = name.toLowerCase().replaceAll(' ', '-')
   const added = await store.db.transaction().execute(trx => addApp(trx, id, { app, now: Date.now() }))

@@ -58,22 +58,26 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
     }
     await ask('GET Patient/juniper', undefined, 'nobody')
     assert.deepEqual(await last(), {
-      ...{ allowed: false, status: 401, decided_by: null, patient_id: null },
+      allowed: false,
+      status: 401,
+      decided_by: null,
+      patient_id: null,
       reason: 'The token is not accepted: it is not a JWT',
     })
     await ask('GET Observation?patient=juniper', undefined, 'juniper')
     assert.deepEqual(await last(), {
-      ...{
-        allowed: false,
-        status: 403,
-        decided_by: 'patient/Observation.rs?code=1',
-        patient_id: 'juniper',
-      },
+      allowed: false,
+      status: 403,
+      decided_by: 'patient/Observation.rs?code=1',
+      patient_id: 'juniper',
       reason: 'A filter does not filter it',
     })
     await ask('GET Patient/ashlar', undefined, 'juniper')
     assert.deepEqual(await last(), {
-      ...{ allowed: false, status: 403, decided_by: 'patient/*.cruds', patient_id: ' juniper * ' },
+      allowed: false,
+      status: 403,
+      decided_by: 'patient/*.cruds',
+      patient_id: ' juniper * ',
       reason: 'Not within the granted patient, user or filter.',
     })
     await ask('GET Patient//x', undefined, 'juniper')
@@ -82,7 +86,11 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
     assert.equal(strange.status, 400)
     await ask('GET metadata', undefined, 'nobody')
     assert.deepEqual(await last(), {
-      ...{ allowed: true, status: 200, decided_by: 'public', reason: null, patient_id: null },
+      allowed: true,
+      status: 200,
+      decided_by: 'public',
+      reason: null,
+      patient_id: null,
     })
   })
 

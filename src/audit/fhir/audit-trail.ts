@@ -41,7 +41,11 @@ function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
           const filter = access.filterFor('AuditEvent', 's')
           const found = await searchAudit(store, {
             params: interaction.params,
-            ...{ compartment, filter, panelMembers, lenient, fhirBaseUrl },
+            compartment,
+            filter,
+            panelMembers,
+            lenient,
+            fhirBaseUrl,
           })
           return 'resourceType' in found ? { status: 200, body: JSON.stringify(found) } : found
         }

@@ -31,43 +31,66 @@ interface Profile {
 }
 
 const client = (code: string): Slice => ({
-  ...{ code, min: 1, max: 1, needs: ['who', 'network'], forbids: ['media'] },
+  code,
+  min: 1,
+  max: 1,
+  needs: ['who', 'network'],
+  forbids: ['media'],
 })
 const user = (code: string): Slice => ({
-  ...{ code, min: 0, max: 1, needs: ['who'], forbids: ['media', 'network'], equals: { requestor: true } },
+  code,
+  min: 0,
+  max: 1,
+  needs: ['who'],
+  forbids: ['media', 'network'],
+  equals: { requestor: true },
 })
 const requestId: Slice = { code: 'XrequestId', min: 0, max: 1, needs: ['what.identifier.value'] }
 const patient: Slice = { code: '1', min: 1, max: 1, needs: ['what.reference'], roles: ['1'] }
 const data: Slice = { code: '2', min: 1, max: 1, needs: ['what'], roles: ['3', '4', '20'] }
 const query: Slice = {
-  ...{ code: '2', min: 1, max: 1, needs: ['query'], roles: ['24'] },
+  code: '2',
+  min: 1,
+  max: 1,
+  needs: ['query'],
+  roles: ['24'],
   forbids: ['what', 'lifecycle', 'detail'],
 }
 
 const rest = { type: 'rest', outcome: '0' }
 const BASIC: Readonly<Record<string, Profile>> = {
   Read: {
-    ...{ ...rest, subtypes: ['read', 'vread'], action: 'R' },
+    ...rest,
+    subtypes: ['read', 'vread'],
+    action: 'R',
     agents: [client('110152'), client('110153'), user('IRCP')],
     entities: [requestId, data],
   },
   Query: {
-    ...{ ...rest, subtypes: ['search', 'search-type', 'search-system'], action: 'E' },
+    ...rest,
+    subtypes: ['search', 'search-type', 'search-system'],
+    action: 'E',
     agents: [client('110153'), client('110152'), user('IRCP')],
     entities: [requestId, query],
   },
   Create: {
-    ...{ ...rest, subtypes: ['create'], action: 'C' },
+    ...rest,
+    subtypes: ['create'],
+    action: 'C',
     agents: [client('110153'), client('110152'), user('AUT')],
     entities: [requestId, data],
   },
   Update: {
-    ...{ ...rest, subtypes: ['update', 'patch'], action: 'U' },
+    ...rest,
+    subtypes: ['update', 'patch'],
+    action: 'U',
     agents: [client('110153'), client('110152'), user('AUT')],
     entities: [requestId, data],
   },
   Delete: {
-    ...{ ...rest, subtypes: ['delete'], action: 'D' },
+    ...rest,
+    subtypes: ['delete'],
+    action: 'D',
     agents: [client('110150'), client('custodian'), user('AUT')],
     entities: [requestId, data],
   },
@@ -91,7 +114,9 @@ const PROFILES: Readonly<Record<string, Profile>> = {
     agents: [
       {
         ...user('UserOauthAgent'),
-        ...{ min: 1, needs: ['policy.0'], forbids: ['media', 'network', 'policy.1'] },
+        min: 1,
+        needs: ['policy.0'],
+        forbids: ['media', 'network', 'policy.1'],
       },
     ],
   },
@@ -159,23 +184,31 @@ function checkProfiles(event: Event): readonly string[] {
 }
 
 const record: KeptRecord = {
-  ...{ id: 7, at: 1_762_000_000_000, server: 'fhir', kind: 'fhir', interaction: 'read', allowed: true },
-  ...{ status: 200, method: 'GET', request: 'Condition/1', resource_type: 'Condition', resource_id: '1' },
-  ...{
-    patient_id: 'juniper',
-    patients: null,
-    client_id: 'app',
-    subject: 'c-1',
-    fhir_user: 'Practitioner/p-1',
-  },
-  ...{
-    decided_by: 'patient/Condition.rs',
-    reason: null,
-    launch_id: 'l-1',
-    token_id: 't-1',
-    request_id: 'r-1',
-  },
-  ...{ address: '127.0.0.1', repeats: null, details: null, delivery_id: null },
+  id: 7,
+  at: 1_762_000_000_000,
+  server: 'fhir',
+  kind: 'fhir',
+  interaction: 'read',
+  allowed: true,
+  status: 200,
+  method: 'GET',
+  request: 'Condition/1',
+  resource_type: 'Condition',
+  resource_id: '1',
+  patient_id: 'juniper',
+  patients: null,
+  client_id: 'app',
+  subject: 'c-1',
+  fhir_user: 'Practitioner/p-1',
+  decided_by: 'patient/Condition.rs',
+  reason: null,
+  launch_id: 'l-1',
+  token_id: 't-1',
+  request_id: 'r-1',
+  address: '127.0.0.1',
+  repeats: null,
+  details: null,
+  delivery_id: null,
 }
 
 const TOKEN = ['OAUTHaccessTokenUse.Comprehensive', 'OAUTHaccessTokenUse.Minimal']

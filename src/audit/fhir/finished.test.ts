@@ -13,7 +13,8 @@ const authenticated: Authenticated = {
 }
 
 const condition = (patient: string) => ({
-  ...{ resourceType: 'Condition', subject: { reference: `Patient/${patient}` } },
+  resourceType: 'Condition',
+  subject: { reference: `Patient/${patient}` },
 })
 const requestBody = {
   resourceType: 'Bundle',
@@ -34,8 +35,15 @@ const decided = parsed.entries.map(({ interaction }) => ({
 
 function finish(outcome: Pick<FinishedRequest, 'status'> & Partial<FinishedRequest>): FinishedRequest {
   return {
-    ...{ at: 1, method: 'POST', address: '', interaction: { kind: 'bundle' }, by: 'entries' },
-    ...{ authenticated, requestBody, decided, ...outcome },
+    at: 1,
+    method: 'POST',
+    address: '',
+    interaction: { kind: 'bundle' },
+    by: 'entries',
+    authenticated,
+    requestBody,
+    decided,
+    ...outcome,
   }
 }
 

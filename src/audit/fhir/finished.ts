@@ -82,7 +82,10 @@ export function createPatientRecord(
 ): AuditRecord {
   const [record] = createRecords({ ...finished, requestBody: undefined, decided: undefined }, fhirBaseUrl)
   return {
-    ...{ ...record, patient: undefined, patients: undefined, ...fileUnder(listOnce(patients)) },
+    ...record,
+    patient: undefined,
+    patients: undefined,
+    ...fileUnder(listOnce(patients)),
     reason: 'Patients of a long response, recorded while it was sent',
   }
 }
@@ -164,7 +167,11 @@ function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly A
           ? decision
           : findContentRefusal(place, outcome, finished.problem)
     return {
-      ...{ at, requestId, clientAddress, interaction, refusal },
+      at,
+      requestId,
+      clientAddress,
+      interaction,
+      refusal,
       requestBody: resources[place],
       location: outcome?.location,
       method: findMethod(interaction),

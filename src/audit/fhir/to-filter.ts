@@ -117,11 +117,31 @@ function translateIdentifier(
 
 /** An event with these members only, for parameters that depend on no others. */
 const SAMPLE: KeptRecord = {
-  ...{ id: 0, at: 0, server: 'fhir', kind: 'fhir', interaction: null, allowed: true, status: 200 },
-  ...{ method: null, request: null, resource_type: null, resource_id: null, patient_id: null },
-  ...{ patients: null, client_id: null, subject: null, fhir_user: null, decided_by: null, reason: null },
-  ...{ launch_id: null, request_id: null, address: null, repeats: null, details: null, delivery_id: null },
-  ...{ token_id: null },
+  id: 0,
+  at: 0,
+  server: 'fhir',
+  kind: 'fhir',
+  interaction: null,
+  allowed: true,
+  status: 200,
+  method: null,
+  request: null,
+  resource_type: null,
+  resource_id: null,
+  patient_id: null,
+  patients: null,
+  client_id: null,
+  subject: null,
+  fhir_user: null,
+  decided_by: null,
+  reason: null,
+  launch_id: null,
+  request_id: null,
+  address: null,
+  repeats: null,
+  details: null,
+  delivery_id: null,
+  token_id: null,
 }
 
 const SAMPLE_OPTIONS = { fhirBaseUrl: '', ids: { format: () => '0' } }

@@ -86,7 +86,11 @@ export async function openAudited(
   const auditor = createAuditor({ store })
   const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
   const app = await fhirServer({
-    ...{ baseUrl: BASE, dataFile: ':memory:', smartConfiguration: {}, guard, audit },
+    baseUrl: BASE,
+    dataFile: ':memory:',
+    smartConfiguration: {},
+    guard,
+    audit,
     ...more,
   })
   const ask: Ask = async (line, body, who = 'everyone') => {

@@ -37,11 +37,31 @@ export function computeSealHash(
 
 /** The order never changes. A later version adds columns at the end, which earlier records do not have. */
 const ORDER: Readonly<Record<keyof KeptRecord, true>> = {
-  ...{ id: true, at: true, server: true, kind: true, interaction: true, allowed: true, status: true },
-  ...{ method: true, request: true, resource_type: true, resource_id: true, patient_id: true },
-  ...{ patients: true, client_id: true, subject: true, fhir_user: true, decided_by: true, reason: true },
-  ...{ launch_id: true, request_id: true, address: true, repeats: true, delivery_id: true },
-  ...{ details: true, token_id: true },
+  id: true,
+  at: true,
+  server: true,
+  kind: true,
+  interaction: true,
+  allowed: true,
+  status: true,
+  method: true,
+  request: true,
+  resource_type: true,
+  resource_id: true,
+  patient_id: true,
+  patients: true,
+  client_id: true,
+  subject: true,
+  fhir_user: true,
+  decided_by: true,
+  reason: true,
+  launch_id: true,
+  request_id: true,
+  address: true,
+  repeats: true,
+  delivery_id: true,
+  details: true,
+  token_id: true,
 }
 const COLUMNS = Object.keys(ORDER) as readonly (keyof KeptRecord)[]
 

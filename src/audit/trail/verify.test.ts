@@ -13,7 +13,12 @@ const sealer = createSealer('a secret of the tests, long enough')
 const DAY = 86_400_000
 
 const createRecord = (at: number): AuditRecord => ({
-  ...{ at, server: 'fhir', kind: 'fhir', allowed: true, status: 200, request: `Condition/${at}` },
+  at,
+  server: 'fhir',
+  kind: 'fhir',
+  allowed: true,
+  status: 200,
+  request: `Condition/${at}`,
   ...(at % 3 === 2 ? { patients: ['ada', `p${at}`, '*'] } : { patient: `p${at % 7}` }),
 })
 
@@ -128,7 +133,11 @@ eachDatabase((_, openAny) => {
     it('finds nothing in a trail that only grew', async () => {
       const store = await open()
       assert.deepEqual(await verifyTrail(store, sealer), {
-        ...{ seals: 0, records: 0, unsealed: 0, head: undefined, problems: [] },
+        seals: 0,
+        records: 0,
+        unsealed: 0,
+        head: undefined,
+        problems: [],
       })
       await fill(store)
       const { head, ...found } = await verifyTrail(store, sealer)

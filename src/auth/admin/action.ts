@@ -152,7 +152,11 @@ export async function recordAction(
   const stale = needsRecentSignIn(operation, isAboutAdministrator) ? requireRecentSignIn(admin) : undefined
   if (stale) throw new Unauthorized(stale)
   const record: AuditRecord = {
-    ...{ at: admin.clock(), server: 'auth', kind: 'admin', allowed: true, status: 200 },
+    at: admin.clock(),
+    server: 'auth',
+    kind: 'admin',
+    allowed: true,
+    status: 200,
     ...describeActor(admin.actor),
     request: target === undefined ? operation : `${operation} ${target}`,
     requestId: admin.requestId,

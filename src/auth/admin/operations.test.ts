@@ -246,8 +246,10 @@ eachDatabaseIfThorough((_, open) => {
 
     it('finds users by a part of a name among thousands', async () => {
       const rows = Array.from({ length: 4_500 }, (_, at) => ({
-        ...{ username: `u${at}`, display_name: at % 2_000 === 0 ? 'Rare' : 'Common' },
-        ...{ password_hash: 'h', fhir_user_id: `Practitioner/u${at}` },
+        username: `u${at}`,
+        display_name: at % 2_000 === 0 ? 'Rare' : 'Common',
+        password_hash: 'h',
+        fhir_user_id: `Practitioner/u${at}`,
       }))
       await auth.store.db.insertInto('clinician').values(rows).execute()
       const seen: string[] = []

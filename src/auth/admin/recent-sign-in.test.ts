@@ -92,16 +92,21 @@ const ATTEMPTS: Readonly<Record<Exclude<Operation, ReadOnly>, Attempt>> = {
 
 /** What may happen after a sign-in of any age. Everything else asks: add a row only for what gives nobody access. */
 const WITHOUT_RECENT_SIGN_IN: readonly string[] = [
-  ...[
-    'account disable',
-    'account end-sessions',
-    'audit export',
-    'audit list',
-    'audit show',
-    'client disable',
-  ],
-  ...['client remove', 'clinician disable', 'clinician end-sessions', 'grant revoke', 'log-level set'],
-  ...['policy changed', 'policy explain', 'policy validate', 'provider test'],
+  'account disable',
+  'account end-sessions',
+  'audit export',
+  'audit list',
+  'audit show',
+  'client disable',
+  'client remove',
+  'clinician disable',
+  'clinician end-sessions',
+  'grant revoke',
+  'log-level set',
+  'policy changed',
+  'policy explain',
+  'policy validate',
+  'provider test',
 ]
 
 eachDatabaseIfThorough((_, open) => {

@@ -89,7 +89,8 @@ const LIKE_A_SECRET = /[\w~+=-]{40,}/g
 
 export function limitComparisons(compared: readonly Comparison[]): readonly Comparison[] {
   return compared.map(({ name, sent, expected, origin }) => ({
-    ...{ name, origin },
+    name,
+    origin,
     sent: sent === undefined ? undefined : cut(hideSecrets(sent)),
     expected: expected.slice(0, LIMITS.detailValues).map(cut),
   }))

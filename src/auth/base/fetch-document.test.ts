@@ -61,7 +61,10 @@ describe('createDocumentFetcher', () => {
   function fetcher(policy: Partial<OutgoingPolicy>) {
     const reasons: string[] = []
     const made = createDocumentFetcher({
-      ...{ privateAllowed: false, privateHosts: [], privateUrl: 'http://app.example/jwks', clock: () => 0 },
+      privateAllowed: false,
+      privateHosts: [],
+      privateUrl: 'http://app.example/jwks',
+      clock: () => 0,
       onFailure: reason => reasons.push(reason),
       ...policy,
     })

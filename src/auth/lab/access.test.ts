@@ -6,13 +6,21 @@ import type { TestBrowser } from '../testing/test-browser.ts'
 import { openTestStore } from '../testing/test-store.ts'
 
 const SETTINGS = {
-  ...{ lab: true, onLoopback: false, bind: ['0.0.0.0'], trustProxy: 'loopback' },
+  lab: true,
+  onLoopback: false,
+  bind: ['0.0.0.0'],
+  trustProxy: 'loopback',
   issuerUrl: 'https://auth.example',
 }
 const HTTPS = { 'x-forwarded-proto': 'https', 'sec-fetch-site': 'same-origin' }
 const LINK = `/lab/launch?${new URLSearchParams({
-  ...{ client: 'new', launch_url: 'https://evil.example/launch', patient: 'juniper', redirect: '0' },
-  ...{ user: 'clinician', skip_login: '1', skip_consent: '1' },
+  client: 'new',
+  launch_url: 'https://evil.example/launch',
+  patient: 'juniper',
+  redirect: '0',
+  user: 'clinician',
+  skip_login: '1',
+  skip_consent: '1',
 })}`
 
 describe('the lab off loopback', () => {

@@ -20,8 +20,13 @@ describe('GET /activity with the lab', () => {
 
   it('names the command line as the origin of its tokens', async () => {
     await createAuditor({ store: auth.store }).record({
-      ...{ at: auth.time.now, server: 'auth', kind: 'token', allowed: true, status: 200 },
-      ...{ reason: ISSUED_BY_COMMAND, launch: 'of-command' },
+      at: auth.time.now,
+      server: 'auth',
+      kind: 'token',
+      allowed: true,
+      status: 200,
+      reason: ISSUED_BY_COMMAND,
+      launch: 'of-command',
     })
     assert.match(await show(), /data-key="of-command".*?<p class="run__facts">[^\n]*Command line</s)
   })

@@ -66,14 +66,17 @@ async function storeClient(
     expires_at: now + DAY_MS,
   }
   const registered = {
-    ...{
-      client_id: clientId,
-      name: clientId,
-      description: null,
-      logo_url: null,
-      auth_method: 'none' as const,
-    },
-    ...{ secret_hash: null, jwks: null, jwks_url: null, scope: SCOPE, first_party: false, created_at: now },
+    client_id: clientId,
+    name: clientId,
+    description: null,
+    logo_url: null,
+    auth_method: 'none' as const,
+    secret_hash: null,
+    jwks: null,
+    jwks_url: null,
+    scope: SCOPE,
+    first_party: false,
+    created_at: now,
     for_loopback: onLoopback,
   }
   await trx

@@ -62,8 +62,13 @@ export async function issueLaunchByCommand(
     return refuse(`The app ${client.id} has no launch URL: see client set --launch-url.`)
   if (patientId === undefined) return refuse('A launch needs a patient.')
   const launch: Launch = {
-    ...{ patientId, encounterId: request.encounterId, extraContext: {}, id: randomUUID() },
-    ...{ clientId: client.id, clinicianUsername: user.username, fhirBaseUrl: settings.fhirBaseUrl },
+    patientId,
+    encounterId: request.encounterId,
+    extraContext: {},
+    id: randomUUID(),
+    clientId: client.id,
+    clinicianUsername: user.username,
+    fhirBaseUrl: settings.fhirBaseUrl,
     needPatientBanner: settings.defaultNeedPatientBanner,
   }
   return store.db.transaction().execute(async trx => {
@@ -121,9 +126,19 @@ async function storeGrant(
     const byTools = { endsAt: now + settings.accessTokenTtlSeconds * 1000 }
     const loginIdHash = sha256(await beginLogin(context, trx, { clinicianId: user.id, byTools }))
     const id = await createGrant(trx, context, {
-      ...{ client, loginIdHash, scope, patientId, encounterId, authTime: now },
-      ...{ needPatientBanner: undefined, fromEhr: false, extraContext: {}, launchId: undefined },
-      ...{ acr: undefined, amr: undefined, fhirUserId: undefined },
+      client,
+      loginIdHash,
+      scope,
+      patientId,
+      encounterId,
+      authTime: now,
+      needPatientBanner: undefined,
+      fromEhr: false,
+      extraContext: {},
+      launchId: undefined,
+      acr: undefined,
+      amr: undefined,
+      fhirUserId: undefined,
     })
     await context.audit.recordIn(trx, makeRecord(context, 'token', parties, { launch: id, by: scope }))
     const found = id === undefined ? undefined : await findLiveGrant(trx, context, id)
@@ -142,8 +157,16 @@ function makeRecord(
   details: Pick<AuditRecord, 'launch' | 'by'>,
 ): AuditRecord {
   return {
-    ...{ at: clock(), server: 'auth', kind, allowed: true, status: 200, reason: ISSUED_BY_COMMAND },
-    ...{ client: client.id, patient: patientId, subject: user.id, fhirUser: formatFhirUser(user.fhirUserId) },
+    at: clock(),
+    server: 'auth',
+    kind,
+    allowed: true,
+    status: 200,
+    reason: ISSUED_BY_COMMAND,
+    client: client.id,
+    patient: patientId,
+    subject: user.id,
+    fhirUser: formatFhirUser(user.fhirUserId),
     ...details,
   }
 }

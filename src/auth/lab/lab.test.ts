@@ -94,9 +94,13 @@ describe('GET /lab/launch', () => {
 
   it('sets the launch context, the scopes that are granted at most and the lifetime of access tokens', async () => {
     const response = await exchange({
-      ...{ encounter: 'enc-1', intent: 'reconcile', tenant: 'north', need_patient_banner: 'false' },
+      encounter: 'enc-1',
+      intent: 'reconcile',
+      tenant: 'north',
+      need_patient_banner: 'false',
       fhir_context: '[{"reference":"DiagnosticReport/1"}]',
-      ...{ scope: 'openid patient/Patient.rs patient/Observation.rs', token_ttl: '7' },
+      scope: 'openid patient/Patient.rs patient/Observation.rs',
+      token_ttl: '7',
     })
     const { patient, encounter, intent, tenant, need_patient_banner, fhirContext, ...token } = response.json()
     assert.deepEqual(

@@ -27,18 +27,23 @@ const OPTION_NAMES: Readonly<Record<string, string>> = {
 }
 
 export const LINK_PARAMETERS: readonly string[] = [
-  ...[
-    'client',
-    'patient',
-    'encounter',
-    'user',
-    'skip_login',
-    'skip_consent',
-    'scope',
-    'fhir_context',
-    'intent',
-  ],
-  ...['tenant', 'need_patient_banner', 'token_ttl', 'pkce', 'launch_url', 'style', 'simulate', 'redirect'],
+  'client',
+  'patient',
+  'encounter',
+  'user',
+  'skip_login',
+  'skip_consent',
+  'scope',
+  'fhir_context',
+  'intent',
+  'tenant',
+  'need_patient_banner',
+  'token_ttl',
+  'pkce',
+  'launch_url',
+  'style',
+  'simulate',
+  'redirect',
 ]
 
 class Fault extends Error {}
@@ -69,7 +74,10 @@ function readParts(query: unknown): LabLink {
     launchUrl: get('launch_url'),
     redirects: readFlag(get, 'redirect', true),
     launch: {
-      ...{ patientId: get('patient'), encounterId: get('encounter'), clientId: get('client'), options },
+      patientId: get('patient'),
+      encounterId: get('encounter'),
+      clientId: get('client'),
+      options,
       repeated: false,
     },
     settings: readSettings(get),

@@ -30,7 +30,8 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
       if (problem) return sendProblem(request, reply, context, problem)
       const link = readLink(request.query)
       const page = renderLabPage(context, {
-        ...{ login, form: readParameters(request.query) },
+        login,
+        form: readParameters(request.query),
         fault: typeof link === 'string' ? link.replace(/\.$/, '') : undefined,
         ...(await findSuggestions(context)),
       })
@@ -130,7 +131,9 @@ function describeEvent(
   ]
   return {
     ...({ kind: 'launch', status: redirects ? 302 : 200, patient: patientId } as const),
-    ...{ client: clientId, launch: id, reason: texts.filter(text => text).join('; ') },
+    client: clientId,
+    launch: id,
+    reason: texts.filter(text => text).join('; '),
   }
 }
 

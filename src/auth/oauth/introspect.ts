@@ -68,8 +68,13 @@ function describeIntrospection(
   if (!found.active) return { status: 200, client, reason: `Inactive: ${check}` }
   const { active, sub, patient, scope, jti, ...rest } = found
   return {
-    ...{ status: 200, client, reason: 'Active', subject: readText(sub), patient: readText(patient) },
-    ...{ by: readText(scope), launch: readText(jti)?.split('.')[0] },
+    status: 200,
+    client,
+    reason: 'Active',
+    subject: readText(sub),
+    patient: readText(patient),
+    by: readText(scope),
+    launch: readText(jti)?.split('.')[0],
     details: { claims: { response: selectClaims({ active, sub, patient, jti, ...rest }) } },
   }
 }
@@ -151,7 +156,13 @@ function describeAccessToken(context: AuthContext, { claims, grant, expiresAt }:
   return {
     active: true,
     token_type: 'Bearer',
-    ...{ iss, sub, aud, client_id, scope, jti, iat },
+    iss,
+    sub,
+    aud,
+    client_id,
+    scope,
+    jti,
+    iat,
     exp: expiresAt,
     ...(grant
       ? { ...describeUser(context, grant, String(scope)), ...buildContextMembers(context, grant) }

@@ -38,7 +38,11 @@ export class SigningClient {
   signAssertion(claims: Part = {}, header: Part = {}, key = this.privateKey): string {
     const seconds = Math.floor(this.time.now / 1000)
     const body = {
-      ...{ iss: this.id, sub: this.id, aud: TOKEN_ENDPOINT, exp: seconds + 300, jti: randomUUID() },
+      iss: this.id,
+      sub: this.id,
+      aud: TOKEN_ENDPOINT,
+      exp: seconds + 300,
+      jti: randomUUID(),
       ...claims,
     }
     const input = `${encode({ alg: this.alg, kid: this.kid, typ: 'JWT', ...header })}.${encode(body)}`

@@ -12,12 +12,23 @@ export function makeProvider(
   changes: Partial<OidcProvider> = {},
 ): OidcProvider {
   return {
-    ...{ kind: 'oidc', id: 'hospital', name: 'Hospital account', issuer: hospital.issuer },
-    ...{ clientId: HOSPITAL_CLIENT.id, clientSecret: HOSPITAL_CLIENT.secret },
-    ...{ clientSecretFile: undefined, clientKeyFile: undefined, scopes: 'openid profile' },
-    ...{ usernameClaim: 'preferred_username', displayNameClaim: 'name' },
+    kind: 'oidc',
+    id: 'hospital',
+    name: 'Hospital account',
+    issuer: hospital.issuer,
+    clientId: HOSPITAL_CLIENT.id,
+    clientSecret: HOSPITAL_CLIENT.secret,
+    clientSecretFile: undefined,
+    clientKeyFile: undefined,
+    scopes: 'openid profile',
+    usernameClaim: 'preferred_username',
+    displayNameClaim: 'name',
     fhirUser: { kind: 'claim', claim: 'fhirUser' },
-    ...{ allow: undefined, admin: undefined, acrValues: [], maxAge: undefined, provision: true },
+    allow: undefined,
+    admin: undefined,
+    acrValues: [],
+    maxAge: undefined,
+    provision: true,
     ...changes,
   }
 }

@@ -45,8 +45,12 @@ export async function seedSampleAccounts({ db }: Store): Promise<void> {
     const added = await db
       .insertInto('clinician')
       .values({
-        ...{ username, password_hash, display_name: displayName, fhir_user_id: fhirUserId },
-        ...{ for_loopback: true, admin: kind === 'Admin' },
+        username,
+        password_hash,
+        display_name: displayName,
+        fhir_user_id: fhirUserId,
+        for_loopback: true,
+        admin: kind === 'Admin',
       })
       .onConflict(conflict => conflict.doNothing())
       .returning('id')

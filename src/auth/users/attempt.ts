@@ -64,7 +64,9 @@ export async function tryLogin(
   const attempt = {
     passwordHash: clinician?.password_hash,
     enabled: clinician !== undefined && isUsableAccount(clinician, context.rules),
-    ...{ username, password, network },
+    username,
+    password,
+    network,
   }
   return checkPassword<AttemptResult>(attempt, async result => {
     if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })

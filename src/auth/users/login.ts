@@ -84,7 +84,9 @@ async function makeBasis(
 function toColumns(provider: ProviderLogin, sealer: Sealer, idHash: string) {
   const { sid, acr, amr, authTime, idToken, evidence } = provider
   return {
-    ...{ sid: sid ?? null, acr: acr ?? null, auth_time: authTime ?? null },
+    sid: sid ?? null,
+    acr: acr ?? null,
+    auth_time: authTime ?? null,
     admin: evidence.admin !== undefined,
     amr: amr === undefined ? null : JSON.stringify(amr),
     id_token_sealed: idToken === undefined ? null : sealer.seal(idToken, toIdTokenCell(idHash)),

@@ -61,12 +61,10 @@ describe('the id of a deleted Binary that a document still names', () => {
     const binary = { resourceType: 'Binary', id: 'scan-7', contentType: 'text/plain', data: 'eA==' }
     const mine = { ...binary, securityContext: { reference: 'Patient/ann' } }
     const document = {
-      ...{
-        resourceType: 'DocumentReference',
-        id: 'd',
-        status: 'current',
-        subject: { reference: 'Patient/ann' },
-      },
+      resourceType: 'DocumentReference',
+      id: 'd',
+      status: 'current',
+      subject: { reference: 'Patient/ann' },
       content: [{ attachment: { url: 'Binary/scan-7' } }],
     }
     const status = async () => (await ann('GET Binary/scan-7?_format=json')).status

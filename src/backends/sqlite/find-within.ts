@@ -30,8 +30,13 @@ export function findWithin(
   if (!found) return undefined
   const [rid, number, updated, deleted, content] = found
   return {
-    ...{ rid: Number(rid), type, id, version: Number(number), updated: Number(updated) },
-    ...{ deleted: deleted === 1, content: typeof content === 'string' ? content : null },
+    rid: Number(rid),
+    type,
+    id,
+    version: Number(number),
+    updated: Number(updated),
+    deleted: deleted === 1,
+    content: typeof content === 'string' ? content : null,
   }
 }
 

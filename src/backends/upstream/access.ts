@@ -25,8 +25,11 @@ export function checkContent(
   standIn?: string,
 ): AccessCheck | Promise<AccessCheck | Failure> {
   return createAccessCheck({
-    ...{ access: request.access, baseUrl: context.baseUrl, excludedTypes: EXCLUDED_TYPES },
-    ...{ resources, standIn },
+    access: request.access,
+    baseUrl: context.baseUrl,
+    excludedTypes: EXCLUDED_TYPES,
+    resources,
+    standIn,
     panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
   })
 }

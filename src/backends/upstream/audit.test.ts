@@ -81,7 +81,9 @@ describe('the audit trail of the gateway', () => {
 
   it('is filed under the former patient of a resource that a Bundle moves, for every caller', async () => {
     const of = (id: string, patient: string) => ({
-      ...{ resourceType: 'Condition', id, subject: { reference: `Patient/${patient}` } },
+      resourceType: 'Condition',
+      id,
+      subject: { reference: `Patient/${patient}` },
     })
     for (const caller of ['all', 'clinician'])
       for (const type of ['batch', 'transaction']) {
@@ -142,8 +144,12 @@ describe('the audit trail of the gateway', () => {
 
   it('files a long resource, and a long Bundle with Patients in it, under all their patients', async () => {
     const long = {
-      ...{ resourceType: 'Observation', id: 'long', status: 'final', code: { text: 'Diary' } },
-      ...{ subject: { reference: 'Patient/ashlar' }, performer: [{ reference: 'Patient/juniper' }] },
+      resourceType: 'Observation',
+      id: 'long',
+      status: 'final',
+      code: { text: 'Diary' },
+      subject: { reference: 'Patient/ashlar' },
+      performer: [{ reference: 'Patient/juniper' }],
       note: [{ text: 'x'.repeat(2 * LIMIT) }],
     }
     await fhir.as('all')('PUT Observation/long', long)
@@ -172,7 +178,8 @@ describe('the audit trail of the gateway', () => {
   it('files the content of a Binary that is streamed under its patient', async () => {
     for (const line of ['POST Binary', 'PUT Binary/streamed']) {
       const { status } = await fhir.as('all')(line, 'x'.repeat(6 * LIMIT), {
-        ...{ 'content-type': 'text/plain', 'x-security-context': 'Patient/juniper' },
+        'content-type': 'text/plain',
+        'x-security-context': 'Patient/juniper',
       })
       assert.equal(status, 201)
       const [record] = await findRecords(store, { limit: 1 })

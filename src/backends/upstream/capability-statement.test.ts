@@ -20,14 +20,17 @@ interface Rest {
 
 /** Search parameters that the upstream lists, and a use of each. */
 const PATIENT = {
-  ...{ _id: '_id=a', _lastUpdated: '_lastUpdated=gt2020', name: 'name=a', birthdate: 'birthdate=2020' },
-  ...{ _has: '_has:Condition:patient:code=a', _text: '_text=a', _list: '_list=$current-problems' },
-  ...{
-    _filter: '_filter=name eq a',
-    mrn: 'mrn=1',
-    nickname: 'nickname=a',
-    'name-of-friend': 'name-of-friend=a',
-  },
+  _id: '_id=a',
+  _lastUpdated: '_lastUpdated=gt2020',
+  name: 'name=a',
+  birthdate: 'birthdate=2020',
+  _has: '_has:Condition:patient:code=a',
+  _text: '_text=a',
+  _list: '_list=$current-problems',
+  _filter: '_filter=name eq a',
+  mrn: 'mrn=1',
+  nickname: 'nickname=a',
+  'name-of-friend': 'name-of-friend=a',
 }
 const OBSERVATION = { code: 'code=a', 'code-value-quantity': 'code-value-quantity=a$1', mrn: 'mrn=1' }
 const list = (parameters: object) => Object.keys(parameters).map(name => ({ name, type: 'string' }))
@@ -42,7 +45,9 @@ const metadata = {
       searchParam: list({ _id: '', _filter: '', _has: '' }),
       resource: [
         {
-          ...{ type: 'Patient', conditionalDelete: 'multiple', searchParam: list(PATIENT) },
+          type: 'Patient',
+          conditionalDelete: 'multiple',
+          searchParam: list(PATIENT),
           searchInclude: ['*', 'Patient:link', 'Patient:friend'],
           searchRevInclude: ['Condition:patient', 'AuditEvent:patient', 'Observation:friend'],
         },

@@ -81,7 +81,8 @@ async function describeRefusal(
     return { kind: 'conflict', failure }
   const { type, id } = write
   return {
-    ...{ kind: 'failed', write: 0 },
+    kind: 'failed',
+    write: 0,
     failure: seesAll(request.access) ? failure : fail({ problem: 'referred', type, id }),
   }
 }

@@ -47,7 +47,8 @@ const mine = (value: string, more: object = {}) =>
   unnamed(condition('', 'ann', { ...identified(value), ...more }))
 const bundle = (type: string, ...entry: readonly object[]) => ({ resourceType: 'Bundle', type, entry })
 const post = (resource: object, more: object = {}) => ({
-  ...{ resource, ...more },
+  resource,
+  ...more,
   request: { method: 'POST', url: (resource as { resourceType: string }).resourceType },
 })
 const statusesOf = (reply: Reply) => reply.body.entry?.map(it => it.response?.status.slice(0, 3))
@@ -439,8 +440,14 @@ describe('a resource that changes the behaviour of the server', () => {
       createGateway({ baseUrl, guard, upstreamUrl: upstream.url, smartConfiguration: {} }),
     )
     const parameter = {
-      ...{ resourceType: 'SearchParameter', url: 'http://x.test/p', name: 'p', status: 'active' },
-      ...{ description: 'p', code: 'patient', base: ['Condition'], type: 'reference' },
+      resourceType: 'SearchParameter',
+      url: 'http://x.test/p',
+      name: 'p',
+      status: 'active',
+      description: 'p',
+      code: 'patient',
+      base: ['Condition'],
+      type: 'reference',
     }
     for (const scope of ['user/*.cruds', 'system/*.cruds', 'user/SearchParameter.c'])
       assert.equal((await guarded.ask('POST /SearchParameter', { scope }, parameter)).status, 403, scope)

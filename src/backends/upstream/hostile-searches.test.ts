@@ -316,13 +316,11 @@ describe('a search parameter that the gateway cannot evaluate', () => {
 
   it('is sent as _list only for Lists that the caller may read', async () => {
     const list = (id: string, of: string) => ({
-      ...{
-        resourceType: 'List',
-        id,
-        status: 'current',
-        mode: 'working',
-        subject: { reference: `Patient/${of}` },
-      },
+      resourceType: 'List',
+      id,
+      status: 'current',
+      mode: 'working',
+      subject: { reference: `Patient/${of}` },
     })
     upstream.answer((request, response) => {
       const url = request.url ?? ''

@@ -188,11 +188,20 @@ describe('metadata', () => {
 describe('a Binary without securityContext', () => {
   const at = (lastUpdated: string) => ({ versionId: '1', lastUpdated })
   const binary = (meta: object, more: object = {}) => ({
-    ...{ resourceType: 'Binary', id: 'b', meta, contentType: 'text/plain', data: 'eA==', ...more },
+    resourceType: 'Binary',
+    id: 'b',
+    meta,
+    contentType: 'text/plain',
+    data: 'eA==',
+    ...more,
   })
   const document = (of: string, url: string, meta: object) => ({
-    ...{ resourceType: 'DocumentReference', id: 'd', meta, status: 'current' },
-    ...{ subject: { reference: `Patient/${of}` }, content: [{ attachment: { url } }] },
+    resourceType: 'DocumentReference',
+    id: 'd',
+    meta,
+    status: 'current',
+    subject: { reference: `Patient/${of}` },
+    content: [{ attachment: { url } }],
   })
   const [early, late] = [at('2026-01-01T00:00:00Z'), at('2026-02-01T00:00:00Z')]
   const read = () => ann('GET Binary/b', undefined, { accept: 'application/fhir+json' })

@@ -57,7 +57,9 @@ after(async () => {
 
 const pad = (at: number) => String(at).padStart(4, '0')
 const team = (id: string, of: number, by: string, status = 'active') => ({
-  ...{ resourceType: 'CareTeam', id, status },
+  resourceType: 'CareTeam',
+  id,
+  status,
   subject: { reference: `Patient/p${of}` },
   participant: [{ member: { reference: `Practitioner/${by}` } }],
 })

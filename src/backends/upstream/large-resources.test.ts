@@ -32,8 +32,12 @@ function letter(id: string, of: string, data = DATA): Resource {
 }
 
 const scan = (id: string, of: string) => ({
-  ...{ resourceType: 'Binary', id, meta: { versionId: '1' }, contentType: 'application/pdf' },
-  ...{ securityContext: { reference: `Patient/${of}` }, data: DATA },
+  resourceType: 'Binary',
+  id,
+  meta: { versionId: '1' },
+  contentType: 'application/pdf',
+  securityContext: { reference: `Patient/${of}` },
+  data: DATA,
 })
 
 /** Serves these resources by id and as pages of `_count`, with their versions. */
@@ -49,8 +53,11 @@ function serve(...resources: readonly Resource[]): void {
     const count = Number(url.searchParams.get('_count') ?? 10)
     const next = `${upstream.url}/DocumentReference?from=${from + count}&_count=${count}`
     const entry = resources.slice(from, from + count).map(resource => ({
-      ...{ fullUrl: 'urn:x', resource, search: { mode: 'match' } },
-      ...{ request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` }, response: {} },
+      fullUrl: 'urn:x',
+      resource,
+      search: { mode: 'match' },
+      request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` },
+      response: {},
     }))
     const link = from + count < resources.length ? [{ relation: 'next', url: next }] : []
     return json(response, searchset([], { entry, link }))

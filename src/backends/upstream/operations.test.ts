@@ -22,7 +22,9 @@ const all: TestCaller = { scope: 'system/*.rs', patient: null }
 const to = (reference: string) => ({ reference })
 const patient = (id: string) => ({ resourceType: 'Patient', id })
 const condition = (id: string, of: string): Resource => ({
-  ...{ resourceType: 'Condition', id, subject: to(`Patient/${of}`) },
+  resourceType: 'Condition',
+  id,
+  subject: to(`Patient/${of}`),
 })
 
 let upstream: HostileUpstream
@@ -54,7 +56,12 @@ before(async () => {
   store = await openSqliteStore(`sqlite:${join(folder, 'audit.db')}`)
   fhir = await startGuardedFhir([], { operations }, (guard, baseUrl) =>
     createGateway({
-      ...{ baseUrl, guard, operations, profile: 'strict', upstreamUrl: upstream.url, smartConfiguration: {} },
+      baseUrl,
+      guard,
+      operations,
+      profile: 'strict',
+      upstreamUrl: upstream.url,
+      smartConfiguration: {},
       audit: fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
     }),
   )
@@ -81,12 +88,18 @@ function serve(resources: readonly Resource[], answer: unknown): void {
 
 describe('a document of the upstream', () => {
   const composition = (of: string) => ({
-    ...{ resourceType: 'Composition', id: 'c', status: 'final', subject: to(`Patient/${of}`) },
+    resourceType: 'Composition',
+    id: 'c',
+    status: 'final',
+    subject: to(`Patient/${of}`),
     section: [{ title: 'Problems', text: { status: 'generated', div: '<div>Secret diagnosis</div>' } }],
   })
   const entry = (resource: object, fullUrl?: string) => ({ resource, ...(fullUrl && { fullUrl }) })
   const summary = () => ({
-    ...{ resourceType: 'Bundle', id: 'x', type: 'document', timestamp: '2024-01-01T00:00:00Z' },
+    resourceType: 'Bundle',
+    id: 'x',
+    type: 'document',
+    timestamp: '2024-01-01T00:00:00Z',
     identifier: { system: 'urn:ietf:rfc:3986', value: 'urn:uuid:1' },
     signature: { data: 'x' },
     entry: [
@@ -127,8 +140,11 @@ describe('a document of the upstream', () => {
     document.entry.push(
       entry({ ...condition('ce', 'ann'), recorder: to('urn:uuid:p1'), asserter: to('Practitioner/p2') }),
       entry({
-        ...{ resourceType: 'MedicationRequest', id: 'mr', subject: to('Patient/ann') },
-        ...{ medicationReference: to('Medication/m'), requester: to('Practitioner/p3') },
+        resourceType: 'MedicationRequest',
+        id: 'mr',
+        subject: to('Patient/ann'),
+        medicationReference: to('Medication/m'),
+        requester: to('Practitioner/p3'),
       }),
       entry({ resourceType: 'Medication', id: 'm' }),
       ...['p1', 'p2', 'p3'].map(id => entry({ resourceType: 'Practitioner', id }, `urn:uuid:${id}`)),
@@ -170,7 +186,10 @@ describe('a document of the upstream', () => {
 
 describe('$docref', () => {
   const document = (id: string, of: string) => ({
-    ...{ resourceType: 'DocumentReference', id, status: 'current', subject: to(`Patient/${of}`) },
+    resourceType: 'DocumentReference',
+    id,
+    status: 'current',
+    subject: to(`Patient/${of}`),
   })
 
   it('is requested for the patient of the token, and every document is checked', async () => {

@@ -87,7 +87,8 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     text => logger?.warn(text),
   )
   const watching = watchUpstream({
-    ...{ clock, log: logger },
+    clock,
+    log: logger,
     onAvailable() {
       void profile.ask()
       statement.start()

@@ -92,7 +92,10 @@ describe('the content of a large Binary', () => {
   }: Upload): Promise<Received> {
     const [method = '', path = ''] = line.split(' ')
     const sent = sendRequest({
-      ...{ host: '127.0.0.1', port, method, path: `/fhir/${path}` },
+      host: '127.0.0.1',
+      port,
+      method,
+      path: `/fhir/${path}`,
       headers: {
         authorization: `Bearer ${token}`,
         'content-type': 'application/pdf',
@@ -122,7 +125,10 @@ describe('the content of a large Binary', () => {
   /** Sends the beginning of a content, until it arrives at the upstream. */
   async function beginUpload(): Promise<ClientRequest> {
     const sent = sendRequest({
-      ...{ host: '127.0.0.1', port, method: 'POST', path: '/fhir/Binary' },
+      host: '127.0.0.1',
+      port,
+      method: 'POST',
+      path: '/fhir/Binary',
       headers: {
         authorization: 'Bearer ann',
         'content-type': 'image/png',
@@ -146,7 +152,9 @@ describe('the content of a large Binary', () => {
         ['all', 'POST Binary'],
       ] as const) {
         const { status, headers, body } = await upload({
-          ...{ token, line, size: 10 * MEGABYTE },
+          token,
+          line,
+          size: 10 * MEGABYTE,
           ...(stated !== undefined && { stated }),
         })
         assert.deepEqual([status, headers.etag, body], [201, 'W/"1"', ''], body)
@@ -155,8 +163,10 @@ describe('the content of a large Binary', () => {
         assert.equal(seen?.headers['content-length'] !== undefined, stated !== undefined)
         const { data, ...rest } = JSON.parse(seen?.body ?? '')
         assert.deepEqual(rest, {
-          ...{ resourceType: 'Binary', ...(line.startsWith('PUT') && { id: 'b' }) },
-          ...{ contentType: 'application/pdf', securityContext: { reference: 'Patient/ann' } },
+          resourceType: 'Binary',
+          ...(line.startsWith('PUT') && { id: 'b' }),
+          contentType: 'application/pdf',
+          securityContext: { reference: 'Patient/ann' },
         })
         const expected = Buffer.concat([...repeatChunk(10 * MEGABYTE)])
         assert.ok(Buffer.from(data, 'base64').equals(expected))
@@ -173,14 +183,19 @@ describe('the content of a large Binary', () => {
 
   it('is refused with X-Provenance, and not left out of the transaction', async () => {
     const provenance = {
-      ...{ resourceType: 'Provenance', recorded: '2026-01-05T10:00:00Z' },
-      ...{ target: [{ reference: 'Patient/ann' }], agent: [{ who: { display: 'Import' } }] },
+      resourceType: 'Provenance',
+      recorded: '2026-01-05T10:00:00Z',
+      target: [{ reference: 'Patient/ann' }],
+      agent: [{ who: { display: 'Import' } }],
     }
     const writes = countWrites()
     for (const token of ['ann', 'all'])
       for (const stated of [undefined, 6 * MEGABYTE]) {
         const { status, body } = await upload({
-          ...{ token, size: 6 * MEGABYTE, provenance, ...(stated !== undefined && { stated }) },
+          token,
+          size: 6 * MEGABYTE,
+          provenance,
+          ...(stated !== undefined && { stated }),
         })
         assert.equal(status, 400, body)
         assert.match(body, /Cannot accept X-Provenance/)
@@ -192,7 +207,8 @@ describe('the content of a large Binary', () => {
     const writes = countWrites()
     for (const stated of [undefined, 13 * MEGABYTE]) {
       const { status, body } = await upload({
-        ...{ size: 13 * MEGABYTE, ...(stated !== undefined && { stated }) },
+        size: 13 * MEGABYTE,
+        ...(stated !== undefined && { stated }),
       })
       assert.equal(status, 413, body)
       assert.match(body, /larger than 12582912 bytes/)

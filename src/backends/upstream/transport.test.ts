@@ -148,7 +148,9 @@ describe('a compressed body', () => {
       const post = (payload: Buffer) => {
         const headers = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }
         return fhir.app.inject({
-          ...{ method: 'POST', url: '/fhir/Condition', payload: gzipSync(payload) },
+          method: 'POST',
+          url: '/fhir/Condition',
+          payload: gzipSync(payload),
           headers: { ...headers, authorization: 'Bearer all' },
         })
       }

@@ -129,7 +129,10 @@ describe('a gateway in front of a server that stores searches', () => {
 
   it('has it store no search for the panel of a policy', async () => {
     await put({
-      ...{ resourceType: 'CareTeam', id: 't', status: 'active', subject: { reference: 'Patient/ann' } },
+      resourceType: 'CareTeam',
+      id: 't',
+      status: 'active',
+      subject: { reference: 'Patient/ann' },
       participant: [{ member: { reference: 'Practitioner/kim' } }],
     })
     assert.equal((await fhir.as('kim')('GET Patient/ann')).status, 200)

@@ -88,7 +88,8 @@ describe('a write that another write precedes', () => {
     })
     const { id: _, ...created } = condition('x', 'ann')
     const reply = await ann('POST ', {
-      ...{ resourceType: 'Bundle', type: 'transaction' },
+      resourceType: 'Bundle',
+      type: 'transaction',
       entry: [
         { resource: condition('c', 'ann'), request: { method: 'PUT', url: 'Condition/c' } },
         { resource: created, request: { method: 'POST', url: 'Condition' } },

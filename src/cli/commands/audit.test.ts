@@ -13,29 +13,53 @@ const SECRET = 'a secret of these tests, long enough'
 const records: readonly AuditRecord[] = [
   { at: now - 7_200_000, server: 'auth', kind: 'login', allowed: true, status: 302, subject: 'c-1' },
   {
-    ...{ at: now - 1_800_000, server: 'fhir', kind: 'fhir', allowed: true, status: 200, method: 'GET' },
-    ...{
-      request: 'Patient/juniper',
-      patient: 'juniper',
-      client: 'app',
-      launch: 'l-1',
-      by: 'patient/Patient.rs',
-    },
+    at: now - 1_800_000,
+    server: 'fhir',
+    kind: 'fhir',
+    allowed: true,
+    status: 200,
+    method: 'GET',
+    request: 'Patient/juniper',
+    patient: 'juniper',
+    client: 'app',
+    launch: 'l-1',
+    by: 'patient/Patient.rs',
   },
   {
-    ...{ at: now - 30_000, server: 'fhir', kind: 'fhir', allowed: false, status: 403, method: 'GET' },
-    ...{ request: 'Observation', patient: 'ashlar', client: 'other', reason: 'Insufficient scope' },
+    at: now - 30_000,
+    server: 'fhir',
+    kind: 'fhir',
+    allowed: false,
+    status: 403,
+    method: 'GET',
+    request: 'Observation',
+    patient: 'ashlar',
+    client: 'other',
+    reason: 'Insufficient scope',
   },
 ]
 
 const counted: AuditRecord = {
-  ...{ at: now, server: 'fhir', kind: 'fhir', allowed: false, status: 401, interaction: 'read' },
-  ...{ address: '10.0.0.9', reason: 'Missing token', repeats: 57 },
+  at: now,
+  server: 'fhir',
+  kind: 'fhir',
+  allowed: false,
+  status: 401,
+  interaction: 'read',
+  address: '10.0.0.9',
+  reason: 'Missing token',
+  repeats: 57,
 }
 
 const revoked: AuditRecord = {
-  ...{ at: now, server: 'auth', kind: 'revoke', allowed: true, status: 200, launch: 'l-1' },
-  ...{ fhirUser: 'Practitioner/p1', reason: 'A used code was sent again' },
+  at: now,
+  server: 'auth',
+  kind: 'revoke',
+  allowed: true,
+  status: 200,
+  launch: 'l-1',
+  fhirUser: 'Practitioner/p1',
+  reason: 'A used code was sent again',
 }
 
 eachDatabaseIfThorough((name, _open, create) => {

@@ -75,8 +75,10 @@ describe('sallyport check', () => {
   it('lists settings that prevent a start together with invalid files', async () => {
     writeFiles({ 'policy.yaml': 'rules: everybody', 'issuers.yaml': 'no list' })
     const { exitCode, stdout } = await check({
-      ...{ SMART_ISSUER_URL: 'https://auth.ehr.example', SMART_SECRET: 'a secret of some length' },
-      ...{ SMART_POLICY_FILE: 'policy.yaml', SMART_TRUSTED_ISSUERS_FILE: 'issuers.yaml' },
+      SMART_ISSUER_URL: 'https://auth.ehr.example',
+      SMART_SECRET: 'a secret of some length',
+      SMART_POLICY_FILE: 'policy.yaml',
+      SMART_TRUSTED_ISSUERS_FILE: 'issuers.yaml',
       SMART_TLS_CERT: 'missing.pem',
     })
     assert.equal(exitCode, 1)

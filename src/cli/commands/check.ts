@@ -100,7 +100,10 @@ export async function withClient<T>(
     const authorization = await credentials.getAuthorization()
     const began = performance.now()
     const response = await sendRequest(baseUrl + path, {
-      ...{ method, body, dispatcher, signal: AbortSignal.timeout(timeoutMs) },
+      method,
+      body,
+      dispatcher,
+      signal: AbortSignal.timeout(timeoutMs),
       headers: { ...headers, ...(authorization !== undefined && { authorization }) },
     })
     const text = await response.body.text()

@@ -21,7 +21,10 @@ const RESOURCES = [
   { resourceType: 'Patient', id: 'one' },
   { resourceType: 'Patient', id: 'two' },
   {
-    ...{ resourceType: 'Encounter', id: 'visit', status: 'finished', subject: { reference: 'Patient/one' } },
+    resourceType: 'Encounter',
+    id: 'visit',
+    status: 'finished',
+    subject: { reference: 'Patient/one' },
     class: { system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'AMB' },
   },
 ]

@@ -28,7 +28,9 @@ function chooseSettings(folder: string, [auth, fhir, app]: readonly number[]): S
     fhirBaseUrl: `http://localhost:${fhir}/fhir`,
     appUrl: `http://localhost:${app}`,
     smartClientLaunchUrl: `http://localhost:${app}/launch`,
-    ...{ authPort: String(auth), fhirPort: String(fhir), appPort: String(app) },
+    authPort: String(auth),
+    fhirPort: String(fhir),
+    appPort: String(app),
     dataDir: join(folder, 'data'),
     databaseUrl: `sqlite:${join(folder, 'data', 'sallyport.db')}`,
   }

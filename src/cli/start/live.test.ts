@@ -34,8 +34,13 @@ function open(more: Readonly<Record<string, string>> = {}) {
   writeFileSync(settingsFile, 'smart.server.access-token-ttl-seconds: 300')
   writeCertificate()
   const env = {
-    ...{ ...URLS, SMART_POLICY_FILE: policyFile, SMART_TLS_CERT: certFile, SMART_TLS_KEY: keyFile },
-    ...{ SMART_CONFIG: settingsFile, SMART_DATA_DIR: folder, ...more },
+    ...URLS,
+    SMART_POLICY_FILE: policyFile,
+    SMART_TLS_CERT: certFile,
+    SMART_TLS_KEY: keyFile,
+    SMART_CONFIG: settingsFile,
+    SMART_DATA_DIR: folder,
+    ...more,
   }
   const read = () => {
     const configuration = readConfiguration(env, folder)
@@ -124,9 +129,11 @@ describe('the certificates', () => {
 
   it('for the upstream are also tested', async () => {
     const { live, controls } = open({
-      ...{ SMART_FHIR_UPSTREAM_URL: 'https://upstream.example/fhir' },
-      ...{ SMART_FHIR_UPSTREAM_TLS_CERT: certFile, SMART_FHIR_UPSTREAM_TLS_KEY: keyFile },
-      ...{ SMART_TLS_CERT: '', SMART_TLS_KEY: '' },
+      SMART_FHIR_UPSTREAM_URL: 'https://upstream.example/fhir',
+      SMART_FHIR_UPSTREAM_TLS_CERT: certFile,
+      SMART_FHIR_UPSTREAM_TLS_KEY: keyFile,
+      SMART_TLS_CERT: '',
+      SMART_TLS_KEY: '',
     })
     const first = live.current
     writeFileSync(certFile, makeCertificate().cert)

@@ -161,7 +161,10 @@ async function observe(send: typeof fetch, url: string, init: RequestInit) {
     const response = await send(url, init)
     const { status, headers } = response
     return {
-      ...{ status, url: response.url, cookies: headers.getSetCookie(), type: headers.get('content-type') },
+      status,
+      url: response.url,
+      cookies: headers.getSetCookie(),
+      type: headers.get('content-type'),
       text: await response.text(),
     }
   } catch (error) {

@@ -74,7 +74,8 @@ async function addRecords(store: Store, first: number, count: number): Promise<r
         allowed: true,
         status: 200,
       } as const),
-      ...{ reason, patient: 'juniper' },
+      reason,
+      patient: 'juniper',
     })),
   )
   return names.map(name => `Allowed (200): ${name}`)
@@ -235,16 +236,25 @@ describe('audit records over syslog', () => {
 
 const RECORD = {
   ...({ at: 1_762_000_000_000, server: 'fhir', kind: 'fhir', interaction: 'read', allowed: true } as const),
-  ...{ status: 200, method: 'GET', request: 'Condition/1', resource_type: 'Condition', resource_id: '1' },
-  ...{
-    patient_id: 'juniper',
-    patients: null,
-    client_id: 'app',
-    subject: 'c-1',
-    fhir_user: 'Practitioner/p-1',
-  },
-  ...{ decided_by: null, reason: 'Größe 🙂', launch_id: 'l-1', token_id: 't-1', request_id: 'r-1' },
-  ...{ address: '127.0.0.1', repeats: null, details: null, delivery_id: null },
+  status: 200,
+  method: 'GET',
+  request: 'Condition/1',
+  resource_type: 'Condition',
+  resource_id: '1',
+  patient_id: 'juniper',
+  patients: null,
+  client_id: 'app',
+  subject: 'c-1',
+  fhir_user: 'Practitioner/p-1',
+  decided_by: null,
+  reason: 'Größe 🙂',
+  launch_id: 'l-1',
+  token_id: 't-1',
+  request_id: 'r-1',
+  address: '127.0.0.1',
+  repeats: null,
+  details: null,
+  delivery_id: null,
 }
 
 /** RFC 5425: `MSG-LEN SP SYSLOG-MSG`, with the length in octets. */

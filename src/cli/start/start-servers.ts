@@ -28,7 +28,9 @@ const PORTS = {
 function bindServer(name: ServerName, app: FastifyInstance, settings: Settings): Promise<void> {
   const [key, variables] = PORTS[name]
   return bindPort(app, settings[key], settings.bind, {
-    ...{ name: `${name} server`, variables, bindVariable: 'SMART_BIND' },
+    name: `${name} server`,
+    variables,
+    bindVariable: 'SMART_BIND',
   })
 }
 
@@ -57,7 +59,9 @@ export async function openMetricsPort(settings: Settings, running: Running): Pro
   const app = createMetricsServer(() => running.report(), acceptsHost)
   try {
     await bindPort(app, metrics.port, metrics.bind, {
-      ...{ name: 'metrics', variables: 'SMART_METRICS_PORT', bindVariable: 'SMART_METRICS_BIND' },
+      name: 'metrics',
+      variables: 'SMART_METRICS_PORT',
+      bindVariable: 'SMART_METRICS_BIND',
     })
   } catch (error) {
     await running.close()

@@ -53,7 +53,9 @@ function openSlots({
   // Round robin is the default: a shared socket gives most connections to the busiest process.
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({
-    ...{ exec: join(import.meta.dirname, '../main.ts'), args: [], serialization: 'advanced' },
+    exec: join(import.meta.dirname, '../main.ts'),
+    args: [],
+    serialization: 'advanced',
     ...(logsToStderr && { stdio: ['inherit', 2, 2, 'ipc'] }),
   })
   const { setLogLevel, reload } = controls

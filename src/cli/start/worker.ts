@@ -41,7 +41,10 @@ async function startServing(
   followLogLevel(live, logger)
   endAtUnexpected(logger)
   const parts: Parts = {
-    ...{ ...input, live, logger, serialize: createSharedSerialize(channel) },
+    ...input,
+    live,
+    logger,
+    serialize: createSharedSerialize(channel),
     controls: relayControls(live, channel),
     worker: number,
   }

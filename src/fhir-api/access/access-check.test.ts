@@ -16,7 +16,11 @@ const AUDIT_EVENTS = new Set(['AuditEvent'])
 async function check(access: Access, resources: readonly Resource[], standIn?: string) {
   const lookups: string[][] = []
   const created = await createAccessCheck({
-    ...{ access, resources, standIn, baseUrl: 'http://fhir.test/fhir', excludedTypes: AUDIT_EVENTS },
+    access,
+    resources,
+    standIn,
+    baseUrl: 'http://fhir.test/fhir',
+    excludedTypes: AUDIT_EVENTS,
     async panelMembers(_panels, patients) {
       lookups.push([...patients])
       return { includes: (_panel, id) => id === 'ann' }

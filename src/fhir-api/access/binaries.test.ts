@@ -24,15 +24,27 @@ function makeDocument(patient: string, ...names: string[]): Resource {
 }
 
 const makeEntry = (document: Resource, order: number): SearchEntry => ({
-  ...{ type: 'DocumentReference', id: 'd', text: '{}', order, parse: () => document },
+  type: 'DocumentReference',
+  id: 'd',
+  text: '{}',
+  order,
+  parse: () => document,
 })
 
 function makeBinary(more: object = {}, stored: Partial<StoredVersion> = {}): StoredVersion {
   const resource = { resourceType: 'Binary', id: 'b', ...more }
   const text = JSON.stringify(resource)
   return {
-    ...{ type: 'Binary', id: 'b', etag: 'W/"1"', lastModified: 0, deleted: false, isTrusted: false },
-    ...{ order: 5, text, parse: () => resource, ...stored },
+    type: 'Binary',
+    id: 'b',
+    etag: 'W/"1"',
+    lastModified: 0,
+    deleted: false,
+    isTrusted: false,
+    order: 5,
+    text,
+    parse: () => resource,
+    ...stored,
   }
 }
 

@@ -15,7 +15,8 @@ const makeAccess = (filter: AccessFilter): Access => ({
 const ann = makeAccess([{ patient: 'ann', exclusive: true }])
 const panelled = makeAccess([{ panel, exclusive: true }])
 const condition = (patient: string, more: object = {}): Resource => ({
-  ...{ resourceType: 'Condition', subject: { reference: `Patient/${patient}` } },
+  resourceType: 'Condition',
+  subject: { reference: `Patient/${patient}` },
   ...more,
 })
 
@@ -26,11 +27,9 @@ async function check(
   { members, newPatients = [], excluded = [] }: Partial<Held> = {},
 ) {
   const context = {
-    ...{
-      baseUrl: 'http://fhir.test/fhir',
-      accessCache: createAccessCache(),
-      excludedTypes: new Set(excluded),
-    },
+    baseUrl: 'http://fhir.test/fhir',
+    accessCache: createAccessCache(),
+    excludedTypes: new Set(excluded),
     session: {
       findDocuments: () => [],
       read: () => undefined,
@@ -107,7 +106,8 @@ describe('checkContent', () => {
 
   it('refuses a DocumentReference that names a Binary outside the access filter', async () => {
     const document = {
-      ...{ resourceType: 'DocumentReference', subject: { reference: 'Patient/ann' } },
+      resourceType: 'DocumentReference',
+      subject: { reference: 'Patient/ann' },
       content: [{ attachment: { url: 'Binary/b' } }],
     }
     const access: Access = { filterFor: type => (type === 'DocumentReference' ? 'everything' : []) }

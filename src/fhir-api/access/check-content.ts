@@ -42,13 +42,11 @@ export async function checkContent(
   const filter = access.filterFor(resource.resourceType, permission)
   if (filter !== 'everything') {
     const check = await createAccessCheck({
-      ...{
-        access,
-        baseUrl,
-        excludedTypes,
-        resources: [resource],
-        findCompartmentPatients: findWrittenPatients,
-      },
+      access,
+      baseUrl,
+      excludedTypes,
+      resources: [resource],
+      findCompartmentPatients: findWrittenPatients,
       async panelMembers(panels, patients) {
         const membership = await session.panelMembers(panels, patients)
         return isFailure(membership) ? membership : includeNewPatients(membership, newPatients, baseUrl)

@@ -121,7 +121,10 @@ async function findWithin(
   if (isFailure(found)) return found
   const resources = found === 'too-many' ? [] : found.map(it => it.parse())
   const check = await createAccessCheck({
-    ...{ access, baseUrl, excludedTypes, resources },
+    access,
+    baseUrl,
+    excludedTypes,
+    resources,
     panelMembers: (panels, patients) => session.panelMembers(panels, patients),
   })
   if (isFailure(check)) return check

@@ -10,7 +10,9 @@ import type { StatedVersion, StoredVersion } from '../stored-version.ts'
 import { findHidden, findResource, isWithin, lookUp } from './find-resource.ts'
 
 const makeCondition = (patient: string): Resource => ({
-  ...{ resourceType: 'Condition', id: 'c', subject: { reference: `Patient/${patient}` } },
+  resourceType: 'Condition',
+  id: 'c',
+  subject: { reference: `Patient/${patient}` },
 })
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
 const ann: Access = { filterFor: () => [{ patient: 'ann' }] }
@@ -22,8 +24,15 @@ const unreachable = fail({ problem: 'upstream-unreachable' })
 function store(resource: Resource | Failure, more: Partial<StoredVersion> = {}): StoredVersion {
   const text = JSON.stringify(resource)
   return {
-    ...{ type: 'Condition', id: 'c', etag: 'W/"1"', lastModified: 0, order: 1 },
-    ...{ deleted: false, isTrusted: false, text, parse: () => resource },
+    type: 'Condition',
+    id: 'c',
+    etag: 'W/"1"',
+    lastModified: 0,
+    order: 1,
+    deleted: false,
+    isTrusted: false,
+    text,
+    parse: () => resource,
     ...more,
   }
 }
@@ -44,7 +53,9 @@ interface Held {
 function open({ current, last, other, members }: Held) {
   const steps: string[] = []
   const context = {
-    ...{ baseUrl: 'http://fhir.test/fhir', accessCache: createAccessCache(), versionAccess: 'current' },
+    baseUrl: 'http://fhir.test/fhir',
+    accessCache: createAccessCache(),
+    versionAccess: 'current',
     excludedTypes: new Set(['AuditEvent']),
     session: {
       read(_type: string, id: string) {

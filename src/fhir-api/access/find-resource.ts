@@ -22,8 +22,11 @@ export function checkStored(
   standIn?: string,
 ): Awaitable<AccessCheck | Failure> {
   return createAccessCheck({
-    ...{ access: request.access, baseUrl: context.baseUrl, excludedTypes: context.excludedTypes },
-    ...{ resources, standIn },
+    access: request.access,
+    baseUrl: context.baseUrl,
+    excludedTypes: context.excludedTypes,
+    resources,
+    standIn,
     panelMembers: (panels, patients) => context.session.panelMembers(panels, patients),
   })
 }

@@ -17,13 +17,26 @@ function makeContext(handle: Context['handle'], more: Partial<BackendSession> = 
     throw new Error('Not expected in this test')
   }
   const session: BackendSession = {
-    ...{ read: nothing, panelMembers: nothing, perform: nothing, findMatch: nothing, commit: nothing },
-    ...{ search: nothing, collect: nothing, history: nothing, everything: nothing },
-    ...{ findDocuments: nothing, ...more },
+    read: nothing,
+    panelMembers: nothing,
+    findMatch: nothing,
+    commit: nothing,
+    search: nothing,
+    collect: nothing,
+    history: nothing,
+    everything: nothing,
+    findDocuments: nothing,
+    ...more,
   }
   return {
-    ...{ baseUrl: 'http://fhir.test/fhir', session, handle, versionAccess: 'current', clock: () => 0 },
-    ...{ accessCache: createAccessCache(), excludedTypes: undefined, capabilities: nothing },
+    baseUrl: 'http://fhir.test/fhir',
+    session,
+    handle,
+    versionAccess: 'current',
+    clock: () => 0,
+    accessCache: createAccessCache(),
+    excludedTypes: undefined,
+    capabilities: nothing,
     pages: { parameter: '_page', seal: nothing, open: nothing },
     smartConfiguration: nothing,
     isRecorded: false,
@@ -32,15 +45,23 @@ function makeContext(handle: Context['handle'], more: Partial<BackendSession> = 
 
 function makeBundleRequest(report: (error: unknown) => void = () => {}): FhirRequest {
   return {
-    ...{ interaction: { kind: 'bundle' }, body: {}, preconditions: {}, access: fullAccess, report },
+    interaction: { kind: 'bundle' },
+    body: {},
+    preconditions: {},
+    access: fullAccess,
+    report,
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access: fullAccess }) },
-    ...{ requestId: '1', connection: { destroyed: false, once: () => undefined } },
+    requestId: '1',
+    connection: { destroyed: false, once: () => undefined },
   }
 }
 
 const create: Entry = {
-  ...{ fullUrl: undefined, interaction: { kind: 'create', type: 'Patient' }, body: {}, preconditions: {} },
+  fullUrl: undefined,
+  interaction: { kind: 'create', type: 'Patient' },
+  body: {},
+  preconditions: {},
 }
 const statusesIn = (body: unknown) => String(body).match(/(?<="status":")\d+/g)
 const full = Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR', errcode: 13 })

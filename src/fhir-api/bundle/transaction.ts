@@ -152,7 +152,10 @@ async function respond(
   }
   const isRecorded = context.audited !== undefined && durable !== undefined
   return {
-    ...{ status: 200, body: bundleJson({ type: 'transaction-response', entries: texts }), entries, durable },
+    status: 200,
+    body: bundleJson({ type: 'transaction-response', entries: texts }),
+    entries,
+    durable,
     ...(isRecorded && { isRecorded }),
   }
 }

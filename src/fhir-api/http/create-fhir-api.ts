@@ -60,7 +60,12 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
   const app = await createServer({
-    ...{ name: 'fhir', url: baseUrl, clock, bodyLimit, checks, metrics: registry },
+    name: 'fhir',
+    url: baseUrl,
+    clock,
+    bodyLimit,
+    checks,
+    metrics: registry,
     errorStyle: path => (isFhir(path) ? 'fhir' : 'api'),
     // A bearer token is sent on purpose; no cookie gives access to this server.
     acceptsCrossSite: isFhir,
@@ -70,19 +75,17 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
     ...options.web,
   })
   const api = {
-    ...{
-      guard: counting,
-      decisions,
-      audit,
-      backend,
-      clock,
-      baseUrl,
-      basePath,
-      bodyLimits,
-      contentLimit: findContentLimit(options, backend, bodyLimit),
-      origins,
-      versionAccess,
-    },
+    guard: counting,
+    decisions,
+    audit,
+    backend,
+    clock,
+    baseUrl,
+    basePath,
+    bodyLimits,
+    contentLimit: findContentLimit(options, backend, bodyLimit),
+    origins,
+    versionAccess,
     smartConfiguration: evaluateLate(smartConfiguration),
   }
   await app.register(async scope => addRoutes(scope, api), { prefix: basePath })

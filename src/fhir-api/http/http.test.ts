@@ -102,7 +102,10 @@ async function open(setting: Setting = {}): Promise<TestApi> {
         }
         return {
           read: notHere,
-          ...{ search: notHere, collect: notHere, history: notHere, everything: notHere },
+          search: notHere,
+          collect: notHere,
+          history: notHere,
+          everything: notHere,
           findDocuments: () => [],
           findMatch: () => ({ match: undefined }),
           commit: () => ({ kind: 'committed', committed: [] }),
@@ -326,7 +329,9 @@ describe('the FHIR API', () => {
     const headers = { authorization: 'Bearer all', 'content-type': 'application/x-www-form-urlencoded' }
     await ask('POST /Patient/_search', { headers, payload: 'name=x' })
     assert.deepEqual(requests[0]?.interaction, {
-      ...{ kind: 'search-type', type: 'Patient', posted: true },
+      kind: 'search-type',
+      type: 'Patient',
+      posted: true,
       params: [['name', 'x']],
     })
   })

@@ -149,7 +149,9 @@ function perform(context: Context, audit: FhirAudit, request: FhirRequest): Prom
   const { interaction, access, preferences } = request
   if (!isAboutAudit(interaction)) return performDurably(context, request)
   return audit.serve<Failure>({
-    ...{ interaction, access, lenient: preferences.lenient },
+    interaction,
+    access,
+    lenient: preferences.lenient,
     panelMembers: (panels, patients) => context.session.panelMembers(panels, patients),
   })
 }

@@ -61,7 +61,9 @@ function planReplacement(
   const type = resource.resourceType
   const current = !before ? 'absent' : before.deleted ? 'deleted' : toCurrentVersion(before)
   return {
-    ...{ kind: 'write', request, permission: 'u' },
+    kind: 'write',
+    request,
+    permission: 'u',
     write: { kind: 'update', type, id, resource, before },
     conflict: findUpdateConflict(request.access, { type, id }, current, request.preconditions),
   }
@@ -121,7 +123,9 @@ export async function planDelete(
   if (isFailure(found)) return found
   if (typeof found === 'object' && !found.deleted)
     return {
-      ...{ kind: 'write', request, permission: 'd' },
+      kind: 'write',
+      request,
+      permission: 'd',
       write: { kind: 'delete', type, id, before: found },
       conflict: describeStaleness(toCurrentVersion(found), preconditions),
     }

@@ -6,7 +6,9 @@ import { readResource } from './plan-write.ts'
 
 const ofAnn: Access = { filterFor: () => [{ patient: 'ann' }] }
 const condition = (id: string) => ({
-  ...{ resourceType: 'Condition', id, subject: { reference: 'Patient/ann' } },
+  resourceType: 'Condition',
+  id,
+  subject: { reference: 'Patient/ann' },
 })
 const remote = {}
 

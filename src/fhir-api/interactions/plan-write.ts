@@ -121,9 +121,15 @@ function planNew(
   return permission === 'u' && id !== undefined
     ? { kind: 'write', request, permission, write: { kind: 'update', type, id, resource, before: undefined } }
     : {
-        ...{ kind: 'write', request, permission },
+        kind: 'write',
+        request,
+        permission,
         write: {
-          ...{ kind: 'create', type, id, resource, ifNoneExist },
+          kind: 'create',
+          type,
+          id,
+          resource,
+          ifNoneExist,
           ...(permission === 'u' && { mustBeNew: true }),
         },
       }

@@ -11,7 +11,10 @@ import type { StoredVersion } from '../stored-version.ts'
 export function describeWrite(write: VersionedWrite, committed: Committed): FhirResponse {
   const { status, version, location, headers } = committed
   return {
-    ...{ status, version, location, headers },
+    status,
+    version,
+    location,
+    headers,
     after: findWritten(write, committed),
     before: findFormer(write),
     deleted: write.kind === 'delete' ? `${write.type}/${write.id}` : undefined,

@@ -186,7 +186,8 @@ export function testAccess(target: Target): void {
         return content
       }
       const transaction = (reference: string) => ({
-        ...{ resourceType: 'Bundle', type: 'transaction' },
+        resourceType: 'Bundle',
+        type: 'transaction',
         entry: [{ resource: about(reference), request: { method: 'POST', url: 'Observation' } }],
       })
       const add = (reference: string) => [{ op: 'add', path: '/focus', value: [{ reference }] }]
@@ -251,7 +252,8 @@ export function testAccess(target: Target): void {
         const { id: __, ...about } = observation('x', 'ann', { focus: [{ reference: fullUrl }] })
         const entry = [
           {
-            ...{ fullUrl, resource: mine },
+            fullUrl,
+            resource: mine,
             request: { method: 'POST', url: 'Condition', ifNoneExist: 'recorded-date=1971' },
           },
           { resource: about, request: { method: 'POST', url: 'Observation' } },

@@ -25,7 +25,10 @@ export function testBinaries(target: Target): void {
   after(() => fhir.close())
 
   const binary = (id: string, of?: string) => ({
-    ...{ resourceType: 'Binary', id, contentType: 'text/html', data: HTML.toString('base64') },
+    resourceType: 'Binary',
+    id,
+    contentType: 'text/html',
+    data: HTML.toString('base64'),
     ...(of !== undefined && { securityContext: { reference: `Patient/${of}` } }),
   })
 
@@ -33,7 +36,9 @@ export function testBinaries(target: Target): void {
   const raw = (token: string, line: string, more: InjectOptions = {}) => {
     const [method = '', path = ''] = line.split(' ')
     return fhir.app.inject({
-      ...{ method: method as 'GET', url: `/fhir/${path}`, ...more },
+      method: method as 'GET',
+      url: `/fhir/${path}`,
+      ...more,
       headers: { authorization: `Bearer ${token}`, ...more.headers },
     })
   }
@@ -181,14 +186,21 @@ export function testBinaries(target: Target): void {
   })
 
   const document = (id: string, of: string, url: string) => ({
-    ...{ resourceType: 'DocumentReference', id, status: 'current', subject: { reference: `Patient/${of}` } },
+    resourceType: 'DocumentReference',
+    id,
+    status: 'current',
+    subject: { reference: `Patient/${of}` },
     content: [{ attachment: { contentType: 'text/html', url } }],
   })
 
   describe('a Binary without securityContext', () => {
     before(async () => {
       for (const it of [
-        ...[binary('open'), binary('absolute'), binary('secret'), binary('nobodys'), binary('bobs', 'bob')],
+        binary('open'),
+        binary('absolute'),
+        binary('secret'),
+        binary('nobodys'),
+        binary('bobs', 'bob'),
         document('d-open', 'ann', 'Binary/open'),
         document('d-absolute', 'ann', `${BASE}/Binary/absolute`),
         document('d-version', 'ann', 'Binary/nobodys/_history/1'),
@@ -345,7 +357,8 @@ export function testBinaries(target: Target): void {
         const entries = [
           { resource: content, request: { method: 'POST', url: 'DocumentReference' } },
           {
-            ...{ fullUrl: 'urn:uuid:11111111-1111-4111-8111-111111111111', resource: made },
+            fullUrl: 'urn:uuid:11111111-1111-4111-8111-111111111111',
+            resource: made,
             request: { method: 'POST', url: 'Binary' },
           },
           { resource: chosen, request: { method: 'PUT', url: 'DocumentReference/chosen-d' } },

@@ -52,8 +52,12 @@ const HIDDEN: readonly Resource[] = [
   ),
   ...times(40, at => condition(`hc${at}`, 'bob0', { asserter: { reference: 'Practitioner/dr' } })),
   {
-    ...{ resourceType: 'Immunization', id: 'i', status: 'completed', vaccineCode: { text: 'Flu' } },
-    ...{ patient: { reference: 'Patient/bob0' }, occurrenceDateTime: '2024-01-01' },
+    resourceType: 'Immunization',
+    id: 'i',
+    status: 'completed',
+    vaccineCode: { text: 'Flu' },
+    patient: { reference: 'Patient/bob0' },
+    occurrenceDateTime: '2024-01-01',
   },
   // Of the caller's patient, but with content about another one.
   observation('mixed', 'ann', {
@@ -181,7 +185,8 @@ function describeReply({ status, headers, text }: Reply, lengths: boolean): unkn
     .replace(/(page=)([\w.-]+)/g, (_, name, sealed) => `${name}${lengths ? sealed.length : ''}`)
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, 'time')
   return {
-    ...{ status, headers: lengths ? same : { ...same, 'content-length': undefined } },
+    status,
+    headers: lengths ? same : { ...same, 'content-length': undefined },
     body: body.startsWith('{') ? JSON.parse(body) : body,
   }
 }

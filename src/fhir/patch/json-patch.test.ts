@@ -136,7 +136,9 @@ describe('applyJsonPatch', () => {
 
   it('fails when it shifts more items of lists than the limit', () => {
     const moves = Array.from({ length: PATCH_OPERATIONS }, () => ({
-      ...{ op: 'move', from: '/note/1', path: '/note/0' },
+      op: 'move',
+      from: '/note/1',
+      path: '/note/0',
     }))
     const patched = applyJsonPatch({ note: Array(90_000).fill({ text: 'x' }) }, moves)
     assert.deepEqual(patched, { failure: TOO_MUCH, malformed: false })

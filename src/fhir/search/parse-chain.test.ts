@@ -133,7 +133,8 @@ describe('parseSearch of a chain', () => {
       ['subject.nonsense', 'subject.nonsense of Observation'],
     ] as const)
       assert.partialDeepStrictEqual(parse('Observation', name, 'x'), {
-        ...{ kind: 'error', text: `Unknown search parameter ${unknown}` },
+        kind: 'error',
+        text: `Unknown search parameter ${unknown}`,
       })
     assert.equal(reason('Patient', 'link.link.link.link.name', 'x'), 'unsupported-modifier')
   })

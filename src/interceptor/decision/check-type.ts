@@ -145,7 +145,9 @@ function checkEachChain(
     if (clause.kind === 'error') {
       if (clause.reason === 'too-costly')
         return deny({
-          ...{ kind: 'misunderstood', status: 400, isExcess: true },
+          kind: 'misunderstood',
+          status: 400,
+          isExcess: true,
           text: isOfBundle ? TOO_MANY_STEPS : clause.text,
         })
     } else if (!maySearchChain(context, clause))

@@ -88,8 +88,12 @@ describe('readGrant', () => {
   it('reads scopes, patient, user, subject, client and token id', () => {
     const { scopes, ...grant } = readGrant(
       {
-        ...{ scope: 'openid patient/*.rs', patient: '1', fhirUser: `${fhirBaseUrl}/Practitioner/2` },
-        ...{ sub: 'c-1', client_id: 'app', jti: 'g.t' },
+        scope: 'openid patient/*.rs',
+        patient: '1',
+        fhirUser: `${fhirBaseUrl}/Practitioner/2`,
+        sub: 'c-1',
+        client_id: 'app',
+        jti: 'g.t',
       },
       fhirBaseUrl,
     )

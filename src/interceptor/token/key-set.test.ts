@@ -46,13 +46,11 @@ describe('createKeySet', () => {
     let answer = () => new Response('no', { status: 404 })
     let now = 0
     const keys = createKeySet({
-      ...{
-        url: `${authUrl}/jwks`,
-        algorithms: ['RS256'],
-        fetch: async () => answer(),
-        clock: () => now,
-        onRemoval: () => {},
-      },
+      url: `${authUrl}/jwks`,
+      algorithms: ['RS256'],
+      fetch: async () => answer(),
+      clock: () => now,
+      onRemoval: () => {},
       onUnusable: reason => reasons.push(reason),
     })
     const seek = async () => {

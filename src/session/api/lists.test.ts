@@ -120,10 +120,14 @@ describe('GET /api/medications', () => {
   describe('of a medicine that is a reference', () => {
     const SCOPE = 'launch patient/MedicationRequest.rs'
     const referring = (id: string, reference: string, more = {}) => ({
-      ...{ ...medication(id), medicationReference: { reference }, ...more },
+      ...medication(id),
+      medicationReference: { reference },
+      ...more,
     })
     const levothyroxine = {
-      ...{ resourceType: 'Medication', id: 'levo', code: { coding: [{ display: 'Levothyroxine 75 mcg' }] } },
+      resourceType: 'Medication',
+      id: 'levo',
+      code: { coding: [{ display: 'Levothyroxine 75 mcg' }] },
     }
     const displaysOf = async (scope: string) => {
       const { entry } = (await (await api.withScope(scope)).get('/api/medications')).json()

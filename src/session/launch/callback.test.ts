@@ -192,8 +192,14 @@ eachDatabaseIfThorough((_name, open) => {
         const network_hash = sha256(findSite(address))
         const lifetime = { created_at: now, expires_at: now + 600_000 }
         const rows = Array.from({ length: 2_000 }, () => ({
-          ...{ state_hash: randomUUID(), browser_hash: randomUUID(), network_hash, ...lifetime },
-          ...{ issuer: 'i', fhir_base_url: 'f', nonce: 'n', code_verifier_sealed: 's' },
+          state_hash: randomUUID(),
+          browser_hash: randomUUID(),
+          network_hash,
+          ...lifetime,
+          issuer: 'i',
+          fhir_base_url: 'f',
+          nonce: 'n',
+          code_verifier_sealed: 's',
         }))
         for (let at = 0; at < rows.length; at += 500)
           await setup.store.db

@@ -60,7 +60,10 @@ async function begin(context: AppContext, { iss, launch, address, frame }: Origi
   const found = await context.discovery.find(fhirBaseUrl)
   if (isFailure(found)) return { kind: 'no-discovery', failure: found }
   return redirectToAuthServer(context, found, {
-    ...{ iss, address, frame, fhirBaseUrl },
+    iss,
+    address,
+    frame,
+    fhirBaseUrl,
     ...(launch === undefined ? {} : { launch }),
   })
 }

@@ -40,7 +40,8 @@ export async function openSqlite(
   const absolute = realpathSync(path)
   const file = await openDatabaseFile(absolute, writeWaitMs)
   const queue = openAuditQueue(file, {
-    ...{ path: absolute, worker },
+    path: absolute,
+    worker,
     onError: error => {
       availability.report(error)
       if (!isDatabaseUnavailable(error)) onStuckRecords?.(error)

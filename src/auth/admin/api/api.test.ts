@@ -73,8 +73,12 @@ describe('the administration API', () => {
       },
     })
     await auth.addClient({
-      ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
-      ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+      client_id: 'console',
+      auth_method: 'client_secret',
+      secret_hash: sha256('s'),
+      scope: 'sallyport/admin',
+      redirect_uris: '[]',
+      launch_url: null,
     })
     token = await requestToken('console', 's')
   })
@@ -221,8 +225,12 @@ describe('the administration API', () => {
     const browser = await auth.logIn()
     const { access_token } = (await auth.exchange(await auth.getCode(browser))).json()
     await auth.addClient({
-      ...{ client_id: 'former', auth_method: 'client_secret', secret_hash: sha256('f') },
-      ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+      client_id: 'former',
+      auth_method: 'client_secret',
+      secret_hash: sha256('f'),
+      scope: 'sallyport/admin',
+      redirect_uris: '[]',
+      launch_url: null,
     })
     const former = await requestToken('former', 'f')
     assert.equal((await send('GET', '/clients', undefined, former)).statusCode, 200)
@@ -446,8 +454,13 @@ describe('the administration API', () => {
     await auth.store.db
       .insertInto('audit_event')
       .values({
-        ...{ at: auth.time.now + 1, server: 'auth', kind: 'login', allowed: false, status: 401 },
-        ...{ client_id: '=cmd|x', reason: 'a "quoted", text' },
+        at: auth.time.now + 1,
+        server: 'auth',
+        kind: 'login',
+        allowed: false,
+        status: 401,
+        client_id: '=cmd|x',
+        reason: 'a "quoted", text',
       })
       .execute()
     const csv = await send('GET', '/audit/export?format=csv&kind=login&outcome=refused')

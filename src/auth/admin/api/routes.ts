@@ -220,7 +220,10 @@ function describeContent({ result, streams = [] }: Endpoint) {
 
 function listPathParameters(path: string) {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
-    ...{ name, in: 'path', required: true, schema: { type: 'string' } },
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
   }))
 }
 

@@ -191,15 +191,23 @@ export const systemEndpoints = [
         describeSystem(context)
       const servers = await findServers(app, context)
       return {
-        ...{ version, node, started_at: formatTime(startedAt), database, audit },
+        version,
+        node,
+        started_at: formatTime(startedAt),
+        database,
+        audit,
         ...Object.fromEntries(features.map(({ name, isOn }) => [name, isOn])),
         ...(upstreamUrl !== undefined && { upstream_url: upstreamUrl }),
         ...(policyRules !== undefined && { policy_rules: policyRules }),
         servers: servers.map(({ name, url, checks, processes }) => ({
-          ...{ name, url, reachable: checks !== undefined, ready: checks?.every(({ ok }) => ok) ?? false },
+          name,
+          url,
+          reachable: checks !== undefined,
+          ready: checks?.every(({ ok }) => ok) ?? false,
           ...(processes !== undefined && { processes }),
           checks: (checks ?? []).map(({ name: check, ok, reason, note }) => ({
-            ...{ name: check, ok },
+            name: check,
+            ok,
             ...(reason !== undefined && { reason }),
             ...(note !== undefined && { note }),
           })),

@@ -30,7 +30,10 @@ const Key = Type.Object(
 
 function describeKey({ kid, state, createdAt, signsFrom, retiredAt }: KeyDescription): Static<typeof Key> {
   return {
-    ...{ kid, state, created_at: formatTime(createdAt), signs_from: formatTime(signsFrom) },
+    kid,
+    state,
+    created_at: formatTime(createdAt),
+    signs_from: formatTime(signsFrom),
     ...(retiredAt !== undefined && { retired_at: formatTime(retiredAt) }),
   }
 }

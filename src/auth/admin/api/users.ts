@@ -107,7 +107,11 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
         const { username, display_name, fhir_user, password, ...members } = body
         const { admin: isAdmin, related_persons }: UserMembers = members
         const user = {
-          ...{ kind, username, password, displayName: display_name, fhirUser: fhir_user },
+          kind,
+          username,
+          password,
+          displayName: display_name,
+          fhirUser: fhir_user,
           ...(isAdmin !== undefined && { admin: isAdmin }),
           ...(related_persons !== undefined && { relatedPersons: related_persons }),
         }

@@ -95,8 +95,12 @@ describe('/admin', () => {
         [
           '/admin/apps/new',
           {
-            ...{ client_id: 'own', name: 'Own', auth_method: 'none', scope: 'launch user/*.cruds' },
-            ...{ redirect_uris: 'https://own.test/cb', first_party: '1' },
+            client_id: 'own',
+            name: 'Own',
+            auth_method: 'none',
+            scope: 'launch user/*.cruds',
+            redirect_uris: 'https://own.test/cb',
+            first_party: '1',
           },
         ],
         [

@@ -114,7 +114,9 @@ function readUser(form: Parameters) {
   const fhirUser = read('fhirUser')
   const related = /^RelatedPerson\/(.+)$/.exec(fhirUser)?.[1]
   return {
-    ...{ kind, username: read('username'), displayName: read('displayName') },
+    kind,
+    username: read('username'),
+    displayName: read('displayName'),
     fhirUser: fhirUser.includes('/') || kind === 'account' ? fhirUser : `Practitioner/${fhirUser}`,
     ...(related !== undefined && { relatedPersons: [related] }),
   }

@@ -127,8 +127,14 @@ async function issueInTransaction(
   )
   const grantId = await createGrant(trx, context, {
     ...toGrantContext(launchContext),
-    ...{ client, loginIdHash: login.idHash, authTime: login.authTime, acr: login.acr, amr: login.amr },
-    ...{ scope, launchId: request.launchId, fhirUserId: request.picked?.fhirUserId },
+    client,
+    loginIdHash: login.idHash,
+    authTime: login.authTime,
+    acr: login.acr,
+    amr: login.amr,
+    scope,
+    launchId: request.launchId,
+    fhirUserId: request.picked?.fhirUserId,
   })
   if (grantId === undefined) throw new RolledBack()
   return { code: await createCode(trx, grantId, request, now), scope }

@@ -44,7 +44,10 @@ export async function addApp(
   const added = await trx
     .insertInto('client')
     .values({
-      ...{ ...toColumns(app, id), ...hashSecret(secret), client_id: id, created_at: now },
+      ...toColumns(app, id),
+      ...hashSecret(secret),
+      client_id: id,
+      created_at: now,
       for_loopback: registrar.isForLoopback ?? false,
     })
     .onConflict(conflict => conflict.column('client_id').doNothing())

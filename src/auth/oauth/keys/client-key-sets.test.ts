@@ -187,8 +187,11 @@ describe('a key set by URL', () => {
     const askAs = async (at: number) => {
       const stranger = new SigningClient(`stranger-${at}`, auth.time)
       await auth.addClient({
-        ...{ client_id: `stranger-${at}`, auth_method: 'private_key_jwt', approved: false },
-        ...{ jwks_url: `${address}/${at}`, scope: 'system/*.rs' },
+        client_id: `stranger-${at}`,
+        auth_method: 'private_key_jwt',
+        approved: false,
+        jwks_url: `${address}/${at}`,
+        scope: 'system/*.rs',
       })
       const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...stranger.makeProof() }
       return auth.requestToken(form)

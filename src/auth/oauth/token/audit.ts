@@ -29,8 +29,12 @@ export async function auditTokens(
   if (isFailure(result)) return auditRefusedTokens(context, request, kind, result, trx)
   const { client_id, sub, patient, jti } = result.accessToken
   const event: AuthEvent = {
-    ...{ kind, status: 200, clinician: result.grant?.clinician },
-    ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
+    kind,
+    status: 200,
+    clinician: result.grant?.clinician,
+    client: readText(client_id),
+    subject: readText(sub),
+    patient: readText(patient),
     launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
     by: result.response.scope,
     reason: readExtension(context, result.grant).reason,

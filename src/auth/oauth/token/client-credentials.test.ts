@@ -144,8 +144,12 @@ describe('client_credentials', () => {
     const admin = { client_id: 'console', client_secret: 's' }
     before(() =>
       auth.addClient({
-        ...{ client_id: 'console', auth_method: 'client_secret', secret_hash: sha256('s') },
-        ...{ scope: 'sallyport/admin', redirect_uris: '[]', launch_url: null },
+        client_id: 'console',
+        auth_method: 'client_secret',
+        secret_hash: sha256('s'),
+        scope: 'sallyport/admin',
+        redirect_uris: '[]',
+        launch_url: null,
       }),
     )
     const request = (scope: string, client: Record<string, string> = admin) =>

@@ -37,7 +37,9 @@ export async function grantClientCredentials(
       'unauthorized_client',
       'Only a client with private_key_jwt may use client_credentials.',
     ).withComparison({
-      ...{ name: 'grant_type', sent: 'client_credentials', origin: 'registered' },
+      name: 'grant_type',
+      sent: 'client_credentials',
+      origin: 'registered',
       expected: [`authorization_code, with ${client.authMethod}`],
     })
   const requested = form.get('scope')

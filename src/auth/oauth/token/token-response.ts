@@ -185,8 +185,14 @@ export async function createRefreshToken(
   const token = createRandomToken()
   const expiresAt = grant.endsAt ?? now + LIFETIME.offlineRefresh
   await insertRefreshToken(db, {
-    ...{ token_hash: sha256(token), grant_id: grant.id, created_at: now, expires_at: expiresAt },
-    ...{ used_at: null, request_hash: null, successor_hash: null, successor_sealed: null },
+    token_hash: sha256(token),
+    grant_id: grant.id,
+    created_at: now,
+    expires_at: expiresAt,
+    used_at: null,
+    request_hash: null,
+    successor_hash: null,
+    successor_sealed: null,
   })
   return token
 }

@@ -42,8 +42,12 @@ export async function readAccessLog(
   const ids = await openEventIds(context.store)
   const patientId = patients.find(id => id === patient) ?? patients[0]
   const found = await findPage(context.store, {
-    ...{ events: [{ kind: 'fhir' }], allowed: true, outcomes: ['0'], patients: [patientId] },
-    ...{ after: ids.parse(query.get('before') ?? ''), limit: SHOWN + 1 },
+    events: [{ kind: 'fhir' }],
+    allowed: true,
+    outcomes: ['0'],
+    patients: [patientId],
+    after: ids.parse(query.get('before') ?? ''),
+    limit: SHOWN + 1,
   })
   const page = found.records.slice(0, SHOWN)
   const older = found.records.length > SHOWN ? page.at(-1) : found.next

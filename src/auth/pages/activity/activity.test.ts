@@ -139,7 +139,8 @@ describe('GET /activity after OAuth requests', () => {
   before(async () => {
     const store = await open()
     auth = await TestAuthServer.open(store, {
-      ...{ audit: createAuditor({ store }), settings: { developerTools: true } },
+      audit: createAuditor({ store }),
+      settings: { developerTools: true },
       explainRequest: question =>
         explain({ ...question, searchPermission: 'r', contexts: ['patient', 'user'] }, FHIR_BASE),
     })
@@ -159,8 +160,16 @@ describe('GET /activity after OAuth requests', () => {
     const launch: string = tokens.launch_id
     const again = (await auth.refresh(tokens.refresh_token)).json()
     await createAuditor({ store: auth.store }).record({
-      ...{ at: auth.time.now + 1, server: 'fhir', kind: 'fhir', interaction: 'read', method: 'GET' },
-      ...{ allowed: true, status: 200, by: 'patient/Patient.rs', request: 'Patient/in-launch', launch },
+      at: auth.time.now + 1,
+      server: 'fhir',
+      kind: 'fhir',
+      interaction: 'read',
+      method: 'GET',
+      allowed: true,
+      status: 200,
+      by: 'patient/Patient.rs',
+      request: 'Patient/in-launch',
+      launch,
     })
     const body = await show()
     const [, group = ''] = /data-key="(.*?)<\/section>/s.exec(body) ?? []
@@ -188,7 +197,9 @@ describe('GET /activity after OAuth requests', () => {
     const launch = (await auth.exchange(await auth.getCode(browser))).json().launch_id
     const many = Array.from({ length: 120 }, (_, at) => ({
       ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
-      ...{ at: auth.time.now + 10 + at, launch, request: `Patient/n${at}` },
+      at: auth.time.now + 10 + at,
+      launch,
+      request: `Patient/n${at}`,
     }))
     await createAuditor({ store: auth.store }).record(...many)
     assert.equal(countEvents(await show(`?launch=${launch}`)), 103)
@@ -199,7 +210,10 @@ describe('GET /activity after OAuth requests', () => {
   it('shows at most 30 launches on a page, and links to the next ones', async () => {
     const many = Array.from({ length: 35 }, (_, at) => ({
       ...({ server: 'fhir', kind: 'fhir', allowed: true, status: 200, interaction: 'read' } as const),
-      ...{ at: auth.time.now + 100 - at, launch: `many-${at}`, client: 'many', request: `Patient/n${at}` },
+      at: auth.time.now + 100 - at,
+      launch: `many-${at}`,
+      client: 'many',
+      request: `Patient/n${at}`,
     }))
     await createAuditor({ store: auth.store }).record(...many)
     const body = await show('?app=many')
@@ -292,8 +306,17 @@ describe('GET /activity after OAuth requests', () => {
     ]
     for (const [at, [status, request, reason, expected]] of cases.entries()) {
       await createAuditor({ store: auth.store }).record({
-        ...{ at: auth.time.now + 1, server: 'fhir', kind: 'fhir', method: 'GET', allowed: false },
-        ...{ status, request, reason, launch, patient: 'juniper', requestId: `fhir-${at}` },
+        at: auth.time.now + 1,
+        server: 'fhir',
+        kind: 'fhir',
+        method: 'GET',
+        allowed: false,
+        status,
+        request,
+        reason,
+        launch,
+        patient: 'juniper',
+        requestId: `fhir-${at}`,
       })
       assert.match(await explainRefusal({ headers: { 'x-request-id': `fhir-${at}` } }), expected)
     }
@@ -405,8 +428,11 @@ describe('describeDecision', () => {
     ],
     [
       {
-        ...{ decided_by: 'patient/Patient.rs', interaction: 'read', resource_type: 'Patient' },
-        ...{ resource_id: 'juniper', patient_id: 'juniper' },
+        decided_by: 'patient/Patient.rs',
+        interaction: 'read',
+        resource_type: 'Patient',
+        resource_id: 'juniper',
+        patient_id: 'juniper',
       },
       { scope: 'patient/Patient.rs', why: 'Read of the patient in the token' },
     ],

@@ -49,7 +49,9 @@ function adviseOnScope(
     scope === undefined
       ? undefined
       : explainRequest?.({
-          ...{ method: method ?? 'GET', url: request ?? '', scope },
+          method: method ?? 'GET',
+          url: request ?? '',
+          scope,
           patient: group.first.find(one => one.patient_id !== null)?.patient_id ?? patient_id ?? undefined,
           fhirUser: fhir_user ?? undefined,
         })

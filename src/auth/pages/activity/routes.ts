@@ -56,7 +56,9 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
   const since = Math.max(filter.since ?? 0, clock() - COUNTED_MS)
   // SQLite answers at once: without pauses, a page that is loaded every 2 s would block other requests for all its queries.
   const found = await findPage(store, {
-    ...{ ...filter, allowed, after: view.before },
+    ...filter,
+    allowed,
+    after: view.before,
     limit: LIMITS.activityRecords + 1,
   })
   await yieldTurn()
@@ -74,7 +76,12 @@ async function loadPage(context: AuthContext, login: Login, view: View): Promise
   await yieldTurn()
   const addsFirst = view.result === 'all' && view.kind === undefined
   return {
-    ...{ login, view, names, parties, counts, kept: settings.audit.kept },
+    login,
+    view,
+    names,
+    parties,
+    counts,
+    kept: settings.audit.kept,
     groups: groupByLaunch(records, { first, addsFirst, names }),
     older: shown.length < found.records.length ? shown.at(-1) : found.next,
   }

@@ -51,9 +51,15 @@ export function readAppForm(form: Parameters, { isAdministrator }: FormOptions):
   const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
   if (isFailure(keys)) return keys
   return {
-    ...{ name: text('name'), description: text('description'), logoUrl: text('logoUrl') },
-    ...{ launchUrl: text('launchUrl'), redirectUris: lines('redirectUris') },
-    ...{ postLogoutRedirectUris: lines('postLogoutRedirectUris'), scope, authMethod, jwks: keys },
+    name: text('name'),
+    description: text('description'),
+    logoUrl: text('logoUrl'),
+    launchUrl: text('launchUrl'),
+    redirectUris: lines('redirectUris'),
+    postLogoutRedirectUris: lines('postLogoutRedirectUris'),
+    scope,
+    authMethod,
+    jwks: keys,
     jwksUrl: authMethod === 'private_key_jwt' ? text('jwksUrl') : undefined,
     pkceRequired: text('pkceRequired') !== 'optional',
     issParameter: text('issParameter') !== 'omit',
@@ -87,10 +93,16 @@ export const NEW_APP: Parameters = {
 /** The form of a registered app. */
 export function fillAppForm(client: Client): Parameters {
   const values: Readonly<Record<string, string | undefined>> = {
-    ...{ name: client.name, description: client.description, logo_url: client.logoUrl },
-    ...{ launch_url: client.launchUrl, redirect_uris: client.redirectUris.join('\n') },
-    ...{ post_logout_redirect_uris: client.postLogoutRedirectUris.join('\n'), scope: client.scope },
-    ...{ auth_method: client.authMethod, jwks: client.jwks, jwks_url: client.jwksUrl },
+    name: client.name,
+    description: client.description,
+    logo_url: client.logoUrl,
+    launch_url: client.launchUrl,
+    redirect_uris: client.redirectUris.join('\n'),
+    post_logout_redirect_uris: client.postLogoutRedirectUris.join('\n'),
+    scope: client.scope,
+    auth_method: client.authMethod,
+    jwks: client.jwks,
+    jwks_url: client.jwksUrl,
     pkce: client.pkceRequired ? undefined : 'optional',
     iss: client.issParameter ? undefined : 'omit',
     first_party: client.firstParty ? '1' : undefined,

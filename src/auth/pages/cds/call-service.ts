@@ -95,9 +95,19 @@ async function grantAccess(
   if (isFailure(scope)) throw new Error(`the client ${service.clientId} has no patient/ scopes`)
   const grant = await context.store.db.transaction().execute(async trx => {
     const id = await createGrant(trx, context, {
-      ...{ client, loginIdHash: login.idHash, scope, launchId: undefined },
-      ...{ patientId, encounterId, needPatientBanner: undefined, fromEhr: false, extraContext: {} },
-      ...{ authTime: login.authTime, acr: login.acr, amr: login.amr, fhirUserId: undefined },
+      client,
+      loginIdHash: login.idHash,
+      scope,
+      launchId: undefined,
+      patientId,
+      encounterId,
+      needPatientBanner: undefined,
+      fromEhr: false,
+      extraContext: {},
+      authTime: login.authTime,
+      acr: login.acr,
+      amr: login.amr,
+      fhirUserId: undefined,
     })
     const created = id === undefined ? undefined : await findLiveGrant(trx, context, id)
     if (!created) throw new Error('the login has ended')
@@ -205,7 +215,9 @@ function readCard(card: unknown): Card | undefined {
   if (summary === undefined || label === undefined || indicator === undefined) return undefined
   if (card.detail !== undefined && detail === undefined) return undefined
   return {
-    ...{ summary, detail, indicator },
+    summary,
+    detail,
+    indicator,
     source: { label, url: readWebUrl(card.source.url) },
     links: readLinks(card.links),
   }

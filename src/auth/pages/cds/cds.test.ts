@@ -90,7 +90,8 @@ describe('decision support in the portal', () => {
     })
     const keys = createLocalJWKSet((await browser.get('/oauth2/jwks')).json())
     const { payload, protectedHeader } = await jwtVerify(jwt, keys, {
-      ...{ issuer: 'http://localhost:9000', audience: `${service.url}/cds-services/bp` },
+      issuer: 'http://localhost:9000',
+      audience: `${service.url}/cds-services/bp`,
       currentDate: new Date(auth.time.now),
     })
     assert.equal(protectedHeader.jku, 'http://localhost:9000/oauth2/jwks')

@@ -56,7 +56,11 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
         extraContext: appContext === undefined ? {} : { appContext },
       }
       const result = await prepareLaunch(context, login.clinician, read, {
-        ...{ patientId, encounterId, clientId, repeated: false, options },
+        patientId,
+        encounterId,
+        clientId,
+        repeated: false,
+        options,
       })
       if (result.kind !== 'ready')
         return sendLaunchProblem(request, reply, context, { login, problem: result })
@@ -137,8 +141,12 @@ async function createLinkBuilder(
     const clientId = clients.find(({ launch_url }) => launch_url === link.url)?.client_id
     if (clientId === undefined) return undefined
     const content = {
-      ...{ ...subject, clientId, appContext: link.appContext, service: services.get(link) },
-      ...{ login: login.idHash, until: clock() + LIFETIME.cdsLink },
+      ...subject,
+      clientId,
+      appContext: link.appContext,
+      service: services.get(link),
+      login: login.idHash,
+      until: clock() + LIFETIME.cdsLink,
     }
     const sealed = sealer.seal(JSON.stringify(content), PURPOSE)
     return `${paths.cardsLaunch}?${new URLSearchParams({ link: sealed })}`
@@ -164,7 +172,9 @@ function openLink({ sealer, clock }: AuthContext, login: Login, sealed = ''): La
   if (typeof patientId !== 'string' || typeof clientId !== 'string' || typeof service !== 'string')
     return undefined
   return {
-    ...{ patientId, clientId, service },
+    patientId,
+    clientId,
+    service,
     encounterId: typeof encounterId === 'string' ? encounterId : undefined,
     appContext: typeof appContext === 'string' ? appContext : undefined,
   }

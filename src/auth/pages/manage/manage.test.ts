@@ -107,7 +107,9 @@ eachDatabaseIfThorough((_name, open) => {
       const grant = await query.executeTakeFirstOrThrow()
       const patients = Array.from({ length: LIMITS.patientsListed + 1 }, (_, at) => at)
       const copy = (at: number) => ({
-        ...{ ...grant, id: randomUUID(), patient_id: `patient-${at}` },
+        ...grant,
+        id: randomUUID(),
+        patient_id: `patient-${at}`,
         last_used_at: grant.last_used_at - 1 - at,
       })
       await db.insertInto('grant').values(patients.map(copy)).execute()

@@ -94,7 +94,12 @@ export async function sendPortal(
     isLimited: isLimited(context, login),
     list: renderList({ list, ...view, pickedId: patient, client: query.client, now }),
     beside: renderBeside(picked, {
-      ...{ apps, chosen, appSearch: query.app, view, now, failed },
+      apps,
+      chosen,
+      appSearch: query.app,
+      view,
+      now,
+      failed,
       developerPages: login.developerPages,
       hasCards,
     }),

@@ -15,14 +15,13 @@ const makeUser = (uid: string, number: string) => ({
   dn: `uid=${uid},${PEOPLE}`,
   password: `password of ${uid}`,
   attributes: {
-    ...{
-      objectclass: 'inetOrgPerson',
-      uid,
-      cn: `Dr. ${uid}`,
-      employeenumber: number,
-      employeeNumber: number,
-    },
-    ...{ entryUUID: `id-of-${uid}`, entryuuid: `id-of-${uid}` },
+    objectclass: 'inetOrgPerson',
+    uid,
+    cn: `Dr. ${uid}`,
+    employeenumber: number,
+    employeeNumber: number,
+    entryUUID: `id-of-${uid}`,
+    entryuuid: `id-of-${uid}`,
   },
 })
 const makeLocked = (uid: string, state: 'locked' | 'disabled') => ({ ...makeUser(uid, uid), state })
@@ -49,12 +48,22 @@ describe('sign-in at a directory (LDAP)', () => {
   let directory: Awaited<ReturnType<typeof startDirectory>>
   let auth: TestAuthServer
   const makeProvider = (changes: Partial<LdapProvider> = {}): LdapProvider => ({
-    ...{ kind: 'ldap', id: 'staff', name: 'Hospital account', url: directory.url, tlsCa: undefined },
-    ...{ bindDn: SERVICE.dn, bindPasswordFile: join(folder, 'password'), baseDn: 'dc=ehr,dc=example' },
-    ...{ userFilter: '(&(objectClass=inetOrgPerson)(uid={username}))', groupFilter: '(member={dn})' },
-    ...{ usernameClaim: 'uid', displayNameClaim: 'cn', provision: true },
+    kind: 'ldap',
+    id: 'staff',
+    name: 'Hospital account',
+    url: directory.url,
+    tlsCa: undefined,
+    bindDn: SERVICE.dn,
+    bindPasswordFile: join(folder, 'password'),
+    baseDn: 'dc=ehr,dc=example',
+    userFilter: '(&(objectClass=inetOrgPerson)(uid={username}))',
+    groupFilter: '(member={dn})',
+    usernameClaim: 'uid',
+    displayNameClaim: 'cn',
+    provision: true,
     fhirUser: { kind: 'template', template: 'Practitioner/{employeeNumber}' },
-    ...{ allow: { claim: 'groups', values: ['clinicians'] }, admin: undefined },
+    allow: { claim: 'groups', values: ['clinicians'] },
+    admin: undefined,
     ...changes,
   })
   const openServer = async (changes?: Partial<LdapProvider>) =>

@@ -57,7 +57,8 @@ async function findProviderLogout(
   const url = await providers.getClient(provider).findLogoutUrl()
   if (url === undefined) return undefined
   return {
-    ...{ name: provider.name, url: url.href },
+    name: provider.name,
+    url: url.href,
     fields: {
       // The form replaces the query of the URL.
       ...Object.fromEntries(url.searchParams),

@@ -158,15 +158,13 @@ describe('the logout of a provider’s user', () => {
     const now = Math.floor(Date.now() / 1000)
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
     const make = (changes: Claims = {}) => ({
-      ...{
-        iss: hospital.issuer,
-        aud: 'sallyport',
-        iat: now,
-        exp: now + 120,
-        jti: randomUUID(),
-        sub: 'user-1',
-        events,
-      },
+      iss: hospital.issuer,
+      aud: 'sallyport',
+      iat: now,
+      exp: now + 120,
+      jti: randomUUID(),
+      sub: 'user-1',
+      events,
       ...changes,
     })
     const header = { alg: 'RS256', kid: 'key-1', typ: 'logout+jwt' }

@@ -352,7 +352,9 @@ describe('an authorization request through an identity provider', () => {
   ) => {
     auth.time.now = Date.now()
     return auth.authorize(browser, {
-      ...{ client_id: 'app', redirect_uri: 'https://app.example/callback', scope: 'openid fhirUser' },
+      client_id: 'app',
+      redirect_uri: 'https://app.example/callback',
+      scope: 'openid fhirUser',
       ...more,
     })
   }
@@ -393,7 +395,9 @@ describe('an authorization request through an identity provider', () => {
     await signIn(browser, hospital, 'user-1')
     auth.time.now = Date.now() + 1000
     const stronger = await auth.authorize(browser, {
-      ...{ client_id: 'app', redirect_uri: 'https://app.example/callback', scope: 'openid' },
+      client_id: 'app',
+      redirect_uri: 'https://app.example/callback',
+      scope: 'openid',
       acr_values: 'urn:smartcard',
     })
     assert.match(stronger.headers.location ?? '', /^\/login/)
@@ -446,12 +450,18 @@ describe('a sign-in that fails', () => {
       records.map(({ allowed, ...record }) => ({ ...record, allowed: Boolean(allowed) })),
       [
         {
-          ...{ kind: 'login', allowed: false, status: 403, subject: 'user-2' },
+          kind: 'login',
+          allowed: false,
+          status: 403,
+          subject: 'user-2',
           reason:
             'hospital: Your account may not use Sallyport: The claim groups has none of the allowed values',
         },
         {
-          ...{ kind: 'login', allowed: false, status: 403, subject: null },
+          kind: 'login',
+          allowed: false,
+          status: 403,
+          subject: null,
           reason: 'hospital: You were not signed in: The provider answered access_denied',
         },
       ],

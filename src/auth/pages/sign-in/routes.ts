@@ -81,7 +81,10 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     return result === 'wrong'
       ? sendForm(reply, { pending, directory, username, status: 401, problem: WRONG })
       : sendForm(reply.header('retry-after', String(retryAfterSeconds)), {
-          ...{ pending, directory, username, status: 429 },
+          pending,
+          directory,
+          username,
+          status: 429,
           problem: describeWait({ retryAfterSeconds }),
         })
   }

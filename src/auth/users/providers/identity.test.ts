@@ -93,7 +93,8 @@ describe('claims', () => {
   it('name the account, and control characters are refused or removed', () => {
     const provider = makeProvider({ issuer: 'https://idp.example' })
     assert.deepEqual(readNames(provider, { preferred_username: ' ada ', name: 'Ada\nByron' }), {
-      ...{ username: 'ada', displayName: 'AdaByron' },
+      username: 'ada',
+      displayName: 'AdaByron',
     })
     assert.deepEqual(readNames(provider, { preferred_username: 'ada' }), {
       username: 'ada',

@@ -57,7 +57,9 @@ async function withClient<T>(provider: LdapProvider, use: (client: Client) => Pr
   const { Client } = await import('ldapts')
   const ca = provider.tlsCa === undefined ? undefined : await readFile(provider.tlsCa)
   const client = new Client({
-    ...{ url: provider.url, timeout: TIMEOUT_MS, connectTimeout: TIMEOUT_MS },
+    url: provider.url,
+    timeout: TIMEOUT_MS,
+    connectTimeout: TIMEOUT_MS,
     ...(provider.url.startsWith('ldaps:') && { tlsOptions: { minVersion: 'TLSv1.2', ...(ca && { ca }) } }),
   })
   try {
@@ -111,8 +113,11 @@ async function findUser(
   const { SizeLimitExceededError } = await import('ldapts')
   try {
     const { searchEntries } = await client.search(baseDn, {
-      ...{ scope: 'sub', filter: fill(userFilter, { username }), sizeLimit: 2 },
-      ...{ attributes: ['*', 'entryUUID', 'memberOf', ...BINARY], explicitBufferAttributes: BINARY },
+      scope: 'sub',
+      filter: fill(userFilter, { username }),
+      sizeLimit: 2,
+      attributes: ['*', 'entryUUID', 'memberOf', ...BINARY],
+      explicitBufferAttributes: BINARY,
     })
     return searchEntries.length === 1 ? searchEntries[0] : undefined
   } catch (error) {

@@ -62,7 +62,9 @@ async function readLogoutToken(context: UsersContext, text: string): Promise<Log
   if (fault !== undefined) return `The logout_token has ${fault}`
   const { sub, sid, jti } = claims
   return {
-    ...{ provider, jti: String(jti), expiresAt: findEnd(claims) + CLOCK_TOLERANCE_SECONDS },
+    provider,
+    jti: String(jti),
+    expiresAt: findEnd(claims) + CLOCK_TOLERANCE_SECONDS,
     session: {
       issuer: provider.issuer,
       ...(typeof sub === 'string' ? { subject: sub } : {}),

@@ -114,7 +114,8 @@ async function buildUrl(
   return buildAuthorizationUrl(configuration, {
     redirect_uri: redirectUri,
     scope: scopes,
-    ...{ state, nonce },
+    state,
+    nonce,
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
     ...(prompt === '' ? {} : { prompt }),
@@ -144,7 +145,9 @@ export async function finishSignIn(
   if (!configuration) return new SignInRefusal('unreachable')
   try {
     const tokens = await authorizationCodeGrant(configuration, url, {
-      ...{ expectedState: state, expectedNonce: pending.nonce, pkceCodeVerifier: pending.codeVerifier },
+      expectedState: state,
+      expectedNonce: pending.nonce,
+      pkceCodeVerifier: pending.codeVerifier,
       idTokenExpected: true,
     })
     const { id_token: idToken = '', access_token: accessToken } = tokens
@@ -225,8 +228,12 @@ function readLogin(
 ): Omit<ProviderLogin, 'evidence'> {
   const methods = Array.isArray(amr) ? amr.flatMap(one => readText(one) ?? []).slice(0, MOST_METHODS) : []
   return {
-    ...{ issuer: provider.issuer, subject: String(sub), idToken },
-    ...{ sid: readText(sid), acr: readText(acr), amr: methods.length > 0 ? methods : undefined },
+    issuer: provider.issuer,
+    subject: String(sub),
+    idToken,
+    sid: readText(sid),
+    acr: readText(acr),
+    amr: methods.length > 0 ? methods : undefined,
     authTime: typeof authTime === 'number' ? Math.min(authTime * 1000, now) : undefined,
   }
 }

@@ -27,7 +27,10 @@ eachDatabase((_name, open) => {
     const statusOf = async (server: TestAuthServer, username: string, password = 'sallyport') =>
       (await server.openBrowser().login(username, password)).statusCode
     const asCommand = (server: TestAuthServer) => ({
-      ...{ store, audit: createAuditor({ store }), clock: () => server.time.now, rules: server.rules },
+      store,
+      audit: createAuditor({ store }),
+      clock: () => server.time.now,
+      rules: server.rules,
       ...COMMAND_LINE,
     })
     const isKnown = async (server: TestAuthServer, client_id: string) =>
@@ -42,23 +45,32 @@ eachDatabase((_name, open) => {
       const person = { kind: 'clinician', displayName: 'Ada', fhirUser: 'Practitioner/a' } as const
       await addUser(asCommand(local), { ...person, username: 'ada', password: 'correct horse' })
       const metadata = {
-        ...{ token_endpoint_auth_method: 'private_key_jwt', grant_types: ['client_credentials'] },
-        ...{ scope: 'system/*.cruds', jwks: { keys: [new SigningClient('', local.time).jwk] } },
+        token_endpoint_auth_method: 'private_key_jwt',
+        grant_types: ['client_credentials'],
+        scope: 'system/*.cruds',
+        jwks: { keys: [new SigningClient('', local.time).jwk] },
       }
       const registered = await local.app.inject({
-        ...{ method: 'POST', url: '/oauth2/register', payload: metadata },
+        method: 'POST',
+        url: '/oauth2/register',
+        payload: metadata,
       })
       backend = new SigningClient(registered.json().client_id, local.time)
       tokens.backend = (await requestBackendToken(local)).json().access_token
       const form = {
-        ...{ name: 'X', auth_method: 'none', redirect_uris: 'https://x.example/' },
+        name: 'X',
+        auth_method: 'none',
+        redirect_uris: 'https://x.example/',
         scope: 'launch patient/*.rs',
       }
       const [clinician, admin] = [await local.logIn(), await local.logIn('admin')]
       await clinician.post('/apps/new', { ...form, client_id: 'developed' })
       await admin.post('/admin/apps/new', { ...form, client_id: 'added' })
       await admin.post('/admin/clinicians/new', {
-        ...{ kind: 'clinician', username: 'bob', displayName: 'Bob', fhirUser: 'Practitioner/b' },
+        kind: 'clinician',
+        username: 'bob',
+        displayName: 'Bob',
+        fhirUser: 'Practitioner/b',
       })
       apps = { registered: backend.id, developed: 'developed', added: 'added' }
       await local.addClient({ client_id: 'app', scope: SCOPE })

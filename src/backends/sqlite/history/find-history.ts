@@ -74,7 +74,8 @@ function createScope(
 function createPart(type: string, filter: AccessFilter, isOfOne: boolean): HistoryScope {
   return {
     parts: [{ type, filter }],
-    ...{ isDecidedByIndex: !hasQuery(filter), isWhole: isOfOne && filter === 'everything' },
+    isDecidedByIndex: !hasQuery(filter),
+    isWhole: isOfOne && filter === 'everything',
   }
 }
 
@@ -144,7 +145,11 @@ function toEntry({ database }: Repository, version: Version): HistoryEntry {
   const { type, id, method, isCreation, updated, content } = version
   const isDeletion = method === 'DELETE'
   return {
-    ...{ type, id, method, etag: toEtag(version), lastModified: new Date(updated).toISOString() },
+    type,
+    id,
+    method,
+    etag: toEtag(version),
+    lastModified: new Date(updated).toISOString(),
     text: isDeletion ? undefined : content,
     status: isDeletion ? '204 No Content' : isCreation ? '201 Created' : '200 OK',
     findPatients: () => findVersionPatients(database, version),

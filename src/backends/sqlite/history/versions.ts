@@ -87,7 +87,7 @@ function divideSource(database: Database, { walk }: Source, before: Sql): Iterab
   if (!walk) return [before]
   return listSteps(
     { database, step: STEP },
-    { ...walk, ...{ position: ['v.seq'], descending: true, start: before, end: name('1') } },
+    { ...walk, position: ['v.seq'], descending: true, start: before, end: name('1') },
   )
 }
 
@@ -127,7 +127,8 @@ function listSources(
   if (isWhole)
     return [
       {
-        ...{ versions: sql`SELECT v.seq FROM version v WHERE ${conditions}`, isCheap: true },
+        versions: sql`SELECT v.seq FROM version v WHERE ${conditions}`,
+        isCheap: true,
         walk: isFiltered ? { index: name('version v NOT INDEXED'), where: name('1') } : undefined,
       },
     ]
@@ -137,7 +138,8 @@ function listSources(
     if (filter === 'everything')
       return {
         versions: sql`SELECT v.seq FROM version v WHERE v.tid = ${tid} AND ${conditions}`,
-        ...{ isCheap: true, walk: isFiltered ? walk : undefined },
+        isCheap: true,
+        walk: isFiltered ? walk : undefined,
       }
     const few = rid === undefined ? findFew(context, type, filter, isFew) : undefined
     const start = few && sql`v.rid IN (${few})`
@@ -236,8 +238,14 @@ export function* readVersions(
     const needsCurrent = isDeleted === 1 && versionAccess === 'current'
     const checked = isUndecided ? new Set(needsCurrent ? [content, String(current)] : [content]) : []
     const version: Version = {
-      ...{ rid: Number(rid), type, id: String(id), version: Number(number), updated: Number(updated) },
-      ...{ method: String(method), isCreation: isCreation === 1, content },
+      rid: Number(rid),
+      type,
+      id: String(id),
+      version: Number(number),
+      updated: Number(updated),
+      method: String(method),
+      isCreation: isCreation === 1,
+      content,
     }
     const isVisible = [...checked].every(it =>
       satisfies(parseContent({ content: it }), filter, baseUrl, membership),

@@ -6,7 +6,10 @@ import { sendAll } from './send-all.ts'
 
 const patient = (id: string, more = {}) => ({ resourceType: 'Patient', id, ...more })
 const encounter = (id: string, more: object) => ({
-  ...{ resourceType: 'Encounter', id, status: 'finished', class: { code: 'AMB' } },
+  resourceType: 'Encounter',
+  id,
+  status: 'finished',
+  class: { code: 'AMB' },
   ...more,
 })
 const link = (id: string) => ({ link: [{ other: { reference: `Patient/${id}` }, type: 'refer' }] })

@@ -5,7 +5,10 @@ import { condition, createAuthenticator, type Fhir, patient, readIds, startFhir 
 
 const to = (reference: string) => ({ reference })
 const makeTeam = (id: string, of: string, members: readonly string[], more: object = {}) => ({
-  ...{ resourceType: 'CareTeam', id, status: 'active', subject: to(`Patient/${of}`) },
+  resourceType: 'CareTeam',
+  id,
+  status: 'active',
+  subject: to(`Patient/${of}`),
   participant: members.map(member => ({ member: to(member) })),
   ...more,
 })
@@ -21,7 +24,8 @@ const DATA = [
   ...['cat', 'dan'].map(id => patient(id)),
   makeTeam('t', 'cat', ['Practitioner/kim', 'Patient/bob']),
   makeTeam('u', 'dan', ['Practitioner/kim'], {
-    ...{ status: 'inactive', category: [{ coding: [{ code: 'active' }] }] },
+    status: 'inactive',
+    category: [{ coding: [{ code: 'active' }] }],
   }),
   makeTeam('v', 'ann', ['Practitioner/lee', 'Organization/kim']),
   condition('a', 'ann', coded),
@@ -37,7 +41,9 @@ const DATA = [
 ]
 
 const makePanel = (more: Partial<Panel>): Panel => ({
-  ...{ patients: new Set(), organizations: [], careTeams: [] },
+  patients: new Set(),
+  organizations: [],
+  careTeams: [],
   ...more,
 })
 const member = { type: 'Practitioner', id: 'kim' }

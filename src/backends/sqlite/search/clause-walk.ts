@@ -74,8 +74,16 @@ function walkClause(names: Names, type: string, clause: SearchClause): readonly 
   return (listRanges(clause) ?? [WHOLE[table]]).map(({ index, where = [], position, start, end }) => ({
     index: name(`${table} w INDEXED BY ${index}`),
     where: join([sql`w.nid = ${nid}`, ...where], ' AND '),
-    ...{ position, descending: false, join: JOIN_RESOURCE, rid: 'w.rid', repeats: true, isSorted: false },
-    ...{ start: start ?? name('1'), end: end ?? name('1'), condition, clause },
+    position,
+    descending: false,
+    join: JOIN_RESOURCE,
+    rid: 'w.rid',
+    repeats: true,
+    isSorted: false,
+    start: start ?? name('1'),
+    end: end ?? name('1'),
+    condition,
+    clause,
   }))
 }
 
@@ -138,11 +146,9 @@ function findTextRange(match: 'starts' | 'contains' | 'exact', text: string): Ra
   const { from, to } = boundText(match, text)
   if (from === undefined) return undefined
   return {
-    ...{
-      index: 'string_normal',
-      position: ['w.normal', 'w.rid'],
-      start: sql`w.normal >= ${from}`,
-    },
+    index: 'string_normal',
+    position: ['w.normal', 'w.rid'],
+    start: sql`w.normal >= ${from}`,
     ...(to !== undefined && { end: sql`w.normal <= ${to}` }),
   }
 }
@@ -163,7 +169,9 @@ function listUriRanges(match: 'exact' | 'below', uri: string): readonly Range[] 
   return [
     same,
     {
-      ...{ ...index, position: ['w.uri', 'w.rid'], start: sql`w.uri >= ${under}` },
+      ...index,
+      position: ['w.uri', 'w.rid'],
+      start: sql`w.uri >= ${under}`,
       ...(end !== undefined && { end: sql`w.uri < ${end}` }),
     },
   ]

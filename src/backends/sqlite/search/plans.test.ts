@@ -33,7 +33,10 @@ function* listResources(): Generator<Resource> {
     })
     if (at >= TEAMS) continue
     yield {
-      ...{ resourceType: 'CareTeam', id: `t${at}`, status: 'active', subject: to(`Patient/p${at}`) },
+      resourceType: 'CareTeam',
+      id: `t${at}`,
+      status: 'active',
+      subject: to(`Patient/p${at}`),
       participant: [{ member: to(`Practitioner/${panel}`) }],
     }
   }

@@ -35,12 +35,16 @@ export function openStart(
   if (hasValues && !isSorted && isDecidedByValues(scope, type, clauses))
     return {
       from: sql`(SELECT DISTINCT rid FROM (${rids})) r WHERE 1`,
-      ...{ rid: 'r.rid', clauses: others, isCurrent: true },
+      rid: 'r.rid',
+      clauses: others,
+      isCurrent: true,
     }
   return {
     // The plus keeps SQLite from starting with all resources of the type.
     from: sql`resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(type)}`,
-    ...{ rid: 'r.rid', clauses: others, isCurrent: false },
+    rid: 'r.rid',
+    clauses: others,
+    isCurrent: false,
   }
 }
 
@@ -49,7 +53,10 @@ export function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sq
   const others = clauses.filter(it => it !== clause)
   return {
     from: sql`${index} ${join} WHERE ${all([where, range])}`,
-    ...{ rid, clauses: others, condition, isCurrent: false },
+    rid,
+    clauses: others,
+    condition,
+    isCurrent: false,
   }
 }
 

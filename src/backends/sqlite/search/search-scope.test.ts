@@ -87,7 +87,8 @@ describe('a write between two steps of a search', () => {
 
   const scope = (its = access) => ({
     ...createSearchScope(repository, its, 's'),
-    ...{ isFew: () => false, step: 2 },
+    isFew: () => false,
+    step: 2,
   })
 
   function parse(type: string, search: Readonly<Record<string, string>>) {

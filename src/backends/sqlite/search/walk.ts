@@ -69,7 +69,9 @@ function walkBetween(
   const [begin, last] = descending ? [bounds.last, bounds.from] : [bounds.first, bounds.to]
   // With further keys, resources of the same value must be in the same step.
   const complete = (it: Along) => ({
-    ...{ ...it, descending, isSorted: true },
+    ...it,
+    descending,
+    isSorted: true,
     position: sort.length === 1 ? [it.value, it.rid] : [it.value],
   })
   const main = complete(along)
@@ -114,7 +116,11 @@ function walkColumn(names: Names, type: string, { parameter }: SortKey): Along |
   return {
     index: name(`resource r INDEXED BY ${index}`),
     where: sql`r.tid = ${names.typeId(type)} AND r.deleted = 0`,
-    ...{ join: sql``, rid: 'r.rid', value, width: 0, repeats: false },
+    join: sql``,
+    rid: 'r.rid',
+    value,
+    width: 0,
+    repeats: false,
   }
 }
 
@@ -141,7 +147,10 @@ function walkValues(names: Names, type: string, key: SortKey): Along | undefined
   const common = { where: sql`w.nid = ${nid}`, join: JOIN_RESOURCE, rid: 'w.rid', width: WIDTHS[table] ?? 0 }
   const end = key.descending ? 'high' : 'low'
   return {
-    ...{ ...common, index: name(`${table} w INDEXED BY ${index}`), value: `w.${column}`, repeats: true },
+    ...common,
+    index: name(`${table} w INDEXED BY ${index}`),
+    value: `w.${column}`,
+    repeats: true,
     condition: sql`NOT EXISTS (${entriesOf('w.rid')} AND ${isBetter})`,
     missing: sql`NOT EXISTS (${entriesOf('r.rid')})`,
     spans: { ...common, index: name(`span w INDEXED BY span_${end}`), value: `w.${end}`, repeats: false },
@@ -152,7 +161,11 @@ function walkValues(names: Names, type: string, key: SortKey): Along | undefined
 export function walkReferences(where: Sql): Path {
   return {
     index: name('reference w INDEXED BY reference_id'),
-    ...{ where, position: ['w.rid'], descending: false, start: name('1'), end: name('1') },
+    where,
+    position: ['w.rid'],
+    descending: false,
+    start: name('1'),
+    end: name('1'),
   }
 }
 
@@ -170,8 +183,13 @@ export function walkRids(
   const walk = {
     index: name('resource r INDEXED BY resource_live'),
     where: sql`r.tid = ${names.typeId(type)} AND r.deleted = 0`,
-    ...{ join: sql``, rid: 'r.rid', position: ['r.rid'], descending: isReversed(sort), isSorted },
-    ...{ end: name('1'), repeats: false },
+    join: sql``,
+    rid: 'r.rid',
+    position: ['r.rid'],
+    descending: isReversed(sort),
+    isSorted,
+    end: name('1'),
+    repeats: false,
     ...(missing && { condition: missing }),
   }
   const isWithin = isSorted && after !== undefined && (!missing || after[0] === null)

@@ -72,7 +72,9 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
 
   async function put(path: string, resource: Json, headers = {}): Promise<CheckResponse> {
     const response = await ask({
-      ...{ method: 'PUT', path, headers },
+      method: 'PUT',
+      path,
+      headers,
       body: withTag({ ...resource, id: path.split('/')[2] }),
     })
     if (isOk(response) && !made.includes(path)) made.push(path)
@@ -92,7 +94,9 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
 
   async function search(type: string, query: Readonly<Record<string, string>>): Promise<CheckResponse> {
     return ask({
-      ...{ method: 'POST', path: `/${type}/_search`, body: new URLSearchParams(query).toString() },
+      method: 'POST',
+      path: `/${type}/_search`,
+      body: new URLSearchParams(query).toString(),
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'cache-control': 'no-cache' },
     })
   }
@@ -116,7 +120,13 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
   }
 
   return {
-    ...{ baseUrl, tag, create, put, search, transaction, cleanUp },
+    baseUrl,
+    tag,
+    create,
+    put,
+    search,
+    transaction,
+    cleanUp,
     get: (path, headers = {}) => ask({ method: 'GET', path, headers }),
     head: path => ask({ method: 'HEAD', path }),
     remove: (path, headers = {}) => ask({ method: 'DELETE', path, headers }),

@@ -57,8 +57,11 @@ export async function createOwn(probe: Probe, resource: Json = PATIENT): Promise
 
 function createObservation(subject: string): Json {
   return {
-    ...{ resourceType: 'Observation', status: 'final', code: { text: 'Check of the upstream' } },
-    ...{ subject: { reference: subject }, effectiveDateTime: '2026-03-01' },
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'Check of the upstream' },
+    subject: { reference: subject },
+    effectiveDateTime: '2026-03-01',
   }
 }
 

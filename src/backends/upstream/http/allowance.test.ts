@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { LruMap } from '../../../cache/index.ts'
-import { fail, limits, parseEntries } from '../../../fhir/index.ts'
+import { limits, parseEntries } from '../../../fhir/index.ts'
 import {
   createAccessCache,
   type FhirRequest,
@@ -33,13 +33,18 @@ function endless(resources: readonly object[] = []) {
   const seen = { times: 0 }
   const nothing = () => Promise.reject(new Error('not asked for'))
   const context: GatewayContext = {
-    ...{ baseUrl, urls: createUrlRewriter(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
+    baseUrl,
+    urls: createUrlRewriter(baseUrl, [upstreamUrl]),
+    responseLimit: 1e6,
+    isRecorded: false,
     upstream: {
       skim: async () => {
         seen.times += 1
         return { ...answer, bytes: 0 }
       },
-      ...{ ask: nothing, pass: nothing, probe: nothing },
+      ask: nothing,
+      pass: nothing,
+      probe: nothing,
     },
     operations: [],
     isUpstreamParameter: () => false,
@@ -56,11 +61,8 @@ function endless(resources: readonly object[] = []) {
     searchCache: 'bypass',
     deletions: new Map(),
     serialize: (_keys, work) => work(),
-    ...{
-      findMembers: nothing,
-      capabilities: nothing,
-      handle: async () => fail({ problem: 'outside-access' }),
-    },
+    findMembers: nothing,
+    capabilities: nothing,
   }
   return { context, seen }
 }
@@ -69,16 +71,16 @@ function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=cou
   const get = { request: { method: 'GET', url } }
   const body = { resourceType: 'Bundle', type, entry: Array.from({ length: entries }, () => get) }
   return {
-    ...{
-      interaction: { kind: 'bundle' },
-      body,
-      entries: parseEntries(body, baseUrl),
-      preconditions: {},
-      access,
-    },
+    interaction: { kind: 'bundle' },
+    body,
+    entries: parseEntries(body, baseUrl),
+    preconditions: {},
+    access,
     preferences: { answer: 'representation', lenient: false },
     authenticated: { allowed: true, decide: () => ({ allowed: true, access }) },
-    ...{ requestId: '1', connection: { destroyed: false, once: () => undefined }, report: () => {} },
+    requestId: '1',
+    connection: { destroyed: false, once: () => undefined },
+    report: () => {},
   }
 }
 

@@ -10,7 +10,10 @@ const resource = condition('c1', 'ann', { meta: { lastUpdated: '2026-01-02T00:00
 const entry = [{ resource }]
 const page = {
   matches: [new ParsedResource(resource, JSON.stringify(resource))],
-  ...{ includes: [], strays: 0, omitted: 0, findNewest: () => '' },
+  includes: [],
+  strays: 0,
+  omitted: 0,
+  findNewest: () => '',
 }
 
 /** Keeps the page of the first text, and finds it for the second. */

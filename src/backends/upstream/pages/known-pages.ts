@@ -70,7 +70,9 @@ export function keepPage(
   const rest = Object.fromEntries(Object.entries(bundle).filter(([name]) => !(name in head)))
   const matches = page.matches.map(it => new KeptResource(it))
   keep(text.slice(at), {
-    ...{ ...page, matches, rest },
+    ...page,
+    matches,
+    rest,
     findNewest: () => findNewest(matches.map(it => it.resource)),
   })
 }

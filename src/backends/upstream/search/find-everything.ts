@@ -80,7 +80,10 @@ export async function fetchRecord(
   const pick = (mode: Item['mode']) => items.filter(it => it.mode === mode).map(it => it.checked)
   const matches = pick('match')
   return {
-    ...{ matches, includes: pick('include'), used: request.interaction.params, shape: WHOLE },
+    matches,
+    includes: pick('include'),
+    used: request.interaction.params,
+    shape: WHOLE,
     total: isWhole ? matches.length : undefined,
     cursors: new Map([...page.links].map(([to, it]) => [to, { ...it, shown: includes.keys() }])),
   }

@@ -96,7 +96,8 @@ export async function findHistory(
   const isOfOne = interaction.kind === 'history-instance'
   const page = await scanVersions(context, request, isOfOne ? 'r' : 's', {
     first: `${getPath(interaction)}?${buildQuery(dropFormat(setPageSize(query)), context.urls)}`,
-    ...{ count: query.count, from },
+    count: query.count,
+    from,
     ...(isOfOne && { of: { type: interaction.type, id: interaction.id } }),
   })
   if (page === 'nothing') return { versions: [], total: 0, cursors: new Map(), isNothing: true }

@@ -32,7 +32,10 @@ describe('a page gathered from pages of the upstream', () => {
     assert.deepEqual(await page(2, second), { items: 'F', next: undefined, isWhole: false, isEndless: false })
     assert.deepEqual(await page(3), { items: 'BEF', next: undefined, isWhole: true, isEndless: false })
     assert.deepEqual(await page(1, { link: '2' }), {
-      ...{ items: 'E', next: second, isWhole: false, isEndless: false },
+      items: 'E',
+      next: second,
+      isWhole: false,
+      isEndless: false,
     })
   })
 

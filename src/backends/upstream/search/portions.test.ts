@@ -16,7 +16,10 @@ const b: Constraint = { patient: 'b' }
 /** As `path?name=value&…`, with a star where the parameters do not express the whole limit. */
 function sent(type: string, filter: ExpandedFilter, options: Partial<PortionOptions> = {}): string {
   const portions = listPortions(type, filter, {
-    ...{ narrowing: 'parameter', exactSearches: false, own: [], baseUrl },
+    narrowing: 'parameter',
+    exactSearches: false,
+    own: [],
+    baseUrl,
     ...options,
   })
   return portions

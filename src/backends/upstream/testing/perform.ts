@@ -11,9 +11,17 @@ export function performRequest(
   const { pages, accessCache, capabilities, excludedTypes } = backend
   return handle(
     {
-      ...{ baseUrl: context.baseUrl, versionAccess: context.versionAccess, handle },
-      ...{ clock: () => 0, smartConfiguration: () => ({}), pages, accessCache, capabilities },
-      ...{ excludedTypes, session: backend.forRequest(request), isRecorded: context.isRecorded },
+      baseUrl: context.baseUrl,
+      versionAccess: context.versionAccess,
+      handle,
+      clock: () => 0,
+      smartConfiguration: () => ({}),
+      pages,
+      accessCache,
+      capabilities,
+      excludedTypes,
+      session: backend.forRequest(request),
+      isRecorded: context.isRecorded,
     },
     request,
   )

@@ -191,7 +191,8 @@ export const deleteUnconditional: Behaviour = () => async (request, next) => {
   const [path = '', version] = request.path.split('/_history/')
   const headers = omit(request.headers, 'if-match')
   const response = await next({
-    ...{ ...request, path },
+    ...request,
+    path,
     headers: version === undefined ? headers : { ...headers, 'if-match': `W/"${version}"` },
   })
   if (response.status === 412 && version !== undefined)
@@ -316,7 +317,9 @@ function toRequest({ headers }: HapiRequest, { resource, request }: Entry): Hapi
   const { method = '', url = '', ifMatch, ifNoneMatch, ifNoneExist } = request
   const [path = '', query = ''] = url.split('?')
   return {
-    ...{ method, path, params: [...new URLSearchParams(query)] },
+    method,
+    path,
+    params: [...new URLSearchParams(query)],
     headers: {
       ...headers,
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
