@@ -142,7 +142,9 @@ const ofPanel = Array.from({ length: PANEL }, (_, at) => makeConditions(`panel-$
   .slice(0, ENTRIES + 1)
 const TEAMS = formatPage(
   Array.from({ length: PANEL }, (_, at) => ({
-    ...{ resourceType: 'CareTeam', id: `team-${at}`, status: 'active' },
+    resourceType: 'CareTeam',
+    id: `team-${at}`,
+    status: 'active',
     subject: { reference: `Patient/panel-${at}` },
     participant: [{ member: { reference: CLINICIAN } }],
   })),
@@ -150,8 +152,11 @@ const TEAMS = formatPage(
 
 function makeConditions(patient: string) {
   return Array.from({ length: ENTRIES }, (_, at) => ({
-    ...{ resourceType: 'Condition', id: `${patient}-${at}`, meta: { versionId: '1' } },
-    ...{ subject: { reference: `Patient/${patient}` }, code: { text: 'Hypertension' } },
+    resourceType: 'Condition',
+    id: `${patient}-${at}`,
+    meta: { versionId: '1' },
+    subject: { reference: `Patient/${patient}` },
+    code: { text: 'Hypertension' },
   }))
 }
 

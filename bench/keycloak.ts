@@ -162,7 +162,9 @@ async function measure(): Promise<void> {
   const measured = await compare([await startOwn(), peer], {
     requests: Object.fromEntries(Object.keys(OWN).map(kind => [kind, REQUESTS])),
     // The Java virtual machine compiles for a while.
-    ...{ connections: 16, warmRounds: 6, rounds: 5 },
+    connections: 16,
+    warmRounds: 6,
+    rounds: 5,
   })
   await reportServers(
     'keycloak',

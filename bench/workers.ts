@@ -124,7 +124,8 @@ async function compare(kind: Kind, stacks: readonly Stack[]): Promise<readonly M
       if (round >= warmRounds) measured.push(result)
     }
   return pairs.map(({ stack: { workers }, measured }) => ({
-    ...{ request: kind, server: workers === 1 ? 'one worker, one core' : `${workers} workers` },
+    request: kind,
+    server: workers === 1 ? 'one worker, one core' : `${workers} workers`,
     cpu: takeMedian(measured.map(it => it.cpu)),
     rate: takeMedian(measured.map(it => it.rate)),
   }))

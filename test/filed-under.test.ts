@@ -11,7 +11,11 @@ import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 const to = (reference: string) => ({ reference })
 const coded = { status: 'final', code: { text: 'Weight' } }
 const observation = (id: string, of: string, more: object = {}): Resource => ({
-  ...{ resourceType: 'Observation', id, ...coded, subject: to(`Patient/${of}`), ...more },
+  resourceType: 'Observation',
+  id,
+  ...coded,
+  subject: to(`Patient/${of}`),
+  ...more,
 })
 const condition = (subject: string) => ({ resourceType: 'Condition', subject: to(subject) })
 const binary = { resourceType: 'Binary', contentType: 'text/plain', data: 'YQ==' }
@@ -178,7 +182,9 @@ eachDatabase((_, openStore) => {
           assert.deepEqual((await file('PUT /Observation/changed', caller, change)).patients, ['ann', 'bob'])
           const moved = observation('changed', 'cid')
           assert.deepEqual((await file('PUT /Observation/changed', caller, moved)).patients, [
-            ...['ann', 'bob', 'cid'],
+            'ann',
+            'bob',
+            'cid',
           ])
           const patch = [{ op: 'replace', path: '/subject/reference', value: 'Patient/ann' }]
           const patched = await file('PATCH /Observation/changed', caller, patch)

@@ -47,13 +47,11 @@ const observation = (
   day: string,
   more: object = {},
 ): Resource => ({
-  ...{
-    resourceType: 'Observation',
-    id,
-    status: 'final',
-    effectiveDateTime: day,
-    subject: to(`Patient/${patient}`),
-  },
+  resourceType: 'Observation',
+  id,
+  status: 'final',
+  effectiveDateTime: day,
+  subject: to(`Patient/${patient}`),
   code: { coding: [{ system: 'http://loinc.org', code }] },
   ...more,
 })
@@ -61,8 +59,12 @@ const observation = (
 const RECORD: readonly Resource[] = [
   { resourceType: 'Practitioner', id: 'dr' },
   ...['ann', 'bob'].map(id => ({
-    ...{ resourceType: 'Encounter', id: `e-${id}`, status: 'finished', class: { code: 'AMB' } },
-    ...{ subject: to(`Patient/${id}`), period: { start: '2020-05-01', end: '2020-05-02' } },
+    resourceType: 'Encounter',
+    id: `e-${id}`,
+    status: 'finished',
+    class: { code: 'AMB' },
+    subject: to(`Patient/${id}`),
+    period: { start: '2020-05-01', end: '2020-05-02' },
     participant: [{ individual: to('Practitioner/dr') }],
   })),
   observation('a-2019', 'ann', 'hr', '2019-01-01'),
@@ -166,7 +168,9 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         }
         const more = `${scope} patient/Encounter.rs patient/MedicationRequest.rs`
         assert.deepEqual(await shared('GET /Patient/ann/$everything', more), [
-          ...['Medication/m1', 'Practitioner/dr', 'Practitioner/prescriber'],
+          'Medication/m1',
+          'Practitioner/dr',
+          'Practitioner/prescriber',
         ])
         assert.deepEqual(await shared('GET /Patient/ann/$everything', scope), [])
       })
@@ -180,13 +184,20 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
 
       it('returns resources of that time and undated ones', async () => {
         assert.deepEqual(await shown('start=2020-01-01&end=2020-12-31'), [
-          ...['Condition/c-undated', 'Encounter/e-ann', 'Observation/a-2020'],
+          'Condition/c-undated',
+          'Encounter/e-ann',
+          'Observation/a-2020',
         ])
         assert.deepEqual(await shown('start=2020-05-02'), [
-          ...['Condition/c-undated', 'Encounter/e-ann', 'Observation/a-2021'],
+          'Condition/c-undated',
+          'Encounter/e-ann',
+          'Observation/a-2021',
         ])
         assert.deepEqual(await shown('end=2019'), [
-          ...['Condition/c-2019', 'Condition/c-undated', 'Observation/a-2019', 'Observation/a-bp'],
+          'Condition/c-2019',
+          'Condition/c-undated',
+          'Observation/a-2019',
+          'Observation/a-bp',
         ])
         const body = { resourceType: 'Parameters', parameter: [{ name: 'start', valueDate: '2021' }] }
         const posted = await ask('POST /Patient/ann/$everything', ann(), body)
@@ -227,13 +238,11 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       it('returns the encounter, its references and the resources that refer to it, within the grant', async () => {
         const reply = await ask('GET /Encounter/e-ann/$everything')
         assert.deepEqual(shownIn(reply), [
-          ...[
-            'Encounter/e-ann',
-            'MedicationRequest/mr',
-            'Observation/a-2020',
-            'Patient/ann',
-            'Practitioner/dr',
-          ],
+          'Encounter/e-ann',
+          'MedicationRequest/mr',
+          'Observation/a-2020',
+          'Patient/ann',
+          'Practitioner/dr',
         ])
         assert.doesNotMatch(reply.text, /b-here|Patient\/bob/)
         const narrow = await ask('GET /Encounter/e-ann/$everything', ann('patient/Encounter.rs'))

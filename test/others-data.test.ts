@@ -18,29 +18,44 @@ const listData = (id: string, organization: string): readonly Resource[] => [
   },
   { resourceType: 'CareTeam', id: `t-${id}`, status: 'active', subject: to(`Patient/${id}`) },
   {
-    ...{ resourceType: 'Encounter', id: `e-${id}`, status: 'finished', class: { code: 'AMB' } },
-    ...{ subject: to(`Patient/${id}`), participant: [{ individual: to('Practitioner/dr') }] },
+    resourceType: 'Encounter',
+    id: `e-${id}`,
+    status: 'finished',
+    class: { code: 'AMB' },
+    subject: to(`Patient/${id}`),
+    participant: [{ individual: to('Practitioner/dr') }],
   },
   {
-    ...{ resourceType: 'Condition', id: `c-${id}`, subject: to(`Patient/${id}`), code: { text: 'x' } },
+    resourceType: 'Condition',
+    id: `c-${id}`,
+    subject: to(`Patient/${id}`),
+    code: { text: 'x' },
     encounter: to(`Encounter/e-${id}`),
   },
   { resourceType: 'Binary', id: `b-${id}`, contentType: 'text/plain', data: 'eA==' },
   {
-    ...{ resourceType: 'DocumentReference', id: `d-${id}`, status: 'current', subject: to(`Patient/${id}`) },
+    resourceType: 'DocumentReference',
+    id: `d-${id}`,
+    status: 'current',
+    subject: to(`Patient/${id}`),
     content: [{ attachment: { url: `Binary/b-${id}` } }],
   },
   {
-    ...{ resourceType: 'List', id: `l-${id}`, status: 'current', mode: 'working' },
-    ...{ subject: to(`Patient/${id}`), entry: [{ item: to(`Condition/c-${id}`) }] },
+    resourceType: 'List',
+    id: `l-${id}`,
+    status: 'current',
+    mode: 'working',
+    subject: to(`Patient/${id}`),
+    entry: [{ item: to(`Condition/c-${id}`) }],
   },
   ...['lab', 'vital', 'other'].map(code => ({
-    ...{ resourceType: 'Observation', id: `${code}-${id}`, status: 'final', code: { text: 'x' } },
-    ...{
-      subject: to(`Patient/${id}`),
-      performer: [to('Practitioner/dr')],
-      category: [{ coding: [{ code }] }],
-    },
+    resourceType: 'Observation',
+    id: `${code}-${id}`,
+    status: 'final',
+    code: { text: 'x' },
+    subject: to(`Patient/${id}`),
+    performer: [to('Practitioner/dr')],
+    category: [{ coding: [{ code }] }],
   })),
 ]
 
@@ -62,7 +77,10 @@ const OWN = [
 /** Resources that were first assigned to Ann and then corrected to Ben. */
 const CORRECTED = ['moved', 'moved-gone', 'moved-back']
 const moved = (id: string, of: string) => ({
-  ...{ resourceType: 'Condition', id, subject: to(`Patient/${of}`), code: { text: 'x' } },
+  resourceType: 'Condition',
+  id,
+  subject: to(`Patient/${of}`),
+  code: { text: 'x' },
 })
 
 const rights = parsePolicy({
@@ -88,7 +106,11 @@ const CALLERS: Readonly<Record<string, TestCaller>> = {
 const LINES = [
   ...['', '/_history', '/_history?_count=1', '/_history/1', '/_history/2'].flatMap(tail =>
     [
-      ...['Patient/ben', 'Condition/c-ben', 'Observation/lab-ben', 'CareTeam/t-ben', 'Binary/b-ben'],
+      'Patient/ben',
+      'Condition/c-ben',
+      'Observation/lab-ben',
+      'CareTeam/t-ben',
+      'Binary/b-ben',
       ...CORRECTED.map(id => `Condition/${id}`),
     ].map(it => `GET /${it}${tail}`),
   ),

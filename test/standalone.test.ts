@@ -52,7 +52,9 @@ function helioApp(app: Express, url: string): void {
     const [verifier, state] = [oidc.randomPKCECodeVerifier(), oidc.randomState()]
     pending.set(state, { config, verifier })
     const address = oidc.buildAuthorizationUrl(config, {
-      ...{ redirect_uri: `${url}/callback`, state, aud: stack.settings.fhirBaseUrl },
+      redirect_uri: `${url}/callback`,
+      state,
+      aud: stack.settings.fhirBaseUrl,
       scope: String(request.query.scope ?? SCOPE),
       code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
@@ -248,9 +250,21 @@ describe('consent and /manage', () => {
 
 describe('the administration area', () => {
   const PAGES = [
-    ...['', '/apps', '/apps/new', '/apps/sallyport-app', '/apps/sallyport-app/disable', '/clinicians'],
-    ...['/clinicians/new', '/keys', '/keys/rotate', '/audit', '/audit/1'],
-    ...['/reload', '/providers', '/policy', '/policy?patient=patient-1'],
+    '',
+    '/apps',
+    '/apps/new',
+    '/apps/sallyport-app',
+    '/apps/sallyport-app/disable',
+    '/clinicians',
+    '/clinicians/new',
+    '/keys',
+    '/keys/rotate',
+    '/audit',
+    '/audit/1',
+    '/reload',
+    '/providers',
+    '/policy',
+    '/policy?patient=patient-1',
   ]
 
   it('signs an administrator in again before a key rotation, and shows the rotation in the audit review', async () => {

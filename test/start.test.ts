@@ -298,7 +298,8 @@ describe('docs/tutorials/ci.md', () => {
         HOME: folder,
         TMPDIR: temporary,
         // Log lines must not come before the line with the URLs.
-        ...{ SMART_LOG_LEVEL: 'info', SMART_SAMPLE_PATIENTS: '2' },
+        SMART_LOG_LEVEL: 'info',
+        SMART_SAMPLE_PATIENTS: '2',
       },
     })
     assert.match(stdout, /^client_id: my-app\n.*pass 2\n.*fail 0\n/s)

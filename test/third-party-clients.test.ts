@@ -56,7 +56,10 @@ function openidClientApp(app: Express, url: string): void {
     const [verifier, state, nonce] = [oidc.randomPKCECodeVerifier(), oidc.randomState(), oidc.randomNonce()]
     pending.set(state, { config, iss: String(iss), verifier, nonce })
     const address = oidc.buildAuthorizationUrl(config, {
-      ...{ redirect_uri: `${url}/callback`, scope: SCOPE, state, nonce },
+      redirect_uri: `${url}/callback`,
+      scope: SCOPE,
+      state,
+      nonce,
       launch: String(launch),
       aud: String(iss),
       code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
