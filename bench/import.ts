@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { samplePatients } from '../sample-patients/index.ts'
-import { findFiles, importFiles } from '../src/backends/sqlite/import/index.ts'
 import { openRepository } from '../src/backends/sqlite/index.ts'
+import { findFiles, importFiles } from '../src/import/index.ts'
 import { reportValues, type Value } from './shared/report.ts'
 
 const PATIENTS = 160

@@ -124,7 +124,7 @@ describe('findModuleFaults', () => {
     ['src/backends/upstream/a.ts', "import { x } from '../../fhir-api/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
     ['src/cli/main.ts', 'run(process.env)'],
-    ['src/cli/a.ts', "import { x } from '../backends/sqlite/import/index.ts'"],
+    ['src/cli/a.ts', "import { x } from '../import/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../../sample-patients/index.ts'"],
     ['src/config/a.ts', 'const x = process.env.HOME'],
     ['src/web/a.ts', "import { gzip } from 'node:zlib'\nrunInThreadPool(() => zip(it))"],

@@ -31,9 +31,10 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   interceptor: { imports: [...DOMAIN, 'cache', 'jwt', 'turns'] },
   'backends/sqlite': { imports: [...SHARED, 'fhir-api'] },
   'backends/upstream': { imports: [...SHARED, 'fhir-api'] },
+  import: { imports: [...DOMAIN, 'store', 'fhir-api', 'backends/sqlite'] },
   auth: { imports: SHARED },
   session: { imports: SHARED },
-  cli: { imports: [...SHARED, ...SERVERS] },
+  cli: { imports: [...SHARED, ...SERVERS, 'import'] },
 }
 
 /** The one file outside of src that src imports: cli fills the embedded server with it. */
@@ -161,16 +162,8 @@ function findImportFaults(file: string, { path, typeOnly }: Import): readonly st
       : [`${file}: imports ${target}, which is not source code`]
   // Tests of several modules may share a suite.
   if (isTest(file) && isTest(target)) return []
-  if (!isEntryPoint(target, from, to)) return [`${file}: imports ${target}, not src/${to}/index.ts`]
+  if (target !== `src/${to}/index.ts`) return [`${file}: imports ${target}, not src/${to}/index.ts`]
   return isTest(file) || mayImport(from, to, typeOnly) ? [] : [`${file}: ${from} may not import ${to}`]
-}
-
-/** The module's `index.ts`; for cli, which loads code when it needs it, also that of a folder in the module. */
-function isEntryPoint(target: string, from: string | undefined, to: string): boolean {
-  return (
-    target === `src/${to}/index.ts` ||
-    (from === 'cli' && new RegExp(`^src/${to}/[^/]+/index\\.ts$`).test(target))
-  )
 }
 
 function mayImport(from: string | undefined, to: string, typeOnly: boolean): boolean {
@@ -186,7 +179,7 @@ const THREAD_POOL_WORK =
   /from '(?:node:zlib|@node-rs\/bcrypt)'|promisify\((?:sign|verify|generateKeyPair|scrypt|pbkdf2)\)/
 
 /** A command, not a server. */
-const IMPORT_FOLDER = 'src/backends/sqlite/import/'
+const IMPORT_FOLDER = 'src/import/'
 
 /** Only some modules read the environment, or print. CPU work in the thread pool goes through its queue. */
 function findUsageFaults(file: string, text: string): readonly string[] {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Settings } from '../../config/index.ts'
 import type {
   FoundFiles,
   ImportProgress,
@@ -8,8 +9,7 @@ import type {
   Reason,
   SentReport,
   Unreadable,
-} from '../../backends/sqlite/import/index.ts'
-import type { Settings } from '../../config/index.ts'
+} from '../../import/index.ts'
 import { type Command, CommandFailure, type Output } from '../command.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
 import { findDataFile, loadSettings } from '../with-store.ts'
@@ -41,7 +41,7 @@ Example:
       throw new CommandFailure(
         'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data; specify it with --to',
       )
-    const { findFiles } = await import('../../backends/sqlite/import/index.ts')
+    const { findFiles } = await import('../../import/index.ts')
     const found = await findFiles(args.positionals, io.cwd)
     if (found.files.length === 0) throw new CommandFailure(describeNothingFound(found))
     const started = performance.now()
@@ -57,7 +57,7 @@ Example:
 
 async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const { importFiles } = await import('../../backends/sqlite/import/index.ts')
+  const { importFiles } = await import('../../import/index.ts')
   const file = findDataFile(settings)
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
@@ -97,7 +97,7 @@ export async function importTo(
   if (!to || !/^https?:$/.test(to.protocol) || to.search !== '' || to.hash !== '')
     throw new CommandFailure('Cannot import: --to is not an http or https URL')
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const { BatchRefused, importFiles, sendAll } = await import('../../backends/sqlite/import/index.ts')
+  const { BatchRefused, importFiles, sendAll } = await import('../../import/index.ts')
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-import-'))
   const baseUrl = to.href.replace(/\/+$/, '')
   const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })

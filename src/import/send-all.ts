@@ -1,5 +1,5 @@
-import { formatExact, isRecord, parseExact } from '../../../fhir/index.ts'
-import type { Repository } from '../repository/repository.ts'
+import type { Repository } from '../backends/sqlite/index.ts'
+import { formatExact, isRecord, parseExact } from '../fhir/index.ts'
 import { type Group, orderByReference } from './order.ts'
 
 export interface RefusedResource {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type HapiUpstream, startHapi } from '../../upstream/testing/hapi/start-hapi.ts'
-import { openRepository, type Repository } from '../index.ts'
+import { openRepository, type Repository } from '../backends/sqlite/index.ts'
+import { type HapiUpstream, startHapi } from '../backends/upstream/testing/hapi/start-hapi.ts'
 import { sendAll } from './send-all.ts'
 
 const patient = (id: string, more = {}) => ({ resourceType: 'Patient', id, ...more })

@@ -1,6 +1,6 @@
-import type { Fault } from '../../../fhir/index.ts'
-import { isBusy } from '../../../store/index.ts'
-import type { Repository } from '../repository/repository.ts'
+import type { Repository } from '../backends/sqlite/index.ts'
+import type { Fault } from '../fhir/index.ts'
+import { isBusy } from '../store/index.ts'
 
 /** The position of a resource: the line on which it begins, from 1. */
 export interface Place {

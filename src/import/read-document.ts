@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isRecord, parseExact, toPlain } from '../../../fhir/index.ts'
-import { parseConditionalReference } from '../../../fhir-api/index.ts'
+import { isRecord, parseExact, toPlain } from '../fhir/index.ts'
+import { parseConditionalReference } from '../fhir-api/index.ts'
 import type { InputFile } from './find-files.ts'
 import type { Candidate } from './loader.ts'
 import { isReadFailure, readBytes } from './read-bytes.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../fhir/index.ts'
+import { isRecord } from '../fhir/index.ts'
 import type { InputFile } from './find-files.ts'
 import type { Candidate, Place } from './loader.ts'
 import { readBytes } from './read-bytes.ts'
