@@ -201,7 +201,7 @@ async function serveGateway(isAudited: boolean): Promise<Served> {
   return listen(app, tokens, { [USER_READ]: userTokens, [PANEL_SEARCH]: panelTokens })
 }
 
-/** One clinician sees all patients, the other those of the own care teams. */
+/** One clinician sees all patients, the other the patients of their care teams. */
 const userFilter: NonNullable<EnforcementPolicy['userFilter']> = ({ id }, type) =>
   CLINICIAN.endsWith(id) && type === 'Condition' ? [{ panel: OWN_TEAMS }] : 'everything'
 

@@ -54,7 +54,7 @@ export function bornOn(monthDay: string, years: number, day: Day): Day {
     : Math.floor(Date.parse(`${year - 1}-${monthDay}T00:00:00Z`) / dayMs)
 }
 
-/** The same or the next weekday: clinics are closed on Saturday and Sunday. */
+/** The day itself or the next weekday: clinics are closed on Saturday and Sunday. */
 export function weekday(day: Day): Day {
   // 1970-01-01 was a Thursday.
   const inWeek = (day + 3) % 7

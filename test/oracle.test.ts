@@ -1,5 +1,5 @@
 /**
- * The same requests to our auth server and to `oidc-provider`, wherever both claim the behaviour. What they answer is
+ * Sends requests to our auth server and to `oidc-provider`, wherever both claim the behaviour. What they answer is
  * compared as status, OAuth error and members; where they differ, the case has the reason.
  */
 import assert from 'node:assert/strict'

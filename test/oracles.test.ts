@@ -120,7 +120,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
             )
       })
 
-      it('cannot be distinguished by writing a Patient: only the own record can be tried', async () => {
+      it("cannot be distinguished by writing a Patient: only the user's own record can be tried", async () => {
         const answers = []
         for (const id of ['bob', 'nobody']) {
           const { status, text } = await fhir.ask(`PUT /Patient/${id}`, ann(), {

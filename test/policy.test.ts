@@ -154,7 +154,7 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal(await post('lee', 'ann', { asserter: to('Patient/cat') }), 201)
     })
 
-    it('allow no clinician to extend the own access by a write', async () => {
+    it('allow no clinician to extend their own access by a write', async () => {
       const put = (resource: Resource, who = 'lee') =>
         fhir.ask(`PUT /${resource.resourceType}/${resource.id}`, by(who), resource)
       for (const resource of [
@@ -210,7 +210,7 @@ for (const [where, open] of Object.entries(SERVERS))
       assert.equal((await fhir.ask('GET /Patient/ben', ADMIN)).status, 200)
     })
 
-    it('give a patient or relative as user access only to the own data', async () => {
+    it('give a patient or relative as user access only to their own data', async () => {
       const as = (fhirUser: string): TestCaller => ({ scope: 'user/*.cruds', fhirUser })
       assert.deepEqual(shownIn(await fhir.ask('GET /Patient', as('Patient/ann'))), ['Patient/ann'])
       assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)

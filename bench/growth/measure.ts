@@ -9,7 +9,7 @@ export interface Subject {
 }
 
 export interface DataSet {
-  /** The same names for both sizes. */
+  /** Requests by name. Both sizes have requests of the same names. */
   readonly requests: Readonly<Record<string, Request>>
   /** Microseconds that a request uses. By default the CPU time of this process. */
   readonly clock?: () => number

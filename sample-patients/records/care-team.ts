@@ -7,7 +7,7 @@ import { concept, reference, systems } from '../coding.ts'
 import { patientId } from './patient.ts'
 import { organizationReference, practitionerReference } from './staff.ts'
 
-/** Those who follow the lasting problems, for people who have more than one. */
+/** The staff who follow the lasting problems of a patient, for patients who have more than one. */
 export function* careTeamRecords(chart: Chart, numbering: Numbering): Generator<CareTeam> {
   const followed = chart.problems.filter(it => it.entry.followed !== undefined && it.over === undefined)
   const [first] = followed

@@ -7,7 +7,7 @@ type Typed<T extends string> = Extract<FhirResource, { resourceType: T }> & { id
 /** A sample to look into, by type and by patient. */
 export interface Sample {
   all<T extends FhirResource['resourceType']>(type: T): Typed<T>[]
-  /** Those about a patient. */
+  /** The resources of a type about a patient. */
   of<T extends FhirResource['resourceType']>(patient: string, type: T): Typed<T>[]
 }
 

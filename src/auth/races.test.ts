@@ -46,7 +46,7 @@ eachDatabase((_name, _open, create) => {
     }
     const both = <T>(act: (auth: TestAuthServer, at: number) => Promise<T>) =>
       Promise.all(Array.from({ length: TIMES }, (_, at) => act(houses[at % 2 ? 1 : 0], at)))
-    /** The same browser at both instances. */
+    /** A browser with the cookies of `browser` at an instance. */
     const at = (auth: TestAuthServer, browser: TestBrowser) => {
       const same = new TestBrowser(auth.app)
       for (const [cookie, value] of browser.cookies) same.cookies.set(cookie, value)

@@ -26,7 +26,7 @@ export const TYPE_INTERACTIONS: readonly string[] = [
   'search-type',
 ]
 
-/** Those of the whole server. */
+/** Interactions of the whole server. */
 export const SYSTEM_INTERACTIONS: readonly string[] = [
   'transaction',
   'batch',

@@ -148,7 +148,7 @@ export function findJsonExcess(text: string, mostValues = JSON_VALUES): string |
   return scanJson(text, mostValues, 0, [])
 }
 
-/** The same, and adds the start and the end of each object and array at a level to `spans`. The outermost level is 1. */
+/** Finds an excess, and adds the start and the end of each object and array at a level to `spans`. The outermost level is 1. */
 function scanJson(text: string, mostValues: number, level: number, spans: number[]): string | undefined {
   let depth = 0
   let values = 1

@@ -7,7 +7,7 @@
 export const BODY_BYTES = 5 * 1024 * 1024
 /** Contents of Binaries that a process receives as streams at the same time. */
 export const CONTENTS_AT_ONCE = 8
-/** Those of one grant. */
+/** Contents of Binaries that a process receives as streams from one grant at the same time. */
 export const CONTENTS_OF_GRANT = 2
 /** Levels of objects and arrays in JSON. A valid resource has about 200 at most: see `validate`. */
 export const JSON_DEPTH = 500

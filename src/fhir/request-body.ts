@@ -121,7 +121,7 @@ export function readResourceBody(body: unknown, type: string): ExactResource | F
   return toValid(resource, validated.get(resource) ?? validate(toPlain(resource)))
 }
 
-/** The same with pauses, and with R4's recommendations. */
+/** Reads the body of a write with pauses, and reports R4's recommendations too. */
 export function* readRecommendedBody(
   body: unknown,
   type: string,
@@ -142,7 +142,7 @@ export function* validateAhead(body: unknown): Generator<undefined, void> {
   if (isRecord(body) && !validated.has(body)) validated.set(body, yield* validateInSteps(toPlain(body)))
 }
 
-/** The same for a URL with an id, which the body must repeat (R4 http.html#update). */
+/** Reads the body of a write to a URL with an id, which the body must repeat (R4 http.html#update). */
 export function readResourceBodyWithId(body: unknown, type: string, id: string): ExactResource | FhirProblem {
   const resource = readResourceOfType(body, type)
   if (isProblem(resource)) return resource

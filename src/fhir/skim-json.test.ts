@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { JsonSkimmer, OMITTED, readPartial } from './skim-json.ts'
 import { streamContent } from './stream-content.ts'
 
-/** The same bytes in chunks of a size. */
+/** The bytes of a text in chunks of a size. */
 function split(text: string, size: number): readonly Buffer[] {
   const bytes = Buffer.from(text)
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>

@@ -64,7 +64,7 @@ describe('explain', () => {
     )
     assert.equal(
       text('GET /Practitioner/9', 'openid', { fhirUser: 'Practitioner/9' }),
-      'Allowed as the own resource of the user, where _id=9.',
+      "Allowed as the user's own resource, where _id=9.",
     )
     const batch = bundle('batch', entry('GET Condition/1'))
     assert.equal(text('POST /', 'system/*.rs', { body: batch }), 'Allowed by each of its entries.')

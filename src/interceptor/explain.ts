@@ -144,7 +144,7 @@ function describeDecision(decision: Decision, interaction?: Interaction): Explan
 function describeReason(by: Extract<Decision, { allowed: true }>['by']): string {
   if (by === 'public') return 'Allowed to all'
   if (by === 'entries') return 'Allowed by each of its entries'
-  return by === 'fhirUser' ? 'Allowed as the own resource of the user' : `Allowed by ${by.text}`
+  return by === 'fhirUser' ? "Allowed as the user's own resource" : `Allowed by ${by.text}`
 }
 
 function findCompartment(filter: AccessFilter): string | null {

@@ -185,7 +185,7 @@ export function verifySignature(jwt: Jwt, key: VerificationKey): boolean {
   return check !== undefined && verify(...check)
 }
 
-/** The same in another thread: for keys that clients choose, which may be slow. */
+/** Verifies a signature in another thread: for keys that clients choose, which may be slow. */
 export async function verifySignatureInThread(jwt: Jwt, key: VerificationKey): Promise<boolean> {
   const check = prepareCheck(jwt, key)
   return check !== undefined && (await runInThreadPool(() => verifyWithCallback(...check)))

@@ -19,7 +19,7 @@ export interface FilterSource {
 /** An access filter, and the parts of the grant that it comes from. */
 export interface ExplainedFilter {
   readonly filter: AccessFilter
-  /** The same filter before constraints were merged. */
+  /** The filter before its constraints were merged. */
   readonly unmerged: AccessFilter
   readonly sources: readonly FilterSource[]
   /** Scopes that cover type and permission in an honoured context, even if they give access to nothing. */

@@ -38,7 +38,7 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 const PLAIN_SCOPE =
   /^(?:openid|fhirUser|profile|online_access|offline_access|launch(?:\/[a-z]+(?:\?role=[^\s]+)?)?|__[\w.-]+|https?:\/\/\S+)$/
 
-// The same few scopes are parsed repeatedly, and a scope never changes.
+// A few scopes are parsed again and again, and a scope never changes.
 const REMEMBERED = 1000
 
 const known = new Map<string, Scope>()

@@ -134,7 +134,7 @@ export function prepareQuery<Parameters extends object, Row>(
 }
 
 /**
- * The same query, which also locks its rows: no other transaction changes them before this one ends. On SQLite a transaction
+ * Makes a query lock its rows: no other transaction changes them before this one ends. On SQLite a transaction
  * is the only writer anyway.
  */
 export function lockRows<Query extends { forShare(): Query }>(db: Kysely<Schema>, query: Query): Query {

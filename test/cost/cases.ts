@@ -13,7 +13,7 @@ export type MakeCase = (servers: MeasuredServers) => Case | Promise<Case>
 /** Requests by what was grown in them. */
 export type Cases = Readonly<Record<string, MakeCase>>
 
-/** The same beyond a limit, which the response names. */
+/** Requests beyond a limit, which the response names. */
 export type RefusedCases = Readonly<Record<string, readonly [names: RegExp, make: MakeCase]>>
 
 const JSON_TYPE = { 'content-type': 'application/fhir+json' }

@@ -25,7 +25,7 @@ function of(appId: AppId, scopes: string): Cases {
   }
 }
 
-/** The same with a token of another issuer, whose scopes are not limited when it issues them. */
+/** A request with a token of another issuer, whose scopes are not limited when it issues them. */
 function trustedTo(
   scopes: readonly string[],
   path = '/Observation?_count=1000',

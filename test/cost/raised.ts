@@ -73,7 +73,7 @@ export const RAISED: Cases = {
   ),
 }
 
-/** The same beyond a limit. */
+/** Requests beyond a raised limit. */
 export const REFUSED_RAISED: RefusedCases = {
   'bytes of a streamed content': [
     /104857600 bytes/,

@@ -299,7 +299,7 @@ export const INPUTS: Readonly<Record<string, Jobs>> = {
   ),
 }
 
-/** Those that the functions above call, and those that get single values, such as a type. */
+/** Functions that the functions above call, and functions of single values, such as a type. */
 export const CALLED: ReadonlySet<string> = new Set([
   'checkChains',
   'checkType',

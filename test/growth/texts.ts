@@ -73,7 +73,7 @@ export function growAll<T>(
   return [...alone, ...sample(pairs)]
 }
 
-/** Those that are tried: a run without `TEST_THOROUGH` takes few. */
+/** The pairs that are tried: a run without `TEST_THOROUGH` takes few. */
 export function sample<T>(pairs: readonly T[]): readonly T[] {
   const share = IS_THOROUGH ? 11 : 200
   return pairs.filter((_, at) => at % share === 0)
@@ -89,7 +89,7 @@ function repeatAtoms(size: number, pick: (at: number) => string): string {
 
 export const TEXTS: readonly Family<string>[] = growAll(ATOMS, quote, repeatAtoms)
 
-/** Those to put into other texts. */
+/** The families to put into other texts. */
 function sampleTexts(): readonly Family<string>[] {
   return IS_THOROUGH
     ? TEXTS.slice(0, ATOMS.length)

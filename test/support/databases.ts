@@ -45,7 +45,7 @@ export function eachDatabase(define: DefineTests, databases = BOTH): void {
 }
 
 /**
- * The same for tests of the behaviour above the store, whose statements are the same on both: on PostgreSQL only in a
+ * Defines tests of the behaviour above the store, whose statements are the same on both: on PostgreSQL only in a
  * thorough run.
  */
 export function eachDatabaseIfThorough(define: DefineTests): void {

@@ -105,7 +105,7 @@ export async function startMeasuredServers(
   }
 }
 
-/** The same with the gateway in the place of the embedded FHIR server. */
+/** Starts servers with the gateway in the place of the embedded FHIR server. */
 export async function startMeasuredGateway(
   env: Readonly<Record<string, string>> = {},
 ): Promise<MeasuredServers> {

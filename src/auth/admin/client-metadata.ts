@@ -52,7 +52,7 @@ export async function changeByMetadata(
   const properties = readProperties(metadata)
   if (isFailure(properties)) return failProperty(properties)
   const { authMethod, ...others } = properties
-  // The same method again does not replace the keys.
+  // A request that repeats the client's method does not replace its keys.
   return changeClient(admin, id, {
     ...others,
     ...(authMethod !== undefined && authMethod !== client.auth_method && { authMethod }),

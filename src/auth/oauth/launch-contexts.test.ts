@@ -57,7 +57,7 @@ eachDatabaseIfThorough((_name, open) => {
         { patient, encounter, need_patient_banner, intent, tenant, fhirContext: tokens.fhirContext },
         { patient: 'juniper', ...more },
       )
-      // The same again on refresh.
+      // A refresh returns the launch context again.
       const again = (await auth.refresh(tokens.refresh_token)).json()
       assert.deepEqual([again.intent, again.tenant, again.fhirContext], ['reconcile', 'north', fhirContext])
     })

@@ -26,7 +26,7 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
   app.post(paths.userinfo, { onRequest }, sendUserinfo)
 }
 
-/** The same claims as in the ID token. */
+/** The claims about the user, as in the ID token. */
 function describeUser({ settings }: AuthContext, { clinician, fhirUserId }: Grant, scope: string) {
   const fhirUser = hasScope(scope, 'fhirUser')
   return {

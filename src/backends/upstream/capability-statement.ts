@@ -169,9 +169,9 @@ type CapabilityStatement = Readonly<Record<string, unknown>>
 
 /** The upstream's CapabilityStatement. A failed read keeps the previous one. */
 export interface UpstreamCapabilities {
-  /** As it was read last. */
+  /** The statement that was read last. */
   current(): CapabilityStatement | undefined
-  /** The same. Waits for it where there is none yet: only a request for `metadata` does. */
+  /** The statement that was read last. Waits for the first one: only a request for `metadata` does. */
   get(): Promise<CapabilityStatement | Failure>
   /** Reads it now, and then at intervals. */
   start(): void

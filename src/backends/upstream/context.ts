@@ -34,7 +34,7 @@ export interface GatewayContext {
   readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
-  /** The same for pages of searches on which every entry is a match, by the text of the entries. */
+  /** An access cache for pages of searches on which every entry is a match, by the text of the entries. */
   readonly checkedPages: AccessCache<KeptPage>
   /** Numbers of matches that were counted before. */
   readonly counts: LruMap<CheckedCount>

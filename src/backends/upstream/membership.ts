@@ -108,7 +108,7 @@ export async function findAllTeams(
   return isFailure(all) ? all : listTeams(all, context.baseUrl)
 }
 
-/** The same, if they fit on one page of the upstream. */
+/** Finds the active care teams of a search, if they fit on one page of the upstream. */
 export async function findFewTeams(
   context: GatewayContext,
   request: FhirRequest,

@@ -20,7 +20,7 @@ export const accountAdd: Command = {
   usage: `
 Usage: npm run -s sallyport -- account add --username <name> [--patient <id>] [--related-person <id>]… [--display-name <text>]
 
-A patient who signs in to apps with access to the own record only, or a related person with access to the records of the
+A patient who signs in to apps with access to their own record only, or a related person with access to the records of the
 patients they act for. Prompts for the password, or reads it from the first line of standard input (at most 72 bytes):
   echo "$PASSWORD" | npm run -s sallyport -- account add --username alba --patient patient-1
 

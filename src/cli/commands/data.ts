@@ -153,7 +153,7 @@ async function removeRegistered(trx: Transaction<Schema>): Promise<void> {
   const { removeApp } = await import('../../auth/index.ts')
   const clients = await trx.selectFrom('client').select('client_id').execute()
   for (const { client_id } of clients) await removeApp(trx, client_id, Date.now())
-  // Those of apps with many grants, which are otherwise removed in steps.
+  // Grants of apps that have many, which are otherwise removed in steps.
   await keepRevoked(trx, sql`1 = 1`, Date.now())
   for (const table of REGISTERED) await trx.deleteFrom(table).execute()
 }

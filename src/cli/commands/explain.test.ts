@@ -91,7 +91,7 @@ describe('sallyport explain', () => {
     const ask = (user: string) =>
       run(['--url', '/Practitioner/kim', '--scope', 'openid', '--fhir-user', user])
     for (const user of ['kim', 'Practitioner/kim', 'http://localhost:8080/fhir/Practitioner/kim'])
-      assert.equal((await ask(user)).out, 'Allowed as the own resource of the user, where _id=kim.\n', user)
+      assert.equal((await ask(user)).out, "Allowed as the user's own resource, where _id=kim.\n", user)
     assert.equal((await ask('Patient/kim')).code, 3)
     for (const user of [
       'Organization/1',

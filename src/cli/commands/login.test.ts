@@ -93,11 +93,7 @@ describe('sallyport login explain', () => {
     })
     assert.equal((await link('clinician')).exitCode, 0)
     const { stdout } = await explain({ ...ADA, employee: 'byron' })
-    assert.match(
-      stdout,
-      /Refused: no-practitioner/,
-      'the own Practitioner of the clinician is practitioner-1',
-    )
+    assert.match(stdout, /Refused: no-practitioner/, "the clinician's own Practitioner is practitioner-1")
   })
 
   it('needs a provider and claims', async () => {

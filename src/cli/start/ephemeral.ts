@@ -8,7 +8,7 @@ import type { Io } from '../command.ts'
 export interface Ephemeral {
   /** The environment of a start that keeps everything in a temporary folder. */
   readonly env: Io['env']
-  /** The same settings, for other commands (`SMART_CONFIG`). */
+  /** A file with the settings of this start, for other commands (`SMART_CONFIG`). */
   readonly settingsFile: string
 }
 

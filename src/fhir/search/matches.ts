@@ -33,7 +33,7 @@ export function matches(
 }
 
 /**
- * The same for several parameters of one resource, whose entries are determined once for each parameter. Parameters that
+ * Tests a resource by several parameters: its entries are determined once for each parameter. Parameters that
  * recur, such as those of a granular scope, are parsed once.
  */
 export function createMatcher(

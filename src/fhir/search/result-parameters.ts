@@ -107,7 +107,7 @@ export function shapeResponse(content: string, shape: Shape): string {
   return isWhole(shape) ? content : formatExact(shapeResource(parseExact(content) as ExactResource, shape))
 }
 
-/** The same for a parsed resource. */
+/** A parsed resource as far as it was asked for. */
 export function shapeResource<R extends Resource | ExactResource>(resource: R, shape: Shape): R {
   const { summary, elements } = shape
   if (isWhole(shape)) return resource
@@ -170,7 +170,7 @@ function selectElements<R extends Resource | ExactResource>(
   return tagSubsetted(Object.fromEntries(shown) as R)
 }
 
-/** The same resource, marked as incomplete. */
+/** A copy of a resource, marked as incomplete. */
 export function tagSubsetted<R extends Resource | ExactResource>(resource: R): R {
   const tags = Array.isArray(resource.meta?.tag) ? resource.meta.tag : []
   return { ...resource, meta: { ...resource.meta, tag: [...tags, SUBSETTED] } }

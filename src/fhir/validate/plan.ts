@@ -44,7 +44,7 @@ export interface PlanEntry extends Property {
   /** Undefined for a type with elements of its own. */
   readonly primitive: PrimitiveCheck | undefined
   readonly codes: RequiredCodes | undefined
-  /** Those of this element, beside those of its type. */
+  /** Invariants of this element, in addition to the invariants of its type. */
   readonly invariants: readonly Invariant[]
   /** An extension of something else than an extension, whose URL is absolute (R4 extensibility.html). */
   readonly isOutermostExtension: boolean

@@ -261,7 +261,7 @@ export function validate(resource: unknown, options?: { readonly warns: boolean 
   }
 }
 
-/** The same, with pauses. */
+/** Validates a resource with pauses. */
 export function* validateInSteps(
   resource: unknown,
   { warns = false } = {},

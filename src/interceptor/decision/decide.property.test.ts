@@ -111,7 +111,7 @@ function decideNaively(
       covered = true
       if (query !== undefined && !evaluable(query, type)) continue
       if (level === 'system' || (level === 'user' && fhirUser?.startsWith('Practitioner/'))) granted = true
-      // A user who is a patient is not a clinician, and may access only the own data.
+      // A user who is a patient is not a clinician, and may access only their own data.
       if (level === 'user' && fhirUser === 'Patient/2') granted ||= isWithin(type, need, id, compartment, '2')
       if (level === 'patient' && patient !== undefined)
         granted ||= isWithin(type, need, id, compartment, patient)

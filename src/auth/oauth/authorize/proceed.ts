@@ -44,7 +44,7 @@ export async function proceed(
     : takeNextStep(http, context, progress, state)
 }
 
-/** The same, for a request whose state was just loaded. */
+/** Takes a request whose state was just loaded to its next step. */
 export async function takeNextStep(
   http: FastifyRequest,
   context: AuthContext,

@@ -23,9 +23,9 @@ export interface Picked {
 /** Encounters of a patient: those in progress, then the newest. */
 export interface Encounters {
   readonly listed: readonly Encounter[]
-  /** Those that were read. */
+  /** The number of encounters that were read. */
   readonly found: number
-  /** Undefined if the server does not return it. */
+  /** The number of all encounters; undefined if the server does not return it. */
   readonly total: number | undefined
 }
 

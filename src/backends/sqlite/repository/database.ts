@@ -19,7 +19,7 @@ export interface Database extends Transactions {
   readonly file: string
   /** The rows of a statement as arrays, in the order of its columns. */
   rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][]
-  /** The same, but rows are read one by one as they are requested: they may be large. */
+  /** The rows of a statement, read one by one as they are requested: they may be large. */
   each(sql: string, values: readonly SqlValue[]): Iterable<readonly SqlValue[]>
   prepare(sql: string): StatementSync
   exec(sql: string): void

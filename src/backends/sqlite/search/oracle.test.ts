@@ -187,7 +187,7 @@ function limitsOf(
   }
 }
 
-/** The same search with estimates so high that no clause starts the search. */
+/** The ids that a search finds if its estimates are so high that no clause starts it. */
 function idsThroughAll(type: string, pairs: readonly Pair[]): readonly string[] {
   return search(type, pairs, () => false)
 }

@@ -48,7 +48,7 @@ export interface Fhir {
   readonly app: FastifyInstance
   /** `GET Patient/1`: a path below the base, a body that is sent as JSON, headers. */
   (line: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Reply>
-  /** The same caller with a token. */
+  /** A client of this server that sends a token. */
   as(token: string): Fhir
   close(): Promise<void>
 }

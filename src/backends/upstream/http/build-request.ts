@@ -83,7 +83,7 @@ export const STRICT = 'handling=strict'
 /** RFC 9111, 5.2.1.4: some upstreams answer searches from earlier results unless a request says this. */
 export const NO_CACHE = 'no-cache'
 
-/** The same for a search by which the gateway decides, which the upstream need not store (`sendSearch`). */
+/** `Cache-Control` of a search by which the gateway decides: the upstream need not store its result (`sendSearch`). */
 export const NO_STORE = 'no-cache, no-store'
 
 export function setCacheControl(request: UpstreamRequest, cacheControl: string | undefined): UpstreamRequest {

@@ -33,9 +33,9 @@ import type { UrlRewriter } from './urls.ts'
 export interface Upstream {
   /** Sends a request and reads the whole response. Without a caller it is the gateway's own request. */
   ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Failure>
-  /** The same, but streams a long response. */
+  /** Sends a request as `ask` does, but streams a long response. */
   pass(request: UpstreamRequest, caller?: Caller): Promise<PassedResponse | Failure>
-  /** The same, but leaves out strings of a long response that are longer than this number of bytes. */
+  /** Sends a request as `ask` does, but leaves out strings of a long response that are longer than this number of bytes. */
   skim(request: UpstreamRequest, longest: number, caller?: Caller): Promise<SkimmedResponse | Failure>
   /**
    * Sends a request regardless of earlier failures, and waits for half of the time-out. A response closes the circuit; a

@@ -75,7 +75,7 @@ function explain(error: unknown): 'too-large' | undefined {
   return isTooLarge ? 'too-large' : undefined
 }
 
-/** The same for a stream. */
+/** Decodes a body that is a stream. Undefined for an unknown encoding. */
 export function decodeStream(body: Readable, encoding: string): Readable | undefined {
   if (PLAIN.has(encoding)) return body
   const decoder = DECODERS.get(encoding)

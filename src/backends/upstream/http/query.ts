@@ -9,7 +9,7 @@ export function findParam(
   return (pattern.exec(path) ?? pattern.exec(body))?.[1]
 }
 
-/** The same search with another value of a parameter. */
+/** A search with a new value of a parameter. */
 export function setParam(outgoing: UpstreamRequest, name: string, value: string): UpstreamRequest {
   const { path, body } = outgoing
   const [pattern, param] = [buildPattern(name), `${name}=${value}`]

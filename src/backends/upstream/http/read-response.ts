@@ -14,7 +14,7 @@ export interface UpstreamResponse {
   readonly text: string
 }
 
-/** The same, with a stream as its body if that is too long for memory. */
+/** A decoded response with public URLs, whose body is a stream if it is too long for memory. */
 export interface PassedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders

@@ -6,9 +6,9 @@ export interface UrlRewriter {
   toPublic(text: string): string
   /** Text for the upstream with its own base URL. */
   toUpstream(text: string): string
-  /** The same for the JSON of a body. References with the gateway's base URL become `Type/id`: some servers take their own URL for another server's. */
+  /** The JSON of a body for the upstream. References with the gateway's base URL become `Type/id`: some servers take their own URL for another server's. */
   toUpstreamBody(json: string): string
-  /** The same for references in the value of a search parameter. */
+  /** The value of a search parameter for the upstream: references with the gateway's base URL become `Type/id`. */
   toLocal(value: string): string
   /** The part of an upstream's URL below its base (`/Patient/1?a=b`); undefined for any other URL. */
   getPathBelowBase(url: string): string | undefined

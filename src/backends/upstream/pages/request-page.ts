@@ -77,7 +77,7 @@ export function isFullPage(outgoing: UpstreamRequest, entries: number, isPart = 
   return entries >= (findCount(outgoing) ?? (isPart ? USUAL_PART : 1))
 }
 
-/** The same search, with the number of all matches. */
+/** A search that also asks for the number of all matches. */
 export function requestTotal(outgoing: UpstreamRequest): UpstreamRequest {
   return setParam(outgoing, '_total', 'accurate')
 }

@@ -113,7 +113,7 @@ const fetchEntries: FetchItems = async (context, request, link, record) => {
 }
 
 /**
- * The same for a caller who may see only a part of the record. The upstream also returns resources to which only hidden ones
+ * The entries for a caller who may see only a part of the record. The upstream also returns resources to which only hidden ones
  * refer, and which would reveal them: a Medication, for example, shows that there is a MedicationRequest. Therefore resources
  * that belong to no patient are fetched by the references in the visible ones.
  */

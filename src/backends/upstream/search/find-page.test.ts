@@ -21,7 +21,7 @@ const either: Access = {
       : [],
 }
 
-/** The same, and the patient. */
+/** Access to laboratory results and vital signs of a patient, and to the Patient. */
 const chart: Access = {
   filterFor: (type, letter) => (type === 'Patient' ? [{ patient: 'ann' }] : either.filterFor(type, letter)),
 }

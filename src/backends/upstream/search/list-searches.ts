@@ -56,7 +56,7 @@ function createCompartmentSearch(
 
 /**
  * The compartment that is searched for `Patient/[id]/*`. A caller who may see one patient gets the resources that are in
- * both compartments, so the own one is searched: the amount of other data takes no time. Undefined for a patient who is
+ * both compartments, so the caller's own is searched: the amount of other data takes no time. Undefined for a patient who is
  * not on the panel.
  */
 async function chooseCompartment(

@@ -53,7 +53,7 @@ export async function startGateway(
   return client(await createGateway({ ...given, ...options }))
 }
 
-/** The same with an audit trail, as in production: then fewer requests pass through without being checked. */
+/** Starts a gateway with an audit trail, as in production: then fewer requests pass through without being checked. */
 export async function startRecordedGateway(
   upstreamUrl: string,
   options: Partial<GatewayOptions> = {},
@@ -69,7 +69,7 @@ export async function startRecordedGateway(
   return fhir
 }
 
-/** The same with a separate upstream, which ends with it. */
+/** Starts a gateway with an upstream of its own, which ends with it. */
 export async function startGatewayWithUpstream(options: Partial<GatewayOptions> = {}): Promise<Fhir> {
   const upstream = await startUpstream()
   const fhir = await startGateway(upstream.url, options)
