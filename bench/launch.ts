@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readForm } from '../src/auth/testing/read-form.ts'
 import { computeChallenge, VERIFIER } from '../src/auth/testing/test-auth-server.ts'
-import { HttpClinician, type Visited } from '../test/support/http-clinician.ts'
+import { HttpUser, type Visited } from '../test/support/http-user.ts'
 import { newPlace } from '../test/support/started.ts'
 import { isQuick } from './shared/compare.ts'
 import { reportValues } from './shared/report.ts'
@@ -50,12 +50,12 @@ await waitUntilReady(`${place.authUrl}/readyz`, servers)
 
 const visited: Visited = {
   settings: { issuerUrl: place.authUrl, appUrl: place.appUrl },
-  clinician: { username: 'clinician', password: 'sallyport', name: '' },
+  user: { username: 'clinician', password: 'sallyport', name: '' },
 }
-const clinician = new HttpClinician(visited)
-await clinician.signIn()
-const { cookie: login } = clinician
-const portal = await (await clinician.open(`${place.authUrl}/portal`)).text()
+const user = new HttpUser(visited)
+await user.signIn()
+const { cookie: login } = user
+const portal = await (await user.open(`${place.authUrl}/portal`)).text()
 const patients = [...portal.matchAll(/[?&;]patient=([\w-]+)/g)].map(([, id]) => id ?? '')
 const [patientId = ''] = patients
 
@@ -114,7 +114,7 @@ async function measureCpu(act: () => Promise<void>, times: number): Promise<numb
 }
 
 async function launch(): Promise<void> {
-  await expectPage(await new HttpClinician(visited, login).launch(patientId), 200)
+  await expectPage(await new HttpUser(visited, login).launch(patientId), 200)
 }
 
 async function authorize(): Promise<void> {
@@ -129,12 +129,12 @@ async function authorize(): Promise<void> {
     code_challenge_method: 'S256',
   })
   const url = `${place.authUrl}/oauth2/authorize?${query}`
-  await expectPage(await new HttpClinician(visited).open(url), 200)
-  const picker = await expectPage(await clinician.open(url), 200)
+  await expectPage(await new HttpUser(visited).open(url), 200)
+  const picker = await expectPage(await user.open(url), 200)
   const picked = new URLSearchParams([...readForm(picker), ['patientId', patientId]])
-  const consent = await expectPage(await clinician.open(`${place.authUrl}/oauth2/pick`, post(picked)), 200)
+  const consent = await expectPage(await user.open(`${place.authUrl}/oauth2/pick`, post(picked)), 200)
   const allowed = new URLSearchParams([...readForm(consent), ['decision', 'allow']])
-  const code = await clinician.request(`${place.authUrl}/oauth2/consent`, post(allowed))
+  const code = await user.request(`${place.authUrl}/oauth2/consent`, post(allowed))
   if (!code.headers.get('location')?.startsWith(`${CALLBACK}?code=`))
     throw new Error(`Cannot bench: no code (${code.status})`)
 }

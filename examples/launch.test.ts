@@ -6,24 +6,24 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { sallyport } from '../test/support/command-line.ts'
 import { freePorts } from '../test/support/free-ports.ts'
-import { HttpClinician } from '../test/support/http-clinician.ts'
+import { HttpUser } from '../test/support/http-user.ts'
 import { type Stack, startStack } from '../test/support/stack.ts'
 
 describe('examples/launch.mjs', () => {
   let stack: Stack
   let app: ChildProcess
   let appUrl = ''
-  let clinician: HttpClinician
+  let user: HttpUser
   before(async () => {
     const [started, [port = 0]] = await Promise.all([startStack(), freePorts(1)])
     stack = started
     appUrl = `http://localhost:${port}`
-    clinician = new HttpClinician(stack)
+    user = new HttpUser(stack)
     app = spawn(process.execPath, [join(import.meta.dirname, 'launch.mjs')], {
       env: { PORT: String(port), ISS: stack.settings.fhirBaseUrl },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    await Promise.all([app.stdout && once(app.stdout, 'data'), register(), clinician.signIn()])
+    await Promise.all([app.stdout && once(app.stdout, 'data'), register(), user.signIn()])
   })
   after(async () => {
     app.kill()
@@ -52,11 +52,11 @@ describe('examples/launch.mjs', () => {
     const inputs = form.matchAll(/<input type="(?:hidden|checkbox)" name="(\w+)" value="([^"]*)"( checked)?/g)
     const fields = [...inputs].map(([, name = '', value = '']) => [name, value])
     const body = new URLSearchParams([...fields, ...Object.entries(given)])
-    return clinician.open(`${stack.settings.issuerUrl}${action}`, { method: 'POST', body })
+    return user.open(`${stack.settings.issuerUrl}${action}`, { method: 'POST', body })
   }
 
   const fromPortal = (patientId: string) =>
-    clinician.open(`${stack.settings.issuerUrl}/portal/launch`, {
+    user.open(`${stack.settings.issuerUrl}/portal/launch`, {
       method: 'POST',
       body: new URLSearchParams({ patientId, clientId: 'my-app' }),
     })
@@ -74,13 +74,13 @@ describe('examples/launch.mjs', () => {
 
   it('launches by a link of the command line, once', async () => {
     const link = await run('launch', '--client', 'my-app', '--patient', 'patient-4')
-    const shown = await submit(await clinician.open(link), '/oauth2/consent', { decision: 'allow' })
+    const shown = await submit(await user.open(link), '/oauth2/consent', { decision: 'allow' })
     assert.match(await shown.text(), /^\S+, .+\nScopes: launch /)
-    assert.match(await (await clinician.open(link)).text(), /already used/)
+    assert.match(await (await user.open(link)).text(), /already used/)
   })
 
   it('launches by itself, and the clinician picks the patient on the way', async () => {
-    const picker = await clinician.open(`${appUrl}/launch`)
+    const picker = await user.open(`${appUrl}/launch`)
     const consent = await submit(picker, '/oauth2/pick', { patientId: 'patient-3' })
     const shown = await submit(consent, '/oauth2/consent', { decision: 'allow' })
     assert.match(await shown.text(), /^\S+, .+\nScopes: /)

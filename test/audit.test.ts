@@ -12,7 +12,7 @@ import { validate } from '../src/fhir/index.ts'
 import { openStore } from '../src/store/index.ts'
 import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { postgresDatabases } from './support/databases.ts'
-import { HttpClinician } from './support/http-clinician.ts'
+import { HttpUser } from './support/http-user.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { newPlace, type Place, startProcess } from './support/started.ts'
 import { launch, logIn, openPatient } from './support/walk.ts'
@@ -34,13 +34,13 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
     })
 
     it('has one launch id from the portal to the end of the session, and no patient name', async () => {
-      const clinician = new HttpClinician(stack)
+      const user = new HttpUser(stack)
       const { issuerUrl, appUrl } = stack.settings
-      await clinician.signIn()
-      await clinician.open(`${issuerUrl}/portal?search=Juniper`)
-      await clinician.launch('patient-1')
-      assert.equal((await clinician.api('summary')).status, 200)
-      await clinician.open(`${appUrl}/logout`, { method: 'POST' })
+      await user.signIn()
+      await user.open(`${issuerUrl}/portal?search=Juniper`)
+      await user.launch('patient-1')
+      assert.equal((await user.api('summary')).status, 200)
+      await user.open(`${appUrl}/logout`, { method: 'POST' })
       const all = await findRecords(stack.store, { limit: 1000, order: 'oldest' })
       const id = all.find(record => record.kind === 'launch')?.launch_id
       assert.ok(id)
@@ -59,22 +59,22 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
     })
 
     it('has one launch id from the login of a standalone launch to the end of its session', async () => {
-      const clinician = new HttpClinician(stack)
+      const user = new HttpUser(stack)
       const { issuerUrl, appUrl } = stack.settings
-      const { username, password } = stack.clinician
+      const { username, password } = stack.user
       const send = async (path: string, page: Response, fields: Readonly<Record<string, string>>) => {
         const hidden = (await page.text()).matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)
         const kept = Object.fromEntries([...hidden].map(([, name = '', value = '']) => [name, value]))
         const body = new URLSearchParams({ ...kept, ...fields })
-        return clinician.open(`${issuerUrl}${path}`, { method: 'POST', body })
+        return user.open(`${issuerUrl}${path}`, { method: 'POST', body })
       }
       const earlier = (await findRecords(stack.store, { limit: 1 }))[0]?.id ?? 0
-      const login = await clinician.open(`${appUrl}/launch`)
+      const login = await user.open(`${appUrl}/launch`)
       const again = await send('/login', login, { username, password: 'not this' })
       const picker = await send('/login', again, { username, password })
       await send('/oauth2/pick', picker, { patientId: 'patient-1', step: 'encounter' })
-      assert.equal((await clinician.api('patient')).status, 200)
-      await clinician.open(`${appUrl}/logout`, { method: 'POST' })
+      assert.equal((await user.api('patient')).status, 200)
+      await user.open(`${appUrl}/logout`, { method: 'POST' })
       const all = (await findRecords(stack.store, { limit: 1000, order: 'oldest' })).filter(
         it => it.id > earlier,
       )
@@ -201,11 +201,11 @@ describe('sallyport start', () => {
     made.push(here)
     const { child, printed, ended } = startProcess(['start'], here)
     await printed(/is running/)
-    const clinician = new HttpClinician({
+    const user = new HttpUser({
       settings: { issuerUrl: here.authUrl, appUrl: here.appUrl },
-      clinician: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
+      user: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
     })
-    await clinician.signIn()
+    await user.signIn()
     const answered: string[] = []
     let killed = false
     const enough = Promise.withResolvers<void>()
@@ -213,7 +213,7 @@ describe('sallyport start', () => {
       for (let at = 0; !killed; at++) {
         const id = `killed-${client}-${at}`
         const headers = { 'x-request-id': id }
-        const launch = clinician.request(`${here.authUrl}/portal/launch`, { method: 'POST', headers })
+        const launch = user.request(`${here.authUrl}/portal/launch`, { method: 'POST', headers })
         // A request that the kill cuts off was not answered.
         const answer = await launch.catch(() => undefined)
         if (answer?.status === 400 && answered.push(id) === 200) enough.resolve()

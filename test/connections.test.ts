@@ -126,7 +126,7 @@ describe('a database that another process holds', () => {
         const sent = await fetch(issuerUrl + path, { method: 'POST', body: new URLSearchParams(form) })
         assert.equal(sent.status, 503, `${path}: ${await sent.text()}`)
       }
-      const { username, password } = stack.clinician
+      const { username, password } = stack.user
       const write = stack.store.db
         .transaction()
         .execute(async db => db.deleteFrom('grant').where('id', '=', 'none').execute())

@@ -6,14 +6,14 @@ import { after, before, describe, it } from 'node:test'
 import { samplePatients } from '../sample-patients/index.ts'
 import { startUpstream, type UpstreamProcess } from '../src/backends/upstream/testing/start-gateway.ts'
 import { sallyport } from './support/command-line.ts'
-import { HttpClinician } from './support/http-clinician.ts'
+import { HttpUser } from './support/http-user.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
 describe('npm start with an upstream', () => {
   let upstream: UpstreamProcess
   let place: Place
   let started: Started
-  let clinician: HttpClinician
+  let user: HttpUser
   before(async () => {
     upstream = await startUpstream()
     place = await newPlace({ SMART_FHIR_UPSTREAM_URL: upstream.url })
@@ -29,8 +29,8 @@ describe('npm start with an upstream', () => {
     await started.printed(/is running/)
     const settings = { issuerUrl: place.authUrl, appUrl: place.appUrl }
     const login = { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' }
-    clinician = new HttpClinician({ settings, clinician: login })
-    await clinician.signIn()
+    user = new HttpUser({ settings, user: login })
+    await user.signIn()
   })
   after(async () => {
     started.child.kill('SIGTERM')
@@ -40,12 +40,12 @@ describe('npm start with an upstream', () => {
   })
 
   it('launches from the portal, and serves the session API', async () => {
-    await clinician.launch('patient-1')
+    await user.launch('patient-1')
     for (const path of ['session', 'me', 'patient', 'conditions', 'medications', 'vitals', 'summary'])
-      assert.equal((await clinician.api(path)).status, 200, path)
-    const patient = (await (await clinician.api('patient')).json()) as { readonly id: string }
+      assert.equal((await user.api(path)).status, 200, path)
+    const patient = (await (await user.api('patient')).json()) as { readonly id: string }
     assert.equal(patient.id, 'patient-1')
-    const conditions = (await (await clinician.api('conditions')).json()) as { readonly total: number }
+    const conditions = (await (await user.api('conditions')).json()) as { readonly total: number }
     assert.equal(typeof conditions.total, 'number')
   })
 

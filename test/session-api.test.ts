@@ -1,7 +1,7 @@
 /** The session API behind the real auth server and the real FHIR server, over HTTP. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { HttpClinician } from './support/http-clinician.ts'
+import { HttpUser } from './support/http-user.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
 /** The first patient of the sample data who has all that the tests ask for. */
@@ -28,17 +28,17 @@ interface Bundle {
 describe('the session API on the real servers', () => {
   const time = movable()
   let stack: Stack
-  let clinician: HttpClinician
+  let user: HttpUser
   before(async () => {
     stack = await startStack({ clock: time.clock })
-    clinician = new HttpClinician(stack)
-    await clinician.signIn()
-    await clinician.launch(PATIENT)
+    user = new HttpUser(stack)
+    await user.signIn()
+    await user.launch(PATIENT)
   })
   after(() => stack.close())
 
   const json = async <T>(path: string): Promise<T> => {
-    const response = await clinician.api(path)
+    const response = await user.api(path)
     assert.equal(response.status, 200, path)
     return response.json() as Promise<T>
   }
@@ -95,9 +95,7 @@ describe('the session API on the real servers', () => {
     const before = await used()
     time.advance(301)
     const responses = await Promise.all(
-      Array.from({ length: 50 }, (_, at) =>
-        clinician.api(['patient', 'session', 'conditions'][at % 3] ?? ''),
-      ),
+      Array.from({ length: 50 }, (_, at) => user.api(['patient', 'session', 'conditions'][at % 3] ?? '')),
     )
     assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200])
     assert.equal((await used()) - before, 1)
@@ -109,10 +107,10 @@ describe('the session API on the real servers', () => {
   })
 
   it('ends within the lifetime of an access token after the clinician signs out', async () => {
-    await clinician.request(`${stack.settings.issuerUrl}/logout`, { method: 'POST' })
+    await user.request(`${stack.settings.issuerUrl}/logout`, { method: 'POST' })
     time.advance(301)
-    assert.equal((await clinician.api('session')).status, 401)
-    assert.equal((await clinician.api('patient')).status, 401)
+    assert.equal((await user.api('session')).status, 401)
+    assert.equal((await user.api('patient')).status, 401)
   })
 
   it('logs no token, code or name', () => {
@@ -123,7 +121,7 @@ describe('the session API on the real servers', () => {
 describe('the session API with a granular scope', () => {
   const LABORATORY = 'http://terminology.hl7.org/CodeSystem/observation-category|laboratory'
   let stack: Stack
-  let clinician: HttpClinician
+  let user: HttpUser
   before(async () => {
     stack = await startStack({
       env: {
@@ -131,23 +129,23 @@ describe('the session API with a granular scope', () => {
         SMART_APP_SCOPE: `launch patient/Patient.r patient/Patient.s patient/Observation.rs?category=${LABORATORY}`,
       },
     })
-    clinician = new HttpClinician(stack)
-    await clinician.signIn()
-    await clinician.launch(PATIENT)
+    user = new HttpUser(stack)
+    await user.signIn()
+    await user.launch(PATIENT)
   })
   after(() => stack.close())
 
   it('accepts it, and returns only resources that it covers', async () => {
-    const response = await clinician.api('vitals')
+    const response = await user.api('vitals')
     assert.equal(response.status, 200)
     assert.equal(((await response.json()) as Bundle).total, 0)
   })
 
   it('names the missing scopes', async () => {
-    const response = await clinician.api('summary')
+    const response = await user.api('summary')
     assert.equal(response.status, 403)
     const { issue } = (await response.json()) as { issue: { details: { text: string } }[] }
     assert.match(issue[0]?.details.text ?? '', /Not granted: (patient\/Patient\.rs )?patient\/Condition\.rs/)
-    assert.equal((await clinician.api('me')).status, 403)
+    assert.equal((await user.api('me')).status, 403)
   })
 })

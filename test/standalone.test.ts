@@ -116,8 +116,8 @@ describe('a standalone launch', () => {
     const { page, faults } = await open({ javaScriptEnabled: false })
     await page.goto(stack.settings.appUrl)
     await page.getByRole('link', { name: 'Choose a patient' }).press('Enter')
-    await page.getByLabel('Username').fill(stack.clinician.username)
-    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByLabel('Username').fill(stack.user.username)
+    await page.getByLabel('Password').fill(stack.user.password)
     await page.getByLabel('Password').press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Choose a patient for Demo app' }).waitFor()
     await page.getByLabel('Find a patient by name').fill('Juniper')
@@ -150,7 +150,7 @@ describe('a standalone launch', () => {
     const scope = 'launch/patient openid fhirUser patient/*.rs user/*.rs'
     await page.goto(`${helio.url}/start?scope=${encodeURIComponent(scope)}`)
     await page.getByLabel('Username').fill('mira')
-    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByLabel('Password').fill(stack.user.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Allow access' }).waitFor()
     await page.getByRole('button', { name: 'Allow access' }).click()
@@ -273,7 +273,7 @@ describe('the administration area', () => {
     const url = `${stack.settings.issuerUrl}/admin`
     await page.goto(`${url}/keys`)
     await page.getByLabel('Username').fill('admin')
-    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByLabel('Password').fill(stack.user.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Signing keys' }).waitFor()
     const earlier = { created_at: Date.now() - 600_000, seen_at: Date.now() }
@@ -281,7 +281,7 @@ describe('the administration area', () => {
     await page.getByRole('link', { name: 'Rotate keys' }).click()
     await page.getByText('Sign in again to continue.').waitFor()
     assert.equal(await page.getByLabel('Username').inputValue(), 'admin')
-    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByLabel('Password').fill(stack.user.password)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Rotate keys' }).click()
     await page.getByText('A new key is published.').waitFor()

@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 import { startCollector } from './support/collector.ts'
 import { postgresDatabases } from './support/databases.ts'
 import { freePorts } from './support/free-ports.ts'
-import { HttpClinician } from './support/http-clinician.ts'
+import { HttpUser } from './support/http-user.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -77,13 +77,13 @@ describe('an observed gateway', () => {
   async function useEverything(): Promise<void> {
     const body = new URLSearchParams({ username: 'clinician', password: 'wrong' })
     await fetch(`${place.authUrl}/login`, { method: 'POST', body, redirect: 'manual' })
-    const clinician = new HttpClinician({
+    const user = new HttpUser({
       settings: { issuerUrl: place.authUrl, appUrl: place.appUrl },
-      clinician: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
+      user: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
     })
-    await clinician.signIn()
-    await clinician.launch('juniper')
-    assert.equal((await clinician.api('summary', { traceparent: TRACEPARENT })).status, 200)
+    await user.signIn()
+    await user.launch('juniper')
+    assert.equal((await user.api('summary', { traceparent: TRACEPARENT })).status, 200)
     await fetch(`${place.fhirUrl}/Patient/juniper`)
     started.child.kill('SIGHUP')
     await started.printed(/Settings reloaded/)

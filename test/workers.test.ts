@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { HttpClinician } from './support/http-clinician.ts'
+import { HttpUser } from './support/http-user.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 import { IS_THOROUGH } from './support/thorough.ts'
 
@@ -16,7 +16,7 @@ const SCOPE =
   'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.crs'
 
 /** A clinician whose every request opens a connection, which the supervisor assigns to the next worker. */
-class RoamingClinician extends HttpClinician {
+class RoamingUser extends HttpUser {
   override request(url: string, init: RequestInit = {}): Promise<Response> {
     return super.request(url, { ...init, headers: { ...init.headers, ...CLOSE } })
   }
@@ -25,7 +25,7 @@ class RoamingClinician extends HttpClinician {
 describe('SMART_WORKERS=2', () => {
   let place: Place
   let started: Started
-  let clinician: RoamingClinician
+  let user: RoamingUser
 
   before(async () => {
     place = await newPlace({
@@ -36,11 +36,11 @@ describe('SMART_WORKERS=2', () => {
     })
     started = startProcess(['start'], place)
     await started.printed(/is running/)
-    clinician = new RoamingClinician({
+    user = new RoamingUser({
       settings: { issuerUrl: place.authUrl, appUrl: place.appUrl },
-      clinician: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
+      user: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
     })
-    await clinician.signIn()
+    await user.signIn()
   })
   after(() => {
     started.child.kill('SIGKILL')
@@ -68,7 +68,7 @@ describe('SMART_WORKERS=2', () => {
   }
 
   async function findPatient(): Promise<string> {
-    const portal = await (await clinician.open(`${place.authUrl}/portal`)).text()
+    const portal = await (await user.open(`${place.authUrl}/portal`)).text()
     return /data-patient-id="([^"]+)"/.exec(portal)?.[1] ?? ''
   }
 
@@ -76,7 +76,7 @@ describe('SMART_WORKERS=2', () => {
   async function launch(): Promise<Record<string, string>> {
     const verifier = randomBytes(32).toString('base64url')
     const redirectUri = `${place.appUrl}/callback`
-    const launched = await clinician.request(`${place.authUrl}/portal/launch`, {
+    const launched = await user.request(`${place.authUrl}/portal/launch`, {
       method: 'POST',
       body: new URLSearchParams({ patientId: await findPatient() }),
     })
@@ -94,7 +94,7 @@ describe('SMART_WORKERS=2', () => {
       code_challenge_method: 'S256',
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     }).toString()
-    const answer = await clinician.request(authorize.href)
+    const answer = await user.request(authorize.href)
     const code = new URL(answer.headers.get('location') ?? '').searchParams.get('code') ?? ''
     return exchange({
       grant_type: 'authorization_code',
@@ -141,18 +141,15 @@ describe('SMART_WORKERS=2', () => {
   })
 
   it('serves a session, its renewal and its logout by different workers', async () => {
-    assert.match(await (await clinician.launch(await findPatient())).text(), /Patient/)
-    const statuses = async (path: string) => [
-      (await clinician.api(path)).status,
-      (await clinician.api(path)).status,
-    ]
+    assert.match(await (await user.launch(await findPatient())).text(), /Patient/)
+    const statuses = async (path: string) => [(await user.api(path)).status, (await user.api(path)).status]
     assert.deepEqual(await statuses('summary'), [200, 200])
     const database = new DatabaseSync(join(place.folder, 'data', 'sallyport.db'), { timeout: 5000 })
     database.exec('update app_session set renew_at = 0')
     assert.deepEqual(await statuses('summary'), [200, 200])
     assert.equal(database.prepare('select token_version from app_session').get()?.token_version, 2)
     database.close()
-    await clinician.open(`${place.appUrl}/logout`, { method: 'POST' })
+    await user.open(`${place.appUrl}/logout`, { method: 'POST' })
     assert.deepEqual(await statuses('session'), [401, 401])
     assert.deepEqual(listWorkersOf('app'), [1, 2])
   })

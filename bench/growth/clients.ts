@@ -25,7 +25,7 @@ export const subject: Subject = {
     if (isNew) {
       const keys = { auth_method: 'private_key_jwt', jwks: backend.jwks } as const
       await auth.addClient({ client_id: backend.id, scope: 'system/*.rs', ...keys })
-      await auth.addClinician('administrator', { admin: true })
+      await auth.addUser('administrator', { admin: true })
       await fill(store, size)
     } else {
       await store.db
@@ -153,7 +153,7 @@ async function fill(store: Store, clients: number): Promise<void> {
     for (const some of chunk(clients * CLINICIANS_PER_CLIENT))
       await trx
         .insertInto('clinician')
-        .values(some.map(at => ({ username: `clinician-${at}`, password_hash, ...makeClinician(at) })))
+        .values(some.map(at => ({ username: `clinician-${at}`, password_hash, ...makeUser(at) })))
         .execute()
   })
 }
@@ -175,7 +175,7 @@ function makeClient(at: number) {
   }
 }
 
-function makeClinician(at: number) {
+function makeUser(at: number) {
   return { display_name: `Dr. Number ${at}`, fhir_user_id: `practitioner-${at}` }
 }
 

@@ -123,10 +123,9 @@ describe('every route of the auth server', () => {
   before(async () => {
     const store = await open()
     auth = await TestAuthServer.open(store, { audit: createAuditor({ store }), settings: { lab: true } })
-    await auth.addClinician('patient', { fhir_user_id: 'Patient/juniper', admin: true })
-    await auth.addClinician('related', { fhir_user_id: 'RelatedPerson/r1', admin: true })
-    for (const name of ['admin', 'stale', 'former', 'disabled'])
-      await auth.addClinician(name, { admin: true })
+    await auth.addUser('patient', { fhir_user_id: 'Patient/juniper', admin: true })
+    await auth.addUser('related', { fhir_user_id: 'RelatedPerson/r1', admin: true })
+    for (const name of ['admin', 'stale', 'former', 'disabled']) await auth.addUser(name, { admin: true })
     await signIn('stale')
     auth.time.now += 301_000
     for (const name of ['clinician', 'patient', 'related', 'admin', 'former', 'disabled'] as const)

@@ -12,7 +12,7 @@ describe('/oauth2/logout', () => {
   before(async () => {
     auth = await TestAuthServer.open(await open())
     await auth.addClient({ client_id: 'other' })
-    await auth.addClinician('second')
+    await auth.addUser('second')
   })
 
   async function signedIn(username?: string) {

@@ -161,13 +161,13 @@ eachDatabase((_name, open) => {
     })
     beforeEach(async () => {
       await auth.store.db.deleteFrom('clinician').where('username', '=', 'ada').execute()
-      await auth.addClinician('ada')
+      await auth.addUser('ada')
       browser = await auth.logIn('ada')
     })
 
     const countGrants = async () => {
-      const clinicianId = (await findUser(admin, user))?.id
-      const grants = await listGrants(admin, { clinicianId, limit: 10 })
+      const userId = (await findUser(admin, user))?.id
+      const grants = await listGrants(admin, { userId, limit: 10 })
       return grants instanceof AdminFailure ? assert.fail() : grants.items.length
     }
     const authorize = async (during: () => Promise<unknown>, client = app) => {
@@ -218,7 +218,7 @@ eachDatabase((_name, open) => {
         .where('username', '=', 'ada')
         .executeTakeFirstOrThrow()
       const account = {
-        ...({ ...link, kind: 'linked', clinicianId: id, username: 'ada', displayName: 'Ada' } as const),
+        ...({ ...link, kind: 'linked', userId: id, username: 'ada', displayName: 'Ada' } as const),
         fhirUserId: 'ada',
         admin: false,
       }

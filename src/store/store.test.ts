@@ -8,7 +8,7 @@ import { migrations } from './migrations/index.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-const insertClinician = (store: Store, username: string) =>
+const insertUser = (store: Store, username: string) =>
   sql`INSERT INTO clinician (username, password_hash, display_name, fhir_user_id)
       VALUES (${sql.lit(username)}, '$2y$10$hash', 'Dr. Ada Byron', 'practitioner-7')`.execute(store.db)
 
@@ -23,7 +23,7 @@ const client = {
 } as const
 
 async function makeGrant(store: Store): Promise<void> {
-  await insertClinician(store, 'ada')
+  await insertUser(store, 'ada')
   const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
   await store.db.insertInto('client').values(client).execute()
   await store.db
@@ -52,7 +52,7 @@ eachDatabase((name, open, create) => {
   describe('the clinician table', () => {
     it('accepts a plain INSERT of the four named columns and generates the UUID', async () => {
       const store = await open()
-      for (const username of ['ada', 'bea', 'cyd']) await insertClinician(store, username)
+      for (const username of ['ada', 'bea', 'cyd']) await insertUser(store, username)
       const rows = await store.db.selectFrom('clinician').selectAll().orderBy('username').execute()
       assert.deepEqual(rows[0], {
         id: rows[0]?.id,
@@ -71,8 +71,8 @@ eachDatabase((name, open, create) => {
 
     it('refuses a username that is taken', async () => {
       const store = await open()
-      await insertClinician(store, 'ada')
-      await assert.rejects(insertClinician(store, 'ada'), /unique/i)
+      await insertUser(store, 'ada')
+      await assert.rejects(insertUser(store, 'ada'), /unique/i)
     })
   })
 
@@ -143,13 +143,13 @@ eachDatabase((name, open, create) => {
 
     it('rolls back a failed transaction and nothing that others wrote meanwhile', async () => {
       const store = await open()
-      await insertClinician(store, 'ada')
+      await insertUser(store, 'ada')
       const failing = store.db.transaction().execute(async trx => {
         await trx.updateTable('clinician').set({ display_name: 'lost' }).execute()
         await pause(20)
         throw new Error('on purpose')
       })
-      const others = Promise.all(Array.from({ length: 10 }, (_, i) => insertClinician(store, `other-${i}`)))
+      const others = Promise.all(Array.from({ length: 10 }, (_, i) => insertUser(store, `other-${i}`)))
       await assert.rejects(failing, /on purpose/)
       await others
       const rows = await store.db.selectFrom('clinician').select(['username', 'display_name']).execute()
@@ -159,7 +159,7 @@ eachDatabase((name, open, create) => {
 
     it('loses none of many concurrent read-and-write transactions', async () => {
       const store = await open()
-      await insertClinician(store, 'ada')
+      await insertUser(store, 'ada')
       await store.db.updateTable('clinician').set({ display_name: '0' }).execute()
       const increment = () =>
         store.db.transaction().execute(async trx => {
@@ -201,7 +201,7 @@ eachDatabase((name, open, create) => {
     it('keeps its data when it is opened again', async () => {
       const url = await create('empty')
       const first = await openStore(url)
-      await insertClinician(first, 'ada')
+      await insertUser(first, 'ada')
       await first.close()
       const second = await openStore(url)
       assert.equal((await second.db.selectFrom('clinician').selectAll().execute()).length, 1)

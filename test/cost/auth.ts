@@ -52,7 +52,7 @@ const keys = (count: number) => ({
 
 async function consentPage(servers: MeasuredServers): Promise<Case> {
   const url = await askConsent(servers, 'by-category', 'grown')
-  return { url, headers: { cookie: servers.clinician.cookie } }
+  return { url, headers: { cookie: servers.user.cookie } }
 }
 
 /** What can be grown at the auth server, up to its limit. */

@@ -96,16 +96,16 @@ const sessions = new WeakMap<MeasuredServers, string>()
 async function findSessionCookie(servers: MeasuredServers): Promise<string> {
   const known = sessions.get(servers)
   if (known !== undefined) return known
-  const { clinician } = servers
-  const { status } = await clinician.launch('grown')
+  const { user } = servers
+  const { status } = await user.launch('grown')
   if (status !== 200) throw new Error(`Cannot launch the demo app: ${status}`)
-  sessions.set(servers, clinician.cookie)
-  return clinician.cookie
+  sessions.set(servers, user.cookie)
+  return user.cookie
 }
 
 /** A page for the clinician who has signed in. */
 export function page(path: string): MakeCase {
-  return ({ authUrl, clinician }) => ({ url: authUrl + path, headers: { cookie: clinician.cookie } })
+  return ({ authUrl, user }) => ({ url: authUrl + path, headers: { cookie: user.cookie } })
 }
 
 export function onApp(path: string, headers: Readonly<Record<string, string>> = {}): MakeCase {

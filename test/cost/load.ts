@@ -73,10 +73,10 @@ export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Prom
 export async function loadStore({ folder }: MeasuredServers): Promise<void> {
   const store = await openStore(`sqlite:${join(folder, 'data/sallyport.db')}`)
   await store.db.transaction().execute(async db => {
-    const { id: clinicianId } = await db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+    const { id: userId } = await db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
     for (const [id, app] of Object.entries(APPS))
       await addClient(db, id, { redirect_uris: [app.redirectUri], scope: app.scope, first_party: true })
-    for (let at = 0; at < SEEDED_APPS; at++) await addSeededApp(db, at, clinicianId)
+    for (let at = 0; at < SEEDED_APPS; at++) await addSeededApp(db, at, userId)
     await stampRows(db)
     const records = Array.from({ length: AUDIT_RECORDS }, (_, at) => auditRecord(at))
     for (let from = 0; from < records.length; from += AT_ONCE)
@@ -90,7 +90,7 @@ export async function loadStore({ folder }: MeasuredServers): Promise<void> {
 
 type Db = Store['db']
 
-async function addSeededApp(db: Db, at: number, clinicianId: string): Promise<void> {
+async function addSeededApp(db: Db, at: number, userId: string): Promise<void> {
   const [client_id, now] = [`seeded-${at}`, Date.now()]
   const redirect_uris = Array.from({ length: 20 }, (_, uri) => `https://app-${at}-${uri}.example/callback`)
   const scope = 'launch offline_access patient/*.rs'
@@ -98,7 +98,7 @@ async function addSeededApp(db: Db, at: number, clinicianId: string): Promise<vo
   const grants = Array.from({ length: 5 }, (_, patient) => ({
     id: `grant-${at}-${patient}`,
     client_id,
-    clinician_id: clinicianId,
+    clinician_id: userId,
     login_id_hash: null,
     scope: 'offline_access patient/*.rs',
     patient_id: `patient-${patient}`,

@@ -1,6 +1,6 @@
 import { listRoutes } from '../../src/web/index.ts'
 import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
-import { HttpClinician } from '../support/http-clinician.ts'
+import { HttpUser } from '../support/http-user.ts'
 import type { MeasuredServers } from '../support/measured-servers.ts'
 import { startStack } from '../support/stack.ts'
 import type { Case, Cases, MakeCase } from './cases.ts'
@@ -64,9 +64,9 @@ const cookies = new WeakMap<MeasuredServers, string>()
 export async function findAdminCookie(servers: MeasuredServers): Promise<string> {
   const known = cookies.get(servers)
   if (known !== undefined) return known
-  const admin = new HttpClinician({
+  const admin = new HttpUser({
     settings: { issuerUrl: servers.authUrl, appUrl: servers.appUrl },
-    clinician: { username: 'admin', password: 'sallyport', name: 'Administrator' },
+    user: { username: 'admin', password: 'sallyport', name: 'Administrator' },
   })
   await admin.signIn()
   cookies.set(servers, admin.cookie)

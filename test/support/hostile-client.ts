@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
-import { HttpClinician } from './http-clinician.ts'
+import { HttpUser } from './http-user.ts'
 import type { Stack } from './stack.ts'
 
 export type Form = Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ export interface Answer {
  */
 export class HostileClient {
   readonly stack: Stack
-  readonly clinician: HttpClinician
+  readonly user: HttpUser
   /** Its back end, which signs. */
   readonly backEnd: SigningClient
   /** The ids of a victim's app, of its own app, and of one with a secret. */
@@ -36,7 +36,7 @@ export class HostileClient {
     this.stack = stack
     this.apps = apps
     this.backEnd = backEnd
-    this.clinician = new HttpClinician(stack)
+    this.user = new HttpUser(stack)
   }
 
   static async register(stack: Stack): Promise<HostileClient> {
@@ -72,7 +72,7 @@ export class HostileClient {
     // What is tried here is not the consent page.
     await stack.store.db.updateTable('client').set({ first_party: true, approved: true }).execute()
     const client = new HostileClient(stack, apps, new SigningClient(backEnd, time))
-    await client.clinician.signIn()
+    await client.user.signIn()
     return client
   }
 
@@ -99,13 +99,13 @@ export class HostileClient {
     }
     const given = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined)
     const url = `${this.at('/oauth2/authorize')}?${new URLSearchParams(given)}${extra}`
-    return answerOf(await this.clinician.request(url))
+    return answerOf(await this.user.request(url))
   }
 
   async launch(clientId = this.apps.victim, more: Form = {}): Promise<string> {
     const body = new URLSearchParams({ patientId: 'patient-1', clientId, ...more })
     const { location = '' } = answer(
-      await this.clinician.request(this.at('/portal/launch'), { method: 'POST', body }),
+      await this.user.request(this.at('/portal/launch'), { method: 'POST', body }),
       '',
     )
     return new URL(location).searchParams.get('launch') ?? ''

@@ -7,7 +7,7 @@ import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
 import type { Cost, Measurement } from './cost-probe.ts'
 import { json, send } from './hostile-client.ts'
-import { HttpClinician } from './http-clinician.ts'
+import { HttpUser } from './http-user.ts'
 import { type OtherIssuer, startOtherIssuer } from './other-issuer.ts'
 import { newPlace, type Place, PROCESS_ENV } from './started.ts'
 
@@ -53,7 +53,7 @@ export interface MeasuredServers extends Place {
   /** The headers of a back end that may do everything. */
   readonly backEnd: { readonly authorization: string }
   /** A clinician who has signed in. */
-  readonly clinician: HttpClinician
+  readonly user: HttpUser
   /** An issuer that the FHIR server trusts. */
   readonly otherIssuer: OtherIssuer
   end(): Promise<void>
@@ -80,15 +80,15 @@ export async function startMeasuredServers(
     },
   )
   await waitUntilRunning(child)
-  const clinician = new HttpClinician({
+  const user = new HttpUser({
     settings: { issuerUrl: place.authUrl, appUrl: place.appUrl },
-    clinician: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
+    user: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
   })
-  await clinician.signIn()
+  await user.signIn()
   const backEnd = await startBackEnd(place)
   return {
     ...place,
-    clinician,
+    user,
     otherIssuer,
     get backEnd() {
       return { authorization: backEnd.authorization }
@@ -209,7 +209,7 @@ async function startBackEnd(place: Place): Promise<{ readonly authorization: str
 /** The authorization request of an app for a patient, up to where the clinician is asked for consent. */
 export async function askConsent(servers: MeasuredServers, appId: AppId, patientId: string): Promise<string> {
   const parameters = { ...(await authorization(servers, appId, patientId)), prompt: 'consent' }
-  const sent = await servers.clinician.request(
+  const sent = await servers.user.request(
     `${servers.authUrl}/oauth2/authorize?${new URLSearchParams(parameters)}`,
   )
   return new URL(sent.headers.get('location') ?? '', servers.authUrl).href
@@ -222,7 +222,7 @@ export async function limitedCaller(
   patientId: string,
 ): Promise<{ readonly authorization: string }> {
   const parameters = new URLSearchParams(await authorization(servers, appId, patientId))
-  const sent = await servers.clinician.request(`${servers.authUrl}/oauth2/authorize?${parameters}`)
+  const sent = await servers.user.request(`${servers.authUrl}/oauth2/authorize?${parameters}`)
   const code = new URL(sent.headers.get('location') ?? '').searchParams.get('code') ?? ''
   const form = {
     grant_type: 'authorization_code',
@@ -240,12 +240,8 @@ export async function limitedCaller(
 
 const VERIFIER = 'a-verifier-of-43-characters-or-more-than-that'
 
-async function authorization(
-  { authUrl, fhirUrl, clinician }: MeasuredServers,
-  appId: AppId,
-  patientId: string,
-) {
-  const launched = await clinician.request(`${authUrl}/portal/launch`, {
+async function authorization({ authUrl, fhirUrl, user }: MeasuredServers, appId: AppId, patientId: string) {
+  const launched = await user.request(`${authUrl}/portal/launch`, {
     method: 'POST',
     body: new URLSearchParams({ patientId, clientId: appId }),
   })

@@ -41,7 +41,7 @@ export interface Stack {
   readonly auth: FastifyInstance
   readonly fhir: FastifyInstance
   readonly app: FastifyInstance
-  readonly clinician: { readonly username: string; readonly password: string; readonly name: string }
+  readonly user: { readonly username: string; readonly password: string; readonly name: string }
   /** All log lines so far. */
   readonly log: () => string
   close(): Promise<void>
@@ -94,7 +94,7 @@ export async function startStack({
     app,
     log,
     audit: counting,
-    clinician: { username: 'clinician', password: settings.seedClinicianPassword, name: 'Dr. Robin Ahmadi' },
+    user: { username: 'clinician', password: settings.seedClinicianPassword, name: 'Dr. Robin Ahmadi' },
     async close() {
       closeGuard()
       await Promise.all([app.close(), fhir.close(), auth.close()])

@@ -2,17 +2,17 @@ import type { Page } from 'playwright-core'
 import type { Stack } from './stack.ts'
 
 /** Opens the portal and signs in. */
-export async function signIn(page: Page, { settings, clinician }: Stack): Promise<void> {
+export async function signIn(page: Page, { settings, user }: Stack): Promise<void> {
   await page.goto(`${settings.issuerUrl}/portal`)
-  await page.getByLabel('Username').fill(clinician.username)
-  await page.getByLabel('Password').fill(clinician.password)
+  await page.getByLabel('Username').fill(user.username)
+  await page.getByLabel('Password').fill(user.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
 }
 
 /** Signs in by a request: for tests of other pages than the login. */
-export async function logIn(page: Page, { settings, clinician }: Stack): Promise<void> {
-  const { username, password } = clinician
+export async function logIn(page: Page, { settings, user }: Stack): Promise<void> {
+  const { username, password } = user
   const url = `${settings.issuerUrl}/login`
   await page.request.post(url, { form: { username, password }, maxRedirects: 0 })
 }

@@ -13,7 +13,7 @@ export interface GrantDescription {
   readonly id: string
   readonly clientId: string
   readonly clientName: string
-  readonly clinicianId: string
+  readonly userId: string
   readonly username: string
   readonly scope: string
   readonly patientId: string | undefined
@@ -26,7 +26,7 @@ export interface GrantDescription {
 /** One of both is set, so that an index has the grants in the order of the page. */
 export interface GrantFilter extends PageRequest {
   readonly clientId?: string | undefined
-  readonly clinicianId?: string | undefined
+  readonly userId?: string | undefined
 }
 
 /** Grants that are read for a page at most, however few of them have not ended. */
@@ -35,14 +35,14 @@ const READ_FOR_PAGE = 2_000
 /** Lists grants that have not ended, newest first. A page may have fewer than `limit`, and others may follow. */
 export async function listGrants(
   { store, clock, rules }: Pick<Admin, 'store' | 'clock' | 'rules'>,
-  { clientId, clinicianId, after, limit }: GrantFilter,
+  { clientId, userId, after, limit }: GrantFilter,
 ): Promise<ListPage<GrantDescription> | AdminFailure> {
-  if (clientId === undefined && clinicianId === undefined)
+  if (clientId === undefined && userId === undefined)
     return new AdminFailure('invalid', 'a list of grants needs a client or a clinician')
   const position = readPosition(after)
   const rows = await selectGrants(store.db)
     .$if(clientId !== undefined, query => query.where('grant.client_id', '=', clientId ?? ''))
-    .$if(clinicianId !== undefined, query => query.where('grant.clinician_id', '=', clinicianId ?? ''))
+    .$if(userId !== undefined, query => query.where('grant.clinician_id', '=', userId ?? ''))
     .$if(position !== undefined, query =>
       query.where(sql<boolean>`("grant".created_at, "grant".id) < (${position?.createdAt}, ${position?.id})`),
     )
@@ -66,7 +66,7 @@ function toDescription(row: GrantRow): GrantDescription {
     id: row.id,
     clientId: row.client_id,
     clientName: row.client_name,
-    clinicianId: row.clinician_id,
+    userId: row.clinician_id,
     username: row.username,
     scope: row.scope,
     patientId: row.patient_id ?? undefined,

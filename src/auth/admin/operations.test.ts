@@ -183,9 +183,8 @@ eachDatabaseIfThorough((_, open) => {
     it('revokes a grant once', async () => {
       const browser = await auth.logIn()
       await auth.exchange(await auth.getCode(browser))
-      const [{ id: clinicianId } = { id: '' }] = (await listUsers(admin, { text: 'clinician', limit: 1 }))
-        .items
-      const [grant] = succeed(await listGrants(admin, { clinicianId, limit: 1 })).items
+      const [{ id: userId } = { id: '' }] = (await listUsers(admin, { text: 'clinician', limit: 1 })).items
+      const [grant] = succeed(await listGrants(admin, { userId, limit: 1 })).items
       succeed(await revokeGrantById(admin, grant?.id ?? ''))
       assert.equal((await lastChange()).before.client_id, 'sallyport-app')
       assert.equal(fail(await revokeGrantById(admin, grant?.id ?? '')), 'not_found')

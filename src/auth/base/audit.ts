@@ -6,13 +6,13 @@ import type { Schema } from '../../store/index.ts'
 import type { BaseContext } from './context.ts'
 import { LIMITS } from './limits.ts'
 import { type Comparison, getStatus, type Refusal } from './refusal.ts'
-import { type Clinician, formatFhirUser } from './user.ts'
+import { formatFhirUser, type User } from './user.ts'
 
 export type AuthEvent = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<
     Pick<AuditRecord, 'allowed' | 'anonymous' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>
   > & {
-    readonly clinician?: Pick<Clinician, 'id' | 'fhirUserId'> | undefined
+    readonly user?: Pick<User, 'id' | 'fhirUserId'> | undefined
     readonly details?: EventDetails | undefined
   }
 
@@ -44,12 +44,12 @@ export function writeRecords(
 }
 
 export function makeRecord({ clock }: BaseContext, request: FastifyRequest, event: AuthEvent): AuditRecord {
-  const { clinician, ...details } = event
+  const { user, ...details } = event
   return {
     at: clock(),
     server: 'auth',
     allowed: true,
-    ...(clinician && { subject: clinician.id, fhirUser: formatFhirUser(clinician.fhirUserId) }),
+    ...(user && { subject: user.id, fhirUser: formatFhirUser(user.fhirUserId) }),
     ...details,
     requestId: request.id,
     address: request.ip,

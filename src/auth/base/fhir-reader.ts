@@ -1,7 +1,7 @@
 import { type Failed, fail, isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
 import type { AuthSettings } from './settings.ts'
-import type { Clinician } from './user.ts'
+import type { User } from './user.ts'
 
 export type FhirReadResult =
   | {
@@ -11,7 +11,7 @@ export type FhirReadResult =
       readonly next?: string
       readonly previous?: string
     }
-  /** It does not exist, or this clinician may not see it. */
+  /** It does not exist, or this user may not see it. */
   | { readonly kind: 'absent' }
   | Unavailable
 
@@ -22,7 +22,7 @@ export interface Unavailable extends Failed {
   readonly status?: number
 }
 
-/** Reads from the FHIR server for one clinician. */
+/** Reads from the FHIR server for one user. */
 export interface FhirReader {
   /** Searches: `Patient?name=…`. */
   (query: string): Promise<FhirReadResult>
@@ -35,7 +35,7 @@ export interface FhirReader {
 /** Tokens for the auth server's own requests. */
 export interface FhirTokens {
   /** For requests on behalf of a user. */
-  forUser(user: Clinician): Promise<string>
+  forUser(user: User): Promise<string>
   /** To find out who a user is, and for administrators whom the policy names. */
   forLookup(type: LookupType): Promise<string>
 }
@@ -55,16 +55,16 @@ export type LookupContext = Pick<ReaderContext, 'settings' | 'fetch'> & {
 /** How much longer than its upstream the FHIR server may take. */
 const OWN_SECONDS = 2
 
-export async function createFhirReader(context: ReaderContext, clinician: Clinician): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forUser(clinician))
+export async function createFhirReader(context: ReaderContext, user: User): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forUser(user))
 }
 
 /** How long a page that is complete without names waits for them. */
 const NAMES_SECONDS = 2
 
 /** Reads names for a page that is useful without them, and does not wait for a slow FHIR server. */
-export async function createNameReader(context: ReaderContext, clinician: Clinician): Promise<FhirReader> {
-  return createReader(context, await context.fhirTokens.forUser(clinician), NAMES_SECONDS)
+export async function createNameReader(context: ReaderContext, user: User): Promise<FhirReader> {
+  return createReader(context, await context.fhirTokens.forUser(user), NAMES_SECONDS)
 }
 
 /** Reads resources of one type, with the auth server's own access: who a user is, and whom the policy names. */
@@ -143,7 +143,7 @@ function isLink(value: unknown): value is { readonly relation: string; readonly 
   )
 }
 
-/** A page is read with the clinician's token, so a position is only a query of the same type or of the base. */
+/** A page is read with the user's token, so a position is only a query of the same type or of the base. */
 function isPosition(position: string, type: string): boolean {
   return (
     position.length <= LIMITS.positionCharacters &&

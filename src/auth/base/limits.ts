@@ -35,7 +35,7 @@ export const LIMITS = {
   revocationsMs: 5_000,
   /** Results of granting requested scopes. */
   grantedScopesKept: 200,
-  /** Tokens of the portal that are reused; further clinicians get new ones. */
+  /** Tokens of the portal that are reused; further users get new ones. */
   portalTokensKept: 1_000,
   /** Concurrent password comparisons; each occupies a processor for about 50 ms. */
   passwordsAtOnce: 2,

@@ -1,4 +1,4 @@
-export interface Clinician {
+export interface User {
   readonly id: string
   readonly username: string
   readonly displayName: string
@@ -19,11 +19,11 @@ export function formatFhirUser(fhirUserId: string): string {
 }
 
 /** The patient that a user is; undefined for a clinician or a related person. */
-export function findOwnPatient({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string | undefined {
+export function findOwnPatient({ fhirUserId }: Pick<User, 'fhirUserId'>): string | undefined {
   return fhirUserId.startsWith('Patient/') ? fhirUserId.slice('Patient/'.length) : undefined
 }
 
 /** Whether a user is a patient or a related person, who opens only their own records (PATIENTS-1). */
-export function isPatientUser({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): boolean {
+export function isPatientUser({ fhirUserId }: Pick<User, 'fhirUserId'>): boolean {
   return /^(?:Patient|RelatedPerson)\//.test(fhirUserId)
 }

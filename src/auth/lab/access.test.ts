@@ -34,8 +34,8 @@ describe('the lab off loopback', () => {
       settings: SETTINGS,
       audit: createAuditor({ store, failure: 'refuse' }),
     })
-    await auth.addClinician('admin', { admin: true })
-    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper', admin: true })
+    await auth.addUser('admin', { admin: true })
+    await auth.addUser('alba', { fhir_user_id: 'Patient/juniper', admin: true })
   })
   beforeEach(async () => {
     clinician = await auth.logIn()

@@ -35,7 +35,7 @@ describe('/apps', () => {
 
   it('exists only if the lab is on, and only for a clinician who is signed in', async () => {
     const off = await TestAuthServer.open(await open())
-    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
+    await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
     const [clinician, patient] = [await off.logIn(), await auth.logIn('alba')]
     for (const path of ['/apps', '/apps/new', '/apps/edit?client=x', '/apps/remove?client=x']) {
       assert.equal((await clinician.get(path)).statusCode, 404)

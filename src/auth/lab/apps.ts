@@ -137,13 +137,13 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
 }
 
 /** The acts of a developer are recorded like those of administrators. */
-function asDeveloper(context: AuthContext, request: FastifyRequest, { clinician, idHash }: Login): Admin {
+function asDeveloper(context: AuthContext, request: FastifyRequest, { user, idHash }: Login): Admin {
   const { store, audit, clock, rules } = context
   const actor = {
     kind: 'developer',
     method: 'lab',
-    id: clinician.id,
-    fhirUserId: clinician.fhirUserId,
+    id: user.id,
+    fhirUserId: user.fhirUserId,
   } as const
   const mayAct = async (db: Kysely<Schema>) => {
     const login = await findLoginByHash(db, context, idHash)

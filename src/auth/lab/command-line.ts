@@ -4,7 +4,7 @@ import type { AuditRecord } from '../../audit/index.ts'
 import { isFailure } from '../../fhir/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { Refusal } from '../base/refusal.ts'
-import { type Clinician, findOwnPatient, formatFhirUser, isPatientUser } from '../base/user.ts'
+import { findOwnPatient, formatFhirUser, isPatientUser, type User } from '../base/user.ts'
 import { makeScopeTerms } from '../oauth/authorize/launch-context.ts'
 import { type Client, findClient } from '../oauth/clients/client.ts'
 import { isForSystemsOnly } from '../oauth/clients/validate.ts'
@@ -15,7 +15,7 @@ import { createKeyRing } from '../oauth/keys/key-ring.ts'
 import { createLaunchToken, type Launch } from '../oauth/launch/launch-token.ts'
 import { buildLaunchUrl } from '../oauth/launch/prepare.ts'
 import { buildTokens, signTokens, type TokenResponse } from '../oauth/token/token-response.ts'
-import { findClinician } from '../users/accounts.ts'
+import { findUsableUser } from '../users/accounts.ts'
 import { beginLogin } from '../users/login.ts'
 
 export type CommandContext = Pick<AuthContext, 'settings' | 'store' | 'sealer' | 'audit' | 'clock' | 'rules'>
@@ -29,7 +29,7 @@ export interface CommandRequest {
 
 interface Parties {
   readonly client: Client
-  readonly user: Clinician
+  readonly user: User
   readonly patientId: string | undefined
 }
 
@@ -67,7 +67,7 @@ export async function issueLaunchByCommand(
     extraContext: {},
     id: randomUUID(),
     clientId: client.id,
-    clinicianUsername: user.username,
+    username: user.username,
     fhirBaseUrl: settings.fhirBaseUrl,
     needPatientBanner: settings.defaultNeedPatientBanner,
   }
@@ -81,7 +81,7 @@ export async function issueLaunchByCommand(
 async function findParties(context: CommandContext, request: CommandRequest): Promise<Parties | Refusal> {
   const client = await findClient(context.store.db, context, request.clientId)
   if (!client) return refuse(`There is no app ${request.clientId}, or the app is disabled: see client list.`)
-  const user = await findClinician(context, request.username)
+  const user = await findUsableUser(context, request.username)
   if (!user) return refuse(`There is no user ${request.username}, or the user is disabled.`)
   const own = findOwnPatient(user)
   // Only the FHIR server knows for whom a related person acts, and it need not run.
@@ -124,7 +124,7 @@ async function storeGrant(
   return store.db.transaction().execute(async trx => {
     // A grant ends with a login. Nobody knows the id of this one, and it ends with the token.
     const byTools = { endsAt: now + settings.accessTokenTtlSeconds * 1000 }
-    const loginIdHash = sha256(await beginLogin(context, trx, { clinicianId: user.id, byTools }))
+    const loginIdHash = sha256(await beginLogin(context, trx, { userId: user.id, byTools }))
     const id = await createGrant(trx, context, {
       client,
       loginIdHash,

@@ -17,8 +17,8 @@ describe('GET /lab/launch', () => {
   before(async () => {
     auth = await TestAuthServer.open(await open(), LAB)
     await auth.addClient({ client_id: 'helio', first_party: false })
-    await auth.addClinician('ada')
-    await auth.addClinician('gone')
+    await auth.addUser('ada')
+    await auth.addUser('gone')
     await auth.store.db
       .updateTable('clinician')
       .set({ disabled: true })

@@ -6,12 +6,12 @@ import { auditEvent } from '../base/audit.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE } from '../base/paths.ts'
 import { forbidCaching, readParameters } from '../base/request.ts'
-import type { Clinician } from '../base/user.ts'
+import type { User } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
 import { describeProblem } from '../oauth/launch-contexts.ts'
 import { linkReference } from '../pages/page-parts.ts'
-import { findClinician, TEST_CLINICIAN } from '../users/accounts.ts'
+import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
 import { beginLogin, requireClinician } from '../users/login.ts'
 import { checkLaunch, findPageProblem, type Problem } from './access.ts'
@@ -73,41 +73,41 @@ async function launch(
   login: Login | undefined,
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
-  const clinician = await findUser(context, login, link.username)
-  if (!clinician) return fail(describeProblem({ kind: 'unknown-user' }))
+  const user = await findLaunchUser(context, login, link.username)
+  if (!user) return fail(describeProblem({ kind: 'unknown-user' }))
   const { clientId } = link.launch
   if (link.launchUrl !== undefined && clientId !== undefined) {
     const fault = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
     if (fault !== undefined) return toProblem(fault)
   }
-  const read = await createFhirReader(context, clinician)
-  const prepared = await prepareLaunch(context, clinician, read, link.launch)
+  const read = await createFhirReader(context, user)
+  const prepared = await prepareLaunch(context, user, read, link.launch)
   if (prepared.kind === 'no-patient') return toProblem('patient: expected the id of a Patient')
   if (prepared.kind !== 'ready') return fail(describeProblem(prepared))
-  const ready = await applySettings(context, clinician, link, prepared)
-  const by = login && login.clinician.id !== clinician.id ? login.clinician.username : undefined
+  const ready = await applySettings(context, user, link, prepared)
+  const by = login && login.user.id !== user.id ? login.user.username : undefined
   return issueLaunch(context, ready, trx =>
-    auditEvent(context, request, { ...describeEvent(ready, link, by), clinician }, trx),
+    auditEvent(context, request, { ...describeEvent(ready, link, by), user }, trx),
   )
 }
 
 /** The named user, or the one who is signed in, or the test clinician. */
-async function findUser(
+async function findLaunchUser(
   context: AuthContext,
   login: Login | undefined,
   username: string | undefined,
-): Promise<Clinician | undefined> {
-  if (username !== undefined) return findClinician(context, username)
-  return login?.clinician ?? findClinician(context, TEST_CLINICIAN.username)
+): Promise<User | undefined> {
+  if (username !== undefined) return findUsableUser(context, username)
+  return login?.user ?? findUsableUser(context, TEST_CLINICIAN.username)
 }
 
 async function applySettings(
   context: AuthContext,
-  { id }: Clinician,
+  { id }: User,
   { skipsLogin, launchUrl, settings }: LabLink,
   ready: ReadyLaunch,
 ): Promise<ReadyLaunch> {
-  const login = { clinicianId: id, byTools: {} }
+  const login = { userId: id, byTools: {} }
   const loginHash = skipsLogin
     ? sha256(await context.store.db.transaction().execute(trx => beginLogin(context, trx, login)))
     : undefined

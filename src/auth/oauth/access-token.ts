@@ -49,7 +49,7 @@ export async function findIssuedFor(
   { id, clientId }: Pick<AccessToken, 'id' | 'clientId'>,
 ): Promise<Pick<AccessToken, 'grant'> | string> {
   if (await isRevoked({ db }, id)) return 'it was revoked'
-  // Not by `sub`: the id of a client may be that of a clinician.
+  // Not by `sub`: the id of a client may be that of a user.
   const [issuedFor = ''] = id.split('.')
   if (isClientTokenPrefix(issuedFor)) {
     const client = await findClient(db, context, clientId)

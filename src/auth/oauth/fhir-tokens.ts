@@ -3,7 +3,7 @@ import { LruMap } from '../../cache/index.ts'
 import { PORTAL_CLIENT } from '../../smart/index.ts'
 import type { FhirTokens, LookupType } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
-import { buildFhirUser, type Clinician } from '../base/user.ts'
+import { buildFhirUser, type User } from '../base/user.ts'
 import { type KeyRing, signOwnJwt } from './keys/key-ring.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 
@@ -14,23 +14,23 @@ interface Dependencies {
 }
 
 /** Finds the records of a patient or related person with the server's own access; empty for a clinician. */
-type FindPatients = (user: Clinician, fhirTokens: Pick<FhirTokens, 'forLookup'>) => Promise<readonly string[]>
+type FindPatients = (user: User, fhirTokens: Pick<FhirTokens, 'forLookup'>) => Promise<readonly string[]>
 
 /** Short-lived tokens. Those of users are reused for half of their lifetime, because a signature costs as much as a page. */
 export function createFhirTokens(dependencies: Dependencies, findPatients: FindPatients): FhirTokens {
   const issued = new LruMap<{ readonly token: string; readonly reusedUntil: number }>(LIMITS.portalTokensKept)
   const forLookup = (type: LookupType) => issueLookupToken(dependencies, type)
 
-  async function forUser(clinician: Clinician): Promise<string> {
+  async function forUser(user: User): Promise<string> {
     const key = await dependencies.keys.getSigningKey()
-    const patients = await findPatients(clinician, { forLookup })
-    const name = JSON.stringify([key.publicJwk.kid, clinician.id, clinician.fhirUserId, patients])
+    const patients = await findPatients(user, { forLookup })
+    const name = JSON.stringify([key.publicJwk.kid, user.id, user.fhirUserId, patients])
     const known = issued.get(name)
     if (known && dependencies.clock() < known.reusedUntil) return known.token
     const token = await signToken(dependencies, key, {
-      sub: clinician.id,
+      sub: user.id,
       scope: 'user/Patient.rs user/Encounter.rs',
-      fhirUser: buildFhirUser(clinician.fhirUserId, dependencies.settings.fhirBaseUrl),
+      fhirUser: buildFhirUser(user.fhirUserId, dependencies.settings.fhirBaseUrl),
       ...(patients.length > 0 && { user_patients: patients }),
     })
     issued.set(name, { token, reusedUntil: dependencies.clock() + LIFETIME.portalToken / 2 })

@@ -184,7 +184,7 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
   return {
     active: true,
     iss: settings.issuerUrl,
-    sub: grant.clinician.id,
+    sub: grant.user.id,
     client_id: grant.clientId,
     scope: grant.scope,
     iat: Math.floor(row.created_at / 1000),

@@ -63,7 +63,7 @@ eachDatabaseIfThorough((_name, open) => {
     })
 
     it('creates a launch for that user only', async () => {
-      await auth.addClinician('colleague')
+      await auth.addUser('colleague')
       const { launch } = (await order(auth, ORDER)).json()
       const other = readRedirect(await auth.authorize(await auth.logIn('colleague'), { launch }))
       assert.equal(other.error, 'invalid_request')
@@ -78,7 +78,7 @@ describe('POST /launch-contexts', () => {
     auth = await TestAuthServer.open(await open())
     await addBackend(auth, 'ehr', `${SCOPE} system/*.rs`)
     await auth.addClient({ client_id: 'silent', launch_url: null })
-    await auth.addClinician('gone')
+    await auth.addUser('gone')
     await auth.store.db
       .updateTable('clinician')
       .set({ disabled: true })

@@ -5,7 +5,7 @@ import { createFhirReader } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
 import { readJson, sendOAuthError } from '../base/request.ts'
-import { findClinician } from '../users/accounts.ts'
+import { findUsableUser } from '../users/accounts.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import type { AuthContext } from './context.ts'
 import { hasScope } from './grants/grant.ts'
@@ -112,9 +112,9 @@ async function prepareForUser(
   context: AuthContext,
   { username, launch }: LaunchContextRequest,
 ): Promise<ReadyLaunch | Problem> {
-  const clinician = await findClinician(context, username)
-  if (!clinician) return { kind: 'unknown-user' }
-  return prepareLaunch(context, clinician, await createFhirReader(context, clinician), launch)
+  const user = await findUsableUser(context, username)
+  if (!user) return { kind: 'unknown-user' }
+  return prepareLaunch(context, user, await createFhirReader(context, user), launch)
 }
 
 function sendLaunch(reply: FastifyReply, { token, url }: IssuedLaunch): FastifyReply {

@@ -27,11 +27,11 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
 }
 
 /** The claims about the user, as in the ID token. */
-function describeUser({ settings }: AuthContext, { clinician, fhirUserId }: Grant, scope: string) {
+function describeUser({ settings }: AuthContext, { user, fhirUserId }: Grant, scope: string) {
   const fhirUser = hasScope(scope, 'fhirUser')
   return {
-    sub: clinician.id,
+    sub: user.id,
     ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
-    ...(fhirUser || hasScope(scope, 'profile') ? { name: clinician.displayName } : {}),
+    ...(fhirUser || hasScope(scope, 'profile') ? { name: user.displayName } : {}),
   }
 }

@@ -20,14 +20,14 @@ type SignedInPage = 'portal' | 'developers' | 'manage' | 'activity' | 'access-lo
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
   return {
     kind: 'portal',
-    who: login.clinician.displayName,
+    who: login.user.displayName,
     links: [
-      ...(isPatientUser(login.clinician)
+      ...(isPatientUser(login.user)
         ? []
         : [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]),
       ...(login.developerPages ? [{ ...login.developerPages.start, current: current === 'developers' }] : []),
       { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
-      ...(isPatientUser(login.clinician)
+      ...(isPatientUser(login.user)
         ? [{ href: paths.accountAccessLog, text: 'Who looked', current: current === 'access-log' }]
         : []),
       ...(login.mayViewActivity

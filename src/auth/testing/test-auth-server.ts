@@ -115,7 +115,7 @@ export class TestAuthServer {
     return browser
   }
 
-  async addClinician(username: string, more: Partial<Insertable<Schema['clinician']>> = {}): Promise<void> {
+  async addUser(username: string, more: Partial<Insertable<Schema['clinician']>> = {}): Promise<void> {
     await this.store.db
       .insertInto('clinician')
       .values({

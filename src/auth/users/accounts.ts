@@ -2,26 +2,26 @@ import { compare, hash } from '@node-rs/bcrypt'
 import { type Selectable, sql } from 'kysely'
 import { prepareQuery, type Schema, type Store } from '../../store/index.ts'
 import { runInThreadPool } from '../../turns/index.ts'
-import type { Clinician } from '../base/user.ts'
+import type { User } from '../base/user.ts'
 import { type AccessRules, isUsableAccount } from './validity/rule.ts'
 
-export function toClinician(
+export function toUser(
   row: Pick<Selectable<Schema['clinician']>, 'id' | 'username' | 'display_name' | 'fhir_user_id'>,
-): Clinician {
+): User {
   return { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
 }
 
-/** Finds a clinician whose account may be used. */
-export async function findClinician(
+/** Finds a user whose account may be used. */
+export async function findUsableUser(
   { store, rules }: { readonly store: Store; readonly rules: AccessRules },
   username: string,
-): Promise<Clinician | undefined> {
+): Promise<User | undefined> {
   const row = await store.db
     .selectFrom('clinician')
     .selectAll()
     .where('username', '=', username)
     .executeTakeFirst()
-  return row && isUsableAccount(row, rules) ? toClinician(row) : undefined
+  return row && isUsableAccount(row, rules) ? toUser(row) : undefined
 }
 
 /** The test clinician of the first start. */

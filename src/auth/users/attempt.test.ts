@@ -12,7 +12,7 @@ eachDatabase((_name, open) => {
     })
 
     it('responds to the eleventh attempt in 5 minutes with 429, even with the right password', async () => {
-      await auth.addClinician('forgetful')
+      await auth.addUser('forgetful')
       const start = auth.time.now
       for (let at = 0; at < 10; at++) {
         auth.time.now += 1000
@@ -31,7 +31,7 @@ eachDatabase((_name, open) => {
     })
 
     it('counts failures by IP address, and resets the count after a success', async () => {
-      await auth.addClinician('roaming')
+      await auth.addUser('roaming')
       const from = (remoteAddress: string, password: string) =>
         auth.app.inject({
           method: 'POST',
@@ -48,7 +48,7 @@ eachDatabase((_name, open) => {
     })
 
     it('never checks more guesses than the limit, even if they are concurrent', async () => {
-      await auth.addClinician('target')
+      await auth.addUser('target')
       const wrong = Array.from({ length: 40 }, () => auth.openBrowser().login('target', 'wrong'))
       await Promise.all(wrong)
       const failures = await auth.openBrowser().login('target')
@@ -56,7 +56,7 @@ eachDatabase((_name, open) => {
     })
 
     it('refuses the right password among too many concurrent wrong ones', async () => {
-      await auth.addClinician('guessed')
+      await auth.addUser('guessed')
       const wrong = Array.from({ length: 60 }, () => auth.openBrowser().login('guessed', 'wrong'))
       const right = await auth.openBrowser().login('guessed')
       assert.equal(right.statusCode, 429)

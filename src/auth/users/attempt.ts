@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { createRandomToken, sha256 } from '../../store/index.ts'
 import { findNetwork } from '../../web/index.ts'
-import type { Clinician } from '../base/user.ts'
+import type { User } from '../base/user.ts'
 import type { UsersContext } from './context.ts'
 import { keepAccess } from './validity/facts.ts'
 import { computeAccountMark, isUsableAccount } from './validity/rule.ts'
@@ -26,7 +26,7 @@ export type RefusedAttempt =
 export type AttemptResult =
   | {
       readonly kind: 'right'
-      readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>
+      readonly user: Pick<User, 'id' | 'fhirUserId'>
       /**
        * False if the password was changed or the account disabled since the comparison; then try again. Otherwise stores
        * the new hash, if there is one, and deletes the failures. A new hash of the same password ends no access.
@@ -60,10 +60,10 @@ export async function tryLogin(
   }
   const before = await limit.wait()
   if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before })
-  const clinician = await findByUsername(store, username)
+  const user = await findByUsername(store, username)
   const attempt = {
-    passwordHash: clinician?.password_hash,
-    enabled: clinician !== undefined && isUsableAccount(clinician, context.rules),
+    passwordHash: user?.password_hash,
+    enabled: user !== undefined && isUsableAccount(user, context.rules),
     username,
     password,
     network,
@@ -72,16 +72,15 @@ export async function tryLogin(
     if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })
     const wait = await limit.wait()
     if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait })
-    if (result.kind === 'right' && clinician)
+    if (result.kind === 'right' && user)
       return {
         kind: 'right',
-        clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+        user: { id: user.id, fhirUserId: user.fhir_user_id },
         async confirm(trx, changed) {
-          const hash = changed?.newHash ?? result.newHash ?? clinician.password_hash
-          if (!(await replaceHash(trx, clinician, hash))) return false
-          const kept = { accountId: clinician.id, mark: computeAccountMark(clinician) }
-          if (hash !== clinician.password_hash)
-            await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
+          const hash = changed?.newHash ?? result.newHash ?? user.password_hash
+          if (!(await replaceHash(trx, user, hash))) return false
+          const kept = { accountId: user.id, mark: computeAccountMark(user) }
+          if (hash !== user.password_hash) await keepAccess(trx, { ...kept, what: changed ?? 'everything' })
           await limit.clear(trx)
           return true
         },

@@ -13,7 +13,7 @@ describe('the password check', () => {
 
   it('completes a login at once while 64 others with unknown usernames wait', async () => {
     const flooded = await TestAuthServer.open(await open())
-    await flooded.addClinician('punctual')
+    await flooded.addUser('punctual')
     const password_hash = await hash('sallyport', 8)
     await flooded.store.db.updateTable('clinician').set({ password_hash }).execute()
     const order: string[] = []
@@ -40,7 +40,7 @@ describe('the password check', () => {
 
   it('refuses further logins with a username that has 100 waiting, and serves other usernames', async () => {
     const auth = await TestAuthServer.open(await open(), { settings: { loginFailureLimit: 1_000 } })
-    await auth.addClinician('guessed')
+    await auth.addUser('guessed')
     const flood = Array.from({ length: LIMITS.loginsWaitingPerUsername + 20 }, () =>
       auth.openBrowser().login('guessed', 'wrong'),
     )
@@ -135,7 +135,7 @@ describe('the password check', () => {
 
   it('takes the same time for any username, whatever the cost of its hash', async () => {
     const auth = await TestAuthServer.open(await open())
-    await auth.addClinician('costly')
+    await auth.addUser('costly')
     const store = async (username: string, cost: number) =>
       auth.store.db
         .updateTable('clinician')

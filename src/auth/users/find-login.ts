@@ -1,15 +1,15 @@
 import type { Kysely } from 'kysely'
 import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { DeveloperPages } from '../base/context.ts'
-import { type Clinician, isPatientUser } from '../base/user.ts'
+import { isPatientUser, type User } from '../base/user.ts'
 import { isStillAdministrator } from './validity/evidence.ts'
 import { ACCOUNT_COLUMNS, findRelatedPersons, parseBasis, toGiven } from './validity/facts.ts'
 import { type AccessRules, findEnd } from './validity/rule.ts'
 
-/** A clinician's login in a browser. */
+/** A user's login in a browser. */
 export interface Login {
   readonly idHash: string
-  readonly clinician: Clinician
+  readonly user: User
   readonly createdAt: number
   readonly lastUsedAt: number
   /** When the user authenticated, here or at the identity provider. */
@@ -89,7 +89,7 @@ export async function keepGoodLogins(
 }
 
 function toLogin(row: LoginRow, rules: AccessRules): Login {
-  const clinician = {
+  const user = {
     id: row.account_id,
     username: row.username,
     displayName: row.display_name,
@@ -102,11 +102,11 @@ function toLogin(row: LoginRow, rules: AccessRules): Login {
     authTime: row.auth_time ?? row.created_at,
     isAuthTimeKnown: row.auth_time !== null || row.issuer === null,
     isForLoopback: Boolean(row.account_for_loopback),
-    admin: isAdministrator(row, rules) && !isPatientUser(clinician),
+    admin: isAdministrator(row, rules) && !isPatientUser(user),
     ...(row.acr === null ? {} : { acr: row.acr }),
     ...(row.amr === null ? {} : { amr: JSON.parse(row.amr) }),
     ...(row.issuer === null ? {} : { issuer: row.issuer }),
-    clinician,
+    user,
   }
 }
 

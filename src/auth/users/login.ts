@@ -4,7 +4,7 @@ import { createRandomToken, type Schema, type Sealer, type Store, sha256 } from 
 import { defineCookie } from '../../web/index.ts'
 import { LIFETIME } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
-import { type Clinician, isPatientUser } from '../base/user.ts'
+import { isPatientUser, type User } from '../base/user.ts'
 import type { UsersContext } from './context.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
 import type { ProviderLogin } from './providers/provider-login.ts'
@@ -27,37 +27,37 @@ export async function recordLoginUse(
 
 /**
  * Begins a login with a new id, against session fixation. The previous login of the browser ends; its grants move to the
- * new login if it is the same clinician.
+ * new login if it is the same user.
  */
 export async function beginLogin(
   context: Pick<UsersContext, 'sealer' | 'clock' | 'rules'>,
   trx: Transaction<Schema>,
-  { clinicianId, before, provider, byTools }: NewLogin,
+  { userId, before, provider, byTools }: NewLogin,
 ): Promise<string> {
   const id = createRandomToken()
   const now = context.clock()
   const columns = {
-    ...(await makeBasis(trx, context.rules, clinicianId, { evidence: provider?.evidence, byTools })),
+    ...(await makeBasis(trx, context.rules, userId, { evidence: provider?.evidence, byTools })),
     ...(provider && { issuer: provider.issuer, subject: provider.subject }),
   }
   await trx
     .insertInto('login')
     .values({
       id_hash: sha256(id),
-      clinician_id: clinicianId,
+      clinician_id: userId,
       created_at: now,
       expires_at: byTools?.endsAt ?? now + LIFETIME.login,
       ...columns,
       ...(provider && toColumns(provider, context.sealer, sha256(id))),
     })
     .execute()
-  if (before?.clinician.id === clinicianId) await moveGrants(trx, before.idHash, sha256(id), columns)
+  if (before?.user.id === userId) await moveGrants(trx, before.idHash, sha256(id), columns)
   if (before) await endLogin(trx, before.idHash)
   return id
 }
 
 interface NewLogin {
-  readonly clinicianId: string
+  readonly userId: string
   /** The previous login of the browser. */
   readonly before?: Login | undefined
   readonly provider?: ProviderLogin | undefined
@@ -68,10 +68,10 @@ interface NewLogin {
 async function makeBasis(
   trx: Kysely<Schema>,
   rules: AccessRules,
-  clinicianId: string,
+  userId: string,
   { evidence, byTools }: { readonly evidence: Evidence | undefined; readonly byTools: object | undefined },
 ) {
-  const known = await readBasis(trx, rules, clinicianId)
+  const known = await readBasis(trx, rules, userId)
   if (!known) throw new Error('Cannot begin a login: there is no such account')
   const basis: Basis = {
     ...known.basis,
@@ -126,11 +126,11 @@ async function moveGrants(
     .execute()
 }
 
-/** Ends the logins of a provider's user, or of one session at the provider, and returns their clinicians. */
+/** Ends the logins of a provider's user, or of one session at the provider, and returns their users. */
 export async function endProviderLogins(
   trx: Transaction<Schema>,
   { issuer, subject, sid }: { readonly issuer: string; readonly subject?: string; readonly sid?: string },
-): Promise<readonly Pick<Clinician, 'id' | 'fhirUserId'>[]> {
+): Promise<readonly Pick<User, 'id' | 'fhirUserId'>[]> {
   const rows = await trx
     .selectFrom('login')
     .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
@@ -208,7 +208,7 @@ export function requireClinician(
   handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   return requireLogin(context, async (request, reply, login) =>
-    isPatientUser(login.clinician)
+    isPatientUser(login.user)
       ? reply.redirect(paths.manage, request.method === 'GET' ? 302 : 303)
       : handle(request, reply, login),
   )

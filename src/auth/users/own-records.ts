@@ -1,7 +1,7 @@
 import { isFailure, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
 import type { BaseContext } from '../base/context.ts'
 import { createUserLookup, type LookupContext, type Unavailable } from '../base/fhir-reader.ts'
-import { type Clinician, findOwnPatient, isPatientUser } from '../base/user.ts'
+import { findOwnPatient, isPatientUser, type User } from '../base/user.ts'
 
 /** A patient whose record a user may open, and the user's own resource for that patient. */
 export interface OwnRecord {
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 /** The records of a patient user: their own, and those of the patients that their RelatedPersons name now (PATIENTS-4). */
 export async function findOwnRecords(
   context: RecordsContext,
-  user: Pick<Clinician, 'id' | 'fhirUserId'>,
+  user: Pick<User, 'id' | 'fhirUserId'>,
 ): Promise<readonly OwnRecord[] | Unavailable> {
   if (!isPatientUser(user)) return []
   const patientId = findOwnPatient(user)
@@ -52,7 +52,7 @@ async function findDependants(
 
 export async function listOwnPatients(
   context: RecordsContext,
-  user: Pick<Clinician, 'id' | 'fhirUserId'>,
+  user: Pick<User, 'id' | 'fhirUserId'>,
 ): Promise<readonly string[]> {
   const records = await findOwnRecords(context, user)
   return isFailure(records) ? [] : records.map(({ patientId }) => patientId)

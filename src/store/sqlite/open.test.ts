@@ -11,7 +11,7 @@ import { openStore, type Store } from '../index.ts'
 import { migrate } from '../open-store.ts'
 import { openSqlite } from './open.ts'
 
-const insertClinician = ({ db }: Store, username: string) =>
+const insertUser = ({ db }: Store, username: string) =>
   db
     .insertInto('clinician')
     .values({ username, password_hash: 'hash', display_name: 'Ada', fhir_user_id: 'p' })
@@ -65,10 +65,10 @@ describe('openSqlite', () => {
 
   it('acknowledges commits when the log is on disk, and concurrent ones share a flush', async t => {
     const store = await openStore(`sqlite:${folder}/durable.db`)
-    await insertClinician(store, 'ada')
+    await insertUser(store, 'ada')
     const { promise: disk, resolve: finish } = Promise.withResolvers<void>()
     const flushes = await spyOnFlush(t, () => disk)
-    const writes = ['bea', 'cyd', 'dot', 'eve'].map(name => insertClinician(store, name))
+    const writes = ['bea', 'cyd', 'dot', 'eve'].map(name => insertUser(store, name))
     assert.equal(await Promise.race([...writes, pause(30).then(() => 'waits')]), 'waits')
     assert.equal((await store.db.selectFrom('clinician').select('id').execute()).length, 5)
     finish()
@@ -79,7 +79,7 @@ describe('openSqlite', () => {
 
   it('rejects a transaction whose log cannot be flushed, and leaves the next transaction alone', async t => {
     const store = await openStore(`sqlite:${folder}/failing.db`)
-    await insertClinician(store, 'ada')
+    await insertUser(store, 'ada')
     const flushes = await spyOnFlush(t, () => Promise.reject(new Error('EIO')))
     const failing = store.db.transaction().execute(() => Promise.resolve())
     const { promise: isFlushed, resolve: finish } = Promise.withResolvers<void>()
@@ -110,7 +110,7 @@ describe('openSqlite', () => {
     const store = await openStore(`sqlite:${folder}/busy.db`)
     const other = new DatabaseSync(join(folder, 'busy.db'))
     other.exec('begin immediate')
-    const written = insertClinician(store, 'ada').then(() => 'written')
+    const written = insertUser(store, 'ada').then(() => 'written')
     // The timer fires although the write waits: the event loop is free.
     assert.equal(await Promise.race([written, pause(60).then(() => 'waits')]), 'waits')
     other.exec('commit')
@@ -134,9 +134,9 @@ describe('openSqlite', () => {
   it('rejects a write through the store inside a transaction after a time limit, and continues', async () => {
     const store = await openSqlite(`${folder}/nested.db`, { writeWaitMs: 50 })
     await migrate(store)
-    const nested = store.db.transaction().execute(() => insertClinician(store, 'ada'))
+    const nested = store.db.transaction().execute(() => insertUser(store, 'ada'))
     await assert.rejects(nested, /Cannot write to database: no turn within 50 ms/)
-    await insertClinician(store, 'bea')
+    await insertUser(store, 'bea')
     await store.close()
   })
 })

@@ -86,7 +86,7 @@ function describeGrant(grant: GrantDescription): Static<typeof Grant> {
   return {
     id: grant.id,
     client_id: grant.clientId,
-    clinician_id: grant.clinicianId,
+    clinician_id: grant.userId,
     username: grant.username,
     scope: grant.scope,
     ...(grant.patientId !== undefined && { patient: grant.patientId }),
@@ -112,7 +112,7 @@ export const grantEndpoints = [
     ),
     result: PageOf(Grant),
     async handle({ admin, query: { client_id, clinician_id, ...page } }) {
-      const found = await listGrants(admin, { clientId: client_id, clinicianId: clinician_id, ...page })
+      const found = await listGrants(admin, { clientId: client_id, userId: clinician_id, ...page })
       return isFailure(found) ? found : toPage(found, describeGrant)
     },
   }),

@@ -237,7 +237,7 @@ function describeEvent({ kind, interaction, resource_type: type, request, repeat
 }
 
 function describeUser({ subject, fhir_user: user }: KeptRecord, names: Names): string | undefined {
-  return (subject === null ? undefined : names.clinician(subject)) ?? user ?? subject ?? undefined
+  return (subject === null ? undefined : names.user(subject)) ?? user ?? subject ?? undefined
 }
 
 function listPatients({ patient_id: patient, patients }: KeptRecord): readonly string[] {

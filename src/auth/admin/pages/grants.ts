@@ -9,7 +9,7 @@ const SHOWN = 50
 /** The access of apps on behalf of a user, or of users to an app, on the page at this path. */
 export async function renderGrants(
   { admin, form }: AdminRequest,
-  filter: Pick<GrantFilter, 'clientId' | 'clinicianId'>,
+  filter: Pick<GrantFilter, 'clientId' | 'userId'>,
   path: string,
 ): Promise<Html> {
   const page = await listGrants(admin, { ...filter, after: form.get('grants'), limit: SHOWN })
@@ -32,7 +32,7 @@ function renderGrant({
   id,
   clientId,
   clientName,
-  clinicianId,
+  userId,
   username,
   patientId,
   scope,
@@ -41,7 +41,7 @@ function renderGrant({
 }: GrantDescription) {
   return [
     renderLink(`/apps/${encodeURIComponent(clientId)}`, clientName),
-    renderLink(`/clinicians/${encodeURIComponent(clinicianId)}`, username),
+    renderLink(`/clinicians/${encodeURIComponent(userId)}`, username),
     patientId ?? 'Any',
     html`<details class="more"><summary>${countScopes(scope)}</summary><p class="url url--block">${scope}</p></details>`,
     renderDateTime(lastUsedAt),

@@ -14,7 +14,7 @@ describe('/admin', () => {
   before(async () => {
     const store = await open()
     auth = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
-    await auth.addClinician('ada', { admin: true })
+    await auth.addUser('ada', { admin: true })
     admin = await auth.logIn('ada')
   })
 
@@ -76,7 +76,7 @@ describe('/admin', () => {
   it('shows the profile of the upstream', async () => {
     const checks = [{ name: 'upstream', ok: true, note: 'profile hapi: recognized by a header' }]
     const server = await TestAuthServer.open(await open(), { fetch: async () => Response.json({ checks }) })
-    await server.addClinician('ada', { admin: true })
+    await server.addUser('ada', { admin: true })
     const { body } = await (await server.logIn('ada')).get('/admin')
     assert.match(body, /FHIR server[\s\S]*Ready[\s\S]*upstream \(profile hapi: recognized by a header\)/)
   })

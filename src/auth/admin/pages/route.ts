@@ -128,11 +128,11 @@ function dropNul(params: unknown): Readonly<Record<string, string>> {
 
 function makeAdmin(context: AuthContext, request: FastifyRequest, login: Login): Admin {
   const { store, audit, clock, rules } = context
-  const { clinician } = login
+  const { user } = login
   const authTime = login.isAuthTimeKnown ? login.authTime : 0
-  const actor = { kind: 'clinician', id: clinician.id, fhirUserId: clinician.fhirUserId, authTime } as const
+  const actor = { kind: 'clinician', id: user.id, fhirUserId: user.fhirUserId, authTime } as const
   const mayAct = async (db: Kysely<Schema>) => {
-    await lockRows(db, db.selectFrom('clinician').select('id').where('id', '=', clinician.id)).execute()
+    await lockRows(db, db.selectFrom('clinician').select('id').where('id', '=', user.id)).execute()
     return (await findLoginByHash(db, context, login.idHash))?.admin ?? false
   }
   const { isForLoopback } = login
@@ -193,8 +193,8 @@ async function refuse(
   reply: FastifyReply,
   login: Login,
 ): Promise<FastifyReply> {
-  const { clinician } = login
-  const refused = { allowed: false, status: 403, clinician, reason: 'Not an administrator' }
+  const { user } = login
+  const refused = { allowed: false, status: 403, user, reason: 'Not an administrator' }
   await auditEvent(context, request, { kind: 'admin', ...refused })
   const page = renderErrorPage({
     kind: 'refused',
@@ -203,7 +203,7 @@ async function refuse(
     code: '403',
     reference: request.id,
     now: context.clock(),
-    actions: [{ href: isPatientUser(clinician) ? paths.manage : paths.portal, text: 'Go to the start page' }],
+    actions: [{ href: isPatientUser(user) ? paths.manage : paths.portal, text: 'Go to the start page' }],
     bar: makeSignedInBar(login),
   })
   return reply.sendPage(page, { status: 403 })

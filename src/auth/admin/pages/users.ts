@@ -171,7 +171,7 @@ function renderState({ disabled, admin }: UserDescription): Html {
 const DONE: Readonly<Record<string, string>> = { added: 'The user is added.', saved: 'The change is saved.' }
 
 async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
-  const grants = await renderGrants(request, { clinicianId: user.id }, buildUserPath(user))
+  const grants = await renderGrants(request, { userId: user.id }, buildUserPath(user))
   return renderAdminPage(
     request,
     {
@@ -208,7 +208,7 @@ function renderActionLinks(user: UserDescription, { context, login }: AdminReque
   return html`${context.providers.passwords && link('reset-password', 'Reset password')}
 ${link('end-sessions', 'End sessions')}
 ${isClinician && (user.admin ? link('remove-administrator', 'Remove administrator') : link('make-administrator', 'Make administrator'))}
-${user.id !== login.clinician.id && (user.disabled ? link('enable', 'Enable') : link('disable', 'Disable', 'btn--danger'))}`
+${user.id !== login.user.id && (user.disabled ? link('enable', 'Enable') : link('disable', 'Disable', 'btn--danger'))}`
 }
 
 function renderLinks(user: UserDescription): Html {

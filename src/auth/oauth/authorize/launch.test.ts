@@ -13,7 +13,7 @@ eachDatabaseIfThorough((_name, open) => {
       auth = await TestAuthServer.open(await open())
       browser = await auth.logIn()
       await auth.addClient({ client_id: 'other' })
-      await auth.addClinician('colleague')
+      await auth.addUser('colleague')
     })
 
     const refused = async (browser: TestBrowser, different: Record<string, string | undefined>) => {

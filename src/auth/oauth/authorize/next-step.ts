@@ -39,14 +39,14 @@ export function chooseNextStep({
   const silent = request.prompts.includes('none')
   if (!login || !isRecent(login, request) || needsStepUp(login, request, silent))
     return silent ? makeRefusal('login_required', 'The user must log in.') : { kind: 'login' }
-  if (request.expectedSubject !== undefined && request.expectedSubject !== login.clinician.id)
+  if (request.expectedSubject !== undefined && request.expectedSubject !== login.user.id)
     return makeRefusal(
       'login_required',
       'The id_token_hint names another user than the one who is logged in.',
     )
-  if (launch && launch.clinicianUsername !== login.clinician.username)
+  if (launch && launch.username !== login.user.username)
     return { kind: 'refuse', refusal: refuseLaunch('other-client-or-user') }
-  if (picker !== 'nothing' && request.picked?.clinicianId !== login.clinician.id)
+  if (picker !== 'nothing' && request.picked?.userId !== login.user.id)
     return silent ? makeRefusal('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
   if (consented || skipsConsent || !needsConsent(client, request.prompts))
     return { kind: 'issue-code', login }

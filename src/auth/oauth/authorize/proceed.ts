@@ -75,7 +75,7 @@ export async function takeNextStep(
         approvedScopes: progress.approvedScopes,
       }
       const event = {
-        ...({ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician } as const),
+        ...({ kind: 'authorize', status: 302, client: client.id, user: step.login.user } as const),
         patient: resolveLaunchContext(state.launch, request.picked)?.patientId,
         launch: request.launchId,
       }
@@ -168,15 +168,15 @@ async function findLaunchOf(
 /** What the picker would offer a patient user if there is nothing to choose (PATIENTS-2). */
 async function findOnlyChoice(
   context: AuthContext,
-  { clinician }: Login,
+  { user }: Login,
   picker: PickerChoice,
 ): Promise<PickedContext | undefined> {
-  if (picker === 'nothing' || !isPatientUser(clinician)) return undefined
-  const records = await findOwnRecords(context, clinician)
+  if (picker === 'nothing' || !isPatientUser(user)) return undefined
+  const records = await findOwnRecords(context, user)
   const only = isFailure(records) || records.length > 1 ? undefined : records[0]
-  const picked = only && { clinicianId: clinician.id, ...only }
+  const picked = only && { userId: user.id, ...only }
   if (!picked || picker === 'patient') return picked
-  const read = await createFhirReader(context, clinician)
+  const read = await createFhirReader(context, user)
   const { fhirBaseUrl } = context.settings
   const encounters = await readEncounters(read, picked.patientId, { fhirBaseUrl })
   if (isFailure(encounters) || (encounters.total ?? Infinity) > 1) return undefined

@@ -66,7 +66,7 @@ describe('the login for GET /oauth2/authorize', () => {
       const silent = { ...SELFMADE, prompt: 'none', scope: SELFMADE_SCOPE }
       const picking = { ...silent, scope: 'launch/patient patient/Patient.rs' }
       const own = (await auth.exchange(await auth.getCode(mainBrowser))).json()
-      await auth.addClinician('another')
+      await auth.addUser('another')
       const another = await auth.logIn('another')
       const hinted = { ...SELFMADE, id_token_hint: own.id_token }
       const launchOfOther = { ...SELFMADE, launch: await auth.launch(mainBrowser, { clientId: 'selfmade' }) }
@@ -94,7 +94,7 @@ describe('the login for GET /oauth2/authorize', () => {
 
     it('requires a login for an unverified app without redirecting to it if the hint names another user', async () => {
       const own = (await auth.exchange(await auth.getCode(mainBrowser))).json()
-      await auth.addClinician('third-person')
+      await auth.addUser('third-person')
       const browser = auth.openBrowser()
       const response = await auth.authorize(browser, { ...SELFMADE, id_token_hint: own.id_token })
       const { interaction = '' } = readRedirect(response)
@@ -118,7 +118,7 @@ describe('the login for GET /oauth2/authorize', () => {
     it('accepts an ID token of the same user, even an expired one, and refuses that of another user', async () => {
       const { id_token: hint } = (await auth.exchange(await auth.getCode(mainBrowser))).json()
       assert.ok(readRedirect(await auth.authorize(mainBrowser, { id_token_hint: hint })).code)
-      await auth.addClinician('hinted')
+      await auth.addUser('hinted')
       const other = await auth.logIn('hinted')
       assert.equal(readRedirect(await auth.authorize(other, { id_token_hint: hint })).error, 'login_required')
     })

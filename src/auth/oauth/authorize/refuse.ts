@@ -55,7 +55,7 @@ export async function refuse(
   }
   const event = {
     ...({ kind: 'authorize', client: clientId, launch: launchId, patient: patientId } as const),
-    clinician: login?.clinician,
+    user: login?.user,
     // A request with an issued launch token has a full record, not only a count.
     anonymous: login === undefined && patientId === undefined,
     ...describeRefusal(refusal),

@@ -46,7 +46,7 @@ export interface AuthorizationRequest {
 
 export interface PickedContext {
   /** Who picked: another user must pick again. */
-  readonly clinicianId: string
+  readonly userId: string
   readonly patientId: string
   readonly encounterId?: string
   /** For a first-party app: another patient has a similar name. */

@@ -176,7 +176,7 @@ async function checkClient(context: AuthContext, parameters: Parameters): Promis
 
 /**
  * The launch token must be known, unused, unexpired, and issued for this client and FHIR base. Whether it is for this
- * clinician is checked after the login. It is consumed when the code is issued.
+ * user is checked after the login. It is consumed when the code is issued.
  */
 function checkLaunch(
   { client, parameters, launch }: RequestInput,

@@ -21,7 +21,7 @@ describe('a pending authorization request', () => {
       recordIn: async (_trx: unknown, ...some: readonly AuditRecord[]) => void kept.push(...some),
     }
     auth = await TestAuthServer.open(await open(), { audit })
-    await auth.addClinician('colleague')
+    await auth.addUser('colleague')
     loggedInBrowser = await auth.logIn()
   })
   beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import type { Clinician } from '../../base/user.ts'
+import type { User } from '../../base/user.ts'
 import { findLoginRow } from '../../users/find-login.ts'
 import {
   ACCOUNT_COLUMNS,
@@ -25,7 +25,7 @@ import { readExtension } from '../hooks.ts'
 import type { ExtraContext } from '../launch/options.ts'
 import { stylePath } from '../style.ts'
 
-/** The access that a clinician granted to a client. */
+/** The access that a user granted to a client. */
 export interface Grant {
   readonly id: string
   readonly clientId: string
@@ -43,12 +43,12 @@ export interface Grant {
   readonly amr: readonly string[] | undefined
   /** The user's own resource in this grant: that of the clinician, or a RelatedPerson of the patient. */
   readonly fhirUserId: string
-  readonly clinician: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
+  readonly user: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
   /** When it ends: undefined means never, 0 that it has ended. */
   readonly endsAt: number | undefined
 }
 
-export type NewGrant = Omit<Grant, 'id' | 'clientId' | 'clinician' | 'fhirUserId' | 'endsAt'> & {
+export type NewGrant = Omit<Grant, 'id' | 'clientId' | 'user' | 'fhirUserId' | 'endsAt'> & {
   /** As it was when the user approved the grant. */
   readonly client: Pick<Client, 'id' | 'mark'>
   readonly fhirUserId: string | undefined
@@ -233,7 +233,7 @@ function toGrant(row: GrantRow): Grant {
     acr: row.acr ?? undefined,
     amr: row.amr === null ? undefined : JSON.parse(row.amr),
     fhirUserId: fhirUserId ?? row.fhir_user_id,
-    clinician: {
+    user: {
       id: row.clinician_id,
       displayName: row.display_name,
       fhirUserId: row.fhir_user_id,
@@ -258,7 +258,7 @@ export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hoo
 /** The owner of a grant, active or not. */
 export interface AuditedGrant {
   readonly client: string
-  readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>
+  readonly user: Pick<User, 'id' | 'fhirUserId'>
   readonly patient: string | undefined
   readonly launch: string
 }
@@ -279,7 +279,7 @@ export async function findGrantForAudit(
   return (
     row && {
       client: row.client_id,
-      clinician: { id: row.id, fhirUserId: row.fhir_user_id },
+      user: { id: row.id, fhirUserId: row.fhir_user_id },
       patient: row.patient_id ?? undefined,
       launch: id,
     }

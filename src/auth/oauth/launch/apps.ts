@@ -18,16 +18,16 @@ export interface AppList {
   readonly hasMore: boolean
 }
 
-/** The apps whose names contain a text; without one the default app, those that the clinician used last, and the first ones. */
+/** The apps whose names contain a text; without one the default app, those that the user used last, and the first ones. */
 export async function findApps(
   context: AuthContext,
-  clinicianId: string,
+  userId: string,
   text: string | undefined,
 ): Promise<AppList> {
   const { store } = context
   const limit = LIMITS.appsListed + 1
   if (text !== undefined) return toAppList(context, await findLaunchableClients(context, { text, limit }))
-  const recent = await findRecent(store.db, clinicianId, 'app')
+  const recent = await findRecent(store.db, userId, 'app')
   const [first, used, listed] = await Promise.all([
     findApp(context),
     recent.length === 0 ? [] : findLaunchableClients(context, { ids: recent, limit }),

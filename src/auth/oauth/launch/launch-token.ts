@@ -11,7 +11,7 @@ export interface Launch {
   readonly needPatientBanner: boolean
   readonly extraContext: ExtraContext
   readonly clientId: string
-  readonly clinicianUsername: string
+  readonly username: string
   readonly fhirBaseUrl: string
   /** Only hooks read it. */
   readonly extension?: string | undefined
@@ -28,7 +28,7 @@ export async function createLaunchToken(db: Kysely<Schema>, launch: Launch, now:
     encounter_id: launch.encounterId ?? null,
     need_patient_banner: launch.needPatientBanner,
     client_id: launch.clientId,
-    clinician_username: launch.clinicianUsername,
+    clinician_username: launch.username,
     fhir_base_url: launch.fhirBaseUrl,
     launch_id: launch.id,
     extension: launch.extension ?? null,
@@ -82,7 +82,7 @@ function toLaunch(row: Selectable<Schema['launch_token']>): FoundLaunch {
     needPatientBanner: row.need_patient_banner,
     extraContext: row.context === null ? {} : JSON.parse(row.context),
     clientId: row.client_id,
-    clinicianUsername: row.clinician_username,
+    username: row.clinician_username,
     fhirBaseUrl: row.fhir_base_url,
     id: row.launch_id,
     extension: row.extension ?? undefined,

@@ -15,13 +15,13 @@ export interface PatientQuery {
   readonly search: string | undefined
   /** The position of a later page, from the list before. */
   readonly page: string | undefined
-  /** The ids of the patients that this clinician opened last. */
+  /** The ids of the patients that this user opened last. */
   readonly recent: readonly string[]
 }
 
 export interface PatientList {
   readonly kind: 'list'
-  /** The patients that this clinician opened last, on the first page without a search. */
+  /** The patients that this user opened last, on the first page without a search. */
   readonly recent: readonly Person[]
   /** The other patients, by family name. */
   readonly patients: readonly Person[]
@@ -73,7 +73,7 @@ async function findFirst(read: FhirReader, recent: readonly string[]): Promise<P
   return { ...list, recent: opened, patients: list.patients.filter(({ id }) => !recent.includes(id)) }
 }
 
-/** The patients with these ids that the clinician may see, in this order. */
+/** The patients with these ids that the user may see, in this order. */
 export async function findByIds(read: FhirReader, ids: readonly string[]): Promise<readonly Person[]> {
   if (ids.length === 0) return []
   const response = await read(`Patient?_id=${ids.join(',')}&_count=${ids.length}`)

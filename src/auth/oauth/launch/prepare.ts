@@ -4,7 +4,7 @@ import { isFailure } from '../../../fhir/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
 import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
-import type { Clinician } from '../../base/user.ts'
+import type { User } from '../../base/user.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from './apps.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
@@ -64,10 +64,10 @@ export function issueLaunch(
   })
 }
 
-/** Checks a launch request against the FHIR server with this clinician's access. */
+/** Checks a launch request against the FHIR server with this user's access. */
 export async function prepareLaunch(
   context: AuthContext,
-  clinician: Clinician,
+  user: User,
   read: FhirReader,
   { patientId, encounterId, clientId, repeated, options }: LaunchRequest,
 ): Promise<ReadyLaunch | LaunchProblem> {
@@ -89,14 +89,14 @@ export async function prepareLaunch(
         (await hasNamesake(read, subject.person)) && { similar_name: true as const }),
     },
     clientId: app.client.id,
-    clinicianUsername: clinician.username,
+    username: user.username,
     fhirBaseUrl,
     id: randomUUID(),
   }
   return { kind: 'ready', launch, launchUrl: app.launchUrl }
 }
 
-/** Finds the patient, if the clinician can see them and the encounter is theirs. */
+/** Finds the patient, if the user can see them and the encounter is theirs. */
 export async function findSubject(
   context: AuthContext,
   read: FhirReader,

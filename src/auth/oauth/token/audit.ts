@@ -31,7 +31,7 @@ export async function auditTokens(
   const event: AuthEvent = {
     kind,
     status: 200,
-    clinician: result.grant?.clinician,
+    user: result.grant?.user,
     client: readText(client_id),
     subject: readText(sub),
     patient: readText(patient),

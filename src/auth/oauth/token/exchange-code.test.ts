@@ -156,7 +156,7 @@ eachDatabase((_name, open) => {
     })
 
     it('refuses a code of a clinician who logged out or was disabled', async () => {
-      await auth.addClinician('leaving')
+      await auth.addUser('leaving')
       const leaving = await auth.logIn('leaving')
       const code = await auth.getCode(leaving)
       await leaving.post('/logout', {})

@@ -239,7 +239,7 @@ eachDatabase((_name, open) => {
     })
 
     it('continues if the same clinician logs in again, and ends if another one does', async () => {
-      await auth.addClinician('second')
+      await auth.addUser('second')
       const browser = await auth.logIn()
       const { refresh_token: token } = await online(browser)
       await browser.login()
@@ -249,7 +249,7 @@ eachDatabase((_name, open) => {
     })
 
     it('refuses a disabled clinician', async () => {
-      await auth.addClinician('third')
+      await auth.addUser('third')
       const { refresh_token: token } = await offline(await auth.logIn('third'))
       const disable = auth.store.db.updateTable('clinician').set({ disabled: true })
       await disable.where('username', '=', 'third').execute()

@@ -113,8 +113,8 @@ async function addUserPatients(
   tokens: UnsignedTokens,
 ): Promise<UnsignedTokens | Refusal> {
   const { grant, accessToken } = tokens
-  if (!grant || !isPatientUser(grant.clinician)) return tokens
-  const records = await findOwnRecords(context, grant.clinician)
+  if (!grant || !isPatientUser(grant.user)) return tokens
+  const records = await findOwnRecords(context, grant.user)
   if (isFailure(records))
     return new Refusal('temporarily_unavailable', 'The FHIR server is unreachable. Try again.')
   const patients = records.map(({ patientId }) => patientId)

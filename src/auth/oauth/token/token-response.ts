@@ -121,7 +121,7 @@ function buildIdToken(
 ): Claims {
   const { grant, scope, nonce, now, lifetimeSeconds } = options
   const issuedAt = Math.floor(now / 1000)
-  const { id, displayName } = grant.clinician
+  const { id, displayName } = grant.user
   const fhirUser = hasScope(scope, 'fhirUser')
   return {
     iss: settings.issuerUrl,
@@ -153,7 +153,7 @@ function buildAccessToken(
   const issuedAt = Math.floor(now / 1000)
   return {
     iss: settings.issuerUrl,
-    sub: grant.clinician.id,
+    sub: grant.user.id,
     aud: settings.fhirBaseUrl,
     client_id: grant.clientId,
     scope,

@@ -34,7 +34,7 @@ export interface AccessLog {
 
 export async function readAccessLog(
   context: AuthContext,
-  { clinician }: Login,
+  { user }: Login,
   patients: readonly [string, ...string[]],
   query: Parameters,
 ): Promise<AccessLog> {
@@ -53,10 +53,10 @@ export async function readAccessLog(
   const older = found.records.length > SHOWN ? page.at(-1) : found.next
   // These pages read for the user, and the auth server reads the RelatedPersons.
   const isOwnPage = ({ client_id, subject }: KeptRecord) =>
-    client_id === PORTAL_CLIENT && (subject === clinician.id || subject === PORTAL_CLIENT)
+    client_id === PORTAL_CLIENT && (subject === user.id || subject === PORTAL_CLIENT)
   return {
     patientId,
-    people: await findByIds(await createNameReader(context, clinician), patients),
+    people: await findByIds(await createNameReader(context, user), patients),
     records: page.filter(record => !isOwnPage(record)),
     names: await findNames(context.store, page),
     older: older && ids.format(older),
@@ -65,7 +65,7 @@ export async function readAccessLog(
 
 export function renderAccessLogPage({ settings }: AuthContext, login: Login, log: AccessLog): Html {
   const { people, records } = log
-  const title = `Who looked at ${findOwnPatient(login.clinician) === log.patientId ? 'my record' : describeRecord(log)}`
+  const title = `Who looked at ${findOwnPatient(login.user) === log.patientId ? 'my record' : describeRecord(log)}`
   const options = { bar: makeSignedInBar(login, 'access-log'), sampleData: showsSampleData(settings, people) }
   return renderPage(
     { title, ...options },
@@ -109,9 +109,9 @@ function renderTable(login: Login, { records, names }: AccessLog): Html {
 </table></div>`
 }
 
-function renderRow(record: KeptRecord, { clinician }: Login, names: Names): Html {
+function renderRow(record: KeptRecord, { user }: Login, names: Names): Html {
   const { subject, resource_type: type, interaction } = record
-  const who = subject === null ? undefined : subject === clinician.id ? 'You' : names.clinician(subject)
+  const who = subject === null ? undefined : subject === user.id ? 'You' : names.user(subject)
   const kind = type === null ? 'Several kinds of data' : describeKind(type).title
   return html`<tr role="row">
 <td role="cell" data-label="Time" class="nowrap">${renderDateTime(record.at)}</td>

@@ -57,7 +57,7 @@ describe('/account', () => {
     const context = { ...server, sealer: createSealer('x'), clock: () => server.time.now }
     const id = await server.store.db.transaction().execute(async trx => {
       const account = await trx.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
-      return beginLogin({ ...context, rules: server.rules }, trx, { clinicianId: account.id, byTools: {} })
+      return beginLogin({ ...context, rules: server.rules }, trx, { userId: account.id, byTools: {} })
     })
     strict.cookies.set('sallyport-login', id)
     const own = { current: 'sallyport', next: NEW, again: NEW }
@@ -85,7 +85,7 @@ describe('/account', () => {
 
   it('lists the sign-ins, and ends one or all others', async () => {
     const [second, third] = [await auth.logIn(), await auth.logIn()]
-    await auth.addClinician('colleague')
+    await auth.addUser('colleague')
     const colleague = await auth.logIn('colleague')
     const { body } = await browser.get('/account/sign-ins')
     assert.equal(body.match(/<tr role="row">/g)?.length, 4)
@@ -119,7 +119,7 @@ describe('/account', () => {
   })
 
   it('ends the access of all apps with a new password, except of those that this browser opened and closes', async () => {
-    await auth.addClinician('ada')
+    await auth.addUser('ada')
     await auth.addClient({ client_id: 'app', scope: 'launch online_access offline_access patient/*.rs' })
     const [own, other] = [await auth.logIn('ada'), await auth.logIn('ada')]
     const refresh = async (token: string) => (await auth.refresh(token, APP)).json().error ?? 'refreshed'

@@ -61,7 +61,7 @@ export async function findSignIns(
   { store: { db }, rules, clock }: AuthContext,
   login: Login,
 ): Promise<readonly SignIn[]> {
-  const logins = await selectLogins(db).where('login.clinician_id', '=', login.clinician.id).execute()
+  const logins = await selectLogins(db).where('login.clinician_id', '=', login.user.id).execute()
   const rows = await keepGoodLogins(db, rules, logins, clock())
   return rows
     .map(row => ({
@@ -95,7 +95,7 @@ export function renderPasswordPage(
 <p class="pagehead__lead">Your sign-ins in other browsers end. ${renderOther(paths.accountSignIns, 'Sign-ins')}</p></div></div>
 ${isChanged && html`<div role="status">${renderAlert('Password changed.', 'Use the new one from now on.', 'ok')}</div>`}
 <form class="card card__body stack" method="post" action="${paths.accountPassword}">
-<input type="hidden" name="username" value="${login.clinician.username}" autocomplete="username">
+<input type="hidden" name="username" value="${login.user.username}" autocomplete="username">
 ${field('current', 'Current password', 'current-password')}
 ${field('next', 'New password', 'new-password')}
 ${field('again', 'New password again', 'new-password')}

@@ -45,7 +45,7 @@ describe('a patient who signs in', () => {
   let browser: TestBrowser
   before(async () => {
     auth = await TestAuthServer.open(await open(), { resources: RESOURCES })
-    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
+    await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
     await auth.addClient({ client_id: 'tracker', scope: STANDALONE.scope, first_party: false })
     browser = await auth.logIn('alba')
     await auth.addClient({ client_id: 'quick', scope: STANDALONE.scope, redirect_uris: QUICK_URIS })
@@ -170,7 +170,7 @@ describe('a related person who signs in', () => {
 
   /** Adds a user who acts as these RelatedPersons, and signs in. */
   async function signIn(username: string, fhirUserId: string, relatedPersons: readonly string[]) {
-    await auth.addClinician(username, { fhir_user_id: fhirUserId })
+    await auth.addUser(username, { fhir_user_id: fhirUserId })
     const { db } = auth.store
     const { id } = await db
       .selectFrom('clinician')

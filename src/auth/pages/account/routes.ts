@@ -71,7 +71,7 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
   app.get(
     paths.accountAccessLog,
     requireLogin(context, async (request, reply, login) => {
-      const [first, ...others] = await listOwnPatients(context, login.clinician)
+      const [first, ...others] = await listOwnPatients(context, login.user)
       if (first === undefined) return reply.redirect(paths.manage, 302)
       const log = await readAccessLog(context, login, [first, ...others], readParameters(request.query))
       return reply.sendPage(renderAccessLogPage(context, login, log))
@@ -127,10 +127,10 @@ async function changePassword(
     })
   const fault = findPasswordFault(form)
   if (fault) return refuse(fault)
-  const { clinician } = login
-  const attempt = { username: clinician.username, password: form.current, address: request.ip }
+  const { user } = login
+  const attempt = { username: user.username, password: form.current, address: request.ip }
   const result = await tryLogin(context, attempt, async ({ keep }) => {
-    const event = { kind: 'admin', allowed: false, status: 401, clinician, reason: WRONG.text } as const
+    const event = { kind: 'admin', allowed: false, status: 401, user, reason: WRONG.text } as const
     await context.store.db.transaction().execute(async trx => {
       await keep?.(trx)
       await auditEvent(context, request, event, trx)
@@ -144,7 +144,7 @@ async function changePassword(
   const hash = await hashPassword(form.next)
   const isChanged = await context.store.db.transaction().execute(async trx => {
     if (!(await result.confirm(trx, { newHash: hash, loginIdHash: login.idHash }))) return false
-    const event = { kind: 'admin', status: 303, clinician, reason: 'Password changed' } as const
+    const event = { kind: 'admin', status: 303, user, reason: 'Password changed' } as const
     await auditEvent(context, request, event, trx)
     return true
   })
@@ -158,10 +158,10 @@ const TOO_MANY: PasswordFault = { field: 'current', text: 'Too many attempts. Wa
 async function endSignIns(
   context: AuthContext,
   request: FastifyRequest,
-  { clinician }: Login,
+  { user }: Login,
   ids: readonly string[],
 ): Promise<void> {
-  const event = { kind: 'logout', status: 303, clinician } as const
+  const event = { kind: 'logout', status: 303, user } as const
   await context.store.db.transaction().execute(async (trx: Transaction<Schema>) => {
     for (const id of ids) {
       await endLogin(trx, id)

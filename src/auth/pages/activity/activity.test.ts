@@ -101,7 +101,7 @@ describe('GET /activity', () => {
   })
 
   it('names a user who is a patient by the Patient resource', async () => {
-    await auth.addClinician('alba', { fhir_user_id: 'Patient/juniper' })
+    await auth.addUser('alba', { fhir_user_id: 'Patient/juniper' })
     const { id } = await auth.store.db
       .selectFrom('clinician')
       .select('id')
@@ -392,7 +392,7 @@ describe('mayViewActivity', () => {
       typeof mayViewActivity
     >[0]
   const login = (username: string, { fhirUserId = 'p', admin = false } = {}) =>
-    ({ clinician: { username, fhirUserId }, admin }) as const
+    ({ user: { username, fhirUserId }, admin }) as const
   it('allows every clinician on loopback by default', () => {
     assert.equal(mayViewActivity(settings(true), login('ada')), true)
     assert.equal(mayViewActivity(settings(true, ['bea']), login('ada')), false)
@@ -412,7 +412,7 @@ describe('mayViewActivity', () => {
 
 describe('describeDecision', () => {
   const names: Names = {
-    clinician: () => 'Dr. Robin Ahmadi',
+    user: () => 'Dr. Robin Ahmadi',
     app: id => (id === 'x' ? 'Helio Trends' : undefined),
   }
   const words = (more: Partial<KeptRecord>) =>

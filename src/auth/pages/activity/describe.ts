@@ -14,9 +14,9 @@ interface DecisionText {
   readonly why: string
 }
 
-/** Names of clinicians and apps by their ids. */
+/** Names of users and apps by their ids. */
 export interface Names {
-  readonly clinician: (id: string) => string | undefined
+  readonly user: (id: string) => string | undefined
   readonly app: (id: string) => string | undefined
 }
 
@@ -66,7 +66,7 @@ function describeAccess(record: KeptRecord, scope: string, names: Names): string
       : `${verb} inside this patient’s record`
   }
   if (scope.startsWith('system/')) return `${verb} by the app itself`
-  const name = record.subject === null ? undefined : names.clinician(record.subject)
+  const name = record.subject === null ? undefined : names.user(record.subject)
   return `${verb} by ${name ?? 'a user'}`
 }
 
@@ -108,7 +108,7 @@ export async function findNames(
   records: readonly KeptRecord[],
   { clients = [], hidesPatients = false }: FindNamesOptions = {},
 ): Promise<Names> {
-  const [clinicians, apps] = await Promise.all([
+  const [users, apps] = await Promise.all([
     findNamesById(
       records.map(record => record.subject),
       async ids => {
@@ -126,7 +126,7 @@ export async function findNames(
       db.selectFrom('client').select(['client_id as id', 'name']).where('client_id', 'in', ids).execute(),
     ),
   ])
-  return { clinician: id => clinicians.get(id), app: id => apps.get(id) }
+  return { user: id => users.get(id), app: id => apps.get(id) }
 }
 
 async function findNamesById(

@@ -39,7 +39,7 @@ function renderFacts(group: LaunchGroup, { names, hooks }: EventsOptions): Html 
   const facts = [
     describeOrigin(group, hooks),
     patient && `Patient/${patient}`,
-    subject && names.clinician(subject),
+    subject && names.user(subject),
     formatDay(events[0]?.at ?? 0),
     `${events.length} ${events.length === 1 ? 'event' : 'events'}${refused > 0 ? `, ${refused} refused` : ''}`,
   ]
@@ -130,7 +130,7 @@ function listFacts(
     ['Exact reason', detail],
     [record.kind === 'fhir' ? 'Decided by' : 'Scopes', decided_by && html`<code>${decided_by}</code>`],
     ['App', client_id && html`<code>${client_id}</code>`],
-    ['User', subject && (names.clinician(subject) ?? subject)],
+    ['User', subject && (names.user(subject) ?? subject)],
     ['Patient', patient_id && html`<code>${patient_id}</code>`],
     ['Launch', launch_id && html`<code>${launch_id}</code>`],
     ['Reference', request_id && html`<code>${request_id}</code>`],

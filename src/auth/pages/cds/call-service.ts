@@ -69,7 +69,7 @@ async function callService(
         fhirServer: context.settings.fhirBaseUrl,
         fhirAuthorization,
         context: {
-          userId: formatFhirUser(caller.login.clinician.fhirUserId),
+          userId: formatFhirUser(caller.login.user.fhirUserId),
           patientId: subject.patientId,
           ...(subject.encounterId !== undefined && { encounterId: subject.encounterId }),
         },
@@ -113,7 +113,7 @@ async function grantAccess(
     if (!created) throw new Error('the login has ended')
     const event = { kind: 'token', status: 200, client: client.id, patient: patientId, by: scope } as const
     const reason = `For the CDS service ${service.id}: patient-view`
-    await auditEvent(context, request, { ...event, launch: id, reason, clinician: login.clinician }, trx)
+    await auditEvent(context, request, { ...event, launch: id, reason, user: login.user }, trx)
     return created
   })
   const accessTokenTtlSeconds = Math.min(context.settings.accessTokenTtlSeconds, LIFETIME.cdsToken / 1000)

@@ -25,7 +25,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
     paths.cards,
     { ...NO_HEAD_ROUTE, onRequest: forbidCaching },
     requireOwnPage(async (request, reply, login) => {
-      const read = await createFhirReader(context, login.clinician)
+      const read = await createFhirReader(context, login.user)
       const id = readParameters(request.query).get('patient') ?? ''
       const patient = await read.resource('Patient', id)
       if (patient.kind === 'unavailable') return reply.sendProblem({ kind: 'unavailable' })
@@ -50,12 +50,12 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
           text: 'This link has expired. Pick the patient again.',
         })
       const { patientId, encounterId, clientId, appContext, service } = link
-      const read = await createFhirReader(context, login.clinician)
+      const read = await createFhirReader(context, login.user)
       const options = {
         needPatientBanner: undefined,
         extraContext: appContext === undefined ? {} : { appContext },
       }
-      const result = await prepareLaunch(context, login.clinician, read, {
+      const result = await prepareLaunch(context, login.user, read, {
         patientId,
         encounterId,
         clientId,
@@ -67,12 +67,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
       const event = { kind: 'launch', status: 302, patient: patientId, client: clientId } as const
       const reason = `Launched by a card of the CDS service ${service}`
       const { url } = await issueLaunch(context, result, trx =>
-        auditEvent(
-          context,
-          request,
-          { ...event, launch: result.launch.id, reason, clinician: login.clinician },
-          trx,
-        ),
+        auditEvent(context, request, { ...event, launch: result.launch.id, reason, user: login.user }, trx),
       )
       return reply.redirect(url, 302)
     }),

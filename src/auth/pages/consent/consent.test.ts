@@ -32,7 +32,7 @@ describe('/oauth2/consent', () => {
       redirect_uris: JSON.stringify([APP.redirect_uri]),
       first_party: false,
     })
-    await auth.addClinician('colleague')
+    await auth.addUser('colleague')
     mainBrowser = await auth.logIn()
   })
 

@@ -55,7 +55,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--mid">
 <button class="btn" form="consent" name="decision" value="allow">Allow access</button>
 <button class="btn btn--quiet" form="consent" name="decision" value="deny">Don’t allow</button>
-<p class="decide__note">Signed in as ${login.clinician.displayName}</p>
+<p class="decide__note">Signed in as ${login.user.displayName}</p>
 </div></div>`
   const use = patient ? ' to use this record' : ''
   return renderPage(
@@ -84,7 +84,7 @@ function renderForm(options: ConsentPageOptions): Html {
   const writes = items.filter(item => item.writes)
   return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
 <input type="hidden" name="interaction" value="${pendingId}">
-<input type="hidden" name="clinician" value="${login.clinician.id}">
+<input type="hidden" name="clinician" value="${login.user.id}">
 <input type="hidden" name="patient" value="${patient?.id}">
 <input type="hidden" name="encounter" value="${encounterId}">
 ${renderReadSections(options, items)}
@@ -115,13 +115,13 @@ function renderSection(id: string, heading: string, rows: Html): Html {
   return html`<section aria-labelledby="s-${id}"><h2 class="section__title" id="s-${id}">${heading}</h2><ul class="card scopes">${rows}</ul></section>`
 }
 
-function renderIdentityRow(scope: string, { clinician }: Login): Html | undefined {
+function renderIdentityRow(scope: string, { user }: Login): Html | undefined {
   const isShared = hasScope(scope, 'fhirUser') || hasScope(scope, 'profile')
   if (isShared)
     return renderFixedRow(
-      isPatientUser(clinician) ? 'Your name and identity' : 'Your name and staff identity',
+      isPatientUser(user) ? 'Your name and identity' : 'Your name and staff identity',
       'Always shared',
-      `Tells the app who is using it: ${clinician.displayName}.`,
+      `Tells the app who is using it: ${user.displayName}.`,
     )
   return hasScope(scope, 'openid')
     ? renderFixedRow('Your user id', 'Always shared', 'An identifier without your name.')

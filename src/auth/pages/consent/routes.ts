@@ -62,7 +62,7 @@ export function addConsentRoutes(app: FastifyInstance, context: AuthContext): vo
 function isSameContext(form: Parameters, { login, state }: Waiting): boolean {
   const launchContext = resolveLaunchContext(state.launch, state.request.picked)
   return (
-    form.get('clinician') === login.clinician.id &&
+    form.get('clinician') === login.user.id &&
     form.get('patient') === launchContext?.patientId &&
     form.get('encounter') === launchContext?.encounterId
   )
@@ -101,14 +101,10 @@ async function sendConsentPage(
 }
 
 /** Finds the patient of the request. `person` is undefined if the record cannot be read. */
-async function findPatient(
-  context: AuthContext,
-  { clinician }: Login,
-  { launch, request }: AuthorizationState,
-) {
+async function findPatient(context: AuthContext, { user }: Login, { launch, request }: AuthorizationState) {
   const id = resolveLaunchContext(launch, request.picked)?.patientId
   if (id === undefined) return undefined
-  const read = await createFhirReader(context, clinician)
+  const read = await createFhirReader(context, user)
   const response = await read.resource('Patient', id)
   if (response.kind !== 'found') return { id, person: undefined, alike: [] }
   const person = readPerson(response.resource)

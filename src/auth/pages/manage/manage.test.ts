@@ -25,7 +25,7 @@ eachDatabaseIfThorough((_name, open) => {
       const logo_url = 'https://helio.example/logo.png'
       await auth.addClient({ client_id: 'helio', name: 'Helio <Trends>', scope: SCOPES, logo_url })
       await auth.addClient({ client_id: 'brief', scope: 'launch patient/Patient.rs user/Patient.rs' })
-      await auth.addClinician('colleague')
+      await auth.addUser('colleague')
       browser = await auth.logIn()
     })
 

@@ -46,11 +46,11 @@ export interface AppAccess {
 /** Finds the apps with current access on behalf of this clinician, last used first. */
 export async function findAccess(
   context: Pick<AuthContext, 'store' | 'rules' | 'clock' | 'settings'>,
-  clinicianId: string,
+  userId: string,
 ): Promise<readonly AppAccess[]> {
   const { store, clock, settings } = context
   const now = clock()
-  const grants = (await findGrants(context, clinicianId)).flatMap(grant => {
+  const grants = (await findGrants(context, userId)).flatMap(grant => {
     const endsAt = findEnd(grant, settings.accessTokenTtlSeconds * 1000)
     return endsAt === undefined || endsAt > now ? [{ ...grant, endsAt }] : []
   })
@@ -67,16 +67,12 @@ export async function findAccess(
 /** Revokes all grants of an app at once. False if there were none. */
 export async function removeAccess(
   db: Kysely<Schema>,
-  {
-    clinicianId,
-    clientId,
-    now,
-  }: { readonly clinicianId: string; readonly clientId: string; readonly now: number },
+  { userId, clientId, now }: { readonly userId: string; readonly clientId: string; readonly now: number },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('grant')
     .set({ revoked_at: now })
-    .where('clinician_id', '=', clinicianId)
+    .where('clinician_id', '=', userId)
     .where('client_id', '=', clientId)
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
@@ -85,10 +81,10 @@ export async function removeAccess(
 
 async function findGrants(
   { store: { db }, rules, clock }: Pick<AuthContext, 'store' | 'rules' | 'clock'>,
-  clinicianId: string,
+  userId: string,
 ): Promise<readonly GrantRow[]> {
   const rows = await selectGrants(db)
-    .where('grant.clinician_id', '=', clinicianId)
+    .where('grant.clinician_id', '=', userId)
     .where('revoked_at', 'is', null)
     .where(({ eb, or }) =>
       or([eb('login.expires_at', '>', clock()), eb('last_used_at', '>', clock() - LIFETIME.offlineRefresh)]),
@@ -149,7 +145,7 @@ export function renderManagePage(
   return renderPage(
     { title: 'Apps with access', bar: makeSignedInBar(login, 'manage'), sampleData },
     html`<div class="pagehead"><div><h1>Apps with access</h1>
-<p class="pagehead__lead">${isPatientUser(login.clinician) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
+<p class="pagehead__lead">${isPatientUser(login.user) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
 ${access.length === 0 ? renderEmpty(login) : renderTable(access, names, now)}
 ${access.length > 0 && html`<p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`}`,
@@ -165,7 +161,7 @@ export function renderRemovePage({ login, sampleData }: ManageOptions, { client,
 <input type="hidden" name="client" value="${client.id}">
 <div>${renderAppIdentity(client)}</div>
 <dl class="kv"><div><dt>Permissions</dt><dd>${summarizeScopes(scope)}</dd></div></dl>
-<p>You can open the app again later${!isPatientUser(login.clinician) && ', from the patient list or from the app itself'}.</p>
+<p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
 <div class="actions"><button class="btn btn--danger">Remove access</button><a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
   )
@@ -175,11 +171,11 @@ function describeCount(offline: number): string {
   return offline === 1 ? 'One of them keeps' : `${offline} of them keep`
 }
 
-function renderEmpty({ clinician }: Login): Html {
+function renderEmpty({ user }: Login): Html {
   return html`<div class="card">${renderEmptyState({
     title: 'No app has access',
     text: 'An app appears here after you launch it or allow it to use a record.',
-    ...(!isPatientUser(clinician) && { action: { href: paths.portal, text: 'Go to patients' } }),
+    ...(!isPatientUser(user) && { action: { href: paths.portal, text: 'Go to patients' } }),
   })}</div>`
 }
 

@@ -23,7 +23,7 @@ import {
 
 /** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
-  const findLoginAccess = ({ clinician }: Login) => findAccess(context, clinician.id)
+  const findLoginAccess = ({ user }: Login) => findAccess(context, user.id)
 
   app.get(
     paths.manage,
@@ -65,7 +65,7 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
 /** The patients of all apps, as far as the FHIR server returns them. */
 async function findPeople(
   context: AuthContext,
-  { clinician }: Login,
+  { user }: Login,
   access: readonly AppAccess[],
 ): Promise<ReadonlyMap<string, Person>> {
   const ids = [
@@ -75,22 +75,19 @@ async function findPeople(
       ),
     ),
   ]
-  const people = await findByIds(
-    await createNameReader(context, clinician),
-    ids.slice(0, LIMITS.patientsNamed),
-  )
+  const people = await findByIds(await createNameReader(context, user), ids.slice(0, LIMITS.patientsNamed))
   return new Map(people.map(person => [person.id, person]))
 }
 
 async function removeRecorded(
   context: AuthContext,
   request: FastifyRequest,
-  { clinician }: Login,
+  { user }: Login,
   clientId: string,
 ): Promise<boolean> {
   return context.store.db.transaction().execute(async trx => {
-    const had = await removeAccess(trx, { clinicianId: clinician.id, clientId, now: context.clock() })
-    const event = { kind: 'revoke', status: 303, client: clientId, clinician } as const
+    const had = await removeAccess(trx, { userId: user.id, clientId, now: context.clock() })
+    const event = { kind: 'revoke', status: 303, client: clientId, user } as const
     if (had) await auditEvent(context, request, event, trx)
     return had
   })

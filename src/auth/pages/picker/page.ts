@@ -99,7 +99,7 @@ function renderShell(options: PickerOptions, heading: string, body: Html): Html 
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--flow">
 <button class="btn" form="pick">Continue</button>
 <button class="btn btn--quiet" form="pick" name="cancel" value="1" formnovalidate>Cancel</button>
-<p class="decide__note">Signed in as ${login.clinician.displayName}</p>
+<p class="decide__note">Signed in as ${login.user.displayName}</p>
 </div></div>`
   return renderPage(
     { title: heading, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
@@ -113,7 +113,7 @@ ${body}`,
 function renderPickForm({ pendingId, login }: PickerOptions, choice: Html): Html {
   return html`<form id="pick" method="post" action="${paths.pick}" novalidate>
 <input type="hidden" name="interaction" value="${pendingId}">
-<input type="hidden" name="clinician" value="${login.clinician.id}">
+<input type="hidden" name="clinician" value="${login.user.id}">
 ${choice}</form>`
 }
 

@@ -16,7 +16,7 @@ async function openHouse(auth: TestAuthServer): Promise<TestBrowser> {
     launch_url: null,
     scope: 'openid offline_access patient/*.rs user/*.rs',
   })
-  await auth.addClinician('colleague')
+  await auth.addUser('colleague')
   return auth.logIn()
 }
 

@@ -56,7 +56,7 @@ export function addPickerRoutes(app: FastifyInstance, context: AuthContext): voi
         await refuseRequest(request, context, waiting.pending, NONE_SELECTED, waiting.login),
       )
     // If another user has logged in since the list was shown, it is shown again.
-    const isSame = form.get('clinician') === waiting.login.clinician.id
+    const isSame = form.get('clinician') === waiting.login.user.id
     const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
     if (patientId === undefined) return showPatients(reply, context, waiting, { again: isSame })
     return pick(request, reply, context, waiting, { patientId, form })
@@ -73,7 +73,7 @@ async function pick(
   const { pending, login, state } = waiting
   const { picker } = state
   const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
-  const read = await createFhirReader(context, login.clinician)
+  const read = await createFhirReader(context, login.user)
   const subject = await findSubject(context, read, { patientId, encounterId })
   if (subject.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, subject)
   if (subject.kind !== 'subject') return sendUnknown(request, reply, context, pending)
@@ -85,7 +85,7 @@ async function pick(
   }
   const own = (await readRecords(context, login)).find(record => record.patientId === patientId)
   const picked = {
-    clinicianId: login.clinician.id,
+    userId: login.user.id,
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
     ...own,
@@ -94,15 +94,15 @@ async function pick(
   }
   const { store, clock } = context
   const stored = await store.db.transaction().execute(async trx => {
-    await recordRecent(trx, login.clinician.id, { kind: 'patient', id: patientId, now: clock() })
+    await recordRecent(trx, login.user.id, { kind: 'patient', id: patientId, now: clock() })
     return storePickedContext(trx, pending, picked)
   })
   const step = await takeNextStep(request, context, stored, { ...state, request: stored.request })
   return sendStep(reply, context, step)
 }
 
-async function readRecords(context: AuthContext, { clinician }: Login): Promise<readonly OwnRecord[]> {
-  const records = await findOwnRecords(context, clinician)
+async function readRecords(context: AuthContext, { user }: Login): Promise<readonly OwnRecord[]> {
+  const records = await findOwnRecords(context, user)
   return isFailure(records) ? [] : records
 }
 
@@ -129,8 +129,8 @@ async function showPatients(
   waiting: Waiting,
   { search, page: position, again = false }: PatientsView,
 ): Promise<FastifyReply> {
-  const read = await createFhirReader(context, waiting.login.clinician)
-  const recent = await findRecent(context.store.db, waiting.login.clinician.id, 'patient')
+  const read = await createFhirReader(context, waiting.login.user)
+  const recent = await findRecent(context.store.db, waiting.login.user.id, 'patient')
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
   const people = listPeople(list)
@@ -151,7 +151,7 @@ async function showEncounters(
   patient: string,
   { all = false, fault }: { readonly all?: boolean; readonly fault?: string },
 ): Promise<FastifyReply> {
-  const read = await createFhirReader(context, waiting.login.clinician)
+  const read = await createFhirReader(context, waiting.login.user)
   const { fhirBaseUrl } = context.settings
   const picked = await readPicked(read, patient, { fhirBaseUrl, allEncounters: all })
   if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)

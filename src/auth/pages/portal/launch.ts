@@ -26,16 +26,16 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
   app.post(
     paths.portalLaunch,
     requireClinician(context, async (request, reply, login) => {
-      const { clinician } = login
-      const read = await createFhirReader(context, clinician)
-      const result = await prepareLaunch(context, clinician, read, readLaunchRequest(request.body))
-      const event = { ...describeEvent(result), clinician }
+      const { user } = login
+      const read = await createFhirReader(context, user)
+      const result = await prepareLaunch(context, user, read, readLaunchRequest(request.body))
+      const event = { ...describeEvent(result), user }
       if (result.kind === 'ready') {
         const { patientId, clientId } = result.launch
         const now = context.clock()
         const record = async (trx: Transaction<Schema>) => {
-          await recordRecent(trx, clinician.id, { kind: 'patient', id: patientId, now })
-          await recordRecent(trx, clinician.id, { kind: 'app', id: clientId, now })
+          await recordRecent(trx, user.id, { kind: 'patient', id: patientId, now })
+          await recordRecent(trx, user.id, { kind: 'app', id: clientId, now })
           await auditEvent(context, request, event, trx)
         }
         return reply.redirect((await issueLaunch(context, result, record)).url, 302)

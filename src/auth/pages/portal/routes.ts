@@ -66,10 +66,10 @@ export async function sendPortal(
 ): Promise<FastifyReply> {
   const { search, page, patient } = query
   const { settings, store, clock } = context
-  const { clinician } = login
+  const { user } = login
   const [read, recent] = await Promise.all([
-    createFhirReader(context, clinician),
-    findRecent(store.db, clinician.id, 'patient'),
+    createFhirReader(context, user),
+    findRecent(store.db, user.id, 'patient'),
   ])
   const allEncounters = query.encounters === 'all'
   const [list, picked, apps, named] = await Promise.all([
@@ -77,7 +77,7 @@ export async function sendPortal(
     patient === undefined
       ? undefined
       : readPicked(read, patient, { fhirBaseUrl: settings.fhirBaseUrl, allEncounters }),
-    findApps(context, clinician.id, query.app),
+    findApps(context, user.id, query.app),
     query.client === undefined ? findApp(context) : findApp(context, query.client),
   ])
   const now = clock()
@@ -120,9 +120,9 @@ export async function sendPortal(
 }
 
 /** Whether the site's policy gives this clinician some patients only. */
-function isLimited({ userFilter }: AuthContext, { clinician }: Login): boolean {
-  const user = { type: 'Practitioner', id: clinician.fhirUserId.replace(/^Practitioner\//, '') }
-  return userFilter !== undefined && userFilter(user, 'Patient', 's') !== 'everything'
+function isLimited({ userFilter }: AuthContext, { user }: Login): boolean {
+  const practitioner = { type: 'Practitioner', id: user.fhirUserId.replace(/^Practitioner\//, '') }
+  return userFilter !== undefined && userFilter(practitioner, 'Patient', 's') !== 'everything'
 }
 
 function renderBeside(

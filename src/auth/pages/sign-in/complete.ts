@@ -5,7 +5,7 @@ import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import type { Clinician } from '../../base/user.ts'
+import type { User } from '../../base/user.ts'
 import type { PendingAuthorization } from '../../oauth/authorize/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { beginLogin, findLastLogin, setLoginCookie } from '../../users/login.ts'
@@ -14,7 +14,7 @@ import type { ProviderLogin } from '../../users/providers/provider-login.ts'
 /** An authenticated user, who is not logged in yet. */
 export interface AuthenticatedUser {
   /** Stores the changes of the login, in its transaction. Undefined if the account changed after the authentication. */
-  store(trx: Transaction<Schema>): Promise<Pick<Clinician, 'id' | 'fhirUserId'> | undefined>
+  store(trx: Transaction<Schema>): Promise<Pick<User, 'id' | 'fhirUserId'> | undefined>
   readonly provider?: ProviderLogin
   /** Authenticates the user again and responds, because the account changed. */
   retry(): Promise<FastifyReply>
@@ -27,31 +27,31 @@ export async function completeLogin(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  user: AuthenticatedUser,
+  authenticated: AuthenticatedUser,
   pending: PendingAuthorization | undefined,
 ): Promise<FastifyReply> {
   const before = await findLastLogin(context, request)
   const stored = await context.store.db.transaction().execute(async trx => {
-    const clinician = await user.store(trx)
-    if (!clinician) return undefined
-    const login = { clinicianId: clinician.id, before, provider: user.provider }
+    const user = await authenticated.store(trx)
+    if (!user) return undefined
+    const login = { userId: user.id, before, provider: authenticated.provider }
     const begun = await beginLogin(context, trx, login)
     const event = {
       kind: 'login',
       status: 302,
-      clinician,
-      reason: user.reason,
+      user,
+      reason: authenticated.reason,
       ...describeLaunch(pending),
     } as const
     await auditEvent(context, request, event, trx)
-    return { id: begun, clinicianId: clinician.id }
+    return { id: begun, userId: user.id }
   })
-  if (!stored) return user.retry()
-  const { id, clinicianId } = stored
+  if (!stored) return authenticated.retry()
+  const { id, userId } = stored
   const { providers, metrics } = context
-  metrics.signIns.add([providers.findByIssuer(user.provider?.issuer)?.id ?? 'password', 'success'])
+  metrics.signIns.add([providers.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
-  request.log.info({ clinicianId }, 'Clinician logged in')
+  request.log.info({ clinicianId: userId }, 'Clinician logged in')
   const returnPath = takeReturnPath(context, request, reply) ?? paths.portal
   return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : returnPath, 302)
 }

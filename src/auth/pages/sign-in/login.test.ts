@@ -91,7 +91,7 @@ eachDatabaseIfThorough((_name, open) => {
     })
 
     it('refuses a disabled clinician, and ends an existing login at once', async () => {
-      await auth.addClinician('gone')
+      await auth.addUser('gone')
       const browser = await auth.logIn('gone')
       assert.equal((await browser.get('/portal')).statusCode, 200)
       const disable = auth.store.db.updateTable('clinician').set({ disabled: true })
@@ -133,7 +133,7 @@ eachDatabaseIfThorough((_name, open) => {
         ['cheap', 4],
         ['costly', 7],
       ] as const) {
-        await auth.addClinician(username)
+        await auth.addUser(username)
         await setCost(username, cost)
       }
       const rehashing = await TestAuthServer.open(auth.store, { passwordCost: 5 })

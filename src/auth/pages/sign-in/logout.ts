@@ -26,7 +26,7 @@ async function logOut(
 ): Promise<FastifyReply> {
   const idToken = login && (await findIdToken(context, login))
   if (login) {
-    const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
+    const event = { kind: 'logout', status: 302, user: login.user } as const
     await context.store.db.transaction().execute(async trx => {
       await endLogin(trx, login.idHash)
       await auditEvent(context, request, event, trx)
@@ -135,7 +135,7 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     const logout = await readLogoutRequest(context, parameters)
     if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
     const login = await findLastLogin(context, request)
-    if (!login || login.clinician.id === logout.subject)
+    if (!login || login.user.id === logout.subject)
       return logOut(context, request, reply, login, logout.returnTo)
     const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
     return reply.sendPage(renderEndSessionPage(login, logout, listFields(parameters)), { formTargets })

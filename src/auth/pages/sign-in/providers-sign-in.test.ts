@@ -120,7 +120,7 @@ describe('the account of a provider’s user', () => {
 
   it('is the linked clinician, with the clinician’s own Practitioner, and never one of the same name', async () => {
     const auth = await openServer({ provision: false })
-    await auth.addClinician('ada')
+    await auth.addUser('ada')
     await auth.store.db
       .updateTable('clinician')
       .set({ fhir_user_id: 'lovelace' })
@@ -155,7 +155,7 @@ describe('the account of a provider’s user', () => {
 
   it('is refused if another clinician has the username', async () => {
     const auth = await openServer()
-    await auth.addClinician('ada')
+    await auth.addUser('ada')
     assert.equal(await attempt(auth), '403 username-taken')
   })
 
@@ -247,7 +247,7 @@ describe('the account of a provider’s user', () => {
     const auth = await openServer()
     const browser = auth.openBrowser()
     await signIn(browser, hospital, 'user-1')
-    await auth.addClinician('other')
+    await auth.addUser('other')
     const { store, time, rules } = auth
     const admin = { store, audit: createAuditor({ store }), clock: () => time.now, rules, ...COMMAND_LINE }
     const { issuer, subject } = await store.db
@@ -303,7 +303,7 @@ describe('the account of a provider’s user', () => {
 
   it('is never found by a search that the id of a Practitioner makes', async () => {
     const auth = await openServer({ provision: false })
-    await auth.addClinician('ada', { id: 'ada' })
+    await auth.addUser('ada', { id: 'ada' })
     const link = { issuer: hospital.issuer, subject: 'user-1', clinician_id: 'ada', created_at: 0 }
     await auth.store.db
       .insertInto('clinician_link')

@@ -98,7 +98,7 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const again = query.get('prompt') === 'login' && login !== undefined
     if (expired) clearLoginCookie(context, reply)
     const pending = await findPendingAuthorization(context, query)
-    const username = again && !login.issuer ? login.clinician.username : undefined
+    const username = again && !login.issuer ? login.user.username : undefined
     const directory = findDirectory(context, query)
     return sendForm(reply, { directory, pending, username, signedOut, expired, again })
   })
@@ -189,10 +189,10 @@ function describeWait({ retryAfterSeconds }: { readonly retryAfterSeconds: numbe
 }
 
 function toUser(
-  { clinician, confirm }: Extract<AttemptResult, { kind: 'right' }>,
+  { user, confirm }: Extract<AttemptResult, { kind: 'right' }>,
   retry: AuthenticatedUser['retry'],
 ): AuthenticatedUser {
-  return { store: async trx => ((await confirm(trx)) ? clinician : undefined), retry }
+  return { store: async trx => ((await confirm(trx)) ? user : undefined), retry }
 }
 
 /** Records the clinician only if the username exists: the field may contain a mistyped password. */
@@ -203,14 +203,14 @@ async function auditFailure(
   failure: { readonly status: number; readonly reason: string },
   keep?: (trx: Transaction<Schema>) => Promise<void>,
 ): Promise<void> {
-  const clinician = await context.store.db
+  const user = await context.store.db
     .selectFrom('clinician')
     .select(['id', 'fhir_user_id'])
     .where('username', '=', username)
     .executeTakeFirst()
   const event = {
     ...({ kind: 'login', allowed: false, anonymous: true, ...failure } as const),
-    clinician: clinician && { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+    user: user && { id: user.id, fhirUserId: user.fhir_user_id },
   }
   if (!keep) return auditEvent(context, request, event)
   await context.store.db.transaction().execute(async trx => {

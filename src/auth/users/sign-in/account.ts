@@ -5,7 +5,7 @@ import { isFailure } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { createUserLookup, isResource, type LookupContext } from '../../base/fhir-reader.ts'
-import type { Clinician } from '../../base/user.ts'
+import type { User } from '../../base/user.ts'
 import { NO_PASSWORD } from '../accounts.ts'
 import type { UsersContext } from '../context.ts'
 import {
@@ -25,7 +25,7 @@ export interface Account {
   /** `linked`: by an administrator, with the clinician's own Practitioner. Otherwise the claims decide. */
   readonly kind: 'linked' | 'provisioned' | 'new'
   /** Undefined for a new account. */
-  readonly clinicianId: string | undefined
+  readonly userId: string | undefined
   readonly username: string
   readonly displayName: string
   readonly fhirUserId: string
@@ -78,7 +78,7 @@ async function findOnce(
   if (isFailure(fhirUserId)) return fhirUserId
   const admin = provider.admin !== undefined && matchesRule(claims, provider.admin)
   const kind = link ? (link.provisioned ? 'provisioned' : 'linked') : 'new'
-  const account = { issuer, subject, kind, clinicianId: link?.id, username, displayName, fhirUserId } as const
+  const account = { issuer, subject, kind, userId: link?.id, username, displayName, fhirUserId } as const
   return (await isUsernameTaken(context.store.db, account))
     ? new SignInRefusal('username-taken')
     : { ...account, admin: admin || (link?.admin ?? false) }
@@ -111,14 +111,14 @@ function readMapped({ settings }: AccountContext, provider: LoginProvider, claim
 
 async function isUsernameTaken(
   db: Kysely<Schema>,
-  { username, clinicianId }: Pick<Account, 'username' | 'clinicianId'>,
+  { username, userId }: Pick<Account, 'username' | 'userId'>,
 ): Promise<boolean> {
   const found = await db
     .selectFrom('clinician')
     .select('id')
     .where('username', '=', username)
     .executeTakeFirst()
-  return found !== undefined && found.id !== clinicianId
+  return found !== undefined && found.id !== userId
 }
 
 /**
@@ -129,18 +129,18 @@ export async function storeAccount(
   trx: Kysely<Schema>,
   account: Account,
   now: number,
-): Promise<Pick<Clinician, 'id' | 'fhirUserId'> | undefined> {
-  const { clinicianId, kind, fhirUserId, issuer, subject } = account
-  if (kind === 'new' || clinicianId === undefined)
+): Promise<Pick<User, 'id' | 'fhirUserId'> | undefined> {
+  const { userId, kind, fhirUserId, issuer, subject } = account
+  if (kind === 'new' || userId === undefined)
     return { id: await createAccount(trx, account, now), fhirUserId }
   // Also locks the row of a linked account until the transaction ends.
   await trx
     .updateTable('clinician')
     .set(({ ref }) => (kind === 'provisioned' ? toColumns(account) : { display_name: ref('display_name') }))
-    .where('id', '=', clinicianId)
+    .where('id', '=', userId)
     .execute()
   const link = await findLink(trx, issuer, subject)
-  return link?.id === clinicianId && !link.disabled ? { id: clinicianId, fhirUserId } : undefined
+  return link?.id === userId && !link.disabled ? { id: userId, fhirUserId } : undefined
 }
 
 async function createAccount(trx: Kysely<Schema>, account: Account, now: number): Promise<string> {

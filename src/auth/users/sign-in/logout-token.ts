@@ -40,9 +40,9 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersCo
     function endSession({ provider, jti, expiresAt, session }: LogoutToken): Promise<boolean> {
       return context.store.db.transaction().execute(async trx => {
         if (!(await consumeToken(trx, provider, jti, expiresAt))) return false
-        const clinicians = await endProviderLogins(trx, session)
+        const users = await endProviderLogins(trx, session)
         const details = { kind: 'logout', status: 200, reason: `Signed out by ${provider.id}` } as const
-        for (const clinician of clinicians) await auditEvent(context, request, { ...details, clinician }, trx)
+        for (const user of users) await auditEvent(context, request, { ...details, user }, trx)
         return true
       })
     }

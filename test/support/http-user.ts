@@ -1,12 +1,12 @@
 import type { Stack } from './stack.ts'
 
-/** The servers that a clinician visits. */
-export interface Visited extends Pick<Stack, 'clinician'> {
+/** The servers that a user visits. */
+export interface Visited extends Pick<Stack, 'user'> {
   readonly settings: Pick<Stack['settings'], 'issuerUrl' | 'appUrl'>
 }
 
-/** A clinician's browser without a screen: cookies, forms and redirects over real HTTP. */
-export class HttpClinician {
+/** A user's browser without a screen: cookies, forms and redirects over real HTTP. */
+export class HttpUser {
   readonly #stack: Visited
   readonly #cookies = new Map<string, string>()
 
@@ -45,8 +45,8 @@ export class HttpClinician {
   }
 
   async signIn(): Promise<void> {
-    const { settings, clinician } = this.#stack
-    const { username, password } = clinician
+    const { settings, user } = this.#stack
+    const { username, password } = user
     await this.open(`${settings.issuerUrl}/login`, form({ username, password }))
   }
 
