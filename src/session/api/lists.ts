@@ -13,7 +13,7 @@ import {
   type SessionRequest,
 } from '../records/resources.ts'
 import { type Found, searchFhir, sortNewestFirst } from '../records/search-fhir.ts'
-import { defineRow, findMissingScopes, NoQuery } from './row.ts'
+import { defineEndpoint, findMissingScopes, NoQuery } from './endpoint.ts'
 
 /** The Bundle of a response (API-9). It has no links, because a link would need the token. */
 function BundleOf<Resource extends TSchema>(resource: Resource) {
@@ -47,7 +47,7 @@ const CLINICAL_STATUS = ['active', 'recurrence', 'relapse', 'inactive', 'remissi
  * Servers differ in where they sort undated conditions, so the app reads all of them, sorts, and then cuts to
  * `_count`.
  */
-export const conditionsRow = defineRow({
+export const conditionsEndpoint = defineEndpoint({
   path: '/api/conditions',
   title: 'Conditions',
   description:
@@ -83,7 +83,7 @@ function hasStatus({ clinicalStatus }: Condition, status: string): boolean {
   return clinicalStatus?.coding?.some(({ code }) => code === status) ?? false
 }
 
-export const medicationsRow = defineRow({
+export const medicationsEndpoint = defineEndpoint({
   path: '/api/medications',
   title: 'Medications',
   description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}. A reference to a Medication has the name as its display, if the Medication is contained or the session has patient/Medication.rs.`,
@@ -108,7 +108,7 @@ export const medicationsRow = defineRow({
 })
 
 /** Vital signs (API-8). A record may hold years of them, so the FHIR server sorts and the app reads only the newest. */
-export const vitalsRow = defineRow({
+export const vitalsEndpoint = defineEndpoint({
   path: '/api/vitals',
   title: 'Vital signs',
   description: 'Vital-signs Observations of the patient, newest first.',

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { type Html, html, renderPage, version } from '../../web/index.ts'
 import { isSampleData } from '../context.ts'
 import type { AppContext } from '../oauth/context.ts'
-import type { ApiRow } from './row.ts'
-import { apiRows } from './rows.ts'
+import type { Endpoint } from './endpoint.ts'
+import { endpoints } from './endpoints.ts'
 
 const ErrorBody = Type.Object({
   resourceType: Type.Literal('OperationOutcome'),
@@ -44,7 +44,7 @@ export function createOpenApiDocument(appUrl: string, cookieName: string) {
     servers: [{ url: appUrl }],
     security: [{ session: [] }],
     paths: Object.fromEntries(
-      (apiRows as readonly ApiRow[]).map(row => [row.path, { get: createOperation(row) }]),
+      (endpoints as readonly Endpoint[]).map(endpoint => [endpoint.path, { get: createOperation(endpoint) }]),
     ),
     components: {
       securitySchemes: {
@@ -70,16 +70,16 @@ export function createOpenApiDocument(appUrl: string, cookieName: string) {
   }
 }
 
-function createOperation(row: ApiRow) {
-  const needed = row.scopes.length > 0 ? `Required scopes: \`${row.scopes.join(' ')}\`.` : NO_SCOPE_NEEDED
+function createOperation({ path, title, description, scopes, query, body }: Endpoint) {
+  const needed = scopes.length > 0 ? `Required scopes: \`${scopes.join(' ')}\`.` : NO_SCOPE_NEEDED
   return {
-    operationId: row.path.slice('/api/'.length),
-    summary: row.title,
-    description: `${row.description} ${needed}`,
-    'x-required-scopes': row.scopes,
-    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...describeParameters(row.query)],
+    operationId: path.slice('/api/'.length),
+    summary: title,
+    description: `${description} ${needed}`,
+    'x-required-scopes': scopes,
+    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...describeParameters(query)],
     responses: {
-      200: { description: row.title, content: { 'application/json': { schema: toPlainJson(row.body) } } },
+      200: { description: title, content: { 'application/json': { schema: toPlainJson(body) } } },
       ...Object.fromEntries(
         Object.entries(ERRORS).map(([status, description]) => [status, describeErrorResponse(description)]),
       ),
@@ -103,13 +103,12 @@ function toPlainJson(schema: TSchema): Record<string, unknown> {
   return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
 }
 
-/** `/docs` is generated from the same rows as the routes and the OpenAPI document. */
+/** `/docs` is generated from the same endpoints as the routes and the OpenAPI document. */
 export function addDocsRoute(app: FastifyInstance, { settings }: AppContext): void {
-  const rows: readonly ApiRow[] = apiRows
   const content = html`<div class="pagehead"><div><h1>Session API</h1><p class="pagehead__lead">Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.</p></div></div>
 <div class="stack">
-${renderOverview(rows)}
-${rows.map(renderEndpoint)}
+${renderOverview()}
+${(endpoints as readonly Endpoint[]).map(renderEndpoint)}
 ${renderErrors()}
 </div>`
   const sampleData = isSampleData(settings)
@@ -124,15 +123,15 @@ ${renderErrors()}
   app.get('/docs', (_request, reply) => reply.sendPage(document))
 }
 
-function renderOverview(rows: readonly ApiRow[]): Html {
+function renderOverview(): Html {
   return html`<section class="card card--clip" aria-labelledby="h-all"><div class="card__head"><h2 id="h-all">Endpoints</h2><p class="small"><a href="/api/openapi.json">OpenAPI 3.1 document</a></p></div>
-<table class="table table--stack" role="table"><caption class="sr">Endpoints of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Endpoint</th><th role="columnheader" scope="col">Returns</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${rows.map(
+<table class="table table--stack" role="table"><caption class="sr">Endpoints of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Endpoint</th><th role="columnheader" scope="col">Returns</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${endpoints.map(
     ({ path, title, scopes }) =>
       html`<tr role="row"><th role="rowheader" scope="row"><a href="#${toAnchor(path)}">GET ${path}</a></th><td role="cell" data-label="Returns">${title}</td><td role="cell" data-label="Required scopes">${renderScopes(scopes)}</td></tr>`,
   )}</tbody></table></section>`
 }
 
-function renderEndpoint({ path, description, scopes, query, body }: ApiRow): Html {
+function renderEndpoint({ path, description, scopes, query, body }: Endpoint): Html {
   return html`<section class="card card--clip" id="${toAnchor(path)}" aria-labelledby="h-${toAnchor(path)}"><div class="card__head"><h2 id="h-${toAnchor(path)}">GET ${path}</h2></div>
 <div class="card__body"><p>${renderText(description)}</p><p class="small muted">Required scopes: ${renderScopes(scopes)}</p></div>
 ${renderFields('Parameters', query, 'Default')}
@@ -176,7 +175,8 @@ function renderScopes(scopes: readonly string[]): Html {
 
 function formatType(schema: TSchema): string {
   if (schema.const !== undefined) return `"${schema.const}"`
-  if (Array.isArray(schema.anyOf)) return `one of ${schema.anyOf.map((one: TSchema) => one.const).join(', ')}`
+  if (Array.isArray(schema.anyOf))
+    return `one of ${schema.anyOf.map((choice: TSchema) => choice.const).join(', ')}`
   if (schema.type === 'array') return `array of ${formatType(schema.items)}`
   if (schema.type === 'integer' && schema.maximum !== undefined)
     return `integer, ${schema.minimum} to ${schema.maximum}`

@@ -7,15 +7,17 @@ import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { type Session, toSession } from '../session.ts'
 import { auditSession, findSession, planSessionCookie } from '../sessions/session-store.ts'
+import { type Endpoint, queryApi } from './endpoint.ts'
+import { endpoints } from './endpoints.ts'
 import { createOpenApiDocument } from './openapi.ts'
-import { type ApiRow, queryApi } from './row.ts'
-import { apiRows } from './rows.ts'
 
 type Query = Readonly<Record<string, unknown>>
 
 export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
-  for (const row of apiRows as readonly ApiRow[]) {
-    app.get<{ Querystring: Query }>(row.path, (request, reply) => answer(context, row, request, reply))
+  for (const endpoint of endpoints as readonly Endpoint[]) {
+    app.get<{ Querystring: Query }>(endpoint.path, (request, reply) =>
+      answer(context, endpoint, request, reply),
+    )
   }
   const sendDocument = createDocument(
     createOpenApiDocument(context.settings.appUrl, planSessionCookie(context, '<sessionId>').name),
@@ -25,17 +27,17 @@ export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
 
 async function answer(
   context: AppContext,
-  row: ApiRow,
+  endpoint: Endpoint,
   request: FastifyRequest<{ Querystring: Query }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const sessionRequest = await openSessionRequest(context, request, row)
+  const sessionRequest = await openSessionRequest(context, request, endpoint)
   const result = isFailure(sessionRequest)
     ? sessionRequest
-    : await queryApi(row, sessionRequest, request.query)
+    : await queryApi(endpoint, sessionRequest, request.query)
   await auditRequest(
     context,
-    row,
+    endpoint,
     request,
     isFailure(sessionRequest) ? undefined : sessionRequest.session,
     result,
@@ -47,7 +49,7 @@ async function answer(
 /** Requests to `/api/session` are not audited: a countdown polls it, and it returns nothing from the record. */
 async function auditRequest(
   context: AppContext,
-  { path, extendsSession }: ApiRow,
+  { path, extendsSession }: Endpoint,
   request: FastifyRequest,
   session: Session | undefined,
   result: Result<unknown>,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findMissingScopes } from './row.ts'
+import { findMissingScopes } from './endpoint.ts'
 
 const CONDITION = ['patient/Condition.rs']
 

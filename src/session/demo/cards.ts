@@ -9,8 +9,8 @@ import {
   renderDateTime,
   renderValue,
 } from '../../web/index.ts'
-import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
-import { findMissingScopes } from '../api/row.ts'
+import { findMissingScopes } from '../api/endpoint.ts'
+import type { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
 import { type Failure, fail, isFailure, type Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
@@ -81,7 +81,7 @@ function formatCount(shown: number, total: number): string {
 
 const CONDITIONS_CARD = { id: 'h-conditions', title: 'Conditions' } as const
 
-export function renderConditionsCard(result: Result<Static<typeof conditionsRow.body>>): Html {
+export function renderConditionsCard(result: Result<Static<typeof conditionsEndpoint.body>>): Html {
   if (isFailure(result)) return renderCard(CONDITIONS_CARD, renderGap('conditions', result))
   const { entry, total } = result
   if (entry.length === 0) return renderCard(CONDITIONS_CARD, renderEmptyList('No active condition recorded'))
@@ -129,7 +129,7 @@ function formatDoubt(code: string | undefined): string | undefined {
 
 const MEDICINES_CARD = { id: 'h-medicines', title: 'Medicines' } as const
 
-export function renderMedicinesCard(result: Result<Static<typeof medicationsRow.body>>): Html {
+export function renderMedicinesCard(result: Result<Static<typeof medicationsEndpoint.body>>): Html {
   if (isFailure(result)) return renderCard(MEDICINES_CARD, renderGap('medicines', result))
   const { entry, total } = result
   if (entry.length === 0)
@@ -184,7 +184,7 @@ function describeDosage({ text = '', ...others }: Dosage): string | undefined {
 
 const PRESSURE_CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
 
-export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>, now: number): Html {
+export function renderPressureCard(result: Result<Static<typeof vitalsEndpoint.body>>, now: number): Html {
   if (isFailure(result)) return renderCard(PRESSURE_CARD, renderGap('measurements', result))
   const all = findReadings(result.entry.map(({ resource }) => resource))
   const { readings, note } = selectRecentReadings(all, now)

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox'
 import { isRecord, toPlain } from '../../fhir/index.ts'
 import { describeEncounter, type EncounterDescription } from '../../web/index.ts'
-import { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
-import { findMissingScopes, queryApi } from '../api/row.ts'
-import { meRow, patientRow } from '../api/rows.ts'
+import { findMissingScopes, queryApi } from '../api/endpoint.ts'
+import { meEndpoint, patientEndpoint } from '../api/endpoints.ts'
+import { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from '../api/lists.ts'
 import { type Failure, fail, isFailure, type Result } from '../failure.ts'
 import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/resources.ts'
 import { type Allergies, loadAllergies } from './cards.ts'
@@ -29,21 +29,21 @@ async function loadEncounter(
 
 /** Each part loads on its own, so that one failure does not hide the others. */
 export interface DemoRecord {
-  readonly me: Result<Static<typeof meRow.body>>
-  readonly patient: Result<Static<typeof patientRow.body>>
-  readonly conditions: Result<Static<typeof conditionsRow.body>>
-  readonly medications: Result<Static<typeof medicationsRow.body>>
-  readonly vitals: Result<Static<typeof vitalsRow.body>>
+  readonly me: Result<Static<typeof meEndpoint.body>>
+  readonly patient: Result<Static<typeof patientEndpoint.body>>
+  readonly conditions: Result<Static<typeof conditionsEndpoint.body>>
+  readonly medications: Result<Static<typeof medicationsEndpoint.body>>
+  readonly vitals: Result<Static<typeof vitalsEndpoint.body>>
   readonly allergies: Allergies
   readonly encounter: Result<EncounterDescription> | undefined
 }
 
 export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRecord> {
   const [me, patient, conditions, medications, vitals, allergies, encounter] = await Promise.all([
-    queryApi(meRow, sessionRequest),
-    queryApi(patientRow, sessionRequest),
-    queryApi(conditionsRow, sessionRequest),
-    queryApi(medicationsRow, sessionRequest),
+    queryApi(meEndpoint, sessionRequest),
+    queryApi(patientEndpoint, sessionRequest),
+    queryApi(conditionsEndpoint, sessionRequest),
+    queryApi(medicationsEndpoint, sessionRequest),
     loadBloodPressure(sessionRequest),
     loadAllergies(sessionRequest),
     loadEncounter(sessionRequest),
@@ -52,9 +52,9 @@ export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRe
 }
 
 async function loadBloodPressure(sessionRequest: SessionRequest): Promise<DemoRecord['vitals']> {
-  const found = await queryApi(vitalsRow, sessionRequest, { code: BLOOD_PRESSURE })
+  const found = await queryApi(vitalsEndpoint, sessionRequest, { code: BLOOD_PRESSURE })
   return !isFailure(found) && found.total === 0
-    ? queryApi(vitalsRow, sessionRequest, { code: OLDER_BLOOD_PRESSURE })
+    ? queryApi(vitalsEndpoint, sessionRequest, { code: OLDER_BLOOD_PRESSURE })
     : found
 }
 

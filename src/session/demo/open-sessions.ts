@@ -13,8 +13,8 @@ import {
   renderName,
   renderPage,
 } from '../../web/index.ts'
-import { queryApi } from '../api/row.ts'
-import { patientRow } from '../api/rows.ts'
+import { queryApi } from '../api/endpoint.ts'
+import { patientEndpoint } from '../api/endpoints.ts'
 import { isSampleData, linkPortal } from '../context.ts'
 import type { Failure, Result } from '../failure.ts'
 import { isFailure } from '../failure.ts'
@@ -42,7 +42,7 @@ export async function loadOpenSessions(
 }
 
 async function loadPatient(context: AppContext, session: Session, requestId: string): Promise<OpenSession> {
-  const read = await queryApi(patientRow, { context, session, requestId })
+  const read = await queryApi(patientEndpoint, { context, session, requestId })
   return { session, patient: isFailure(read) ? read : readPerson(read) }
 }
 

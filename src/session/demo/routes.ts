@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { queryApi } from '../api/endpoint.ts'
+import { patientEndpoint } from '../api/endpoints.ts'
 import { openSessionRequest } from '../api/routes.ts'
-import { queryApi } from '../api/row.ts'
-import { patientRow } from '../api/rows.ts'
 import type { Failure } from '../failure.ts'
 import { isFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
@@ -35,7 +35,7 @@ export function addDemoRoutes(app: FastifyInstance, context: AppContext): void {
 
 async function findFailure(context: AppContext, request: FastifyRequest): Promise<Failure | undefined> {
   const found = await openSessionRequest(context, request, { extendsSession: false })
-  const patient = isFailure(found) ? found : await queryApi(patientRow, found)
+  const patient = isFailure(found) ? found : await queryApi(patientEndpoint, found)
   return !isFailure(patient) || patient.kind === 'missing-scope' ? undefined : patient
 }
 

@@ -11,8 +11,8 @@ import {
 } from '../records/resources.ts'
 import type { Session } from '../session.ts'
 import { checkSession } from '../sessions/renew-session.ts'
-import { conditionsRow, medicationsRow, vitalsRow } from './lists.ts'
-import { defineRow, NoQuery } from './row.ts'
+import { defineEndpoint, NoQuery } from './endpoint.ts'
+import { conditionsEndpoint, medicationsEndpoint, vitalsEndpoint } from './lists.ts'
 
 const SessionMetadata = Type.Object(
   {
@@ -32,7 +32,7 @@ const SessionMetadata = Type.Object(
 )
 
 /** Session metadata (API-2). A request does not extend the session, because a countdown polls it. */
-const sessionRow = defineRow({
+const sessionEndpoint = defineEndpoint({
   path: '/api/session',
   title: 'Session',
   description: 'Patient, encounter, scopes and end of the session. This request does not extend it.',
@@ -70,7 +70,7 @@ const Profile = Type.Object(
 )
 
 /** The clinician profile (API-3), from the ID token that was validated at the launch. */
-export const meRow = defineRow({
+export const meEndpoint = defineEndpoint({
   path: '/api/me',
   title: 'Clinician',
   description: 'The signed-in clinician.',
@@ -102,7 +102,7 @@ function readUser({ fhirUser, fhirBaseUrl }: Session): { fhirUser?: string; prac
   }
 }
 
-export const patientRow = defineRow({
+export const patientEndpoint = defineEndpoint({
   path: '/api/patient',
   title: 'Patient',
   description: 'The patient of the launch.',
@@ -121,12 +121,12 @@ export const patientRow = defineRow({
 })
 
 /** The arrays hold the resources that `/api/conditions` and `/api/medications` return by default (API-7). */
-const summaryRow = defineRow({
+const summaryEndpoint = defineEndpoint({
   path: '/api/summary',
   title: 'Summary',
   description:
     'The patient with active conditions and active medications, as the three endpoints return them by default.',
-  scopes: [...patientRow.scopes, ...conditionsRow.scopes, ...medicationsRow.scopes],
+  scopes: [...patientEndpoint.scopes, ...conditionsEndpoint.scopes, ...medicationsEndpoint.scopes],
   query: NoQuery,
   body: Type.Object({
     patient: Patient,
@@ -136,9 +136,9 @@ const summaryRow = defineRow({
   extendsSession: true,
   answer: async sessionRequest => {
     const [patient, conditions, medications] = await Promise.all([
-      patientRow.answer(sessionRequest, {}),
-      conditionsRow.answer(sessionRequest, { status: 'active', _count: 50 }),
-      medicationsRow.answer(sessionRequest, {}),
+      patientEndpoint.answer(sessionRequest, {}),
+      conditionsEndpoint.answer(sessionRequest, { status: 'active', _count: 50 }),
+      medicationsEndpoint.answer(sessionRequest, {}),
     ])
     if (isFailure(patient)) return patient
     if (isFailure(conditions)) return conditions
@@ -152,12 +152,12 @@ const summaryRow = defineRow({
 })
 
 /** All endpoints of the session API (API-2 to API-8). */
-export const apiRows = [
-  sessionRow,
-  meRow,
-  patientRow,
-  conditionsRow,
-  medicationsRow,
-  summaryRow,
-  vitalsRow,
+export const endpoints = [
+  sessionEndpoint,
+  meEndpoint,
+  patientEndpoint,
+  conditionsEndpoint,
+  medicationsEndpoint,
+  summaryEndpoint,
+  vitalsEndpoint,
 ] as const

@@ -8,7 +8,7 @@ import type { SessionRequest } from '../records/resources.ts'
  * An endpoint of the session API. The routes, the checks, the types and the OpenAPI document are all derived from
  * it.
  */
-export interface ApiRow<Query extends TObject = TObject, Body extends TSchema = TSchema> {
+export interface Endpoint<Query extends TObject = TObject, Body extends TSchema = TSchema> {
   readonly path: `/api/${string}`
   readonly title: string
   readonly description: string
@@ -22,9 +22,9 @@ export interface ApiRow<Query extends TObject = TObject, Body extends TSchema = 
 
 export const NoQuery = Type.Object({})
 
-export function defineRow<Query extends TObject, Body extends TSchema>(
-  definition: ApiRow<Query, Body>,
-): ApiRow<Query, Body> {
+export function defineEndpoint<Query extends TObject, Body extends TSchema>(
+  definition: Endpoint<Query, Body>,
+): Endpoint<Query, Body> {
   return definition
 }
 
@@ -79,7 +79,7 @@ function parseNumber(property: TSchema, sent: unknown): unknown {
 function describeExpected(property: TSchema): string {
   if (property.type === 'integer') return `one whole number from ${property.minimum} to ${property.maximum}`
   if (Array.isArray(property.anyOf))
-    return `one of ${property.anyOf.map((one: TSchema) => one.const).join(', ')}`
+    return `one of ${property.anyOf.map((choice: TSchema) => choice.const).join(', ')}`
   return property.description === undefined ? 'one value' : toPhrase(property.description)
 }
 
@@ -94,12 +94,12 @@ function sanitizeName(name: string): string {
 
 /** Checks scopes, then parameters, then reads records. The routes and the demo app both use it. */
 export async function queryApi<Query extends TObject, Body extends TSchema>(
-  row: ApiRow<Query, Body>,
+  endpoint: Endpoint<Query, Body>,
   sessionRequest: SessionRequest,
   sent: Readonly<Record<string, unknown>> = {},
 ): Promise<Result<Static<Body>>> {
-  const missing = findMissingScopes(row.scopes, sessionRequest.session.scope)
+  const missing = findMissingScopes(endpoint.scopes, sessionRequest.session.scope)
   if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
-  const query = readQuery(row.query, sent)
-  return isFailure(query) ? query : row.answer(sessionRequest, query)
+  const query = readQuery(endpoint.query, sent)
+  return isFailure(query) ? query : endpoint.answer(sessionRequest, query)
 }
