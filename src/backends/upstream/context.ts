@@ -6,6 +6,7 @@ import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
 import type { KeptPage } from './paging.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
+import type { MemberLookups } from './team.ts'
 
 /** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
 export interface CheckedCount {
@@ -41,6 +42,7 @@ export interface GatewayContext {
   /** The searches whose last result had one page, by their path and the names of their parameters. */
   readonly singlePages: LruMap<true>
   readonly versionAccess: VersionAccess
+  readonly memberLookups: MemberLookups
   /** Finds which of these patients are on the panels of a policy (`smart.fhir.policy-file`). */
   readonly findMembers: (
     context: GatewayContext,

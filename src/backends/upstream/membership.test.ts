@@ -97,6 +97,41 @@ describe('a panel of care teams', () => {
     })
 })
 
+describe('the care teams of a clinician', () => {
+  const ofMember = 'GET /CareTeam?participant=Practitioner/kim&status=active&_count=500'
+  const searchTwice = () =>
+    Promise.all(['GET Condition', 'GET Condition?subject=ann'].map(line => fhir.as('member')(line)))
+
+  it('are requested once for simultaneous searches, and again for later ones', async () => {
+    respondWith({ CareTeam: [team('t9', 'ann')], Condition: [condition('ca', 'ann')] })
+    for (const _ of ['first', 'later']) {
+      forget()
+      for (const reply of await searchTwice()) assert.deepEqual(readIds(reply), ['ca'])
+      assert.deepEqual(
+        listRequests().filter(line => line.includes('status=active')),
+        [ofMember],
+      )
+    }
+    respondWith({ CareTeam: [], Condition: [condition('ca', 'ann')] })
+    for (const reply of await searchTwice()) assert.deepEqual(readIds(reply), [])
+  })
+
+  it('are requested again for a search that waited for a failed request', async () => {
+    let isFirst = true
+    respondWith({
+      'CareTeam?participant': () => {
+        const answer = isFirst ? 503 : [team('t9', 'ann')]
+        isFirst = false
+        return answer
+      },
+      CareTeam: [team('t9', 'ann')],
+      Condition: [condition('ca', 'ann')],
+    })
+    const [, named] = await searchTwice()
+    assert.deepEqual(named && readIds(named), ['ca'])
+  })
+})
+
 describe('a panel that the upstream does not return', () => {
   it('causes a 502, not a refusal', async () => {
     respondWith({ 'Condition/ca': condition('ca', 'ann'), CareTeam: 'broken' })

@@ -1,12 +1,13 @@
 import { fail, indexResource, type Params, type Resource } from '../../fhir/index.ts'
 import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
-import { fullAccess, type Panel, type PanelMembership } from '../../smart/index.ts'
+import { fullAccess, grantFingerprint, type Panel, type PanelMembership } from '../../smart/index.ts'
 import { chunk } from './chunk.ts'
 import type { GatewayContext } from './context.ts'
 import { buildSearch, NO_STORE, setCacheControl } from './http/build-request.ts'
 import { failTooCostly } from './http/response.ts'
 import { CARE_TEAMS, LIST_VALUES } from './limits.ts'
 import { fetchPage, type PageCheck, visitPages } from './pages/pages.ts'
+import { type FewTeams, isTeamOfPanel, type KnownTeams, type Team } from './team.ts'
 
 /**
  * Finds which patients are on the panels, by the upstream's current data. Nothing is cached, so that a clinician who
@@ -62,13 +63,6 @@ async function findTeamsOf(
   return teams
 }
 
-/** All care teams of a member. */
-export interface KnownTeams {
-  /** `Practitioner/1` */
-  readonly member: string
-  readonly teams: readonly Team[]
-}
-
 /** The parameters that select the care teams of the panels. */
 export function buildTeamParams(panels: readonly Panel[]): Params {
   const listed = new Set(panels.flatMap(({ careTeams }) => careTeams))
@@ -77,20 +71,6 @@ export function buildTeamParams(panels: readonly Panel[]): Params {
   if (listed.size > 0) params.push(['_id', [...listed].join()])
   if (members.size > 0) params.push(['participant', [...members].join()])
   return params
-}
-
-/** An active care team. A team with another status gives no access. */
-export interface Team {
-  readonly id: string | undefined
-  readonly patients: ReadonlySet<string>
-  readonly members: ReadonlySet<string>
-}
-
-export function isTeamOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
-  return (
-    (id !== undefined && careTeams.includes(id)) ||
-    (member !== undefined && members.has(`${member.type}/${member.id}`))
-  )
 }
 
 function findPatients(context: GatewayContext, request: FhirRequest, ids: readonly string[]) {
@@ -108,12 +88,45 @@ export async function findAllTeams(
   return isFailure(all) ? all : listTeams(all, context.baseUrl)
 }
 
+/** The care teams of a member, if they are few. Equal lookups of one caller at the same time are one request. */
+export async function findTeamsOfMember(
+  context: GatewayContext,
+  request: FhirRequest,
+  member: string,
+): Promise<FewTeams> {
+  const shared = await joinLookup(context, request, member)
+  if (shared) return shared
+  const { memberLookups } = context
+  const key = keyLookup(request, member)
+  const lookup = findFewTeams(context, request, [['participant', member]])
+  memberLookups.set(key, lookup)
+  try {
+    return await lookup
+  } finally {
+    if (memberLookups.get(key) === lookup) memberLookups.delete(key)
+  }
+}
+
+/** The result of a lookup that is under way; undefined without one, and if it failed: its caller may have disconnected. */
+export async function joinLookup(
+  { memberLookups }: GatewayContext,
+  request: FhirRequest,
+  member: string,
+): Promise<Exclude<FewTeams, Failure> | undefined> {
+  const found = await memberLookups.get(keyLookup(request, member))?.catch(() => undefined)
+  return found === undefined || isFailure(found) ? undefined : found
+}
+
+function keyLookup({ authenticated }: FhirRequest, member: string): string {
+  return `${grantFingerprint(authenticated.grant)} ${member}`
+}
+
 /** Finds the active care teams of a search, if they fit on one page of the upstream. */
-export async function findFewTeams(
+async function findFewTeams(
   context: GatewayContext,
   request: FhirRequest,
   params: Params,
-): Promise<readonly Team[] | 'too-many' | Failure> {
+): Promise<FewTeams> {
   const { own, outgoing, check } = planForPolicy(context, request, 'CareTeam', [...params, ACTIVE])
   const page = await fetchPage(context, own, outgoing, check, { mayBePart: true })
   if (isFailure(page)) return hideReason(page, 'CareTeam')

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
 import type { AccessFilter, Constraint, Panel, PanelMembership } from '../../smart/index.ts'
 import { chunk } from './chunk.ts'
@@ -6,13 +7,12 @@ import { LIST_VALUES, LISTED_PATIENTS } from './limits.ts'
 import {
   buildTeamParams,
   findAllTeams,
-  findFewTeams,
   findForPolicy,
   findMembers,
-  isTeamOfPanel,
-  type KnownTeams,
-  type Team,
+  findTeamsOfMember,
+  joinLookup,
 } from './membership.ts'
+import { isTeamOfPanel, type KnownTeams, type Team } from './team.ts'
 
 /** A constraint that search parameters can express. Its panel is by organizations, by care teams or by a member. */
 export interface ExpandedConstraint extends Constraint {
@@ -109,13 +109,28 @@ async function filterByPanel(
   asked: Map<Panel, AskedMembers>,
 ): Promise<Expanded | undefined> {
   const patients = new Set(named)
-  const membership = await findMembers(context, request, [panel], patients)
+  const teams = await joinTeams(context, request, panel)
+  const membership = await findMembers(context, request, [panel], patients, teams)
   if (isFailure(membership)) return undefined
   asked.set(panel, { patients, membership })
   return {
     patients: named.filter(id => panel.patients.has(id) || membership.includes(panel, id)),
     panels: [],
   }
+}
+
+/** The teams of the member that another request of the same caller looks up: the portal lists patients, and reads the recent ones. */
+async function joinTeams(
+  context: GatewayContext,
+  request: FhirRequest,
+  { member }: Panel,
+): Promise<readonly KnownTeams[]> {
+  if (!member) return []
+  // Requests that came together begin their lookups first.
+  await setImmediate()
+  const name = `${member.type}/${member.id}`
+  const teams = await joinLookup(context, request, name)
+  return teams === undefined || teams === 'too-many' ? [] : [{ member: name, teams }]
 }
 
 /** Undefined if the patients cannot be found, or are too many for an upstream that follows no chains. */
@@ -150,10 +165,10 @@ async function divideTeams(
   known: KnownTeams[],
 ): Promise<Expanded | Failure> {
   const { careTeams, member } = panel
-  const byMember = member && (['participant', `${member.type}/${member.id}`] as const)
-  const few = byMember ? await findFewTeams(context, request, [byMember]) : []
+  const name = member && `${member.type}/${member.id}`
+  const few = name === undefined ? [] : await findTeamsOfMember(context, request, name)
   if (few === 'too-many' || !isFailure(few)) {
-    if (byMember && few !== 'too-many') known.push({ member: byMember[1], teams: few })
+    if (name !== undefined && few !== 'too-many') known.push({ member: name, teams: few })
     if (careTeams.length === 0 && few.length === 0) return { patients: [], panels: [] }
     return (await context.followsChains())
       ? { patients: [], panels: listTeamPanels(panel, few) }

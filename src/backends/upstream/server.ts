@@ -171,6 +171,7 @@ function createContext(
     counts: new LruMap(COUNTS_REMEMBERED),
     singlePages: new LruMap(SINGLE_PAGES_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
+    memberLookups: new Map(),
     findMembers,
     followsChains: createChainSupport(connection.upstream, options.clock ?? Date.now),
     deletions: new Map(),

@@ -65,9 +65,10 @@ async function findByPartOfNumber(read: FhirReader, part: string): Promise<Patie
 
 /** The first page: recent patients, then the first ones by family name. */
 async function findFirst(read: FhirReader, recent: readonly string[]): Promise<PatientList | Unavailable> {
-  const [opened, list] = await Promise.all([
-    findByIds(read, recent),
+  // In this order: a gateway can use the list's lookup of the clinician's patients for the recent ones.
+  const [list, opened] = await Promise.all([
     findSorted(read, '', PATIENTS_LISTED - recent.length),
+    findByIds(read, recent),
   ])
   if (list.kind === 'unavailable') return list
   return { ...list, recent: opened, patients: list.patients.filter(({ id }) => !recent.includes(id)) }

@@ -52,6 +52,7 @@ function endless(resources: readonly object[] = []) {
     accessCache: createAccessCache(),
     checkedPages: createAccessCache(),
     counts: new LruMap(1),
+    memberLookups: new Map(),
     singlePages: new LruMap(1),
     versionAccess: 'current',
     narrowing: () => 'parameter',

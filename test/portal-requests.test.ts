@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import type { FhirReader } from '../src/auth/base/fhir-reader.ts'
+import { findPatients, listPeople } from '../src/auth/oauth/launch/patients.ts'
+import { createAuthenticator, patient } from '../src/backends/sqlite/testing/fhir.ts'
+import { startHapi } from '../src/backends/upstream/testing/hapi/start-hapi.ts'
+import { startGateway } from '../src/backends/upstream/testing/start-gateway.ts'
+
+const PATIENTS = 300
+const ON_PANEL = 120
+
+const panel = {
+  patients: new Set<string>(),
+  organizations: [],
+  careTeams: [],
+  member: { type: 'Practitioner', id: 'kim' },
+}
+const upstream = await startHapi({ off: ['dangling-references-refused'] })
+const gateway = await startGateway(upstream.url, {
+  guard: createAuthenticator({ kim: { filterFor: () => [{ panel }] } }),
+  profile: 'auto',
+})
+after(async () => {
+  await gateway.close()
+  await upstream.close()
+})
+
+function* listResources() {
+  for (let index = 0; index < PATIENTS; index++)
+    yield patient(`p${index}`, { name: [{ family: `Family${String(index).padStart(3, '0')}` }] })
+  for (let index = 0; index < ON_PANEL; index++)
+    yield {
+      resourceType: 'CareTeam',
+      id: `t${index}`,
+      status: 'active',
+      subject: { reference: `Patient/p${index}` },
+      participant: [{ member: { reference: 'Practitioner/kim' } }],
+    }
+}
+
+const entry = [...listResources()].map(resource => ({
+  resource,
+  request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` },
+}))
+const stored = await fetch(upstream.url, {
+  method: 'POST',
+  headers: { 'content-type': 'application/fhir+json' },
+  body: JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry }),
+})
+assert.equal(stored.status, 200)
+// The gateway finds out what the upstream can do.
+await gateway.as('kim')('GET Patient?_count=1')
+
+function createReader(): FhirReader {
+  const read = async (query: string) => {
+    const { status, body } = await gateway.as('kim')(`GET ${query}`)
+    assert.equal(status, 200)
+    return { kind: 'found', resource: { ...body, resourceType: 'Bundle' } } as const
+  }
+  return Object.assign(read, { resource: assert.fail, page: assert.fail })
+}
+
+describe('the first page of the portal and of the picker', () => {
+  for (const [recent, most] of [
+    [[], 2],
+    [['p90', 'p70', 'p110'], 3],
+  ] as const)
+    it(`takes at most ${most} upstream requests with ${recent.length} recent patients`, async () => {
+      const before = upstream.seen.length
+      const list = await findPatients(createReader(), { search: undefined, page: undefined, recent })
+      assert.ok(list.kind === 'list')
+      assert.deepEqual(
+        list.recent.map(({ id }) => id),
+        recent,
+      )
+      assert.equal(listPeople(list).length, 20)
+      const requests = upstream.seen.length - before
+      assert.ok(requests <= most, `${requests} requests`)
+    })
+})
