@@ -13,6 +13,11 @@ describe('findModuleFaults', () => {
     assert.deepEqual(faults(['src/auth/server.ts', text]), [])
   })
 
+  it('lets every module import the ground floor', () => {
+    const text = "import { fail } from '../core/index.ts'\n"
+    assert.deepEqual(faults(['src/store/a.ts', text], ['src/jwt/a.ts', text], ['src/fhir/a.ts', text]), [])
+  })
+
   const wrong: readonly (readonly [file: string, text: string, fault: RegExp])[] = [
     ['src/auth/a.ts', "import { x } from '../session/index.ts'", /auth may not import session/],
     ['src/session/a.ts', "import type { X } from '../auth/index.ts'", /session may not import auth/],
@@ -30,6 +35,7 @@ describe('findModuleFaults', () => {
       /fhir-api may not import interceptor/,
     ],
     ['src/auth/a.ts', "import { x } from '../fhir-api/index.ts'", /auth may not import fhir-api/],
+    ['src/core/a.ts', "import { x } from '../fhir/index.ts'", /core may not import fhir/],
     ['src/fhir/a.ts', "import { x } from '../smart/index.ts'", /fhir may not import smart/],
     ['src/fhir/a.ts', "import type { X } from '../smart/index.ts'", /fhir may not import smart/],
     ['src/auth/a.ts', "import {\n  a,\n  b,\n} from '../cli/index.ts'", /auth may not import cli/],

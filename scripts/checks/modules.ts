@@ -11,12 +11,16 @@ interface ModuleRule {
   readonly importsTypesOf?: readonly string[]
 }
 
+/** Every module may import it. */
+const GROUND_FLOOR = 'core'
+
 const DOMAIN = ['fhir', 'smart']
 const SHARED = [...DOMAIN, 'cache', 'turns', 'jwt', 'web', 'store', 'config', 'audit']
 const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
 /** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
 const MODULES: Readonly<Record<string, ModuleRule>> = {
+  [GROUND_FLOOR]: { imports: [] },
   fhir: { imports: [] },
   cache: { imports: [] },
   jwt: { imports: ['turns'] },
@@ -170,7 +174,9 @@ function mayImport(from: string | undefined, to: string, typeOnly: boolean): boo
   const module = MODULES[from ?? '']
   return (
     module !== undefined &&
-    (module.imports.includes(to) || (typeOnly && (module.importsTypesOf ?? []).includes(to)))
+    (to === GROUND_FLOOR ||
+      module.imports.includes(to) ||
+      (typeOnly && (module.importsTypesOf ?? []).includes(to)))
   )
 }
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { describeError } from '../core/index.ts'
 import {
   type Arguments,
   CommandFailure,
@@ -16,12 +17,12 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<E
   try {
     return await dispatch(argv, io)
   } catch (error) {
-    if (error instanceof CommandFailure) return fail(io, [formatError(error)], error.exitCode)
+    if (error instanceof CommandFailure) return fail(io, [formatMessage(error.message)], error.exitCode)
     // Imported here, so that `--help` does not load the settings.
     const { SettingsError } = await import('../config/index.ts')
     if (error instanceof SettingsError) return fail(io, error.problems, 1)
     const stack = io.env.SMART_LOG_LEVEL === 'debug' && error instanceof Error ? [String(error.stack)] : []
-    return fail(io, [formatError(error), ...stack], 1)
+    return fail(io, [formatMessage(describeError(error)), ...stack], 1)
   }
 }
 
@@ -60,7 +61,7 @@ function parseCommand(command: NamedCommand, args: readonly string[]): Arguments
     return { ...parsed, help }
   } catch (error) {
     // The first sentence names the option; the rest of Node's message explains `--`.
-    const reason = error instanceof Error ? error.message.split('. ')[0] : String(error)
+    const reason = describeError(error).split('. ')[0]
     throw failMisuse(`${reason}: see ${help}`)
   }
 }
@@ -85,8 +86,7 @@ function fail(io: Io, lines: readonly string[], exitCode: ExitCode): ExitCode {
 }
 
 /** One line without a stack trace (START-7). */
-function formatError(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
+function formatMessage(message: string): string {
   return (message.split('\n')[0] ?? '').trim() || 'Failed for an unknown reason'
 }
 

@@ -1,3 +1,4 @@
+import { parseJson } from '../core/index.ts'
 import { showIds } from './login-providers.ts'
 import type { SettingType } from './setting-types.ts'
 import * as types from './setting-types.ts'
@@ -45,12 +46,4 @@ function readService(entry: unknown): CdsService | undefined {
   const name = texts.has('name') ? read('name', types.headerText) : id
   if (id === undefined || name === undefined || url === undefined || clientId === undefined) return undefined
   return { id, name, url, clientId }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isRecord } from '../core/index.ts'
 import { deriveSettings, getValue } from './derive.ts'
 import { readSecretFile } from './secret-file.ts'
 import { findFileVariables, findVariables, mayBeFile, type SettingRow } from './setting-row.ts'
@@ -153,7 +154,7 @@ function show({ type }: SettingRow<unknown>, value: unknown): unknown {
 }
 
 function formatValue(value: unknown): string {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return JSON.stringify(value)
+  if (isRecord(value)) return JSON.stringify(value)
   return Array.isArray(value) ? value.join(',') : hidePassword(String(value))
 }
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { isRecord, parseJson } from '../core/index.ts'
 import type { SettingType } from './setting-types.ts'
 import * as types from './setting-types.ts'
 import { readEach, SettingsError } from './settings-error.ts'
@@ -134,14 +135,6 @@ export function getProviderIssuer(provider: LoginProvider): string {
 
 function findRepeated(texts: readonly string[]): readonly string[] {
   return [...new Set(texts.filter((text, at) => texts.indexOf(text) !== at))]
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 interface Field<T> {
@@ -336,8 +329,4 @@ function readField(name: string, field: Field<unknown>, value: unknown, label: s
 
 function createFault(label: string, problem: string): SettingsError {
   return new SettingsError(`Cannot use smart.login.providers: ${label}: ${problem}`)
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 import { type Document, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml'
+import { describeError } from '../core/index.ts'
 import { type AccessPolicy, type InvalidPolicy, type PolicyProblem, parsePolicy } from '../smart/index.ts'
 
 /** Finding the line of a problem takes time, and 100 are enough to correct a file. */
@@ -20,7 +21,7 @@ export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
       .map(one => ({ ...one, line: findLine(document, lineCounter, one.path) }))
     return { ...policy, problems }
   } catch (cause) {
-    const [message = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
+    const [message = ''] = describeError(cause).split('\n')
     const problem = message.replace(/:$/, '')
     return { problem, problems: [{ path: [], text: problem }] }
   }

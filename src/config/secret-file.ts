@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { findCode, hasCode } from '../core/index.ts'
 import { makeFolder } from '../store/index.ts'
 import { SettingsError } from './settings-error.ts'
 
@@ -10,7 +11,7 @@ export function readSecret(dataDir: string): string | undefined {
   try {
     return readFileSync(join(dataDir, FILE_NAME), 'utf8').trim() || undefined
   } catch (error) {
-    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return undefined
+    if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return undefined
     throw failDataFolder(dataDir, error)
   }
 }
@@ -47,7 +48,7 @@ function makeSecret(dataDir: string): void {
   try {
     linkSync(made, join(dataDir, FILE_NAME))
   } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error
+    if (!hasCode(error, 'EEXIST')) throw error
   } finally {
     rmSync(made)
   }
@@ -63,7 +64,7 @@ function failDataFolder(dataDir: string, cause: unknown): SettingsError {
 }
 
 function describeReason(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+  const code = findCode(cause) ?? String(cause)
   return REASONS[code] ?? code
 }
 
@@ -76,10 +77,6 @@ const REASONS: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   EROFS: 'it is on a read-only file system',
   ENOSPC: 'the disk is full',
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }
 
 interface SecretSettings {

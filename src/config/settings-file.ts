@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
+import { describeError, isRecord } from '../core/index.ts'
 import { readSecretFile } from './secret-file.ts'
 import { mayBeFile } from './setting-row.ts'
 import type { SettingType } from './setting-types.ts'
@@ -52,7 +53,7 @@ export function readSettingsFile(named: string | undefined, cwd: string): FileTe
     const { key, isFile } = findKey(name, shownAs)
     if (texts.has(key))
       throw new SettingsError(`Cannot use ${shownAs}: ${settingsTable[key].name} is set twice`)
-    const text = readText(key, name, value, shownAs)
+    const text = readValue(key, name, value, shownAs)
     texts.set(key, isFile ? readSecretFile(text, cwd, name) : text)
   })
   return texts
@@ -63,14 +64,14 @@ function parseFile(path: string, shownAs: string): unknown {
   try {
     return parse(readFileSync(path, 'utf8'), { schema: 'failsafe' })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.split('\n')[0]?.replace(/:$/, '') : String(cause)
+    const reason = describeError(cause).split('\n')[0]?.replace(/:$/, '')
     throw new SettingsError(`Cannot read settings file ${shownAs}: ${reason}`, { cause })
   }
 }
 
 /** `smart.server.bind` may also be written as three levels. */
 function* leaves(value: unknown, prefix = ''): Generator<readonly [name: string, value: unknown]> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+  if (isRecord(value)) {
     for (const [key, inner] of Object.entries(value))
       yield* leaves(inner, prefix === '' ? key : `${prefix}.${key}`)
   } else if (prefix !== '' || (value !== null && value !== '')) {
@@ -92,7 +93,7 @@ function findKey(name: string, shownAs: string): { readonly key: SettingKey; rea
   throw new SettingsError(`Cannot use ${shownAs}: unknown setting ${name}; expected ${expected}`)
 }
 
-function readText(key: SettingKey, name: string, value: unknown, shownAs: string): string {
+function readValue(key: SettingKey, name: string, value: unknown, shownAs: string): string {
   const type: SettingType<unknown> = settingsTable[key].type
   if (typeof value === 'string' && value !== '') return value
   if (type.structured && typeof value === 'object') return JSON.stringify(value)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fail } from '../core/index.ts'
 import { findEverythingProblem, readPostedParams } from './everything.ts'
-import { fail } from './failure.ts'
 
 const posted = (...parameter: unknown[]) => readPostedParams({ resourceType: 'Parameters', parameter })
 

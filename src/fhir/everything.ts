@@ -1,6 +1,6 @@
+import { fail } from '../core/index.ts'
 import { type DateRange, earliest, latest, parseDateRange } from './date-range.ts'
 import { findSearchParameter, listSearchParameters } from './definitions.ts'
-import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
 import { toPlain } from './json.ts'
 import { type FhirProblem, isProblem } from './problem.ts'

@@ -3,6 +3,7 @@
  * OperationOutcomes. Pure: this module stores nothing, sends nothing, and makes no access decision.
  */
 
+export { type Failed, Failing, fail, isFailure } from '../core/index.ts'
 export { ANY_ENTRIES, type BodyLimits, createBodyLimits } from './body-limits.ts'
 export {
   findCompartmentPatients,
@@ -24,7 +25,6 @@ export {
   readCareRange,
   readPostedParams,
 } from './everything.ts'
-export { type Failed, Failing, fail, isFailure } from './failure.ts'
 export {
   type Interaction,
   isId,
@@ -35,7 +35,15 @@ export {
   mayWrite,
   type Params,
 } from './interaction.ts'
-export { findJsonExcess, formatDigits, formatExact, parseExact, splitBundle, toPlain } from './json.ts'
+export {
+  findJsonExcess,
+  formatDigits,
+  formatExact,
+  parseExact,
+  parseLimited,
+  splitBundle,
+  toPlain,
+} from './json.ts'
 export * as limits from './limits.ts'
 export { GRANULAR_SCOPES, TOKEN_CHARACTERS } from './limits.ts'
 export {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { parseJson } from '../core/index.ts'
 import { JSON_DEPTH, JSON_VALUES } from './limits.ts'
 import { type Decimal, type ExactResource, isRecord, type Resource } from './resource.ts'
 
@@ -146,6 +147,11 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
  */
 export function findJsonExcess(text: string, mostValues = JSON_VALUES): string | undefined {
   return scanJson(text, mostValues, 0, [])
+}
+
+/** Undefined if the text is not JSON, or too costly. */
+export function parseLimited(text: string): unknown {
+  return findJsonExcess(text) ? undefined : parseJson(text)
 }
 
 /** Finds an excess, and adds the start and the end of each object and array at a level to `spans`. The outermost level is 1. */

@@ -1,5 +1,5 @@
+import { fail } from '../core/index.ts'
 import { findSearchParameter, isResourceType } from './definitions.ts'
-import { fail } from './failure.ts'
 import type { Interaction, Params } from './interaction.ts'
 import { LAST_N_SHOWN } from './limits.ts'
 import { isRecord, type Resource } from './resource.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail } from './failure.ts'
+import { fail } from '../core/index.ts'
 import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
 import { parseEntries, parseEntry } from './parse-entries.ts'
 

@@ -1,5 +1,5 @@
+import { type Failed, fail, isFailure } from '../core/index.ts'
 import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
-import { type Failed, fail, isFailure } from './failure.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { createMisunderstood } from './interaction.ts'
 import { findJsonExcess, parseExact } from './json.ts'

@@ -1,4 +1,4 @@
-import { fail } from './failure.ts'
+import { fail } from '../core/index.ts'
 import type { FhirProblem } from './problem.ts'
 import type { Preconditions } from './request.ts'
 

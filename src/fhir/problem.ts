@@ -1,4 +1,4 @@
-import { type Failed, isFailure } from './failure.ts'
+import { type Failed, isFailure } from '../core/index.ts'
 import type { Misunderstood } from './interaction.ts'
 import { describeUnsupportedOperation } from './operations.ts'
 import type { BadBundle } from './parse-entries.ts'

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import { fail } from '../core/index.ts'
 import { type BodyLimits, createBodyLimits } from './body-limits.ts'
-import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess, parseExact, toPlain } from './json.ts'
 import { findEntryExcess } from './parse-entries.ts'

@@ -1,3 +1,7 @@
+import { isRecord } from '../core/index.ts'
+
+export { isRecord }
+
 // Exists only for the type checker, which then never takes an ExactResource for a Resource.
 declare const EXACT: unique symbol
 
@@ -59,11 +63,6 @@ export interface Fault {
   readonly text: string
   /** A recommendation of R4, not an error. */
   readonly severity?: 'warning'
-}
-
-/** A JSON object, as opposed to an array, a primitive or null. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A JSON object with a `resourceType`; the rest is not validated. */

@@ -1,6 +1,7 @@
 import { type Dirent, realpathSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
+import { parseJson } from '../core/index.ts'
 import type { Unreadable } from './loader.ts'
 import { describeReadFailure, isReadFailure, readBytes } from './read-bytes.ts'
 
@@ -118,17 +119,8 @@ function isDocument(start: Buffer): boolean {
   const text = start.toString('latin1').trimStart()
   const end = text.indexOf('\n')
   const firstLine = end === -1 ? text : text.slice(0, end)
-  if (isJson(firstLine)) return text.startsWith('[')
+  if (parseJson(firstLine) !== undefined) return text.startsWith('[')
   return end !== -1 || /"resourceType"\s*:\s*"Bundle"/.test(firstLine) || firstLine.startsWith('[')
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function isSpace(byte: number): boolean {

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createGunzip } from 'node:zlib'
+import { findCode } from '../core/index.ts'
 
 // A kibibyte of gzip can hold a mebibyte of text, so that small reads limit the memory.
 const CHUNK_BYTES = 32 * 1024
@@ -92,11 +93,11 @@ const READ_FAILURES: Readonly<Record<string, string>> = {
 
 /** Why a file cannot be read. */
 export function describeReadFailure(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = findCode(error) ?? ''
   return READ_FAILURES[code] ?? (code === '' ? 'It cannot be read' : `It cannot be read (${code})`)
 }
 
 /** Whether an error comes from reading a file; any other is a bug and is not caught. */
 export function isReadFailure(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^(E[A-Z]+|Z_[A-Z_]+)$/.test(String(error.code))
+  return /^(E[A-Z]+|Z_[A-Z_]+)$/.test(findCode(error) ?? '')
 }

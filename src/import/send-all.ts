@@ -1,4 +1,5 @@
 import type { Repository } from '../backends/sqlite/index.ts'
+import { parseJson } from '../core/index.ts'
 import { formatExact, isRecord, parseExact } from '../fhir/index.ts'
 import { type Group, orderByReference } from './order.ts'
 
@@ -251,12 +252,7 @@ async function post(
 type Json = Readonly<Record<string, unknown>>
 
 async function readJson(response: Response): Promise<unknown> {
-  const text = await response.text()
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return parseJson(await response.text())
 }
 
 /** The texts of an OperationOutcome. */

@@ -6,6 +6,7 @@
 
 import { constants, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto'
 import { promisify } from 'node:util'
+import { isRecord } from '../core/index.ts'
 import { runInThreadPool } from '../turns/index.ts'
 
 interface SignatureScheme {
@@ -147,14 +148,10 @@ export function decodeJwt(token: string): Jwt | undefined {
 function decodeObject(part: string): Claims | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(Buffer.from(part, 'base64url')))
-    return isObject(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }
-}
-
-function isObject(value: unknown): value is Claims {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 // With a callback, `node:crypto` computes in a thread of libuv's pool.

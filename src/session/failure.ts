@@ -1,3 +1,4 @@
+import { isTimeout } from '../core/index.ts'
 import {
   createOutcome,
   type Failed,
@@ -107,21 +108,13 @@ export async function fetchJson(
       redirect: 'manual',
       signal: AbortSignal.timeout(options.timeoutMs),
     })
-    return { kind: 'answered', status: response.status, json: parseJson(await response.text()) }
+    return { kind: 'answered', status: response.status, json: tryParseExact(await response.text()) }
   } catch (error) {
     return { kind: isTimeout(error) ? 'slow' : 'unreachable' }
   }
 }
 
-export function isTimeout(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause.name === 'TimeoutError' || cause.name === 'AbortError') return true
-    if ('code' in cause && /TIMEOUT/.test(String(cause.code))) return true
-  }
-  return false
-}
-
-function parseJson(text: string): unknown {
+function tryParseExact(text: string): unknown {
   try {
     return parseExact(text)
   } catch {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type Kysely, sql, type Transaction } from 'kysely'
+import { describeError } from '../core/index.ts'
 import { describeUnavailable } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
 import type { Migration } from './migrate.ts'
@@ -72,7 +73,7 @@ async function withTarget<T>(databaseUrl: string, open: (target: Target) => Prom
   try {
     return await open(target)
   } catch (cause) {
-    throw new Error(`Cannot open database ${shownAs}: ${describeError(cause)}`, { cause })
+    throw new Error(`Cannot open database ${shownAs}: ${describeReason(cause)}`, { cause })
   }
 }
 
@@ -156,11 +157,7 @@ async function migrateAndCheck(store: OpenedDatabase): Promise<Store> {
   }
 }
 
-function describeError(cause: unknown): string {
-  // A refused connection to a name with several addresses is an AggregateError without a message.
-  const errors = cause instanceof AggregateError ? cause.errors : [cause]
-  const first: unknown = errors[0]
-  const message = first instanceof Error ? first.message : String(first)
-  const description = describeUnavailable(first)
-  return description === undefined ? message : `${description} (${message})`
+function describeReason(cause: unknown): string {
+  const description = describeUnavailable(cause)
+  return description === undefined ? describeError(cause) : `${description} (${describeError(cause)})`
 }

@@ -9,6 +9,7 @@ import {
   PostgresAdapter,
   type QueryResult,
 } from 'kysely'
+import { hasCode } from '../core/index.ts'
 import type { Schema } from './schema.ts'
 
 export interface Store {
@@ -88,15 +89,11 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
-    if (isErrno(error, 'EEXIST')) return
-    if (!isErrno(error, 'ENOENT') || dirname(folder) === folder) throw error
+    if (hasCode(error, 'EEXIST')) return
+    if (!hasCode(error, 'ENOENT') || dirname(folder) === folder) throw error
     makeFolder(dirname(folder))
     mkdirSync(folder, { mode: 0o700 })
   }
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }
 
 /** Stands for a parameter while a query is built. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import { scrub } from '../core/index.ts'
 import { describeUnavailable } from '../store/index.ts'
 import { isDraining } from './listen.ts'
-import { scrub } from './logger.ts'
 import type { Metrics } from './registry.ts'
 
 export interface CheckResult {

@@ -52,7 +52,6 @@ export {
   createLogger,
   type Logger,
   logOutages,
-  scrub,
   serializeError,
   setLogLevel,
 } from './logger.ts'

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
+import { scrub } from '../core/index.ts'
 
 export type { Logger } from 'pino'
 
@@ -76,22 +77,6 @@ export function createChildLogger(parent: Logger, bindings: Readonly<Record<stri
 export function setLogLevel(logger: Logger, level: string): void {
   logger.level = level
   for (const child of followers.get(logger) ?? []) setLogLevel(child, level)
-}
-
-const SECRETS: readonly (readonly [pattern: RegExp, instead: string])[] = [
-  [/\beyJ[\w-]+\.[\w-]*\.?[\w-]*/g, '[token]'],
-  [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [secret]'],
-  [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, '$1[secret]@'],
-  [
-    /\b(launch|code|state|nonce|token|access_token|refresh_token|id_token|id_token_hint|client_secret|client_assertion|code_verifier|password|secret)=[^&\s"']+/gi,
-    '$1=[secret]',
-  ],
-  [/(?<![\w/.-])[\w-]{43,}(?![\w/-]|\.\w)/g, '[secret]'],
-]
-
-/** Removes from a message any text that looks like a token, a code or a password. A last defence: none should be there. */
-export function scrub(text: string): string {
-  return SECRETS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), text)
 }
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const

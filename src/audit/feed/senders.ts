@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
+import { parseJson } from '../../core/index.ts'
 import { isRecord } from '../../fhir/index.ts'
 import { type AuditEventOptions, toAuditEvent } from '../fhir/to-audit-event.ts'
 import type { KeptRecord } from '../trail/find.ts'
@@ -81,7 +82,7 @@ function createSentEvent(record: KeptRecord, options: EventOptions): object {
 
 /** A server that handles a transaction like a batch refuses entries with a status of their own. */
 function findRefusedEntries(records: readonly KeptRecord[], text: string): readonly RefusedRecord[] {
-  const bundle = parse(text)
+  const bundle = parseJson(text)
   const entries = isRecord(bundle) && Array.isArray(bundle.entry) ? bundle.entry : []
   return records.flatMap(({ id }, place) => {
     const entry: unknown = entries[place]
@@ -89,14 +90,6 @@ function findRefusedEntries(records: readonly KeptRecord[], text: string): reado
     const status = isRecord(response) ? String(response.status) : '2'
     return status.startsWith('2') ? [] : [{ id, reason: `HTTP ${status.slice(0, 3)}` }]
   })
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 interface SyslogSenderOptions extends EventOptions {

@@ -1,5 +1,5 @@
 import { getProviderIssuer, type LoginProvider } from '../../config/index.ts'
-import { scrub } from '../../web/index.ts'
+import { describeError } from '../../core/index.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { ProviderReport } from '../users/providers/provider-client.ts'
 import { checkProvider } from '../users/providers/providers.ts'
@@ -44,11 +44,4 @@ export async function testProvider(
   } catch (error) {
     return { id, ok: false, reason: describeError(error), report: undefined }
   }
-}
-
-/** `fetch failed` alone says little. */
-function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return scrub(String(error))
-  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ''
-  return scrub(`${error.message}${cause}`)
 }

@@ -1,5 +1,6 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { BlockList, isIP } from 'node:net'
+import { describeError } from '../../core/index.ts'
 
 const PRIVATE_V4 = [
   '0.0.0.0/8',
@@ -141,8 +142,8 @@ export function createDocumentFetcher(policy: OutgoingPolicy): DocumentFetcher {
 
   return {
     fetchDocument: url =>
-      requestDocument(url).catch(error => {
-        policy.onFailure?.(describeError(error), url)
+      requestDocument(url).catch((error: Error) => {
+        policy.onFailure?.(describeError(error.cause ?? error), url)
         return undefined
       }),
     async close() {
@@ -190,9 +191,4 @@ export async function readLimited(body: AsyncIterable<Uint8Array> | null): Promi
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
-}
-
-export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? error.cause.message : error.message
 }

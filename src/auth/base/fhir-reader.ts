@@ -1,3 +1,4 @@
+import { isTimeout } from '../../core/index.ts'
 import { type Failed, fail, isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
 import type { AuthSettings } from './settings.ts'
@@ -159,8 +160,4 @@ export function isResource(value: unknown): value is Resource {
     'resourceType' in value &&
     typeof value.resourceType === 'string'
   )
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === 'TimeoutError'
 }

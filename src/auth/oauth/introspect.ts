@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { readText } from '../../core/index.ts'
 import { isFailure } from '../../fhir/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
@@ -77,10 +78,6 @@ function describeIntrospection(
     launch: readText(jti)?.split('.')[0],
     details: { claims: { response: selectClaims({ active, sub, patient, jti, ...rest }) } },
   }
-}
-
-function readText(claim: unknown): string | undefined {
-  return typeof claim === 'string' ? claim : undefined
 }
 
 /** A confidential client may introspect its own tokens, a `system/` read scope the access tokens of every client. */

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import { createCachedFetch } from '../../cache/index.ts'
+import { readText } from '../../core/index.ts'
 import { isFailure } from '../../fhir/index.ts'
 import { type Schema, type Store, sha256 } from '../../store/index.ts'
 import { auditEvent, describeRefusal } from '../base/audit.ts'
@@ -192,8 +193,4 @@ async function revokeToken(
   if (typeof exp !== 'number' || exp * 1000 <= clock()) return undefined
   if (!(await revoke(trx, jti, clock(), exp * 1000))) return undefined
   return { subject: readText(sub), patient: readText(patient), launch: jti.split('.')[0] }
-}
-
-function readText(claim: unknown): string | undefined {
-  return typeof claim === 'string' ? claim : undefined
 }

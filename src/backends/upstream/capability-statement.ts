@@ -1,7 +1,6 @@
 import { createCachedFetch } from '../../cache/index.ts'
 import {
   fail,
-  findJsonExcess,
   findOperation,
   findSearchParameter,
   getOperationDefinition,
@@ -11,6 +10,7 @@ import {
   type OperationRule,
   operations as ownOperations,
   parseInclude,
+  parseLimited,
 } from '../../fhir/index.ts'
 import {
   AUDIT_SECTION,
@@ -233,11 +233,8 @@ const FAILED_MS = 1_000
 function parseStatement(status: number, text: string): CapabilityStatement | Failure {
   const why = 'its metadata is no CapabilityStatement'
   if (status !== 200) return fail({ problem: 'upstream-broken', why })
-  try {
-    const statement: unknown = findJsonExcess(text) ? undefined : JSON.parse(text)
-    if (isRecord(statement) && statement.resourceType === 'CapabilityStatement') return statement
-  } catch {
-    // No JSON is no CapabilityStatement either.
-  }
-  return fail({ problem: 'upstream-broken', why })
+  const statement = parseLimited(text)
+  return isRecord(statement) && statement.resourceType === 'CapabilityStatement'
+    ? statement
+    : fail({ problem: 'upstream-broken', why })
 }

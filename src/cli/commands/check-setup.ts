@@ -10,6 +10,7 @@ import {
   type Settings,
   SettingsError,
 } from '../../config/index.ts'
+import { describeError, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io } from '../command.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
@@ -282,21 +283,15 @@ async function describeUpstream(
   const absent = await get(createUnknownPath())
   const finding = describeMetadata(baseUrl, metadata, absent.status)
   if (finding.level === 'problem') return [finding]
-  const signs = [metadata, absent].map(({ headers, text }) => findSignOfHapi({ headers, body: parse(text) }))
+  const signs = [metadata, absent].map(({ headers, text }) =>
+    findSignOfHapi({ headers, body: parseJson(text) }),
+  )
   const profile = chooseProfile(
     fhir.upstream.profile,
     signs.find(sign => sign !== undefined),
   )
   const text = `In use: ${describeProfile(profile)}.`
   return [finding, makeFinding('ok', 'upstream')(text)]
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** A proxy may refuse `metadata` alone: `other` is the status of another request. */
@@ -332,5 +327,5 @@ function describeMetadata(
 }
 
 function getMessage(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
+  return describeError(error).replace(/\.$/, '')
 }

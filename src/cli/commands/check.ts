@@ -1,5 +1,6 @@
 import type { Finding, Recommendation, Send, UpstreamReport } from '../../backends/upstream/index.ts'
 import { listEffectiveSettings, readConfiguration, type Settings } from '../../config/index.ts'
+import { describeError, findCode } from '../../core/index.ts'
 import { type Command, CommandFailure, formatColumns, getOptional, type Io, isSet } from '../command.ts'
 import { readUpstreamTls } from '../start/files.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
@@ -114,13 +115,8 @@ export async function withClient<T>(
   try {
     return await work(send)
   } catch (error) {
-    throw new CommandFailure(`Cannot reach ${baseUrl}: ${describeError(error)}`)
+    throw new CommandFailure(`Cannot reach ${baseUrl}: ${findCode(error) ?? describeError(error)}`)
   } finally {
     await dispatcher.close()
   }
-}
-
-function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return 'code' in error ? String(error.code) : error.message
 }

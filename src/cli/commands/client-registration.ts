@@ -203,10 +203,10 @@ function readDescription(args: Arguments, io: Io): AppChanges {
   ]
   const scope = getOptional(args, 'scope')
   return {
-    ...readText(args, 'name', 'name'),
-    ...readText(args, 'description', 'description'),
-    ...readText(args, 'logo-url', 'logoUrl'),
-    ...readText(args, 'launch-url', 'launchUrl'),
+    ...readTextOption(args, 'name', 'name'),
+    ...readTextOption(args, 'description', 'description'),
+    ...readTextOption(args, 'logo-url', 'logoUrl'),
+    ...readTextOption(args, 'launch-url', 'launchUrl'),
     ...(redirectUris.length > 0 && { redirectUris }),
     ...(postLogoutRedirectUris.length > 0 && { postLogoutRedirectUris }),
     ...(scope !== undefined && { scope: normalizeScope(scope) }),
@@ -217,7 +217,7 @@ function readDescription(args: Arguments, io: Io): AppChanges {
   }
 }
 
-function readText<Name extends 'name' | 'description' | 'logoUrl' | 'launchUrl'>(
+function readTextOption<Name extends 'name' | 'description' | 'logoUrl' | 'launchUrl'>(
   args: Arguments,
   option: string,
   name: Name,

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../config/index.ts'
+import { describeError, findCode, hasCode } from '../../core/index.ts'
 import type {
   FoundFiles,
   ImportProgress,
@@ -69,12 +70,14 @@ async function importInto(settings: Settings, found: FoundFiles, progress: Progr
       repository.close()
     }
   } catch (error) {
-    throw isDatabaseFailure(error) ? new CommandFailure(`Cannot write ${file}: ${error.message}`) : error
+    throw isDatabaseFailure(error)
+      ? new CommandFailure(`Cannot write ${file}: ${describeError(error)}`)
+      : error
   }
 }
 
-function isDatabaseFailure(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+function isDatabaseFailure(error: unknown): boolean {
+  return hasCode(error, 'ERR_SQLITE_ERROR')
 }
 
 function describeNothingFound({ unreadable, skipped }: FoundFiles): string {
@@ -113,7 +116,9 @@ export async function importTo(
       error instanceof BatchRefused
         ? suggestCredentials(error.status, baseUrl === settings.fhir.upstreamUrl)
         : ''
-    throw new CommandFailure(`Cannot send to ${baseUrl}: ${describeError(error)}${hint}`)
+    throw new CommandFailure(
+      `Cannot send to ${baseUrl}: ${findCode(error.cause) ?? describeError(error.cause ?? error)}${hint}`,
+    )
   } finally {
     progress.end()
     repository.close()
@@ -163,12 +168,6 @@ function createWordPattern(text: string): RegExp {
 
 const NUMERIC_IDS =
   '. To keep numeric ids, set hapi.fhir.client_id_strategy: ANY in the application.yaml of HAPI'
-
-// `fetch` hides the reason in the cause.
-function describeError({ cause, message }: Error): string {
-  if (!(cause instanceof Error)) return message
-  return 'code' in cause ? String(cause.code) : cause.message || message
-}
 
 function suggestCredentials(status: number, isUpstream: boolean): string {
   if (status !== 401 && status !== 403) return ''

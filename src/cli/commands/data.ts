@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import { sql, type Transaction } from 'kysely'
 import type { Repository } from '../../backends/sqlite/index.ts'
 import { FOR_TESTS, type Settings } from '../../config/index.ts'
+import { describeError, hasCode } from '../../core/index.ts'
 import { keepRevoked, type Schema } from '../../store/index.ts'
 import { type Arguments, type Command, CommandFailure, failMisuse, type Io, isSet } from '../command.ts'
 import { requireDeveloperTools } from '../require-developer-tools.ts'
@@ -36,7 +37,7 @@ Example:
       io.stdout.write(`Exported ${count.toLocaleString('en')} resources to ${target}\n`)
       return 0
     } catch (error) {
-      throw new CommandFailure(`Cannot export to ${target}: ${describeError(error)}`)
+      throw new CommandFailure(`Cannot export to ${target}: ${describeReason(error)}`)
     } finally {
       repository.close()
     }
@@ -97,10 +98,9 @@ function openLines(path: string): LineWriter {
   }
 }
 
-function describeError(error: unknown): string {
-  const isKnown = error instanceof Error && 'code' in error && error.code === 'EEXIST' && 'path' in error
-  if (isKnown) return `${error.path} exists`
-  return error instanceof Error ? error.message : String(error)
+function describeReason(error: unknown): string {
+  const isKnown = hasCode(error, 'EEXIST') && error instanceof Error && 'path' in error
+  return isKnown ? `${error.path} exists` : describeError(error)
 }
 
 export const dataReset: Command = {

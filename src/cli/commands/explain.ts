@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { readSettings, type Settings } from '../../config/index.ts'
+import { parseJson } from '../../core/index.ts'
 import { type Explanation, explain, type Question } from '../../interceptor/index.ts'
 import type { ScopeContext } from '../../smart/index.ts'
 import {
@@ -97,12 +98,7 @@ function formatFhirUser(text: string | undefined, fhirBaseUrl: string): string |
 }
 
 function readBody(text: string | undefined): unknown {
-  if (text === undefined) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  return text === undefined ? undefined : (parseJson(text) ?? text)
 }
 
 function readSearchPermission(args: Arguments): 'r' | 's' | undefined {
@@ -132,7 +128,7 @@ interface Line {
 const CONTEXTS: readonly ScopeContext[] = ['patient', 'user', 'system']
 
 function readLine(text: string, defaults: Defaults): Line {
-  const value = tryParse(text)
+  const value = parseJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { id: null, question: undefined }
   const members = value as Readonly<Record<string, unknown>>
@@ -178,14 +174,6 @@ function isScope(value: unknown): value is string | readonly string[] {
 
 function isOptionalText(value: unknown): value is string | undefined | null {
   return value === undefined || value === null || typeof value === 'string'
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 type Answer = Omit<Explanation, 'hint'>

@@ -1,4 +1,5 @@
 import type { Controls } from '../../auth/index.ts'
+import { describeError } from '../../core/index.ts'
 import type { CheckResult, Metrics, ReportSubject } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { LiveSettings } from './live.ts'
@@ -79,7 +80,7 @@ export function openChannel<Own, Remote>(port: Port, own: Own): Channel<Remote> 
     try {
       port.send({ response: call, result: await methods[name]?.(input) })
     } catch (error) {
-      port.send({ response: call, failure: error instanceof Error ? error.message : String(error) })
+      port.send({ response: call, failure: describeError(error) })
     }
   }
 

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
 import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
+import { describeError } from '../../core/index.ts'
 import { givesAccessByCareTeam } from '../../smart/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
@@ -147,7 +148,7 @@ async function openDataFile<T>(dataFile: string, open: () => Promise<T>): Promis
   try {
     return await open()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = describeError(error)
     throw new CommandFailure(
       reason.includes(dataFile) ? reason : `Cannot open FHIR data ${dataFile}: ${reason}`,
     )

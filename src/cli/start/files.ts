@@ -3,6 +3,7 @@ import { createSecureContext } from 'node:tls'
 import { parse } from 'yaml'
 import type { UpstreamTls } from '../../backends/upstream/index.ts'
 import { parsePolicyText, type Settings } from '../../config/index.ts'
+import { describeError, findCode } from '../../core/index.ts'
 import {
   isId,
   listGatewayOperations,
@@ -31,7 +32,7 @@ function testTls<T extends UpstreamTls>(prefix: string, tls: T): T {
     createSecureContext(tls)
     return tls
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = describeError(error)
     throw new CommandFailure(`Cannot use ${prefix}_CERT with ${prefix}_KEY: ${reason}`)
   }
 }
@@ -40,7 +41,7 @@ function readPem(variable: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = findCode(error) ?? String(error)
     throw new CommandFailure(`Cannot read ${variable} ${path}: ${code}`)
   }
 }
@@ -166,7 +167,7 @@ function isMissing(error: unknown): error is Error & { readonly code: string } {
  */
 export function readPolicy({ fhir }: Settings): AccessPolicy | undefined {
   if (fhir.policyFile === undefined) return undefined
-  const policy = parsePolicyText(readText(fhir.policyFile))
+  const policy = parsePolicyText(readPolicyFile(fhir.policyFile))
   if ('problem' in policy)
     throw new CommandFailure(`Cannot use policy file ${fhir.policyFile}: ${policy.problem}`)
   return policy
@@ -177,11 +178,11 @@ export function readUserFilter(settings: Settings): EnforcementPolicy['userFilte
   return policy && createUserFilter(policy)
 }
 
-function readText(path: string): string {
+function readPolicyFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = describeError(cause)
     throw new CommandFailure(`Cannot read policy file ${path}: ${reason}`)
   }
 }

@@ -8,6 +8,7 @@ import {
   type Settings,
   SettingsError,
 } from '../../config/index.ts'
+import { describeError } from '../../core/index.ts'
 import { type AccessPolicy, createUserFilter, type EnforcementPolicy } from '../../smart/index.ts'
 import { type Logger, setLogLevel } from '../../web/index.ts'
 import { readPolicy, readTls, readUpstreamTls, type Tls } from './files.ts'
@@ -163,5 +164,5 @@ export function watchCertificates(controls: LiveControls): void {
 
 function listProblems(error: unknown): readonly string[] {
   if (error instanceof SettingsError) return error.problems
-  return [error instanceof Error ? error.message : String(error)]
+  return [describeError(error)]
 }

@@ -1,4 +1,5 @@
 import { createCachedFetch } from '../../cache/index.ts'
+import { describeError, findCode } from '../../core/index.ts'
 import { type Logger, NotReady, startClientSpan } from '../../web/index.ts'
 
 export interface RelayedConfiguration {
@@ -34,7 +35,7 @@ export function relayConfiguration({ url, fetch, clock, warn }: RelayedOptions):
         const response = await fetch(url, init)
         return { value: readConfiguration(await response.json()), freshForMs: FRESH_MS }
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = describeError(error)
         warn(`Cannot read the SMART configuration at ${url}: ${reason}`)
         return { value: previous?.value, freshForMs: RETRY_MS }
       }
@@ -116,13 +117,12 @@ function findHint(reason: string): string {
 /** The message of an error, the code of its first cause, and the remedy for an untrusted certificate. */
 export function describeReason(error: unknown): string {
   const reason = findReason(error)
-  const message = error instanceof Error ? error.message.replace(/\.$/, '') : String(error)
+  const message = describeError(error).replace(/\.$/, '')
   return `${message}${message.includes(reason) ? '' : ` (${reason})`}${findHint(reason)}`
 }
 
 function findReason(error: unknown): string {
   let reason = 'unknown'
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    reason = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
+  for (let cause = error; cause instanceof Error; cause = cause.cause) reason = findCode(cause) ?? cause.name
   return reason
 }

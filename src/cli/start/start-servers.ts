@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import { createHostCheck, type Settings } from '../../config/index.ts'
+import { describeError, findCode } from '../../core/index.ts'
 import {
   type CheckResult,
   createMetricsServer,
@@ -46,7 +47,7 @@ async function bindPort(
     const where = `port ${port} of ${hosts.join(', ')}`
     const settings = `To change the port, set ${about.variables}; to change the address, set ${about.bindVariable}`
     throw new CommandFailure(
-      `Cannot start the ${about.name} on ${where}: ${describeError(error)}. ${settings}`,
+      `Cannot start the ${about.name} on ${where}: ${describeReason(error)}. ${settings}`,
     )
   }
 }
@@ -70,9 +71,8 @@ export async function openMetricsPort(settings: Settings, running: Running): Pro
   return { ...running, close: () => Promise.all([app.close(), running.close()]).then(() => {}) }
 }
 
-function describeError(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return REASONS[code] ?? (error instanceof Error ? error.message : String(error))
+function describeReason(error: unknown): string {
+  return REASONS[findCode(error) ?? ''] ?? describeError(error)
 }
 
 const REASONS: Readonly<Record<string, string>> = {

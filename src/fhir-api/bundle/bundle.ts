@@ -108,7 +108,7 @@ export async function performBatch(
     for (const it of new Set(done.slice(-turn.length).flatMap(it => it.error ?? []))) bundle.report(it)
     if (error !== undefined) {
       if (done.every(it => it.error !== undefined)) throw error
-      while (done.length < entries.length) done.push(describeError(error))
+      while (done.length < entries.length) done.push(failEntry(error))
     }
     await setImmediate()
   }
@@ -129,7 +129,7 @@ async function takeTurn(
   const began = now()
   const turn: Processed[] = []
   for (const entry of entries) {
-    turn.push(await processEntry(context, bundle, budget, entry).catch(describeError))
+    turn.push(await processEntry(context, bundle, budget, entry).catch(failEntry))
     if (now() - began > limits.TURN_MS || turn.some(isUnavailable)) break
   }
   if (local) budget.addWork(now() - began)
@@ -180,16 +180,16 @@ async function confirm(processed: Processed, lost: unknown): Promise<Processed> 
   try {
     await durable
   } catch (error) {
-    return describeError(error)
+    return failEntry(error)
   }
-  return durable || lost === undefined || processed.error !== undefined ? processed : describeError(lost)
+  return durable || lost === undefined || processed.error !== undefined ? processed : failEntry(lost)
 }
 
 function isUnavailable({ error }: Processed): boolean {
   return error !== undefined && toProblem(error).kind === 'unavailable'
 }
 
-function describeError(error: unknown): Processed {
+function failEntry(error: unknown): Processed {
   const response = describeFailedEntry(error)
   return { response, text: formatEntry(response), error }
 }

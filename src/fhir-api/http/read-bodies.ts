@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { hasCode } from '../../core/index.ts'
 import { fail } from '../../fhir/index.ts'
 import { runInThreadPool, ThreadPoolFull } from '../../turns/index.ts'
 import { type Failure, isFailure } from '../response.ts'
@@ -79,5 +80,5 @@ async function decodeBody(body: Buffer, encoding: string, limit: number): Promis
 }
 
 function isTooLong(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+  return hasCode(error, 'ERR_BUFFER_TOO_LARGE')
 }

@@ -133,12 +133,12 @@ async function recordError(
   allowed: FhirRequest,
   error: unknown,
 ): Promise<never> {
-  if (!(error instanceof AuditUnavailable)) await record(api, request, allowed, describeError(error))
+  if (!(error instanceof AuditUnavailable)) await record(api, request, allowed, findOutcomeOfError(error))
   throw error
 }
 
 /** The status that the error handler responds with when the work throws. */
-function describeError(error: unknown): AuditOutcome {
+function findOutcomeOfError(error: unknown): AuditOutcome {
   return { status: toProblem(error).kind === 'unavailable' ? 503 : 500 }
 }
 
@@ -190,7 +190,7 @@ async function performWrite(
     await audit.complete(intent, describe(outcome))
     return recordStream(api, request, allowed, respondWith(api, outcome))
   } catch (error) {
-    await audit.complete(intent, describeRequest(api, request, allowed, describeError(error)))
+    await audit.complete(intent, describeRequest(api, request, allowed, findOutcomeOfError(error)))
     throw error
   }
 }

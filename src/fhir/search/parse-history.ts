@@ -1,4 +1,4 @@
-import { fail, isFailure } from '../failure.ts'
+import { fail, isFailure } from '../../core/index.ts'
 import type { Params } from '../interaction.ts'
 import { PAGE_RESOURCES } from '../limits.ts'
 import { type BadSearch, DEFAULT_COUNT } from './parse-query.ts'

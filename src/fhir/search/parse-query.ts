@@ -1,5 +1,5 @@
+import { type Failed, fail } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
-import { type Failed, fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
 import { INCLUDE_RULES, PAGE_RESOURCES, SEARCH_STEPS } from '../limits.ts'
 import type { SearchClause, SearchError } from './clause.ts'

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
-  findJsonExcess,
   type Interaction,
   isRecord,
   limits,
   type Misunderstood,
   mayWrite,
+  parseLimited,
   type Resource,
   type Steps,
 } from '../../fhir/index.ts'
@@ -173,13 +173,8 @@ export function readForm(body: unknown): string | undefined {
 export function readJson(interaction: Interaction, body: unknown): unknown {
   if (!isWrite(interaction) || body === undefined || body === null) return undefined
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return body
-  try {
-    const text = decodeText(body)
-    return findJsonExcess(text) ? '' : JSON.parse(text)
-  } catch {
-    // Not a resource, so the content check refuses it.
-    return ''
-  }
+  // The content check refuses an empty text, which is not a resource.
+  return parseLimited(decodeText(body)) ?? ''
 }
 
 function isWrite({ kind }: Interaction): boolean {

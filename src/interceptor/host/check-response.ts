@@ -1,10 +1,10 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import {
   createOutcome,
-  findJsonExcess,
   type Interaction,
   isRecord,
   isResource,
+  parseLimited,
   type Refused,
   type Resource,
   refuseOutsideGrant,
@@ -39,10 +39,11 @@ export function createResponseCheck(
     return response => checkFound(response, interaction, access, baseUrl)
   return response => {
     if (response.status >= 300) return checkFailure(response)
-    if (interaction.kind === 'bundle') return checkEntries(parseJson(response.body), entries, access, baseUrl)
+    if (interaction.kind === 'bundle')
+      return checkEntries(parseLimited(response.body.toString('utf8')), entries, access, baseUrl)
     const rule = chooseResponseRule(interaction, access)
     if (response.body.length === 0) return rule.written ? 'release' : refuseOutsideGrant()
-    if (mayRelease(parseJson(response.body), rule, baseUrl)) return 'release'
+    if (mayRelease(parseLimited(response.body.toString('utf8')), rule, baseUrl)) return 'release'
     return rule.written ? 'empty' : refuseOutsideGrant()
   }
 }
@@ -73,8 +74,9 @@ function checkFound(
   baseUrl: string,
 ): ResponseVerdict {
   const isContent = 'type' in interaction && interaction.type === 'Binary'
-  if (status >= 300 || isContent || !/^\s*\{/.test(body.toString('utf8'))) return 'release'
-  const isWithin = mayRelease(parseJson(body), chooseResponseRule(interaction, access), baseUrl)
+  const text = body.toString('utf8')
+  if (status >= 300 || isContent || !/^\s*\{/.test(text)) return 'release'
+  const isWithin = mayRelease(parseLimited(text), chooseResponseRule(interaction, access), baseUrl)
   return isWithin ? 'release' : refuseOutsideGrant()
 }
 
@@ -106,19 +108,10 @@ function revealsAbsence(response: unknown): boolean {
 
 function checkFailure(response: HostResponse): ResponseVerdict {
   if (REVEALING_STATUSES.has(response.status)) return refuseOutsideGrant()
-  const body = parseJson(response.body)
+  const body = parseLimited(response.body.toString('utf8'))
   if (isResource(body) && body.resourceType === 'OperationOutcome') return 'release'
   const text = 'The FHIR server could not process the request.'
   return { allowed: false, status: response.status, headers: {}, outcome: createOutcome('processing', text) }
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    const text = body.toString('utf8')
-    return findJsonExcess(text) ? undefined : JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** What the response to an interaction may contain. */

@@ -16,7 +16,7 @@ import {
   setJwksCache,
   WWWAuthenticateChallengeError,
 } from 'openid-client'
-import { isTimeout } from '../failure.ts'
+import { findCode, isTimeout } from '../../core/index.ts'
 import type { AppContext } from './context.ts'
 
 /**
@@ -101,9 +101,7 @@ function findCheck(error: unknown): Error | undefined {
   if (!(error instanceof Error)) return undefined
   const inner = findCheck(error.cause)
   if (inner) return inner
-  return 'code' in error && typeof error.code === 'string' && error.code.startsWith('OAUTH_')
-    ? error
-    : undefined
+  return findCode(error)?.startsWith('OAUTH_') ? error : undefined
 }
 
 function describeExpected(cause: unknown, message: string): string | undefined {
@@ -152,6 +150,5 @@ function isServerFailure(error: unknown): boolean {
 }
 
 function readCode(error: unknown): string {
-  if (!(error instanceof Error)) return 'UNKNOWN'
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  return findCode(error) ?? (error instanceof Error ? error.name : 'UNKNOWN')
 }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { hasCode } from '../../core/index.ts'
 import { DatabaseUnavailable } from '../availability.ts'
 import { type Connection, insertRows, type Row } from './database-file.ts'
 import { ABANDONED_MS, END } from './queue-file.ts'
@@ -28,7 +29,7 @@ function listNames(folder: string): readonly string[] {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+  return hasCode(error, 'ENOENT')
 }
 
 /** Zero if the file was removed. */

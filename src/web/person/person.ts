@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { COMPARED_CHARACTERS } from '../limits.ts'
 
@@ -28,21 +29,17 @@ export interface PersonName {
 
 type Fields = Readonly<Record<string, unknown>>
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function listFields(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : []
+  return Array.isArray(value) ? value.filter(isRecord) : []
 }
 
-function readText(value: unknown): string | undefined {
+function readTrimmed(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
 function joinTexts(value: unknown): string | undefined {
   if (!Array.isArray(value)) return undefined
-  return readText(value.filter(part => typeof part === 'string').join(' '))
+  return readTrimmed(value.filter(part => typeof part === 'string').join(' '))
 }
 
 /** Removes undefined properties: with `exactOptionalPropertyTypes`, an absent property may not be undefined. */
@@ -67,7 +64,7 @@ const USE_ORDER: readonly unknown[] = [
 function pickName(names: readonly Fields[]): Fields | undefined {
   const rank = (name: Fields): number => {
     const place = USE_ORDER.indexOf(name.use)
-    const ended = isFields(name.period) && name.period.end !== undefined
+    const ended = isRecord(name.period) && name.period.end !== undefined
     return (place < 0 ? USE_ORDER.length : place) + (ended ? 100 : 0)
   }
   return [...names].sort((a, b) => rank(a) - rank(b))[0]
@@ -78,31 +75,31 @@ function readName(names: readonly Fields[]): PersonName {
   if (!name) return {}
   const given = [joinTexts(name.given), joinTexts(name.suffix)].filter(part => part !== undefined).join(' ')
   return dropUndefined({
-    family: readText(name.family),
-    given: readText(given),
+    family: readTrimmed(name.family),
+    given: readTrimmed(given),
     title: joinTexts(name.prefix),
-    text: readText(name.text),
+    text: readTrimmed(name.text),
   })
 }
 
 function readMrn(identifiers: readonly Fields[]): string | undefined {
   const current = identifiers.filter(identifier => identifier.use !== 'old')
   const record = current.find(
-    ({ type }) => isFields(type) && listFields(type.coding).some(c => c.code === 'MR'),
+    ({ type }) => isRecord(type) && listFields(type.coding).some(c => c.code === 'MR'),
   )
-  return readText(record?.value)
+  return readTrimmed(record?.value)
 }
 
 const BIRTH_TIME = 'http://hl7.org/fhir/StructureDefinition/patient-birthTime'
 
 function readBirth(patient: Resource): string | undefined {
   const more = patient._birthDate
-  const time = isFields(more) ? listFields(more.extension).find(({ url }) => url === BIRTH_TIME) : undefined
-  return readText(time?.valueDateTime) ?? readText(patient.birthDate)
+  const time = isRecord(more) ? listFields(more.extension).find(({ url }) => url === BIRTH_TIME) : undefined
+  return readTrimmed(time?.valueDateTime) ?? readTrimmed(patient.birthDate)
 }
 
 function readDeath(patient: Resource): Person['death'] {
-  const date = readText(patient.deceasedDateTime)
+  const date = readTrimmed(patient.deceasedDateTime)
   if (date !== undefined) return { date }
   return patient.deceasedBoolean === true ? {} : undefined
 }
@@ -110,7 +107,7 @@ function readDeath(patient: Resource): Person['death'] {
 const ACT_REASON = 'http://terminology.hl7.org/CodeSystem/v3-ActReason'
 
 function readSample({ meta }: Resource): true | undefined {
-  const tags = isFields(meta) ? listFields(meta.tag) : []
+  const tags = isRecord(meta) ? listFields(meta.tag) : []
   return tags.some(({ system, code }) => system === ACT_REASON && code === 'HTEST') || undefined
 }
 
@@ -121,7 +118,7 @@ export function readPerson(patient: Resource): Person {
     name: readName(listFields(patient.name)),
     ...dropUndefined({
       born: readBirth(patient),
-      gender: readText(patient.gender),
+      gender: readTrimmed(patient.gender),
       mrn: readMrn(listFields(patient.identifier)),
       death: readDeath(patient),
       inactive: patient.active === false || undefined,

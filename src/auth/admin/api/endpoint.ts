@@ -84,7 +84,7 @@ export function toPage<Row, Item>({ items, next }: ListPage<Row>, convert: (row:
 
 /** Reads the members of a query or a body. Unknown members are refused. */
 export function readMembers(schema: TSchema, sent: unknown, isText: boolean): unknown {
-  const values = isText ? readTexts(schema, sent) : (sent ?? {})
+  const values = isText ? convertTexts(schema, sent) : (sent ?? {})
   // PostgreSQL does not accept it.
   if (JSON.stringify(values).includes('\\u0000'))
     return new AdminFailure('invalid', 'a member contains a NUL character')
@@ -100,16 +100,16 @@ export function readMembers(schema: TSchema, sent: unknown, isText: boolean): un
 }
 
 /** The members of a query are texts. */
-function readTexts(schema: TSchema, sent: unknown): unknown {
+function convertTexts(schema: TSchema, sent: unknown): unknown {
   const properties: Readonly<Record<string, TSchema>> = schema.properties ?? {}
   const entries = Object.entries(sent ?? {}).map(([name, text]) => [
     name,
-    Object.hasOwn(properties, name) ? readText(properties[name], text) : text,
+    Object.hasOwn(properties, name) ? convertText(properties[name], text) : text,
   ])
   return Object.fromEntries(entries)
 }
 
-function readText(property: TSchema | undefined, text: unknown): unknown {
+function convertText(property: TSchema | undefined, text: unknown): unknown {
   if (property?.type === 'integer' && typeof text === 'string' && /^\d{1,9}$/.test(text)) return Number(text)
   if (property?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text

@@ -1,4 +1,4 @@
-import { type Failed, fail, findJsonExcess, isId, isRecord, isResourceType } from '../../../fhir/index.ts'
+import { type Failed, fail, isId, isRecord, isResourceType, parseLimited } from '../../../fhir/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { Parameters } from '../../base/request.ts'
 
@@ -58,17 +58,9 @@ function capitalize(text: string): string {
 
 /** One reference per line, or the JSON array itself, for roles, canonicals and identifiers. */
 function readItems(text: string): unknown {
-  if (text.trimStart().startsWith('[')) return parseJson(text)
+  if (text.trimStart().startsWith('[')) return parseLimited(text)
   const lines = text.split(/[\r\n]+/).map(line => line.trim())
   return lines.filter(line => line !== '').map(reference => ({ reference }))
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return findJsonExcess(text) ? undefined : JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** The launch context except patient, encounter and banner (SMART 2.2, launch context). */

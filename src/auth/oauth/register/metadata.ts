@@ -56,10 +56,10 @@ function readDocument(body: unknown): ClientMetadata {
   if (Object.keys(document).length > LIMITS.metadataMembers)
     throw makeInvalid(`The body has more than ${LIMITS.metadataMembers} members.`)
   const authMethod = readChoice(document, 'token_endpoint_auth_method', AUTH_METHODS) ?? 'client_secret_basic'
-  const grantTypes = readTexts(document, 'grant_types') ?? ['authorization_code']
+  const grantTypes = readLimitedTexts(document, 'grant_types') ?? ['authorization_code']
   if (!grantTypes.every(type => GRANT_TYPES.includes(type)))
     throw makeInvalid('A grant type is not supported.')
-  if (!(readTexts(document, 'response_types') ?? ['code']).every(type => type === 'code'))
+  if (!(readLimitedTexts(document, 'response_types') ?? ['code']).every(type => type === 'code'))
     throw makeInvalid('The only response type is code.')
   if (grantTypes.includes('client_credentials') && authMethod !== 'private_key_jwt')
     throw makeInvalid('The grant type client_credentials needs private_key_jwt.')
@@ -67,13 +67,13 @@ function readDocument(body: unknown): ClientMetadata {
     ...APP_DEFAULTS,
     approved: false,
     authMethod: hasSecret(authMethod) ? 'client_secret' : authMethod,
-    name: readText(document, 'client_name', LIMITS.nameCharacters),
-    logoUrl: readText(document, 'logo_uri', LIMITS.urlCharacters),
-    redirectUris: [...new Set(readTexts(document, 'redirect_uris'))],
-    postLogoutRedirectUris: [...new Set(readTexts(document, 'post_logout_redirect_uris'))],
-    launchUrl: readText(document, 'initiate_login_uri', LIMITS.urlCharacters),
+    name: readLimitedText(document, 'client_name', LIMITS.nameCharacters),
+    logoUrl: readLimitedText(document, 'logo_uri', LIMITS.urlCharacters),
+    redirectUris: [...new Set(readLimitedTexts(document, 'redirect_uris'))],
+    postLogoutRedirectUris: [...new Set(readLimitedTexts(document, 'post_logout_redirect_uris'))],
+    launchUrl: readLimitedText(document, 'initiate_login_uri', LIMITS.urlCharacters),
     scope: readScope(document, grantTypes),
-    jwksUrl: readText(document, 'jwks_uri', LIMITS.urlCharacters),
+    jwksUrl: readLimitedText(document, 'jwks_uri', LIMITS.urlCharacters),
     jwks: readJwks(document),
   }
   checkApp(app, grantTypes)
@@ -114,7 +114,9 @@ function toInvalid({ property, text }: AppFault): InvalidMetadata {
 }
 
 function readScope(document: Document, grantTypes: readonly string[]): string {
-  return normalizeScope(readText(document, 'scope', LONGEST_SCOPE_LIST) ?? chooseDefaultScope(grantTypes))
+  return normalizeScope(
+    readLimitedText(document, 'scope', LONGEST_SCOPE_LIST) ?? chooseDefaultScope(grantTypes),
+  )
 }
 
 /** RFC 7591, 2: the default scopes of a client. Its users, or an administrator, still decide. */
@@ -139,13 +141,13 @@ function readChoice<const Choice extends string>(
   name: string,
   choices: readonly Choice[],
 ): Choice | undefined {
-  const value = readText(document, name, 200)
+  const value = readLimitedText(document, name, 200)
   const choice = choices.find(one => one === value)
   if (value !== undefined && choice === undefined) throw makeInvalid(`The ${name} is not supported.`)
   return choice
 }
 
-function readText(document: Document, name: string, longest: number): string | undefined {
+function readLimitedText(document: Document, name: string, longest: number): string | undefined {
   const value = document[name]
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string' || value === '' || value.length > longest || /\p{Cc}/u.test(value))
@@ -153,7 +155,7 @@ function readText(document: Document, name: string, longest: number): string | u
   return value
 }
 
-function readTexts(document: Document, name: string): readonly string[] | undefined {
+function readLimitedTexts(document: Document, name: string): readonly string[] | undefined {
   const value = document[name]
   if (value === undefined || value === null) return undefined
   if (!Array.isArray(value) || value.length > LIMITS.urls || !value.every(one => typeof one === 'string'))

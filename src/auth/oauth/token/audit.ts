@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
+import { readText } from '../../../core/index.ts'
 import { isFailure } from '../../../fhir/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import {
@@ -78,10 +79,6 @@ async function auditRefusedTokens(
         makeRecord(context, request, { ...parties, kind: 'revoke', status: 200, reason }),
         refused,
       )
-}
-
-function readText(claim: unknown): string | undefined {
-  return typeof claim === 'string' ? claim : undefined
 }
 
 function describeTokens({ accessToken, idToken }: UnsignedTokens): TokenClaims {

@@ -45,10 +45,10 @@ export function readView(query: Parameters): View {
     result: result === 'allowed' || result === 'refused' ? result : 'all',
     kind: readKey(KINDS, query.get('kind')),
     time: readKey(TIMES, query.get('time')),
-    app: readText(query.get('app')),
-    patient: readText(query.get('patient')),
-    launch: readText(query.get('launch')),
-    reference: readText(query.get('reference')),
+    app: readTrimmed(query.get('app')),
+    patient: readTrimmed(query.get('patient')),
+    launch: readTrimmed(query.get('launch')),
+    reference: readTrimmed(query.get('reference')),
     portal: query.get('portal') === '1',
     before: at === undefined ? undefined : { at: Number(at), id: Number(id) },
   }
@@ -61,7 +61,7 @@ function readKey<Key extends string>(
   return text !== undefined && Object.hasOwn(table, text) ? (text as Key) : undefined
 }
 
-function readText(text: string | undefined): string | undefined {
+function readTrimmed(text: string | undefined): string | undefined {
   const plain = text?.trim()
   return plain === '' ? undefined : plain
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { CdsService } from '../../../config/index.ts'
+import { describeError } from '../../../core/index.ts'
 import { findJsonExcess, isFailure, isRecord } from '../../../fhir/index.ts'
 import { auditEvent } from '../../base/audit.ts'
-import { describeError, readLimited } from '../../base/fetch-document.ts'
+import { readLimited } from '../../base/fetch-document.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { Refusal } from '../../base/refusal.ts'
@@ -208,10 +209,11 @@ function readCards(response: unknown): readonly Card[] | undefined {
 /** A card without its required members, or with a value that is too long, is omitted: an incomplete card could mislead. */
 function readCard(card: unknown): Card | undefined {
   if (!isRecord(card) || !isRecord(card.source)) return undefined
-  const summary = readText(card.summary, LIMITS.cdsSummaryCharacters)
-  const label = readText(card.source.label, LIMITS.cdsSummaryCharacters)
+  const summary = readShortText(card.summary, LIMITS.cdsSummaryCharacters)
+  const label = readShortText(card.source.label, LIMITS.cdsSummaryCharacters)
   const indicator = INDICATORS.find(one => one === card.indicator)
-  const detail = card.detail === undefined ? undefined : readText(card.detail, LIMITS.cdsDetailCharacters)
+  const detail =
+    card.detail === undefined ? undefined : readShortText(card.detail, LIMITS.cdsDetailCharacters)
   if (summary === undefined || label === undefined || indicator === undefined) return undefined
   if (card.detail !== undefined && detail === undefined) return undefined
   return {
@@ -231,14 +233,14 @@ function readLinks(links: unknown): readonly CardLink[] {
 function readLink(link: unknown): CardLink | undefined {
   if (!isRecord(link)) return undefined
   const { type, appContext } = link
-  const [label, url] = [readText(link.label, LIMITS.cdsSummaryCharacters), readWebUrl(link.url)]
+  const [label, url] = [readShortText(link.label, LIMITS.cdsSummaryCharacters), readWebUrl(link.url)]
   if (label === undefined || url === undefined || (type !== 'absolute' && type !== 'smart')) return undefined
   if (type === 'absolute' || appContext === undefined) return { label, url, type, appContext: undefined }
-  const context = readText(appContext, LIMITS.appContextCharacters)
+  const context = readShortText(appContext, LIMITS.appContextCharacters)
   return context === undefined ? undefined : { label, url, type, appContext: context }
 }
 
-function readText(value: unknown, longest: number): string | undefined {
+function readShortText(value: unknown, longest: number): string | undefined {
   return typeof value === 'string' && value.trim() !== '' && value.length <= longest && !value.includes('\0')
     ? value
     : undefined

@@ -1,4 +1,5 @@
 import type { ClaimRule, FhirUserRule, LoginProvider } from '../../../config/index.ts'
+import { isRecord } from '../../../core/index.ts'
 import { isFailure, isId } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { describeDirectory, describeMapping, type Evidence } from '../validity/evidence.ts'
@@ -10,15 +11,11 @@ export function findClaim(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   const [first = '', ...rest] = name.split('.')
   const inner = rest.length > 0 && Object.hasOwn(claims, first) ? claims[first] : undefined
-  return isObject(inner) ? findClaim(inner, rest.join('.')) : undefined
-}
-
-function isObject(value: unknown): value is Claims {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isRecord(inner) ? findClaim(inner, rest.join('.')) : undefined
 }
 
 /** A non-empty text, or a number as text. */
-function readText(claims: Claims, name: string): string | undefined {
+function readTextClaim(claims: Claims, name: string): string | undefined {
   const value = findClaim(claims, name)
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
   return typeof value === 'string' && value.trim() !== '' && !value.includes('\0') ? value.trim() : undefined
@@ -86,7 +83,7 @@ export function checkAllowed(provider: LoginProvider, claims: Claims): SignInRef
 /** OIDC Core, 5.6.2: the claim is elsewhere. Entra ID does this for a user of many groups. */
 export function isDistributed(claims: Claims, name: string): boolean {
   const names = claims._claim_names
-  return isObject(names) && Object.hasOwn(names, name) && !Object.hasOwn(claims, name)
+  return isRecord(names) && Object.hasOwn(names, name) && !Object.hasOwn(claims, name)
 }
 
 /** The name of a provisioned account, from the claims. */
@@ -99,10 +96,10 @@ const USERNAME = /^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u
 const LONGEST_NAME = 200
 
 export function readNames(provider: LoginProvider, claims: Claims): AccountNames | SignInRefusal {
-  const username = readText(claims, provider.usernameClaim)
+  const username = readTextClaim(claims, provider.usernameClaim)
   if (username === undefined || !USERNAME.test(username))
     return new SignInRefusal('bad-claims', `The claim ${provider.usernameClaim} is not a username`)
-  const displayName = readText(claims, provider.displayNameClaim)?.replace(/\p{Cc}/gu, '') ?? username
+  const displayName = readTextClaim(claims, provider.displayNameClaim)?.replace(/\p{Cc}/gu, '') ?? username
   return { username, displayName: displayName.slice(0, LONGEST_NAME) }
 }
 
@@ -120,7 +117,7 @@ export function mapFhirUser(
   if (!fhirUser) return new SignInRefusal('bad-claims', 'The provider has no fhir-user setting')
   switch (fhirUser.kind) {
     case 'claim':
-      return readReference(readText(claims, fhirUser.claim), fhirUser.claim, fhirBaseUrl)
+      return readReference(readTextClaim(claims, fhirUser.claim), fhirUser.claim, fhirBaseUrl)
     case 'template': {
       const filled = fillPlaceholders(fhirUser.template, claims, text => text)
       return isFailure(filled) ? filled : readReference(filled, 'template', fhirBaseUrl)
@@ -153,10 +150,10 @@ function fillPlaceholders(
   encode: (value: string) => string,
 ): string | SignInRefusal {
   const missing = [...text.matchAll(PLACEHOLDER)].find(
-    ([, name = '']) => readText(claims, name) === undefined,
+    ([, name = '']) => readTextClaim(claims, name) === undefined,
   )
   if (missing) return new SignInRefusal('bad-claims', `The claim ${missing[1]} is missing`)
-  return text.replace(PLACEHOLDER, (_, name) => encode(readText(claims, name) ?? ''))
+  return text.replace(PLACEHOLDER, (_, name) => encode(readTextClaim(claims, name) ?? ''))
 }
 
 /** FHIR R4, 3.1.1.2: `\` escapes the separators, so that a claim cannot add values to the search. */

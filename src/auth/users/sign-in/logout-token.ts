@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Kysely } from 'kysely'
 import type { OidcProvider } from '../../../config/index.ts'
+import { isRecord } from '../../../core/index.ts'
 import { type Claims, decodeJwt } from '../../../jwt/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -80,17 +81,13 @@ function findFault({ clientId }: OidcProvider, claims: Claims, now: number): str
   if (typeof iat !== 'number' || iat > now + CLOCK_TOLERANCE_SECONDS) return 'no iat, or one in the future'
   if (findEnd(claims) + CLOCK_TOLERANCE_SECONDS <= now) return 'expired'
   if (typeof jti !== 'string' || jti === '') return 'no jti'
-  if (!isObject(events) || !isObject(events[EVENT])) return 'no logout event'
+  if (!isRecord(events) || !isRecord(events[EVENT])) return 'no logout event'
   if (nonce !== undefined) return 'a nonce, like an id_token'
   return typeof sub === 'string' || typeof sid === 'string' ? undefined : 'neither sub nor sid'
 }
 
 function findEnd({ exp, iat }: Claims): number {
   return typeof exp === 'number' ? exp : Number(iat) + LIFETIME_SECONDS
-}
-
-function isObject(value: unknown): value is Claims {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A token works once. Those of providers are kept beside the assertions of clients. */

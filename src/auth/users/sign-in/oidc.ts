@@ -10,6 +10,7 @@ import {
   randomPKCECodeVerifier,
 } from 'openid-client'
 import type { OidcProvider } from '../../../config/index.ts'
+import { findCode } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { CLOCK_TOLERANCE_SECONDS, RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -226,19 +227,21 @@ function readLogin(
   idToken: string,
   now: number,
 ): Omit<ProviderLogin, 'evidence'> {
-  const methods = Array.isArray(amr) ? amr.flatMap(one => readText(one) ?? []).slice(0, MOST_METHODS) : []
+  const methods = Array.isArray(amr)
+    ? amr.flatMap(one => readShortText(one) ?? []).slice(0, MOST_METHODS)
+    : []
   return {
     issuer: provider.issuer,
     subject: String(sub),
     idToken,
-    sid: readText(sid),
-    acr: readText(acr),
+    sid: readShortText(sid),
+    acr: readShortText(acr),
     amr: methods.length > 0 ? methods : undefined,
     authTime: typeof authTime === 'number' ? Math.min(authTime * 1000, now) : undefined,
   }
 }
 
-function readText(value: unknown): string | undefined {
+function readShortText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= LONGEST_TEXT ? value : undefined
 }
 
@@ -269,7 +272,7 @@ function isOutage(error: unknown): boolean {
 /** The innermost error of the library names the check that failed. Errors inside it may quote the response. */
 function findCheck(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
-  const isCheck = 'code' in error && typeof error.code === 'string' && error.code.startsWith('OAUTH_')
+  const isCheck = findCode(error)?.startsWith('OAUTH_')
   const inner = error.cause instanceof Error ? findCheck(error.cause) : undefined
   return inner !== undefined && inner !== 'unknown' ? inner : isCheck ? error.message : 'unknown'
 }

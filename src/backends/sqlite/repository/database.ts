@@ -1,4 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { describeError } from '../../../core/index.ts'
 import { listSearchParameters, resourceTypes } from '../../../fhir/index.ts'
 import { MIGRATIONS } from './schema.ts'
 import { BUSY_MS, openTransactions, type Transactions } from './transactions.ts'
@@ -53,7 +54,7 @@ function openFile(file: string): DatabaseSync {
     migrate(sqlite)
     return sqlite
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = describeError(error)
     throw new Error(`Cannot open FHIR data in ${file}: ${reason}`, { cause: error })
   }
 }

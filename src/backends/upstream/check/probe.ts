@@ -1,3 +1,4 @@
+import { parseJson } from '../../../core/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
 
 export interface CheckRequest {
@@ -134,11 +135,7 @@ export function createProbe(send: Send, baseUrl: string, tag: string): Probe {
 }
 
 export function parse({ text }: CheckResponse): Json {
-  try {
-    return toRecord(JSON.parse(text))
-  } catch {
-    return {}
-  }
+  return toRecord(parseJson(text))
 }
 
 /** The id of a new resource, from its URL or its content. */

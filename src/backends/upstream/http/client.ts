@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
+import { scrub } from '../../../core/index.ts'
 import { fail } from '../../../fhir/index.ts'
 import { type Failure, isFailure } from '../../../fhir-api/index.ts'
-import { scrub, startClientSpan } from '../../../web/index.ts'
+import { startClientSpan } from '../../../web/index.ts'
 import { CONTENT_MS, SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import {

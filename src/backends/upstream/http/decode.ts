@@ -10,6 +10,7 @@ import {
   inflate,
   inflateSync,
 } from 'node:zlib'
+import { hasCode } from '../../../core/index.ts'
 import { runInThreadPool } from '../../../turns/index.ts'
 
 type Limit = { readonly maxOutputLength: number }
@@ -71,7 +72,7 @@ function decodeLong(body: Buffer, { unpack }: Decoder, limit: number): Promise<D
 }
 
 function explain(error: unknown): 'too-large' | undefined {
-  const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+  const isTooLarge = hasCode(error, 'ERR_BUFFER_TOO_LARGE')
   return isTooLarge ? 'too-large' : undefined
 }
 

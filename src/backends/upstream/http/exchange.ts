@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
+import { describeError, isTimeout } from '../../../core/index.ts'
 import type { Connection } from '../../../fhir-api/index.ts'
 import { watchConnection } from './presence.ts'
 
@@ -171,7 +172,9 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
     if (this.#stream) setImmediate(() => this.#stream?.destroy(error))
     else
       this.fail(
-        isTimeout(error) ? { failure: 'late' } : { failure: 'unreachable', unsent, cause: error.message },
+        isTimeout(error)
+          ? { failure: 'late' }
+          : { failure: 'unreachable', unsent, cause: describeError(error) },
       )
   }
 
@@ -217,16 +220,6 @@ function createStream(controller: Dispatcher.DispatchController): Readable {
       done(error)
     },
   })
-}
-
-/** The message of an error with its causes: `fetch failed` alone explains nothing. */
-export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause === undefined ? error.message : `${error.message}: ${describeError(error.cause)}`
-}
-
-function isTimeout(error: Error): boolean {
-  return /^UND_ERR_(?:HEADERS|BODY|CONNECT)_TIMEOUT$/.test(String((error as { code?: unknown }).code))
 }
 
 /** The outcome of an exchange. */

@@ -9,6 +9,7 @@ import {
   type OperationOutcome,
   type OutcomeIssue,
   type PartialResource,
+  parseLimited,
   type Resource,
   readPartial,
   splitBundle,
@@ -152,12 +153,8 @@ function buildOutcome({ status, text }: UpstreamResponse, request: RefusedReques
 }
 
 function parseIssues(text: string): readonly Readonly<Record<string, unknown>>[] {
-  try {
-    const body: unknown = findJsonExcess(text) ? undefined : JSON.parse(text)
-    return isRecord(body) && Array.isArray(body.issue) ? body.issue.filter(isRecord) : []
-  } catch {
-    return []
-  }
+  const body = parseLimited(text)
+  return isRecord(body) && Array.isArray(body.issue) ? body.issue.filter(isRecord) : []
 }
 
 /** Clients read `diagnostics`: the reason is repeated there. */

@@ -1,9 +1,9 @@
 import type { Pool } from 'undici'
 import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
+import { describeError, parseJson } from '../../../core/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
 import { TOKEN_RESPONSE_BYTES } from '../limits.ts'
 import {
-  describeError,
   type Exchanged,
   type ExchangeOptions,
   exchange,
@@ -151,11 +151,7 @@ async function readJson({ body }: Response): Promise<unknown> {
     if (length > TOKEN_RESPONSE_BYTES) return undefined
     chunks.push(chunk)
   }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString())
-  } catch {
-    return undefined
-  }
+  return parseJson(Buffer.concat(chunks).toString())
 }
 
 /** Describes an invalid response of the token endpoint by its OAuth error (RFC 6749, 5.2), and nothing else of it. */

@@ -1,0 +1,7 @@
+/**
+ * The ground floor, which every module may import: expected failures, descriptions of errors, reading of JSON. Pure, and
+ * imports nothing.
+ */
+export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
+export { type Failed, Failing, fail, isFailure } from './failure.ts'
+export { isRecord, parseJson, readText } from './json.ts'
