@@ -1,10 +1,12 @@
 /**
- * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, and every error is
- * described. A shell and systemd read every setting alike, and the sources have every quoted message. Every rule of
- * docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test, every cited rule exists, and no
- * document outside the repository is cited. test/docs.test.ts compares the endpoints with the servers.
+ * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every decision
+ * says when to revisit it, and every error is described. A shell and systemd read every setting alike, and the sources have
+ * every quoted message. Every rule of docs/specification.md and every row of docs/internal/smart-conformance.md names an
+ * existing test, every cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the
+ * endpoints with the servers.
  */
 import { findAssignmentFaults } from './checks/assignments.ts'
+import { findDecisionFaults } from './checks/decisions.ts'
 import { findErrorFaults } from './checks/errors.ts'
 import { generatePages } from './checks/generated.ts'
 import { findIndexFaults, findLinkFaults } from './checks/links.ts'
@@ -33,6 +35,7 @@ conclude('docs', [
   ...findOutsideFaults(new Map([...sources, ...pages]), files),
   ...findLinkFaults(pages, new Set(files)),
   ...findIndexFaults(pages),
+  ...findDecisionFaults(pages),
   ...findPathFaults(pages, files),
   ...findAssignmentFaults(pages),
   ...findMessageFaults(pages, sources),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { findAssignmentFaults } from './assignments.ts'
+import { findDecisionFaults } from './decisions.ts'
 import { endpointFaults, findSection, listDocumentedRoutes } from './endpoints.ts'
 import { findErrorFaults, findNames } from './errors.ts'
 import { findIndexFaults, findLinkFaults } from './links.ts'
@@ -29,6 +30,28 @@ describe('findIndexFaults', () => {
       'docs/decisions/README.md: does not list docs/decisions/0001-a.md',
     ])
   })
+})
+
+describe('findDecisionFaults', () => {
+  const record = '# 0001 A\n\n## Context\nx\n\n## Decision\n- y\n\n## When to revisit\nIf z.\n'
+  const faults = (text: string, page = 'docs/decisions/0001-a.md') =>
+    findDecisionFaults(new Map([[page, text]]))
+
+  it('accepts a record with all sections, and links by the right number', () => {
+    assert.deepEqual(faults(record), [])
+    assert.deepEqual(
+      faults('[0001](docs/decisions/0001-a.md), [workers](docs/decisions/0002-b.md)', 'README.md'),
+      [],
+    )
+  })
+
+  for (const [name, text] of [
+    ['without a section', record.replace('## When to revisit', '## Later')],
+    ['with an empty section', record.replace('If z.', '')],
+    ['with the number of another', record.replace('0001', '0002')],
+    ['with a link that names another', `${record}[0002](0003-c.md)`],
+  ] as const)
+    it(`refuses a record ${name}`, () => assert.equal(faults(text).length, 1))
 })
 
 describe('findPathFaults', () => {
