@@ -94,6 +94,8 @@ type UpstreamReason =
   /** It does not return the version, so that a write cannot depend on the content that was checked. */
   | { readonly problem: 'no-version'; readonly type: string }
   | { readonly problem: 'excluded-type'; readonly type: string }
+  /** There is no such asynchronous job, or another client or user started it. */
+  | { readonly problem: 'absent-job' }
   /** Other resources refer to a resource that was to be deleted. */
   | { readonly problem: 'referred'; readonly type: string; readonly id: string }
   /** `entries` are the outcomes of all entries, if the backend has carried out others all the same. */
@@ -224,6 +226,12 @@ function explain(failure: Failure): ErrorResponse {
         404,
         'not-found',
         `Cannot find ${failure.type} here: the gateway does not read this type from the upstream FHIR server`,
+      )
+    case 'absent-job':
+      return createErrorResponse(
+        404,
+        'not-found',
+        'There is no such job: use the status URL as the client that started the job received it',
       )
     case 'entry-failed':
       return failure.isComposed

@@ -285,7 +285,9 @@ describe('an operation that the configuration allows', () => {
     const reply = await ask('GET /$export', { ...all, headers: { prefer: 'respond-async' } })
     assert.equal(upstream.seen.at(-1)?.headers.prefer, 'respond-async')
     assert.equal(reply.status, 202)
-    assert.match(String(reply.headers['content-location']), /\/fhir\/\$export-poll-status\?_jobId=1$/)
+    const place = String(reply.headers['content-location'])
+    assert.match(place, /\/fhir\/\$export-poll-status\?_gateway-page=[\w.-]+$/)
+    assert.doesNotMatch(place, /_jobId/)
   })
 
   it('is refused in a transaction, which could not undo it', async () => {
@@ -335,6 +337,22 @@ describe('$graphql', () => {
     assert.equal(upstream.seen.length, before)
   })
 
+  it('is refused if it names a type that does not come from the upstream', async () => {
+    const sent = upstream.seen.length
+    const naming = '{Patient(id:"bob"){ audits: AuditEventList(_reference: entity){id} }}'
+    for (const [type, body] of [
+      ['application/graphql', naming],
+      ['application/json', { query: naming }],
+    ] as const)
+      assert.equal((await ask('POST /$graphql', by(type), body)).status, 404)
+    assert.equal((await ask(`GET /$graphql?query=${encodeURIComponent(naming)}`, all)).status, 404)
+    const parameter = [{ name: '_type', valueString: 'Patient,AuditEvent' }]
+    assert.equal((await ask('POST /$export', ADMIN, { resourceType: 'Parameters', parameter })).status, 404)
+    for (const query of ['_type=Patient,AuditEvent', '_typeFilter=AuditEvent%3Faction=R'])
+      assert.equal((await ask(`GET /$export?${query}`, all)).status, 404, query)
+    assert.equal(upstream.seen.length, sent)
+  })
+
   it('is refused with another media type, or if it is not text', async () => {
     assert.equal((await ask('POST /$graphql', by('text/plain'), query)).status, 415)
     assert.equal((await ask('POST /$meta', by('application/graphql', ADMIN), query)).status, 415)
@@ -342,7 +360,19 @@ describe('$graphql', () => {
 })
 
 describe('an asynchronous job', () => {
-  const status = '/$export-poll-status?_jobId=1'
+  const unsealed = '/$export-poll-status?_jobId=1'
+  let status: string
+  before(async () => {
+    status = await startJob(ADMIN)
+  })
+
+  /** The status URL that the caller gets, below the base. */
+  async function startJob(caller: TestCaller): Promise<string> {
+    respond(202, { 'content-location': `${upstream.url}${unsealed}` })
+    const { headers } = await ask('GET /$export', { ...caller, headers: { prefer: 'respond-async' } })
+    return String(headers['content-location']).replace(/^.*\/fhir/, '')
+  }
+
   const respond = (code: number, headers: Readonly<Record<string, string>>) =>
     upstream.answer((_request, response) => response.writeHead(code, headers).end())
 
@@ -385,7 +415,7 @@ describe('an asynchronous job', () => {
     const [record] = await findRecords(store, { limit: 1 })
     assert.deepEqual(
       [record?.method, record?.request, record?.status],
-      ['DELETE', '$export-poll-status?_jobId=…', 202],
+      ['DELETE', '$export-poll-status?_gateway-page=…', 202],
     )
     const before = upstream.seen.length
     assert.equal((await ask(`DELETE ${status}`, all)).why, NOT_WITHIN)
@@ -395,6 +425,29 @@ describe('an asynchronous job', () => {
     const transaction = { resourceType: 'Bundle', type: 'transaction', entry }
     assert.equal((await ask('POST /', ADMIN, transaction)).status, 404)
     assert.equal(upstream.seen.length, before)
+  })
+
+  it('belongs to the client and user that started it: others get 404, however they name it', async () => {
+    respond(202, {})
+    const others = [
+      { ...ADMIN, client_id: 'other' },
+      { ...ADMIN, sub: 'other' },
+    ]
+    const sent = upstream.seen.length
+    for (const caller of others)
+      for (const method of ['GET', 'DELETE'])
+        for (const url of [status, unsealed])
+          assert.equal((await ask(`${method} ${url}`, caller)).status, 404, `${method} ${url}`)
+    const entry = [{ request: { method: 'GET', url: unsealed.slice(1) } }]
+    const batch = await ask('POST /', ADMIN, { resourceType: 'Bundle', type: 'batch', entry })
+    assert.equal(batch.body.entry?.[0]?.response?.status.slice(0, 3), '404')
+    assert.equal((await ask(`GET ${status.slice(0, -4)}`, ADMIN)).status, 404)
+    assert.equal((await ask(`GET ${status.replace('$export-poll-status', '$meta')}`, ADMIN)).status, 404)
+    assert.equal(upstream.seen.length, sent)
+    // With other scopes it is still the same client.
+    assert.equal((await ask(`GET ${status}`, all)).status, 202)
+    const theirs = await startJob({ ...ADMIN, client_id: 'other' })
+    assert.equal((await ask(`GET ${theirs}`, ADMIN)).status, 404)
   })
 })
 

@@ -28,25 +28,40 @@ import {
   resumePage,
 } from '../../fhir-api/index.ts'
 import { hasCompartment } from '../../smart/index.ts'
-import { checkContent, createLookup } from './access.ts'
+import { checkContent, createLookup, EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { parseBundle, parseEntry, parseResource, toFailure } from './http/response.ts'
+import { openJob, sealJob } from './jobs.ts'
 import { parseCursor } from './paging.ts'
 import { expandPanels } from './panels.ts'
 import { passThrough } from './pass-through.ts'
 import { fetchRecord, VISIBLE } from './search/find-everything.ts'
 
 /** An operation that the site allows (`smart.fhir.upstream-operations`), for a caller who may see everything. */
-function passOperation(
+async function passOperation(
   context: GatewayContext,
-  request: FhirRequest<Operation>,
+  received: FhirRequest<Operation>,
 ): Promise<FhirResponse | Failure> {
+  const request = openJob(context, received)
+  if (isFailure(request)) return request
+  const excluded = findReadType(request)
+  if (excluded !== undefined) return fail({ problem: 'excluded-type', type: excluded })
   const outgoing = buildOperationRequest(context, request)
   return request.interaction.cancels
     ? endJob(context, request, outgoing)
-    : passThrough(context, request, outgoing)
+    : sealJob(context, request, await passThrough(context, request, outgoing))
+}
+
+/** The operations that return resources of the types in their parameters: a GraphQL query, a list of types. */
+const READ_BY_NAME: ReadonlySet<string> = new Set(['$graphql', '$export'])
+
+/** An excluded type that the parameters or the query name. */
+function findReadType({ interaction, body }: FhirRequest<Operation>): string | undefined {
+  if (!READ_BY_NAME.has(interaction.name)) return undefined
+  const text = JSON.stringify([interaction.params, body])
+  return [...EXCLUDED_TYPES].find(type => text.includes(type))
 }
 
 /** Without the body of the response: that of HAPI has no Content-Type, and says no more than the status. */
