@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { APP_DEFAULTS, addApp } from '../src/auth/index.ts'
+import { CLIENT_DEFAULTS, insertClient } from '../src/auth/index.ts'
 import { startCdsService, type TestCdsService } from '../src/auth/testing/test-cds-service.ts'
 import { isRecord, type Resource } from '../src/fhir/index.ts'
 import { expectAccessible, inspectOnEveryScreen, screenshot, useBrowser } from './support/browser.ts'
@@ -56,12 +56,12 @@ before(async () => {
     resources: REFERRED,
   })
   const app = {
-    ...APP_DEFAULTS,
+    ...CLIENT_DEFAULTS,
     authMethod: 'none',
     scope: 'patient/Patient.rs',
     redirectUris: [advice.url],
   } as const
-  await stack.store.db.transaction().execute(trx => addApp(trx, 'advice', { app, now: Date.now() }))
+  await stack.store.db.transaction().execute(trx => insertClient(trx, 'advice', { app, now: Date.now() }))
 })
 after(() => Promise.all([stack?.close(), hospital?.close(), advice?.close()]))
 const open = useBrowser()

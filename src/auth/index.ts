@@ -30,14 +30,14 @@ export { Refusal } from './base/refusal.ts'
 export type { AuthSettings } from './base/settings.ts'
 export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
 export { ADMIN_SCOPE } from './oauth/clients/client.ts'
-export { type AppChanges, addApp, removeApp } from './oauth/clients/store-client.ts'
+export { type ClientChanges, deleteClient, insertClient } from './oauth/clients/store-client.ts'
 export {
-  APP_DEFAULTS,
-  AppFault,
-  findAppFault,
+  CLIENT_DEFAULTS,
+  ClientFault,
+  findClientFault,
   findClientIdFault,
   normalizeScope,
-  readAppKeys,
+  readRegisteredKeys,
 } from './oauth/clients/validate.ts'
 export { buildSmartConfiguration, type SmartConfigurationSettings } from './oauth/discovery.ts'
 export { canOpenSigningKeys, makeNextSigningKey, withdrawSigningKey } from './oauth/keys/signing-key.ts'

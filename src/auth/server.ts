@@ -10,6 +10,7 @@ import { type Controls, createAuthMetrics, NO_CONTROLS } from './base/context.ts
 import { createDocumentFetcher, type OutgoingPolicy } from './base/fetch-document.ts'
 import { paths } from './base/paths.ts'
 import type { AuthSettings } from './base/settings.ts'
+import { createKeySets, makeAppKeySetUrl } from './oauth/clients/key-sets.ts'
 import type { AuthContext } from './oauth/context.ts'
 import {
   buildOpenidConfiguration,
@@ -18,9 +19,8 @@ import {
   type SmartConfigurationSettings,
 } from './oauth/discovery.ts'
 import { createFhirTokens } from './oauth/fhir-tokens.ts'
-import { computeLongestToken } from './oauth/hooks.ts'
+import { computeMaxTokenSeconds } from './oauth/hooks.ts'
 import { addIntrospectRoutes } from './oauth/introspect.ts'
-import { createKeySets, makeAppKeySetUrl } from './oauth/keys/client-key-sets.ts'
 import type { KeyRing } from './oauth/keys/key-ring.ts'
 import { createKeyRing } from './oauth/keys/key-ring.ts'
 import { addLaunchContextRoutes } from './oauth/launch-contexts.ts'
@@ -98,7 +98,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Fast
     store,
     sealer,
     clock,
-    publishedForMs: computeLongestToken(settings) * 1000 + PUBLISHED_AFTER_MS,
+    publishedForMs: computeMaxTokenSeconds(settings) * 1000 + PUBLISHED_AFTER_MS,
     ...(settings.keyMaxAgeDays > 0 ? { maxAgeMs: settings.keyMaxAgeDays * DAY_MS } : {}),
     onFailure: error => options.logger?.error({ err: error }, 'Cannot create the next signing key'),
   })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import express from 'express'
-import { APP_DEFAULTS, AppFault, addApp } from '../../src/auth/index.ts'
+import { CLIENT_DEFAULTS, ClientFault, insertClient } from '../../src/auth/index.ts'
 import type { Stack } from './stack.ts'
 
 export interface ThirdPartyApp {
@@ -39,7 +39,7 @@ export async function startThirdPartyApp(
 
 async function register({ store }: Stack, name: string, url: string): Promise<void> {
   const app = {
-    ...APP_DEFAULTS,
+    ...CLIENT_DEFAULTS,
     authMethod: 'none' as const,
     scope: SCOPE,
     name,
@@ -47,6 +47,6 @@ async function register({ store }: Stack, name: string, url: string): Promise<vo
     launchUrl: `${url}/launch`,
   }
   const id = name.toLowerCase().replaceAll(' ', '-')
-  const added = await store.db.transaction().execute(trx => addApp(trx, id, { app, now: Date.now() }))
-  if (added instanceof AppFault) throw new Error(added.text)
+  const added = await store.db.transaction().execute(trx => insertClient(trx, id, { app, now: Date.now() }))
+  if (added instanceof ClientFault) throw new Error(added.text)
 }

@@ -4,7 +4,7 @@ import { Failing, isFailure } from '../../fhir/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'
-import type { AppFault } from '../oauth/clients/validate.ts'
+import type { ClientFault } from '../oauth/clients/validate.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
 import { needsRecentSignIn, type Operation } from './operations.ts'
 
@@ -63,8 +63,8 @@ export class AdminFailure extends Failing {
   readonly code: AdminFailureCode
   readonly reason: string
   /** The property of a client that is not valid. */
-  readonly fault: AppFault | undefined
-  constructor(code: AdminFailureCode, reason: string, fault?: AppFault) {
+  readonly fault: ClientFault | undefined
+  constructor(code: AdminFailureCode, reason: string, fault?: ClientFault) {
     super()
     this.code = code
     this.reason = reason

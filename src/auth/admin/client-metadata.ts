@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { isFailure } from '../../fhir/index.ts'
-import type { AppChanges } from '../oauth/clients/store-client.ts'
+import type { ClientChanges } from '../oauth/clients/store-client.ts'
 import {
-  APP_DEFAULTS,
-  type AppFault,
-  type AppProperties,
+  CLIENT_DEFAULTS,
+  type ClientFault,
+  type ClientProperties,
   normalizeScope,
-  readAppKeys,
+  readRegisteredKeys,
 } from '../oauth/clients/validate.ts'
 import type { Admin, AdminFailure } from './action.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, findClientRow } from './clients.ts'
@@ -37,7 +37,7 @@ export async function registerByMetadata(
 ): Promise<ChangedClient | AdminFailure> {
   const properties = readProperties(metadata)
   if (isFailure(properties)) return failProperty(properties)
-  const app: AppProperties = { ...APP_DEFAULTS, authMethod: 'client_secret', scope: '', ...properties }
+  const app: ClientProperties = { ...CLIENT_DEFAULTS, authMethod: 'client_secret', scope: '', ...properties }
   return addClient(admin, client_id, app)
 }
 
@@ -64,12 +64,12 @@ const AUTH_METHODS = {
   client_secret_basic: 'client_secret',
   client_secret_post: 'client_secret',
   private_key_jwt: 'private_key_jwt',
-} as const satisfies Record<AuthMethod, AppProperties['authMethod']>
+} as const satisfies Record<AuthMethod, ClientProperties['authMethod']>
 
 /** The properties of the members that are present. A key set replaces the URL of one, and the reverse. */
-function readProperties(metadata: ClientMetadata): AppChanges | AppFault {
+function readProperties(metadata: ClientMetadata): ClientChanges | ClientFault {
   const { jwks, jwks_uri, scope, token_endpoint_auth_method: method, ...others } = metadata
-  const keys = jwks === undefined || jwks === null ? undefined : readAppKeys(jwks)
+  const keys = jwks === undefined || jwks === null ? undefined : readRegisteredKeys(jwks)
   if (isFailure(keys)) return keys
   return {
     ...renameMembers(others),
@@ -90,9 +90,9 @@ const NAMES = {
   first_party: 'firstParty',
   pkce_required: 'pkceRequired',
   iss_parameter: 'issParameter',
-} as const satisfies Partial<Record<keyof ClientMetadata, keyof AppProperties>>
+} as const satisfies Partial<Record<keyof ClientMetadata, keyof ClientProperties>>
 
-function renameMembers(members: Pick<ClientMetadata, keyof typeof NAMES>): AppChanges {
+function renameMembers(members: Pick<ClientMetadata, keyof typeof NAMES>): ClientChanges {
   const names = Object.keys(NAMES) as readonly (keyof typeof NAMES)[]
   return Object.fromEntries(
     names.filter(name => members[name] !== undefined).map(name => [NAMES[name], members[name] ?? undefined]),

@@ -2,8 +2,19 @@ import type { Selectable, Transaction } from 'kysely'
 import { isFailure } from '../../fhir/index.ts'
 import { isPresent, type Schema } from '../../store/index.ts'
 import { ADMIN_SCOPE, parseRedirectUris } from '../oauth/clients/client.ts'
-import { type AppChanges, addApp, approveApp, changeApp, removeApp } from '../oauth/clients/store-client.ts'
-import { type AppFault, type AppProperties, ID_TAKEN, type Registrar } from '../oauth/clients/validate.ts'
+import {
+  type ClientChanges,
+  deleteClient,
+  insertClient,
+  setClientApproved,
+  updateClient,
+} from '../oauth/clients/store-client.ts'
+import {
+  type ClientFault,
+  type ClientProperties,
+  ID_TAKEN,
+  type Registrar,
+} from '../oauth/clients/validate.ts'
 import { revokeClientTokens } from '../oauth/revocations.ts'
 import {
   type Admin,
@@ -26,14 +37,14 @@ export interface ChangedClient {
 }
 
 /** A property of a client that cannot be stored. */
-export function failProperty(fault: AppFault): AdminFailure {
+export function failProperty(fault: ClientFault): AdminFailure {
   return fault.text === ID_TAKEN
     ? new AdminFailure('conflict', fault.text, fault)
     : new AdminFailure('invalid', `the member ${MEMBERS[fault.property]} is not valid: ${fault.text}`, fault)
 }
 
 /** The names of the properties in RFC 7591 and on this server. */
-const MEMBERS: Readonly<Record<AppFault['property'], string>> = {
+const MEMBERS: Readonly<Record<ClientFault['property'], string>> = {
   id: 'client_id',
   name: 'client_name',
   description: 'description',
@@ -55,10 +66,10 @@ const MEMBERS: Readonly<Record<AppFault['property'], string>> = {
 export async function addClient(
   admin: Admin,
   id: string,
-  app: AppProperties,
+  app: ClientProperties,
 ): Promise<ChangedClient | AdminFailure> {
   return perform(admin, async trx => {
-    const added = await addApp(trx, id, { app, now: admin.clock(), ...describeRegistrar(admin) })
+    const added = await insertClient(trx, id, { app, now: admin.clock(), ...describeRegistrar(admin) })
     if (isFailure(added)) return failProperty(added)
     const client = await getRow(trx, id)
     return {
@@ -74,11 +85,11 @@ export async function addClient(
 export async function changeClient(
   admin: Admin,
   id: string,
-  changes: AppChanges,
+  changes: ClientChanges,
   verb: 'set' | 'rotate-secret' = 'set',
 ): Promise<ChangedClient | AdminFailure> {
   return performOnClient(admin, id, verb, async trx => {
-    const changed = await changeApp(trx, id, { changes, ...describeRegistrar(admin) })
+    const changed = await updateClient(trx, id, { changes, ...describeRegistrar(admin) })
     if (isFailure(changed)) return failProperty(changed)
     return { secret: changed?.secret }
   })
@@ -87,7 +98,7 @@ export async function changeClient(
 /** Approves a client that registered itself (CLIENT-3). */
 export function approveClient(admin: Admin, id: string): Promise<ChangedClient | AdminFailure> {
   return performOnClient(admin, id, 'approve', async trx => {
-    await approveApp(trx, id, describeRegistrar(admin))
+    await setClientApproved(trx, id, describeRegistrar(admin))
     return {}
   })
 }
@@ -125,7 +136,7 @@ export function removeClient(admin: Admin, id: string): Promise<ClientRow | Admi
   return perform(admin, async trx => {
     const client = await lockRow(trx, id)
     if (!client) return failUnknown(id)
-    await removeApp(trx, id, admin.clock())
+    await deleteClient(trx, id, admin.clock())
     return {
       operation: 'client remove',
       target: id,

@@ -52,7 +52,7 @@ function createBlockList(networks: readonly string[], type: 'ipv4' | 'ipv6'): Bl
   return list
 }
 
-const LONGEST_MS = 24 * 3_600_000
+const MAX_FRESH_MS = 24 * 3_600_000
 
 /** RFC 9111, 4.2.2: without headers the cache decides. */
 const UNSAID_MS = 60_000
@@ -79,7 +79,7 @@ function readAge(headers: Headers): number {
 }
 
 function clamp(ms: number): number {
-  return Math.min(Math.max(ms, 0), LONGEST_MS)
+  return Math.min(Math.max(ms, 0), MAX_FRESH_MS)
 }
 
 export interface FetchedDocument {
@@ -108,7 +108,7 @@ export interface OutgoingPolicy {
 }
 
 const TIMEOUT_MS = 3_000
-const LONGEST_BODY = 256 * 1024
+const MAX_BODY_BYTES = 256 * 1024
 
 /**
  * Fetches URLs that others registered, without server-side request forgery: public addresses and https only, no redirects,
@@ -187,7 +187,7 @@ export async function readLimited(body: AsyncIterable<Uint8Array> | null): Promi
   let length = 0
   for await (const chunk of body ?? []) {
     length += chunk.length
-    if (length > LONGEST_BODY) throw new Error('the response is too long')
+    if (length > MAX_BODY_BYTES) throw new Error('the response is too long')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

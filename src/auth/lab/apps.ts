@@ -7,8 +7,8 @@ import { type Admin, type AdminFailure, refuseWithoutRight } from '../admin/acti
 import { addClient, type ChangedClient, changeClient, failProperty, removeClient } from '../admin/clients.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import { type Client, findClient, toClient } from '../oauth/clients/client.ts'
-import { listApps } from '../oauth/clients/store-client.ts'
-import { APP_DEFAULTS } from '../oauth/clients/validate.ts'
+import { listRegisteredClients } from '../oauth/clients/store-client.ts'
+import { CLIENT_DEFAULTS } from '../oauth/clients/validate.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findSearchFault } from '../oauth/launch/patient-queries.ts'
 import { fillAppForm, NEW_APP, readAppForm } from '../pages/apps/form.ts'
@@ -39,7 +39,10 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const page = /^\d{1,4}$/.test(query.get('page') ?? '') ? Number(query.get('page')) : 0
       const view = { page, search, removed: query.get('removed') === '1' }
       return reply.sendPage(
-        renderAppsPage({ settings, login }, { ...(await listApps(store, { text: search, page })), ...view }),
+        renderAppsPage(
+          { settings, login },
+          { ...(await listRegisteredClients(store, { text: search, page })), ...view },
+        ),
       )
     }),
   )
@@ -60,7 +63,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const result = isFailure(app)
         ? failProperty(app)
         : await refuseWithoutRight(() =>
-            addClient(asDeveloper(context, request, login), id, { ...APP_DEFAULTS, ...app }),
+            addClient(asDeveloper(context, request, login), id, { ...CLIENT_DEFAULTS, ...app }),
           )
       return sendResult(reply, login, result, { form })
     }),

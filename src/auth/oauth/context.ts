@@ -1,14 +1,22 @@
+import type { VerificationKey } from '../../jwt/index.ts'
 import type { UsersContext } from '../users/context.ts'
 import type { Hooks } from './hooks.ts'
-import type { KeySets } from './keys/client-key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 
 /** What every endpoint depends on. */
 export interface AuthContext extends UsersContext {
   readonly keys: KeyRing
-  /** The key sets that clients publish. */
   readonly keySets: KeySets
   /** Adds everything that has ended to the list of revocations. */
   readonly settle: () => Promise<void>
   readonly hooks?: Hooks | undefined
+}
+
+/** The key sets that clients publish. */
+export interface KeySets {
+  /** The keys of a client. An unknown `kid` causes a new fetch, unless the server is `busy` with other fetches. */
+  find(
+    client: { readonly jwksUrl: string; readonly approved: boolean },
+    kid: string,
+  ): Promise<readonly VerificationKey[] | 'unavailable' | 'busy'>
 }

@@ -1,7 +1,7 @@
 import { paths } from '../base/paths.ts'
 import type { AuthSettings } from '../base/settings.ts'
+import { assertionAlgorithms } from './clients/key-sets.ts'
 import { plainScopes } from './grants/grant-scope.ts'
-import { assertionAlgorithms } from './keys/client-key-sets.ts'
 
 type MetadataSettings = Pick<AuthSettings, 'issuerUrl' | 'openRegistration' | 'registrationToken'>
 

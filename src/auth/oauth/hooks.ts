@@ -61,7 +61,7 @@ export function readExtension(
 }
 
 /** The longest lifetime of an access token, in seconds. */
-export function computeLongestToken({
+export function computeMaxTokenSeconds({
   accessTokenTtlSeconds,
   developerTools,
 }: Pick<AuthSettings, 'accessTokenTtlSeconds' | 'developerTools'>): number {

@@ -17,7 +17,7 @@ import type { Client } from './clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/urls.ts'
 import type { AuthContext } from './context.ts'
 import { type AuditedGrant, findGrantForAudit, revokeGrant } from './grants/grant.ts'
-import { computeLongestToken } from './hooks.ts'
+import { computeMaxTokenSeconds } from './hooks.ts'
 import { verifyOwnJwt } from './keys/key-ring.ts'
 import type { PublicJwk } from './keys/signing-key.ts'
 import { revoke } from './revocations.ts'
@@ -59,7 +59,7 @@ async function serializeRevocations(
   rangeMs?: number,
 ): Promise<Buffer> {
   await settle()
-  const lifetimeMs = (computeLongestToken(settings) + 60) * 1000
+  const lifetimeMs = (computeMaxTokenSeconds(settings) + 60) * 1000
   const list = await listRevocations(store, { now: clock(), lifetimeMs, rangeMs })
   return Buffer.from(JSON.stringify(list))
 }

@@ -121,14 +121,14 @@ export const PASSWORD_COST = 10
 
 /** Bcrypt ignores everything after 72 bytes. */
 const MAX_BYTES = 72
-const SHORTEST = 8
+const MIN_CHARACTERS = 8
 
 /** No password matches it, because it is not a bcrypt hash. */
 export const NO_PASSWORD = ''
 
 /** The fault of a new password, as the end of a sentence; undefined if it has none. */
 export function findNewPasswordFault(password: string): string | undefined {
-  if ([...password].length < SHORTEST) return `a password has at least ${SHORTEST} characters`
+  if ([...password].length < MIN_CHARACTERS) return `a password has at least ${MIN_CHARACTERS} characters`
   if (Buffer.byteLength(password) > MAX_BYTES) return `a password has at most ${MAX_BYTES} bytes`
   return password.includes('\0') ? 'a password contains no NUL character' : undefined
 }

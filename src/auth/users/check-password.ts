@@ -37,7 +37,7 @@ export type CheckPassword = <Settled extends { readonly kind: string }>(
 ) => Promise<Settled>
 
 /** Comparisons are made to look as expensive as the highest stored cost, up to this one, which takes seconds. */
-const HIGHEST_COST = 14
+const MAX_COST = 14
 const COST_KEPT_MS = 60_000
 
 /**
@@ -110,7 +110,7 @@ async function findHighestCost({ db }: Store): Promise<number | undefined> {
     .select(sql<string | null>`max(substr(password_hash, 5, 2))`.as('cost'))
     .where('password_hash', 'like', '$2_$__$%')
     .executeTakeFirstOrThrow()
-  return cost === null ? undefined : Math.min(Number(cost), HIGHEST_COST)
+  return cost === null ? undefined : Math.min(Number(cost), MAX_COST)
 }
 
 /**

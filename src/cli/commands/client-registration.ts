@@ -1,15 +1,15 @@
 import {
   ADMIN_SCOPE,
-  APP_DEFAULTS,
-  type AppChanges,
-  type AppFault,
   addClient,
+  CLIENT_DEFAULTS,
+  type ClientChanges,
+  type ClientFault,
   changeClient,
-  findAppFault,
+  findClientFault,
   findClientIdFault,
   isFailure,
   normalizeScope,
-  readAppKeys,
+  readRegisteredKeys,
 } from '../../auth/index.ts'
 import { readSettings } from '../../config/index.ts'
 import { parseScope } from '../../smart/index.ts'
@@ -93,8 +93,8 @@ ${describingUsage}`,
     const { authMethod, scope = ADMIN_SCOPE, ...described } = readDescription(args, io)
     if (authMethod === undefined)
       throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
-    const app = { ...APP_DEFAULTS, ...described, authMethod, scope }
-    const fault = findClientIdFault(id) ?? findAppFault(app, { isByAdministrator: isAdmin })
+    const app = { ...CLIENT_DEFAULTS, ...described, authMethod, scope }
+    const fault = findClientIdFault(id) ?? findClientFault(app, { isByAdministrator: isAdmin })
     if (fault) throw describeFault(fault)
     const added = await performCommand(io, `Cannot add client ${id}`, admin => addClient(admin, id, app))
     io.stdout.write(`client_id: ${id}\n`)
@@ -112,7 +112,7 @@ const CLEARED = {
   'no-iss-parameter': { issParameter: true },
   description: { description: undefined },
   'logo-url': { logoUrl: undefined },
-} as const satisfies Readonly<Record<string, AppChanges>>
+} as const satisfies Readonly<Record<string, ClientChanges>>
 
 export const clientSet: Command = {
   usage: `
@@ -145,11 +145,11 @@ ${describingUsage}
   },
 }
 
-function readCleared(options: readonly string[]): AppChanges {
+function readCleared(options: readonly string[]): ClientChanges {
   return Object.assign({}, ...options.map(readClearedOption))
 }
 
-function readClearedOption(option: string): AppChanges {
+function readClearedOption(option: string): ClientChanges {
   const [, changes] = Object.entries(CLEARED).find(([name]) => name === option) ?? []
   if (changes) return changes
   throw failMisuse(`Cannot clear ${option}: expected ${Object.keys(CLEARED).join(', ')}`)
@@ -174,7 +174,7 @@ function noteScopes(scope: string, io: Io): void {
 }
 
 /** The options of the properties that may be at fault. */
-const OPTIONS: Readonly<Record<AppFault['property'], string>> = {
+const OPTIONS: Readonly<Record<ClientFault['property'], string>> = {
   id: 'id',
   name: 'name',
   description: 'description',
@@ -192,11 +192,11 @@ const OPTIONS: Readonly<Record<AppFault['property'], string>> = {
   issParameter: 'no-iss-parameter',
 }
 
-function describeFault({ property, value, text }: AppFault): CommandFailure {
+function describeFault({ property, value, text }: ClientFault): CommandFailure {
   return failMisuse(`Cannot use --${OPTIONS[property]}${value === undefined ? '' : ` ${value}`}: ${text}`)
 }
 
-function readDescription(args: Arguments, io: Io): AppChanges {
+function readDescription(args: Arguments, io: Io): ClientChanges {
   const [redirectUris, postLogoutRedirectUris] = [
     readList(args, 'redirect-uri'),
     readList(args, 'post-logout-redirect-uri'),
@@ -221,7 +221,7 @@ function readTextOption<Name extends 'name' | 'description' | 'logoUrl' | 'launc
   args: Arguments,
   option: string,
   name: Name,
-): AppChanges {
+): ClientChanges {
   const text = getOptional(args, option)
   return text === undefined ? {} : { [name]: text }
 }
@@ -230,7 +230,7 @@ function readList(args: Arguments, option: string): readonly string[] {
   return [...new Set(getSeveral(args, option))]
 }
 
-function readPkce(args: Arguments): AppChanges {
+function readPkce(args: Arguments): ClientChanges {
   const pkce = getOptional(args, 'pkce')
   if (pkce === undefined) return {}
   if (pkce !== 'required' && pkce !== 'optional')
@@ -238,7 +238,7 @@ function readPkce(args: Arguments): AppChanges {
   return { pkceRequired: pkce === 'required' }
 }
 
-function readProof(args: Arguments, io: Io): AppChanges {
+function readProof(args: Arguments, io: Io): ClientChanges {
   const jwksUrl = getOptional(args, 'jwks-url')
   const file = getOptional(args, 'jwks-file')
   if ([isSet(args, 'public'), isSet(args, 'secret'), jwksUrl, file].filter(Boolean).length > 1)
@@ -251,7 +251,7 @@ function readProof(args: Arguments, io: Io): AppChanges {
 }
 
 function readPublicKeys(args: Arguments, io: Io): string {
-  const keys = readAppKeys(readJsonFile(args, 'jwks-file', io))
+  const keys = readRegisteredKeys(readJsonFile(args, 'jwks-file', io))
   if (isFailure(keys)) throw new CommandFailure(`Cannot use --jwks-file: ${keys.text}`)
   return keys
 }

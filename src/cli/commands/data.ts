@@ -150,9 +150,9 @@ async function confirm(args: Arguments, io: Io): Promise<void> {
 
 /** Everything that belongs to a client or a clinician; keys and the audit trail stay. */
 async function removeRegistered(trx: Transaction<Schema>): Promise<void> {
-  const { removeApp } = await import('../../auth/index.ts')
+  const { deleteClient } = await import('../../auth/index.ts')
   const clients = await trx.selectFrom('client').select('client_id').execute()
-  for (const { client_id } of clients) await removeApp(trx, client_id, Date.now())
+  for (const { client_id } of clients) await deleteClient(trx, client_id, Date.now())
   // Grants of apps that have many, which are otherwise removed in steps.
   await keepRevoked(trx, sql`1 = 1`, Date.now())
   for (const table of REGISTERED) await trx.deleteFrom(table).execute()

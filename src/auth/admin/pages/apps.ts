@@ -10,7 +10,7 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { type Client, isConfigured } from '../../oauth/clients/client.ts'
-import { APP_DEFAULTS } from '../../oauth/clients/validate.ts'
+import { CLIENT_DEFAULTS } from '../../oauth/clients/validate.ts'
 import {
   type AppFormOptions,
   fillAppForm,
@@ -95,7 +95,7 @@ ${renderNextPage('/apps', request, next)}`,
       const id = form.get('client_id')?.trim() || randomUUID()
       const added = isFailure(app)
         ? failProperty(app)
-        : await addClient(admin, id, { ...APP_DEFAULTS, ...app })
+        : await addClient(admin, id, { ...CLIENT_DEFAULTS, ...app })
       return isFailure(added) && added.fault
         ? reply.sendPage(renderFormPage(request, { form, fault: added.fault }), { status: 400 })
         : sendChanged(request, added, 'registered')

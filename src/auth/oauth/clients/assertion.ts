@@ -10,14 +10,9 @@ import {
 import { prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import type { AuthContext } from '../context.ts'
-import {
-  assertionAlgorithms,
-  findMostFetches,
-  type KeySets,
-  readClientKeys,
-} from '../keys/client-key-sets.ts'
+import type { AuthContext, KeySets } from '../context.ts'
 import { type Client, findClient } from './client.ts'
+import { assertionAlgorithms, findMaxFetches, readClientKeys } from './key-sets.ts'
 
 type Header = Readonly<Record<string, unknown>>
 
@@ -37,7 +32,7 @@ async function findKey(keySets: KeySets, client: Client, header: Header): Promis
   const keys = await loadKeys(keySets, client, kid)
   if (keys === 'unavailable') return 'the key set of the client is not available'
   if (keys === 'busy')
-    return `the server is already fetching ${findMostFetches(client.approved)} key sets, try again later`
+    return `the server is already fetching ${findMaxFetches(client.approved)} key sets, try again later`
   const fitting = keys.filter(key => key.kid === kid && key.algorithms.includes(algorithm))
   const [key] = fitting
   if (!key) return 'no key of the client has this kid and alg'
@@ -66,7 +61,7 @@ function readInlineKeys(jwks: string): readonly VerificationKey[] {
 }
 
 // SMART 2.2, asymmetric authentication: at most five minutes. Clocks may differ by some seconds.
-const LONGEST_SECONDS = 300
+const MAX_SECONDS = 300
 
 const LEEWAY_SECONDS = 10
 
@@ -83,7 +78,7 @@ function checkClaims(claims: JwtClaims, audiences: readonly string[], now: numbe
   if (!isForUs(aud, audiences)) return 'aud is not this server'
   if (!isTime(exp)) return 'exp is missing'
   if (exp <= seconds) return 'exp is in the past'
-  if (exp > seconds + LONGEST_SECONDS + LEEWAY_SECONDS) return 'exp is more than five minutes ahead'
+  if (exp > seconds + MAX_SECONDS + LEEWAY_SECONDS) return 'exp is more than five minutes ahead'
   if ([nbf, iat].some(time => time !== undefined && !(isTime(time) && time <= seconds + LEEWAY_SECONDS)))
     return 'nbf or iat is in the future'
   if (typeof jti !== 'string' || jti === '' || jti.length > 1024)

@@ -13,32 +13,32 @@ import { revokeClientTokens } from '../revocations.ts'
 import { type Client, containsText, findRegisteredClient, toClient } from './client.ts'
 import { storeOrigins } from './urls.ts'
 import {
-  AppFault,
-  type AppProperties,
-  findAppFault,
+  ClientFault,
+  type ClientProperties,
+  findClientFault,
   findClientIdFault,
   ID_TAKEN,
   type Registrar,
 } from './validate.ts'
 
 /** An app that was registered or changed. Only its hash is stored, so show a new secret now. */
-export interface StoredApp {
+export interface StoredClient {
   readonly id: string
   readonly secret: string | undefined
 }
 
-export type AppChanges = Partial<AppProperties> & {
+export type ClientChanges = Partial<ClientProperties> & {
   /** Replaces the secret of an app that has one. */
   readonly newSecret?: boolean
 }
 
 /** Registers an app. */
-export async function addApp(
+export async function insertClient(
   trx: Transaction<Schema>,
   id: string,
-  { app, now, ...registrar }: { readonly app: AppProperties; readonly now: number } & Registrar,
-): Promise<StoredApp | AppFault> {
-  const fault = findClientIdFault(id) ?? findAppFault(app, registrar)
+  { app, now, ...registrar }: { readonly app: ClientProperties; readonly now: number } & Registrar,
+): Promise<StoredClient | ClientFault> {
+  const fault = findClientIdFault(id) ?? findClientFault(app, registrar)
   if (fault) return fault
   const secret = app.authMethod === 'client_secret' ? createRandomToken() : undefined
   const added = await trx
@@ -53,7 +53,7 @@ export async function addApp(
     .onConflict(conflict => conflict.column('client_id').doNothing())
     .returning('client_id')
     .executeTakeFirst()
-  if (!added) return new AppFault('id', ID_TAKEN)
+  if (!added) return new ClientFault('id', ID_TAKEN)
   await storeOrigins(trx, id)
   return { id, secret }
 }
@@ -62,15 +62,15 @@ export async function addApp(
  * Changes the given properties. A new scope ends the access that users gave the app: they have to consent again. Undefined
  * if there is no such app.
  */
-export async function changeApp(
+export async function updateClient(
   trx: Transaction<Schema>,
   id: string,
-  { changes, ...registrar }: { readonly changes: AppChanges } & Registrar,
-): Promise<StoredApp | AppFault | undefined> {
+  { changes, ...registrar }: { readonly changes: ClientChanges } & Registrar,
+): Promise<StoredClient | ClientFault | undefined> {
   const client = await findRegisteredClient(trx, id)
   if (!client) return undefined
   const app = { ...client, ...changes, ...(changes.authMethod && chooseKeys(changes)) }
-  const fault = findAppFault(app, registrar)
+  const fault = findClientFault(app, registrar)
   if (fault) return fault
   const keepsSecret =
     app.authMethod === 'client_secret' && client.authMethod === 'client_secret' && changes.newSecret !== true
@@ -85,12 +85,12 @@ export async function changeApp(
 }
 
 /** Another method of authentication replaces the keys. */
-function chooseKeys({ jwks, jwksUrl }: AppChanges): Pick<AppProperties, 'jwks' | 'jwksUrl'> {
+function chooseKeys({ jwks, jwksUrl }: ClientChanges): Pick<ClientProperties, 'jwks' | 'jwksUrl'> {
   return { jwks, jwksUrl }
 }
 
 /** Approves an app that registered itself. It stays for loopback if the administrator is. False if there is none. */
-export async function approveApp(
+export async function setClientApproved(
   db: Kysely<Schema>,
   id: string,
   { isForLoopback = false }: Registrar,
@@ -110,7 +110,7 @@ const ROWS_AT_ONCE = 1_000
  * Removes an app with its grants. Its access ends at once. The rows of an app with many are deleted by the next sweep, in
  * small steps; until then its id cannot be registered again. False if there is no such app.
  */
-export async function removeApp(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
+export async function deleteClient(trx: Transaction<Schema>, id: string, now: number): Promise<boolean> {
   const client = await trx
     .selectFrom('client')
     .selectAll()
@@ -141,7 +141,7 @@ async function hasManyRows(trx: Transaction<Schema>, id: string): Promise<boolea
 }
 
 /** A page of the registered apps, by name. Temporary clients are left out. */
-export async function listApps(
+export async function listRegisteredClients(
   { db }: Pick<Store, 'db'>,
   { text, page = 0 }: { readonly text?: string | undefined; readonly page?: number },
 ): Promise<{ readonly apps: readonly Client[]; readonly hasMore: boolean }> {
@@ -169,7 +169,7 @@ function hashSecret(secret: string | undefined) {
   return { secret_hash: secret === undefined ? null : sha256(secret) }
 }
 
-function toColumns(app: AppProperties, id: string) {
+function toColumns(app: ClientProperties, id: string) {
   return {
     name: app.name ?? id,
     description: app.description ?? null,

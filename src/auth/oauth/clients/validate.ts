@@ -1,12 +1,12 @@
 import { Failing, isResourceType } from '../../../fhir/index.ts'
 import { findScopeListFault, PORTAL_CLIENT, parseScope } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
-import { hasPrivateKey, serializeKeySet } from '../keys/client-key-sets.ts'
 import { ADMIN_SCOPE, type Client } from './client.ts'
+import { hasPrivateKey, serializeKeySet } from './key-sets.ts'
 import { findJwksUrlFault, findLaunchUrlFault, findLogoUrlFault, findRedirectUriFault } from './urls.ts'
 
 /** The properties of an app that its registration states. */
-export type AppProperties = Omit<
+export type ClientProperties = Omit<
   Client,
   'id' | 'name' | 'secretHash' | 'createdAt' | 'expiresAt' | 'enabledAt' | 'mark' | 'isForLoopback'
 > & {
@@ -15,7 +15,7 @@ export type AppProperties = Omit<
 }
 
 /** The properties that a registration may omit. */
-export const APP_DEFAULTS = {
+export const CLIENT_DEFAULTS = {
   name: undefined,
   description: undefined,
   logoUrl: undefined,
@@ -28,15 +28,15 @@ export const APP_DEFAULTS = {
   approved: true,
   pkceRequired: true,
   issParameter: true,
-} as const satisfies Partial<AppProperties>
+} as const satisfies Partial<ClientProperties>
 
 /** The reason why an app cannot be registered or changed. */
-export class AppFault extends Failing {
-  readonly property: 'id' | keyof AppProperties
+export class ClientFault extends Failing {
+  readonly property: 'id' | keyof ClientProperties
   readonly text: string
   /** The invalid value, if there are several. */
   readonly value: string | undefined
-  constructor(property: AppFault['property'], text: string, value?: string) {
+  constructor(property: ClientFault['property'], text: string, value?: string) {
     super()
     this.property = property
     this.text = text
@@ -54,10 +54,10 @@ export function normalizeScope(text: string): string {
   return [...new Set(text.split(/\s+/).filter(part => part !== ''))].join(' ')
 }
 
-export function findClientIdFault(id: string): AppFault | undefined {
+export function findClientIdFault(id: string): ClientFault | undefined {
   if (!/^[\x21-\x7e]{1,200}$/.test(id))
-    return new AppFault('id', 'expected at most 200 printable characters without spaces')
-  return id === PORTAL_CLIENT ? new AppFault('id', 'it is reserved for the portal', id) : undefined
+    return new ClientFault('id', 'expected at most 200 printable characters without spaces')
+  return id === PORTAL_CLIENT ? new ClientFault('id', 'it is reserved for the portal', id) : undefined
 }
 
 /** Who registers an app. Only an administrator registers a client of the administration API. */
@@ -68,10 +68,10 @@ export interface Registrar {
 }
 
 /** Finds the first fault of an app: the same rules on the command line, in the browser and for registrations by apps. */
-export function findAppFault(
-  app: AppProperties,
+export function findClientFault(
+  app: ClientProperties,
   { isByAdministrator = false }: Registrar = {},
-): AppFault | undefined {
+): ClientFault | undefined {
   const isAdministrator = isByAdministrator && app.scope === ADMIN_SCOPE
   return (
     findTextFault('name', app.name, LIMITS.nameCharacters) ??
@@ -87,13 +87,13 @@ export function findAppFault(
 }
 
 /** A client of the administration API is not an app (ADMIN-1). */
-function findAdministratorFault({ authMethod, redirectUris, launchUrl }: AppProperties) {
+function findAdministratorFault({ authMethod, redirectUris, launchUrl }: ClientProperties) {
   if (authMethod === 'none')
-    return new AppFault('authMethod', `a client with ${ADMIN_SCOPE} needs a secret or keys`)
+    return new ClientFault('authMethod', `a client with ${ADMIN_SCOPE} needs a secret or keys`)
   if (redirectUris.length > 0)
-    return new AppFault('redirectUris', `a client with ${ADMIN_SCOPE} has no redirect URI`)
+    return new ClientFault('redirectUris', `a client with ${ADMIN_SCOPE} has no redirect URI`)
   if (launchUrl !== undefined)
-    return new AppFault('launchUrl', `a client with ${ADMIN_SCOPE} has no launch URL`)
+    return new ClientFault('launchUrl', `a client with ${ADMIN_SCOPE} has no launch URL`)
   return undefined
 }
 
@@ -101,53 +101,54 @@ function findTextFault(
   property: 'name' | 'description',
   text: string | undefined,
   longest: number,
-): AppFault | undefined {
+): ClientFault | undefined {
   return text === undefined || (text !== '' && text.length <= longest && !/\p{Cc}/u.test(text))
     ? undefined
-    : new AppFault(property, `expected at most ${longest} characters on one line`)
+    : new ClientFault(property, `expected at most ${longest} characters on one line`)
 }
 
 function findUrlFault(
   property: 'logoUrl' | 'launchUrl' | 'redirectUris' | 'postLogoutRedirectUris' | 'jwksUrl',
   findFault: (url: string) => string | undefined,
   ...urls: readonly (string | undefined)[]
-): AppFault | undefined {
-  if (urls.length > LIMITS.urls) return new AppFault(property, `expected at most ${LIMITS.urls} URLs`)
+): ClientFault | undefined {
+  if (urls.length > LIMITS.urls) return new ClientFault(property, `expected at most ${LIMITS.urls} URLs`)
   for (const url of urls) {
     if (url === undefined) continue
     const isLong = url.length > LIMITS.urlCharacters
     const text = isLong ? `expected at most ${LIMITS.urlCharacters} characters` : findFault(url)
-    if (text !== undefined) return new AppFault(property, text, url)
+    if (text !== undefined) return new ClientFault(property, text, url)
   }
   return undefined
 }
 
-function findScopeFault(list: string): AppFault | undefined {
-  if (list.trim() === '') return new AppFault('scope', 'expected at least one scope')
+function findScopeFault(list: string): ClientFault | undefined {
+  if (list.trim() === '') return new ClientFault('scope', 'expected at least one scope')
   const fault = findScopeListFault(list)
-  if (fault !== undefined) return new AppFault('scope', `it ${fault}`)
+  if (fault !== undefined) return new ClientFault('scope', `it ${fault}`)
   for (const text of list.split(' ')) {
     const scope = parseScope(text)
-    if (scope === undefined) return new AppFault('scope', 'expected for example patient/Condition.rs', text)
+    if (scope === undefined)
+      return new ClientFault('scope', 'expected for example patient/Condition.rs', text)
     if (scope.kind === 'resource' && scope.type !== '*' && !isResourceType(scope.type))
-      return new AppFault('scope', `FHIR R4 has no resource type ${scope.type}`, text)
+      return new ClientFault('scope', `FHIR R4 has no resource type ${scope.type}`, text)
   }
   return undefined
 }
 
 function findConflict(
-  { authMethod, jwks, jwksUrl, scope, redirectUris }: AppProperties,
+  { authMethod, jwks, jwksUrl, scope, redirectUris }: ClientProperties,
   isAdministrator: boolean,
 ) {
   if (jwks !== undefined && jwksUrl !== undefined)
-    return new AppFault('jwks', 'expected either keys or the URL of keys, not both')
+    return new ClientFault('jwks', 'expected either keys or the URL of keys, not both')
   if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
-    return new AppFault('jwksUrl', 'an app that signs needs keys, or the URL of its keys')
+    return new ClientFault('jwksUrl', 'an app that signs needs keys, or the URL of its keys')
   if (redirectUris.length === 0 && !isAdministrator && !isForSystemsOnly(scope))
-    return new AppFault('redirectUris', 'expected at least one, because not all scopes are system/ scopes')
+    return new ClientFault('redirectUris', 'expected at least one, because not all scopes are system/ scopes')
   // SMART backend services: only clients that sign may use system scopes.
   if (authMethod !== 'private_key_jwt' && /(^| )(system\/|__launch-contexts\.c)/.test(scope))
-    return new AppFault(
+    return new ClientFault(
       'scope',
       'an app with system/ scopes must sign: it needs keys, or the URL of its keys',
     )
@@ -165,12 +166,12 @@ export function hasOwnScope(scope: string): boolean {
 }
 
 /** Serializes the JWK Set of an app. */
-export function readAppKeys(document: unknown): string | AppFault {
+export function readRegisteredKeys(document: unknown): string | ClientFault {
   if (hasPrivateKey(document))
-    return new AppFault('jwks', 'it contains a private or secret key; use public keys only')
+    return new ClientFault('jwks', 'it contains a private or secret key; use public keys only')
   return (
     serializeKeySet(document) ??
-    new AppFault(
+    new ClientFault(
       'jwks',
       `expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid; at most ${LIMITS.keys} keys and ${LIMITS.keySetCharacters} characters`,
     )

@@ -3,13 +3,13 @@ import { LONGEST_SCOPE_LIST } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
 import {
-  APP_DEFAULTS,
-  AppFault,
-  type AppProperties,
-  findAppFault,
+  CLIENT_DEFAULTS,
+  ClientFault,
+  type ClientProperties,
+  findClientFault,
   hasOwnScope,
   normalizeScope,
-  readAppKeys,
+  readRegisteredKeys,
 } from '../clients/validate.ts'
 
 /** RFC 7591, 2. */
@@ -17,7 +17,7 @@ type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'priva
 
 /** The checked metadata of a client (RFC 7591, 2). */
 export interface ClientMetadata {
-  readonly app: AppProperties
+  readonly app: ClientProperties
   readonly authMethod: AuthMethod
   readonly grantTypes: readonly string[]
 }
@@ -63,8 +63,8 @@ function readDocument(body: unknown): ClientMetadata {
     throw makeInvalid('The only response type is code.')
   if (grantTypes.includes('client_credentials') && authMethod !== 'private_key_jwt')
     throw makeInvalid('The grant type client_credentials needs private_key_jwt.')
-  const app: AppProperties = {
-    ...APP_DEFAULTS,
+  const app: ClientProperties = {
+    ...CLIENT_DEFAULTS,
     approved: false,
     authMethod: hasSecret(authMethod) ? 'client_secret' : authMethod,
     name: readLimitedText(document, 'client_name', LIMITS.nameCharacters),
@@ -85,7 +85,7 @@ function hasSecret(method: AuthMethod): method is 'client_secret_basic' | 'clien
 }
 
 /** The members of the properties that may be at fault. */
-const MEMBERS: Partial<Record<AppFault['property'], string>> = {
+const MEMBERS: Partial<Record<ClientFault['property'], string>> = {
   name: 'client_name',
   logoUrl: 'logo_uri',
   redirectUris: 'redirect_uris',
@@ -94,18 +94,18 @@ const MEMBERS: Partial<Record<AppFault['property'], string>> = {
   jwksUrl: 'jwks_uri',
 }
 
-function checkApp(app: AppProperties, grantTypes: readonly string[]): void {
-  const fault = findAppFault(app)
+function checkApp(app: ClientProperties, grantTypes: readonly string[]): void {
+  const fault = findClientFault(app)
   if (fault) throw toInvalid(fault)
   if (grantTypes.includes('authorization_code') && app.redirectUris.length === 0)
-    throw toInvalid(new AppFault('redirectUris', 'the grant type authorization_code needs one'))
+    throw toInvalid(new ClientFault('redirectUris', 'the grant type authorization_code needs one'))
   if (/(^| )system\//.test(app.scope) && !grantTypes.includes('client_credentials'))
     throw makeInvalid('The system/ scopes need the grant type client_credentials.')
   if (hasOwnScope(app.scope))
     throw makeInvalid('Only an administrator can register scopes of this server itself.')
 }
 
-function toInvalid({ property, text }: AppFault): InvalidMetadata {
+function toInvalid({ property, text }: ClientFault): InvalidMetadata {
   const code =
     property === 'redirectUris' || property === 'postLogoutRedirectUris'
       ? 'invalid_redirect_uri'
@@ -131,7 +131,7 @@ function chooseDefaultScope(grantTypes: readonly string[]): string {
 }
 
 function readJwks({ jwks }: Document): string | undefined {
-  const keys = jwks === undefined ? undefined : readAppKeys(jwks)
+  const keys = jwks === undefined ? undefined : readRegisteredKeys(jwks)
   if (isFailure(keys)) throw toInvalid(keys)
   return keys
 }

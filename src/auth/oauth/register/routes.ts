@@ -10,7 +10,7 @@ import { Refusal } from '../../base/refusal.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { type BearerError, sendBearerError } from '../access-token.ts'
-import { addApp } from '../clients/store-client.ts'
+import { insertClient } from '../clients/store-client.ts'
 import type { AuthContext } from '../context.ts'
 import { type ClientMetadata, readClientMetadata } from './metadata.ts'
 
@@ -105,7 +105,11 @@ async function registerClient(
   metadata: ClientMetadata,
   { approved, isForLoopback, now }: NewRegistration,
 ): Promise<Registered & { readonly client_id: string }> {
-  const added = await addApp(trx, randomUUID(), { app: { ...metadata.app, approved }, now, isForLoopback })
+  const added = await insertClient(trx, randomUUID(), {
+    app: { ...metadata.app, approved },
+    now,
+    isForLoopback,
+  })
   if (isFailure(added)) throw new Error(`Cannot register a checked client: ${added.text}`)
   const { id, secret } = added
   return {

@@ -17,7 +17,7 @@ import { makeClientTokenPrefix } from '../revocations.ts'
 import type { TokenRequest, UnsignedTokens } from './token-response.ts'
 
 // SMART 2.2, backend services: at most five minutes.
-const LONGEST_SECONDS = 300
+const MAX_SECONDS = 300
 
 /** Sallyport's own scopes for backend services: the launch API for EHRs. */
 const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
@@ -63,7 +63,7 @@ function buildResponse(
   scope: string,
   audience: string,
 ): UnsignedTokens {
-  const lifetimeSeconds = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
+  const lifetimeSeconds = Math.min(context.settings.accessTokenTtlSeconds, MAX_SECONDS)
   return {
     accessToken: buildBackendToken(context, { client, scope, audience, lifetimeSeconds }),
     response: { token_type: 'Bearer', expires_in: lifetimeSeconds, scope },

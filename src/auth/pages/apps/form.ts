@@ -2,18 +2,18 @@ import { findJsonExcess, isFailure } from '../../../fhir/index.ts'
 import { type Html, html } from '../../../web/index.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'
-import type { AppChanges } from '../../oauth/clients/store-client.ts'
+import type { ClientChanges } from '../../oauth/clients/store-client.ts'
 import {
-  AppFault,
-  type AppProperties,
+  ClientFault,
+  type ClientProperties,
   hasOwnScope,
   normalizeScope,
-  readAppKeys,
+  readRegisteredKeys,
 } from '../../oauth/clients/validate.ts'
 
 /** The properties of a form, and whether the secret is replaced. Only an administrator states `firstParty`. */
-export type FormProperties = Omit<AppProperties, 'approved' | 'firstParty'> &
-  Pick<AppChanges, 'approved' | 'firstParty' | 'newSecret'>
+export type FormProperties = Omit<ClientProperties, 'approved' | 'firstParty'> &
+  Pick<ClientChanges, 'approved' | 'firstParty' | 'newSecret'>
 
 interface FormOptions {
   readonly isAdministrator: boolean
@@ -36,18 +36,21 @@ const FIELDS = {
   issParameter: ['iss', 'iss'],
   firstParty: ['first_party', 'First-party'],
   approved: ['approved', 'Approved'],
-} as const satisfies Record<AppFault['property'], readonly [name: string, label: string]>
+} as const satisfies Record<ClientFault['property'], readonly [name: string, label: string]>
 
 /** Reads a form. The result still has to be validated. */
-export function readAppForm(form: Parameters, { isAdministrator }: FormOptions): FormProperties | AppFault {
+export function readAppForm(
+  form: Parameters,
+  { isAdministrator }: FormOptions,
+): FormProperties | ClientFault {
   const text = (property: keyof typeof FIELDS) => form.get(FIELDS[property][0])?.trim() || undefined
   const lines = (property: keyof typeof FIELDS) => [...new Set(text(property)?.split(/\s+/))]
   const authMethod = METHODS.find(([value]) => value === text('authMethod'))?.[0]
-  if (text('name') === undefined) return new AppFault('name', 'expected a name')
-  if (authMethod === undefined) return new AppFault('authMethod', 'expected a kind of app')
+  if (text('name') === undefined) return new ClientFault('name', 'expected a name')
+  if (authMethod === undefined) return new ClientFault('authMethod', 'expected a kind of app')
   const scope = normalizeScope(text('scope') ?? '')
   if (hasOwnScope(scope) && !isAdministrator)
-    return new AppFault('scope', 'only an administrator can register scopes of this server itself')
+    return new ClientFault('scope', 'only an administrator can register scopes of this server itself')
   const keys = authMethod === 'private_key_jwt' ? readKeys(text('jwks')) : undefined
   if (isFailure(keys)) return keys
   return {
@@ -69,16 +72,16 @@ export function readAppForm(form: Parameters, { isAdministrator }: FormOptions):
 }
 
 /** A first-party app is approved. */
-function readFirstParty(firstParty: boolean): Pick<AppChanges, 'approved' | 'firstParty'> {
+function readFirstParty(firstParty: boolean): Pick<ClientChanges, 'approved' | 'firstParty'> {
   return { firstParty, ...(firstParty && { approved: true }) }
 }
 
-function readKeys(text: string | undefined): string | undefined | AppFault {
+function readKeys(text: string | undefined): string | undefined | ClientFault {
   if (text === undefined) return undefined
   try {
-    return readAppKeys(findJsonExcess(text) ? undefined : JSON.parse(text))
+    return readRegisteredKeys(findJsonExcess(text) ? undefined : JSON.parse(text))
   } catch {
-    return new AppFault('jwks', 'it is not JSON')
+    return new ClientFault('jwks', 'it is not JSON')
   }
 }
 
@@ -113,7 +116,7 @@ export function fillAppForm(client: Client): Parameters {
 export interface AppFormOptions extends FormOptions {
   readonly action: string
   readonly form: Parameters
-  readonly fault?: AppFault | undefined
+  readonly fault?: ClientFault | undefined
   /** The app that is changed; undefined for a new one. */
   readonly client?: Client | undefined
   readonly cancel: string
@@ -122,7 +125,7 @@ export interface AppFormOptions extends FormOptions {
 /** The form of an app. Works without scripts. */
 export function renderAppForm(options: AppFormOptions): Html {
   const { action, client, cancel, isAdministrator, form } = options
-  const field = (property: AppFault['property'], more: Omit<FieldOptions, 'property'> = {}) =>
+  const field = (property: ClientFault['property'], more: Omit<FieldOptions, 'property'> = {}) =>
     renderAppField(options, { property, ...more })
   const box = (name: string, value: string, text: string, meta: string) =>
     html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${form.get(name) === value && html` checked`}><span class="choice__main">${text}</span><span class="choice__meta">${meta}</span></label>
@@ -172,14 +175,14 @@ function renderMethods({ form, fault, client }: AppFormOptions): Html {
   }</div>${isWrong && renderFault(name, fault)}</fieldset>`
 }
 
-const BELOW: readonly AppFault['property'][] = ['id', 'description', 'logoUrl', 'postLogoutRedirectUris']
+const BELOW: readonly ClientFault['property'][] = ['id', 'description', 'logoUrl', 'postLogoutRedirectUris']
 
 function hasFaultBelow({ fault }: AppFormOptions): boolean {
   return fault !== undefined && BELOW.includes(fault.property)
 }
 
 interface FieldOptions {
-  readonly property: AppFault['property']
+  readonly property: ClientFault['property']
   readonly hint?: string
   readonly required?: true
   /** The lines of a longer text. */
@@ -202,7 +205,7 @@ function renderAppField(
   }${isWrong && renderFault(name, fault)}${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
 }
 
-function renderFault(name: string, { value, text }: AppFault): Html {
+function renderFault(name: string, { value, text }: ClientFault): Html {
   const [first = '', ...rest] = value === undefined ? text : `${value}: ${text}`
   const shown = value === undefined ? `${first.toUpperCase()}${rest.join('')}` : `${value}: ${text}`
   return html`<p class="field__error" id="${name}-error">${shown}.</p>`

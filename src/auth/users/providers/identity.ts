@@ -93,14 +93,14 @@ export interface AccountNames {
 }
 
 const USERNAME = /^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u
-const LONGEST_NAME = 200
+const MAX_NAME_CHARACTERS = 200
 
 export function readNames(provider: LoginProvider, claims: Claims): AccountNames | SignInRefusal {
   const username = readTextClaim(claims, provider.usernameClaim)
   if (username === undefined || !USERNAME.test(username))
     return new SignInRefusal('bad-claims', `The claim ${provider.usernameClaim} is not a username`)
   const displayName = readTextClaim(claims, provider.displayNameClaim)?.replace(/\p{Cc}/gu, '') ?? username
-  return { username, displayName: displayName.slice(0, LONGEST_NAME) }
+  return { username, displayName: displayName.slice(0, MAX_NAME_CHARACTERS) }
 }
 
 /** The Practitioner that the claims name, or a search for it. */

@@ -34,7 +34,7 @@ const METADATA_FRESH_MS = 10 * 60_000
 const REACHABLE_MS = 10_000
 /** No second attempt within this time, so that an unreachable provider costs little. */
 const PAUSE_MS = 5_000
-const LONGEST_RESPONSE = 512 * 1024
+const MAX_RESPONSE_BYTES = 512 * 1024
 const ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'PS256', 'ES256', 'ES384']
 
 /** `openid-client` for one provider, and the provider's keys. */
@@ -200,7 +200,7 @@ async function fetchLimited(url: string, init: RequestInit): Promise<Response> {
   let length = 0
   for await (const chunk of response.body ?? []) {
     length += chunk.length
-    if (length > LONGEST_RESPONSE) throw new Error('The response is too long')
+    if (length > MAX_RESPONSE_BYTES) throw new Error('The response is too long')
     chunks.push(chunk)
   }
   const { status, headers } = response

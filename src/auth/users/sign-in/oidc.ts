@@ -218,8 +218,8 @@ async function fetchMissingClaims(
   return { ...(await fetchUserInfo(configuration, accessToken, String(claims.sub))) }
 }
 
-const LONGEST_TEXT = 255
-const MOST_METHODS = 20
+const MAX_CHARACTERS = 255
+const MAX_METHODS = 20
 
 function readLogin(
   provider: OidcProvider,
@@ -227,9 +227,7 @@ function readLogin(
   idToken: string,
   now: number,
 ): Omit<ProviderLogin, 'evidence'> {
-  const methods = Array.isArray(amr)
-    ? amr.flatMap(one => readShortText(one) ?? []).slice(0, MOST_METHODS)
-    : []
+  const methods = Array.isArray(amr) ? amr.flatMap(one => readShortText(one) ?? []).slice(0, MAX_METHODS) : []
   return {
     issuer: provider.issuer,
     subject: String(sub),
@@ -242,7 +240,7 @@ function readLogin(
 }
 
 function readShortText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' && value.length <= LONGEST_TEXT ? value : undefined
+  return typeof value === 'string' && value !== '' && value.length <= MAX_CHARACTERS ? value : undefined
 }
 
 function toRefusal(error: unknown): SignInRefusal {

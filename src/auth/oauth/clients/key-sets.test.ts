@@ -7,7 +7,7 @@ import { LIMITS } from '../../base/limits.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import { openTestStore } from '../../testing/test-store.ts'
-import { createKeySets } from './client-key-sets.ts'
+import { createKeySets } from './key-sets.ts'
 
 describe('a key set by URL', () => {
   const open = openTestStore()

@@ -3,6 +3,7 @@ import { isRecord } from '../../../fhir/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../../jwt/index.ts'
 import type { FetchDocument } from '../../base/fetch-document.ts'
 import { LIMITS } from '../../base/limits.ts'
+import type { KeySets } from '../context.ts'
 
 /** SMART 2.2, asymmetric authentication. */
 export const assertionAlgorithms = ['RS384', 'ES384'] as const satisfies readonly Algorithm[]
@@ -42,15 +43,6 @@ export function makeAppKeySetUrl({ appUrl }: { readonly appUrl: string }): strin
   return `${appUrl}/jwks`
 }
 
-/** The key sets that clients publish. */
-export interface KeySets {
-  /** The keys of a client. An unknown `kid` causes a new fetch, unless the server is `busy` with other fetches. */
-  find(
-    client: { readonly jwksUrl: string; readonly approved: boolean },
-    kid: string,
-  ): Promise<readonly VerificationKey[] | 'unavailable' | 'busy'>
-}
-
 /**
  * Caches key sets as their Cache-Control header says (SMART 2.2). Anonymous requests cause the fetches, so they are
  * limited: there is one fetch of a key set at a time, and none within `LIMITS.keySetPauseMs` of the last one, even if the
@@ -88,14 +80,14 @@ export function createKeySets(options: {
       if (cached && now < cached.freshUntil && (hasKey(cached.value, kid) || isRecent(cached, now)))
         return cached.value
       // The server of an unverified client may respond slowly: it must not delay the others.
-      if (!cache.isFetching(url) && cache.countFetches() >= findMostFetches(approved)) return 'busy'
+      if (!cache.isFetching(url) && cache.countFetches() >= findMaxFetches(approved)) return 'busy'
       return cache.refresh(url)
     },
   }
 }
 
 /** How many key sets may be fetched at once. */
-export function findMostFetches(approved: boolean): number {
+export function findMaxFetches(approved: boolean): number {
   return approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
 }
 
