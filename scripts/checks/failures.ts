@@ -1,0 +1,185 @@
+import type { Sources } from './modules.ts'
+
+/**
+ * An expected failure is a returned value with the brand of `src/core/failure.ts`. This finds the other ways to fail by
+ * the names that they have in code.
+ */
+export function findFailureFaults(sources: Sources): readonly string[] {
+  return [...sources]
+    .filter(([file]) => file.startsWith('src/') && !file.endsWith('.test.ts') && !file.includes('/testing/'))
+    .flatMap(([file, text]) =>
+      RULES.flatMap(({ find, advice }) =>
+        find(text)
+          .filter(found => !REMAINING.has(found) && !(SHOWN_AS_JSON[file] ?? []).includes(found))
+          .map(found => `${file}: ${found}: ${advice}`),
+      ),
+    )
+}
+
+interface Rule {
+  /** The faults of a file, as they are written in it. */
+  readonly find: (text: string) => readonly string[]
+  readonly advice: string
+}
+
+/** Errors that end whatever is under way, at any depth, and the reason for each. Nobody handles them on the way. */
+const INFRASTRUCTURE: ReadonlyMap<string, string> = new Map([
+  ['AuditUnavailable', 'an audit record cannot be written'],
+  ['DatabaseUnavailable', 'the database does not answer'],
+  ['ThreadPoolFull', 'the process has too much work'],
+  ['NotReady', 'a server cannot serve yet'],
+  ['CommandFailure', 'ends a command with a message and an exit code'],
+  ['SettingsError', 'ends the start with all problems of the settings'],
+])
+
+/** Names of discriminated requests and of values from outside, whose members are unknown. */
+const TESTED_WITH_IN: ReadonlySet<string> = new Set([
+  'body',
+  'cause',
+  'claims',
+  'clause',
+  'document',
+  'entry',
+  'error',
+  'event',
+  'handle',
+  'interaction',
+  'manifest',
+  'message',
+  'operation',
+  'part',
+  'resource',
+  'scheme',
+  'socket',
+  'subject',
+  'target',
+  'value',
+])
+
+/** Reports that an endpoint shows, member for member. */
+const SHOWN_AS_JSON: Readonly<Record<string, readonly string[]>> = {
+  // Of `/readyz`.
+  'src/web/health.ts': ['ok: boolean', 'ok: true', 'ok: false', 'result.ok', 'before?.ok'],
+  'src/cli/start/supervisor.ts': ['ok: false'],
+  'src/auth/admin/system.ts': ['value.ok'],
+  // Of the test of a sign-in provider.
+  'src/auth/admin/providers.ts': ['ok: boolean', 'ok: true', 'ok: false'],
+}
+
+const RULES: readonly Rule[] = [
+  {
+    find: text => [
+      ...findAll(text, /\b(?:ok|valid|success)\??: (?:true|false|boolean)\b/g),
+      ...findAll(text, /\b(\w+)\??\.(?:ok|success)\b/g).filter(
+        found => !/^(?:\w+R|r)esponse\??\./.test(found),
+      ),
+    ],
+    advice: 'return a value, or a failure with a brand',
+  },
+  {
+    find: text =>
+      [...text.matchAll(/'\w+' in ([\w.]+)/g)].flatMap(([found, of = '']) =>
+        TESTED_WITH_IN.has(of.split('.').at(-1) ?? '') ? [] : [found],
+      ),
+    advice: 'tell a failure by isFailure',
+  },
+  {
+    find: text =>
+      [...text.matchAll(/\bclass (\w+) extends \w*Error\b/g)].flatMap(([found, name = '']) =>
+        INFRASTRUCTURE.has(name) ? [] : [found],
+      ),
+    advice: 'return an expected failure, and throw for bugs',
+  },
+  {
+    find: text => findAll(text, /\bconst (?:MOST|LONGEST|LARGEST|SHORTEST|SMALLEST)_\w+/g),
+    advice: 'begin the name with MAX_ or MIN_',
+  },
+]
+
+function findAll(text: string, pattern: RegExp): readonly string[] {
+  return [...text.matchAll(pattern)].map(([found]) => found)
+}
+
+/** Faults that are known and wait for their turn: it only gets shorter. */
+const REMAINING: ReadonlySet<string> = new Set([
+  "'body' in answer",
+  "'client' in result",
+  "'clinicians' in rule",
+  "'failure' in answer",
+  "'failure' in it",
+  "'failure' in result",
+  "'fault' in parsed",
+  "'faults' in checked",
+  "'headers' in answer",
+  "'hits' in found",
+  "'includes' in membership",
+  "'kind' in entries",
+  "'kind' in form",
+  "'kind' in params",
+  "'kind' in segments",
+  "'path' in own",
+  "'path' in patient",
+  "'problem' in policy",
+  "'problems' in policy",
+  "'resource' in one",
+  "'resourceType' in found",
+  "'server' in failure",
+  "'sessionId' in params",
+  "'settings' in read",
+  "'status' in answer",
+  "'text' in rule",
+  "'value' in parsed",
+  'class BatchRefused extends Error',
+  'class Fault extends Error',
+  'class InvalidMetadata extends Error',
+  'class PatchFailure extends Error',
+  'class RolledBack extends Error',
+  'class Unauthorized extends Error',
+  'const LARGEST_PAGE',
+  'const LARGEST_RESPONSE',
+  'const LARGEST_RSA_EXPONENT',
+  'const LARGEST_RSA_KEY_BITS',
+  'const LONGEST_BODY',
+  'const LONGEST_CHANGE',
+  'const LONGEST_DETAILS',
+  'const LONGEST_KEY',
+  'const LONGEST_LINE',
+  'const LONGEST_LOGGED',
+  'const LONGEST_MATCH',
+  'const LONGEST_MS',
+  'const LONGEST_NAME',
+  'const LONGEST_PATH',
+  'const LONGEST_PAUSE_MS',
+  'const LONGEST_QUERY',
+  'const LONGEST_READ',
+  'const LONGEST_REMEMBERED',
+  'const LONGEST_RESPONSE',
+  'const LONGEST_SCOPE_LIST',
+  'const LONGEST_SECONDS',
+  'const LONGEST_SHAPE',
+  'const LONGEST_SHOWN',
+  'const LONGEST_TEXT',
+  'const LONGEST_TOKEN_MS',
+  'const LONGEST_URL',
+  'const MOST_AT_ONCE',
+  'const MOST_BYTES_HERE',
+  'const MOST_BYTES_WAITING',
+  'const MOST_COMBINED_PARAMETERS',
+  'const MOST_DEFAULT_WORKERS',
+  'const MOST_METHODS',
+  'const MOST_NAMED',
+  'const MOST_NAMES',
+  'const MOST_PARTS',
+  'const MOST_PROBLEMS',
+  'const MOST_REFUSED',
+  'const MOST_RESPONSE_BYTES',
+  'const MOST_RESULTS',
+  'const MOST_SCOPES',
+  'const MOST_SCOPE_PARAMETERS',
+  'const MOST_SERVICES',
+  'const MOST_TEAMS',
+  'const SHORTEST_PAUSE_MS',
+  'const SMALLEST_RSA_KEY_BITS',
+  'valid: false',
+  'valid: true',
+])
