@@ -12,10 +12,10 @@ const ROOT = resolve(import.meta.dirname, '..')
 const RUNNER = pathToFileURL(resolve(ROOT, 'test/support/run-group.ts')).href
 
 /** So many that modules are loaded seldom, so few that two cores finish at the same time. */
-const LARGEST_GROUP = 24
+const MAX_GROUP = 24
 
 /** Flows in a browser take longest. */
-const LARGEST_BROWSER_GROUP = 3
+const MAX_BROWSER_GROUP = 3
 
 /** The text of a test, and of the helpers beside it (`testing/`) that it imports. */
 export function readTexts(file: string): readonly string[] {
@@ -38,7 +38,7 @@ export function groupTests(files: readonly string[]): readonly TestGroup[] {
   return KINDS.flatMap(kind =>
     splitGroup(
       { name: kind, files: (kinds.get(kind) ?? []).toSorted((a, b) => countUnits(a) - countUnits(b)) },
-      kind === 'browser' ? LARGEST_BROWSER_GROUP : LARGEST_GROUP,
+      kind === 'browser' ? MAX_BROWSER_GROUP : MAX_GROUP,
     ),
   )
 }

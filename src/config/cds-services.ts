@@ -14,17 +14,17 @@ export interface CdsService {
   readonly clientId: string
 }
 
-const MOST_SERVICES = 5
+const MAX_SERVICES = 5
 
 const MEMBERS = ['id', 'name', 'url', 'client-id']
 
 /** `sallyport.yaml` has a list; an environment variable has the same list as JSON. */
 export const cdsServices: SettingType<readonly CdsService[]> = {
-  expected: `a list of at most ${MOST_SERVICES} CDS services with id, url, client-id and a name (docs/how-to/cds-hooks.md)`,
+  expected: `a list of at most ${MAX_SERVICES} CDS services with id, url, client-id and a name (docs/how-to/cds-hooks.md)`,
   structured: true,
   parse: text => {
     const list = parseJson(text)
-    if (!Array.isArray(list) || list.length > MOST_SERVICES) return undefined
+    if (!Array.isArray(list) || list.length > MAX_SERVICES) return undefined
     const services = list.flatMap(entry => readService(entry) ?? [])
     return services.length === list.length ? services : undefined
   },

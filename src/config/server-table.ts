@@ -3,7 +3,7 @@ import { readSecret } from './secret-file.ts'
 import { defineDerived, defineFixed, defineOpen, none } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
-const MOST_DEFAULT_WORKERS = 8
+const MAX_DEFAULT_WORKERS = 8
 
 function readPort(url: string): number | undefined {
   const { port } = new URL(url)
@@ -88,7 +88,7 @@ export const networkTable = {
     otherwise: '`1` on loopback, otherwise the number of processor cores, at most `8`',
     about:
       'Number of processes in which the servers run, behind the same ports. With more than one, a supervisor starts them, and restarts a process that ends.',
-    derive: ({ onLoopback }) => (onLoopback ? 1 : Math.min(availableParallelism(), MOST_DEFAULT_WORKERS)),
+    derive: ({ onLoopback }) => (onLoopback ? 1 : Math.min(availableParallelism(), MAX_DEFAULT_WORKERS)),
   }),
   authPort: defineDerived({
     name: 'smart.server.auth-port',

@@ -104,7 +104,7 @@ interface Draining {
 
 /** How long a server that stops waits for its requests. */
 export const STOP_MS = 8_000
-const [SHORTEST_GRACE_MS, LONGEST_GRACE_MS] = [100, 1_000]
+const [MIN_GRACE_MS, MAX_GRACE_MS] = [100, 1_000]
 
 /**
  * Prepares a server to stop without failing a request, even if the proxy in front of it does not know of the stop. First
@@ -123,7 +123,7 @@ export function prepareDraining(app: FastifyInstance, stopMs = STOP_MS): void {
     if (since === undefined) return
     // `close` of `http` would close idle connections too, and the proxy may be about to use one.
     Server.prototype.close.call(app.server)
-    await pause(Math.min(Math.max(spent, SHORTEST_GRACE_MS), LONGEST_GRACE_MS))
+    await pause(Math.min(Math.max(spent, MIN_GRACE_MS), MAX_GRACE_MS))
   })
 }
 

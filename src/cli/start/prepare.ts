@@ -82,7 +82,7 @@ function startUpkeep(
   ]
 }
 
-const MOST_RESPONSE_BYTES = 4_000_000
+const MAX_RESPONSE_BYTES = 4_000_000
 
 type FeedSettings = Pick<Settings, 'auditFeeds' | 'fhirBaseUrl'>
 
@@ -116,7 +116,7 @@ export async function createFeedSender(
   ids: EventIds,
 ): Promise<SendRecords> {
   const { Agent, request } = await import('undici')
-  const dispatcher = new Agent({ connect: readFeedTls(auditFeeds), maxResponseSize: MOST_RESPONSE_BYTES })
+  const dispatcher = new Agent({ connect: readFeedTls(auditFeeds), maxResponseSize: MAX_RESPONSE_BYTES })
   return createFhirSender({
     url: auditFeeds.fhirUrl ?? '',
     token: auditFeeds.token,

@@ -120,12 +120,12 @@ interface WorkerSlot {
 
 /** A process that runs this long is replaced without a pause. */
 const STEADY_MS = 10_000
-const SHORTEST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 10_000
+const MIN_PAUSE_MS = 100
+const MAX_PAUSE_MS = 10_000
 
 /** The pause before a process is replaced, by the number of processes in a row that ended soon after their start. */
 export function computePause(quickEnds: number): number {
-  return quickEnds === 0 ? 0 : Math.min(SHORTEST_PAUSE_MS * 2 ** (quickEnds - 1), LONGEST_PAUSE_MS)
+  return quickEnds === 0 ? 0 : Math.min(MIN_PAUSE_MS * 2 ** (quickEnds - 1), MAX_PAUSE_MS)
 }
 
 function openSlot(number: number, fork: () => WorkerProcess, logger: Logger): WorkerSlot {
