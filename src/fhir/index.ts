@@ -79,6 +79,7 @@ export {
   type IssueCode,
   isProblem,
   type OperationOutcome,
+  OUTSIDE_GRANT,
   type OutcomeIssue,
   type Refused,
   refuseOutsideGrant,

@@ -74,17 +74,18 @@ export interface Refused {
   readonly by?: string
 }
 
+export const OUTSIDE_GRANT = 'Not within the granted patient, user or filter.'
+
 /**
  * The response for a resource outside the grant (ERROR-4). If the caller must not learn which resources exist, an absent
  * resource gets the same response (ABSENT-1).
  */
 export function refuseOutsideGrant(hint?: string): Refused {
-  const text = 'Not within the granted patient, user or filter.'
   return {
     allowed: false,
     status: 403,
     headers: {},
-    outcome: createOutcome('forbidden', text, { hint }),
+    outcome: createOutcome('forbidden', OUTSIDE_GRANT, { hint }),
     ...(hint !== undefined && { hint }),
   }
 }

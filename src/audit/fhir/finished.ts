@@ -3,6 +3,7 @@ import {
   type Interaction,
   isRecord,
   type Misunderstood,
+  OUTSIDE_GRANT,
   parseReference,
   type Refused,
 } from '../../fhir/index.ts'
@@ -131,7 +132,7 @@ function findRefusal(found: { readonly problem: string }): Refused | string | un
     case 'refused':
       return problem.refused
     case 'outside-access':
-      return OUTSIDE_ACCESS
+      return OUTSIDE_GRANT
     case 'misunderstood':
       return problem.text
     case 'bad-bundle':
@@ -149,8 +150,6 @@ interface EntryFailed {
   readonly entry: number
   readonly cause: { readonly problem: string }
 }
-
-const OUTSIDE_ACCESS = 'Not within the granted patient, user or filter.'
 
 function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditedRequest[] {
   const { authenticated, requestBody, responseBody, status, at, requestId, clientAddress } = finished
@@ -195,7 +194,7 @@ function findContentRefusal(
   outcome: EntryOutcome | undefined,
   problem: FinishedRequest['problem'],
 ): Refused | string | undefined {
-  if (outcome?.status === 403) return OUTSIDE_ACCESS
+  if (outcome?.status === 403) return OUTSIDE_GRANT
   const failed = problem as FhirProblem | EntryFailed | undefined
   return failed?.problem === 'entry-failed' && failed.entry === place ? findRefusal(failed.cause) : undefined
 }
