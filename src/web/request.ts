@@ -161,9 +161,11 @@ export function boundJson(app: FastifyInstance): void {
  * (RFC 9112, 9.6). With `Connection: close` the server closes its own direction first, and the whole connection after
  * the body.
  */
-export function drainUnread(app: FastifyInstance): void {
+export function drainUnread(app: FastifyInstance, largestBody = 0): void {
+  // The refusal of a body that is somewhat too large must arrive too.
+  const limit = Math.max(DRAIN_BYTES, 2 * largestBody)
   app.addHook('onSend', ({ raw }, _reply, payload, done) => {
-    if (!raw.complete && hasBody(raw)) drain(raw)
+    if (!raw.complete && hasBody(raw)) drain(raw, limit)
     done(null, payload)
   })
 }
@@ -172,9 +174,9 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 }
 
-function drain(request: IncomingMessage): void {
+function drain(request: IncomingMessage, limit: number): void {
   const { socket } = request
-  let left = DRAIN_BYTES
+  let left = limit
   const close = () => request.destroy()
   const timer = setTimeout(close, DRAIN_MS).unref()
   // Node calls this when the last response of a connection is written.

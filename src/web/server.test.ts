@@ -171,6 +171,14 @@ describe('createServer: a body that is too large', () => {
     )
   })
 
+  it('is drained up to twice the largest body that a route accepts', async () => {
+    const { app } = await make({ largestBody: DRAIN_BYTES })
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    const pieces = Array.from({ length: DRAIN_BYTES / megabyte.length + 16 }, () => megabyte)
+    const response = await sendAll(url, lines(`content-length: ${pieces.length * megabyte.length}`), pieces)
+    assert.match(response, /^HTTP\/1.1 413 /)
+  })
+
   it('is no failure of the server if the client closes the connection in the middle of it', async () => {
     const { app, lines: logged } = await make()
     const [arrived, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -46,6 +46,8 @@ export interface ServerOptions {
   readonly trustProxy?: string
   readonly tls?: Certificate
   readonly bodyLimit?: number
+  /** The largest body of all routes, if it is larger than `bodyLimit`. */
+  readonly largestBody?: number | undefined
   /** The target of the button of an error page. */
   readonly home?: string
   /** The format of error responses by path; the default is a page. */
@@ -79,7 +81,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   prepareReports(app)
   addTracing(app, options.name)
   addHooks(app, options)
-  drainUnread(app)
+  drainUnread(app, options.largestBody)
   addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? listMethods(path))
   // The FHIR server uses no cookies.
   if (options.name !== 'fhir') await app.register(cookie)

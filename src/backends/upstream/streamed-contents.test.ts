@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createOutcome, limits } from '../../fhir/index.ts'
@@ -269,5 +269,28 @@ describe('the content of a large Binary', () => {
     const writes = countWrites()
     assert.equal((await upload({ size: 6 * MEGABYTE })).status, 502)
     assert.equal(countWrites(), writes + 1)
+  })
+})
+
+describe('a refused upload of any size that is accepted', () => {
+  it('gets its refusal, also if the client sends everything before it reads', async () => {
+    const upstream = await startHostile()
+    const guard = createAuthenticator({})
+    const fhir = await startGateway(upstream.url, { guard, contentLimit: 100 * MEGABYTE })
+    await fhir.app.listen({ port: 0, host: '127.0.0.1' })
+    const socket = connect((fhir.app.server.address() as AddressInfo).port, '127.0.0.1').pause()
+    try {
+      const size = 100 * MEGABYTE
+      const head = ['POST /fhir/Binary HTTP/1.1', 'host: x', 'content-type: application/pdf']
+      socket.write([...head, `content-length: ${size}`, '', ''].join('\r\n'))
+      for (const chunk of repeatChunk(size)) if (!socket.write(chunk)) await once(socket, 'drain')
+      socket.resume()
+      const [answer] = await once(socket, 'data')
+      assert.match(String(answer), /^HTTP\/1.1 401 /)
+    } finally {
+      socket.destroy()
+      await fhir.close()
+      await upstream.close()
+    }
   })
 })

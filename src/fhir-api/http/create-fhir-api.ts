@@ -59,11 +59,13 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
   countLookups(registry, { token: counting.count, access: backend.accessCache.count })
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
+  const contentLimit = findContentLimit(options, backend, bodyLimit)
   const app = await createServer({
     name: 'fhir',
     url: baseUrl,
     clock,
     bodyLimit,
+    largestBody: contentLimit,
     checks,
     metrics: registry,
     errorStyle: path => (isFhir(path) ? 'fhir' : 'api'),
@@ -83,7 +85,7 @@ export async function createFhirApi(options: FhirApiOptions, backend: FhirBacken
     baseUrl,
     basePath,
     bodyLimits,
-    contentLimit: findContentLimit(options, backend, bodyLimit),
+    contentLimit,
     origins,
     versionAccess,
     smartConfiguration: evaluateLate(smartConfiguration),
