@@ -1,6 +1,13 @@
 import { type Document, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { describeError } from '../core/index.ts'
-import { type AccessPolicy, type InvalidPolicy, type PolicyProblem, parsePolicy } from '../smart/index.ts'
+import {
+  type AccessPolicy,
+  failPolicy,
+  type InvalidPolicy,
+  isFailure,
+  type PolicyProblem,
+  parsePolicy,
+} from '../smart/index.ts'
 
 /** Finding the line of a problem takes time, and 100 are enough to correct a file. */
 const MAX_PROBLEMS = 100
@@ -15,7 +22,7 @@ export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
     if (error) throw error
     requireUniqueKeys(document, lineCounter)
     const policy = parsePolicy(document.toJS())
-    if (!('problems' in policy)) return policy
+    if (!isFailure(policy)) return policy
     const problems = policy.problems
       .slice(0, MAX_PROBLEMS)
       .map(one => ({ ...one, line: findLine(document, lineCounter, one.path) }))
@@ -23,7 +30,7 @@ export function parsePolicyText(text: string): AccessPolicy | InvalidPolicy {
   } catch (cause) {
     const [message = ''] = describeError(cause).split('\n')
     const problem = message.replace(/:$/, '')
-    return { problem, problems: [{ path: [], text: problem }] }
+    return failPolicy([{ path: [], text: problem }])
   }
 }
 

@@ -19,6 +19,20 @@ export function isFailure<Value, Failure extends Value & Failed = Extract<Value,
   return typeof value === 'object' && value !== null && FAILURE in value
 }
 
+/** The results of all items, or the first failure. */
+export function mapOrFail<Item, Result>(
+  items: Iterable<Item>,
+  map: (item: Item, index: number) => Result,
+): readonly Exclude<Result, Failed>[] | Extract<Result, Failed> {
+  const results: Exclude<Result, Failed>[] = []
+  for (const item of items) {
+    const result = map(item, results.length)
+    if (isFailure(result)) return result
+    results.push(result as Exclude<Result, Failed>)
+  }
+  return results
+}
+
 /** A failure with methods. */
 export abstract class Failing implements Failed {
   readonly [FAILURE] = true

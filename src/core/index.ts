@@ -3,5 +3,5 @@
  * imports nothing.
  */
 export { describeError, findCode, hasCode, isTimeout, scrub } from './errors.ts'
-export { type Failed, Failing, fail, isFailure } from './failure.ts'
+export { type Failed, Failing, fail, isFailure, mapOrFail } from './failure.ts'
 export { isRecord, parseJson, readText } from './json.ts'

@@ -1,4 +1,4 @@
-import { fail, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
+import { fail, failSearch, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
 import { grantFingerprint } from '../smart/index.ts'
 import { buildUrl, type Link } from './bundle-json.ts'
 import type { FhirRequest } from './request.ts'
@@ -113,12 +113,7 @@ export function resumePage<I extends Paged>(
   if (!link) return { request, cursor: undefined, trail: [null] }
   const page = pages.open(link[1])
   const params = page && readPageParams(request.interaction, pages.parameter, page.params)
-  if (!params || page.path !== path)
-    return fail({
-      problem: 'bad-search',
-      code: 'invalid',
-      text: 'Cannot read page: follow the link as it was given',
-    })
+  if (!params || page.path !== path) return failSearch('Cannot read page: follow the link as it was given')
   if (page.grant !== grantFingerprint(request.authenticated.grant)) return fail({ problem: 'outside-access' })
   const interaction: I = { ...request.interaction, params }
   const decision = request.authenticated.decide(interaction)

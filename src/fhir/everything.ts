@@ -1,12 +1,12 @@
-import { fail } from '../core/index.ts'
+import { fail, isFailure, mapOrFail } from '../core/index.ts'
 import { type DateRange, earliest, latest, parseDateRange } from './date-range.ts'
 import { findSearchParameter, listSearchParameters } from './definitions.ts'
 import type { Params } from './interaction.ts'
 import { toPlain } from './json.ts'
-import { type FhirProblem, isProblem } from './problem.ts'
+import type { FhirProblem } from './problem.ts'
 import { isRecord, type Resource } from './resource.ts'
+import { type BadSearch, failSearch } from './search/bad-search.ts'
 import { indexParameter } from './search/index-entries.ts'
-import type { BadSearch } from './search/parse-query.ts'
 
 const VALUE = /^value[A-Z]/
 const TAKEN = {
@@ -22,13 +22,12 @@ export function findEverythingProblem(type: EverythingType, params: Params): Fhi
   const taken: readonly string[] = TAKEN[type]
   const unknown = params.find(([name]) => !taken.includes(name) && name !== '_format' && name !== '_pretty')
   if (unknown)
-    return fail({
-      problem: 'bad-search',
-      code: 'not-supported',
-      text: `Cannot use ${unknown[0]} with $everything: on ${type} it takes ${taken.join(', ')}`,
-    })
+    return failSearch(
+      `Cannot use ${unknown[0]} with $everything: on ${type} it takes ${taken.join(', ')}`,
+      'not-supported',
+    )
   const range = readCareRange(params)
-  return range && isProblem(range) ? range : undefined
+  return range && isFailure(range) ? range : undefined
 }
 
 /** The parameters of a Parameters resource in the form of URL parameters; none without a body. */
@@ -37,13 +36,7 @@ export function readPostedParams(body: unknown): Params | FhirProblem {
   const posted = toPlain(body)
   const { resourceType, parameter = [] } = isRecord(posted) ? posted : {}
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
-  const params: (readonly [string, string])[] = []
-  for (const it of parameter) {
-    const param = readParam(it)
-    if (!param) return unreadable
-    params.push(param)
-  }
-  return params
+  return mapOrFail(parameter, it => readParam(it) ?? unreadable)
 }
 
 function readParam(parameter: unknown): readonly [string, string] | undefined {
@@ -67,12 +60,7 @@ export function readCareRange(params: Params): DateRange | BadSearch | undefined
   if (!start?.length && !end?.length) return undefined
   const [from, to] = [start, end].map(given => given?.map(([, value]) => parseDateRange(value)))
   const isRead = [from, to].every(given => !given || (given.length <= 1 && !given.includes(undefined)))
-  if (!isRead)
-    return fail({
-      problem: 'bad-search',
-      code: 'invalid',
-      text: 'Cannot read start or end: expected one date',
-    })
+  if (!isRead) return failSearch('Cannot read start or end: expected one date')
   return { low: from?.[0]?.low ?? earliest, high: to?.[0]?.high ?? latest }
 }
 

@@ -3,7 +3,7 @@
  * OperationOutcomes. Pure: this module stores nothing, sends nothing, and makes no access decision.
  */
 
-export { type Failed, Failing, fail, isFailure } from '../core/index.ts'
+export { type Failed, Failing, fail, isFailure, mapOrFail } from '../core/index.ts'
 export { ANY_ENTRIES, type BodyLimits, createBodyLimits } from './body-limits.ts'
 export {
   findCompartmentPatients,
@@ -26,6 +26,7 @@ export {
   readPostedParams,
 } from './everything.ts'
 export {
+  createMisunderstood,
   type Interaction,
   isId,
   isPublic,
@@ -77,7 +78,6 @@ export {
   type ErrorResponse,
   type FhirProblem,
   type IssueCode,
-  isProblem,
   type OperationOutcome,
   OUTSIDE_GRANT,
   type OutcomeIssue,
@@ -119,13 +119,13 @@ export type {
   SearchParameterType,
 } from './resource.ts'
 export { isRecord, isResource } from './resource.ts'
-export type * from './search/clause.ts'
+export { type BadSearch, failSearch, type SearchError } from './search/bad-search.ts'
 export type * from './search/clause.ts'
 export { couldMatch } from './search/could-match.ts'
 export { indexParameter, indexResource } from './search/index-entries.ts'
 export { createMatcher, matches, matchesClause } from './search/matches.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'
-export { type BadSearch, parseQuery, type Query, type SortKey } from './search/parse-query.ts'
+export { parseQuery, type Query, type SortKey } from './search/parse-query.ts'
 export { parseSearch, type Steps, spendSteps } from './search/parse-search.ts'
 export {
   findShape,

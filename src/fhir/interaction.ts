@@ -1,3 +1,5 @@
+import { type Failed, fail } from '../core/index.ts'
+
 /** Search parameters in the order they were sent, decoded. */
 export type Params = readonly (readonly [name: string, value: string])[]
 
@@ -50,9 +52,10 @@ export type Interaction =
       readonly cancels?: true
     }
 
-/** A request that is not a supported FHIR interaction. It is refused, never normalized (ROUTE-6, ROUTE-7). */
-export interface Misunderstood {
+/** A request that is not a supported FHIR interaction: it has a `kind` as interactions have, and is a problem. It is refused, never normalized (ROUTE-6, ROUTE-7). */
+export interface Misunderstood extends Failed {
   readonly kind: 'misunderstood'
+  readonly problem: 'misunderstood'
   readonly status: 400 | 404 | 405 | 415
   readonly text: string
   /** The request is too long, but not malformed. */
@@ -135,6 +138,10 @@ export function parsePath(path: string): readonly string[] | Misunderstood {
   return segments
 }
 
-export function createMisunderstood(status: Misunderstood['status'], text: string): Misunderstood {
-  return { kind: 'misunderstood', status, text }
+export function createMisunderstood(
+  status: Misunderstood['status'],
+  text: string,
+  more: Pick<Misunderstood, 'isExcess' | 'allow'> = {},
+): Misunderstood {
+  return fail({ kind: 'misunderstood', problem: 'misunderstood', status, text, ...more })
 }

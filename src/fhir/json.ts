@@ -72,14 +72,13 @@ export function formatDigits(decimal: Decimal): string {
 }
 
 /**
- * Whether two values of exact JSON are equal (RFC 6902, 4.6). Decimals are compared by value, to the last digit; `spend`
- * is told how many digits.
+ * Whether two values of exact JSON are equal (RFC 6902, 4.6). Decimals are compared by value, to the last digit, as long as
+ * the digits may be spent.
  */
-export function isSameJson(a: unknown, b: unknown, spend: (digits: number) => void): boolean {
+export function isSameJson(a: unknown, b: unknown, spend: (digits: number) => boolean): boolean {
   if (isDecimal(a) && isDecimal(b)) {
     const [first, second] = [formatDigits(a), formatDigits(b)]
-    spend(first.length + second.length)
-    return normalizeDigits(first) === normalizeDigits(second)
+    return spend(first.length + second.length) && normalizeDigits(first) === normalizeDigits(second)
   }
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, at) => isSameJson(item, b[at], spend))

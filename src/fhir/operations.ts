@@ -1,10 +1,9 @@
-import { fail } from '../core/index.ts'
 import { findSearchParameter, isResourceType } from './definitions.ts'
 import type { Interaction, Params } from './interaction.ts'
 import { LAST_N_SHOWN } from './limits.ts'
 import { isRecord, type Resource } from './resource.ts'
+import { type BadSearch, failSearch } from './search/bad-search.ts'
 import { indexParameter } from './search/index-entries.ts'
-import type { BadSearch } from './search/parse-query.ts'
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>
 
@@ -131,9 +130,9 @@ export function parseLastN(params: Params): LastN | BadSearch {
   const given = params.filter(([name]) => name === 'max').map(([, value]) => value)
   const [max = '1', another] = given
   if (another !== undefined || !/^\d{1,4}$/.test(max) || Number(max) < 1 || Number(max) > LAST_N_SHOWN)
-    return createBadSearch('invalid', `Cannot read max: expected one number from 1 to ${LAST_N_SHOWN}`)
+    return failSearch(`Cannot read max: expected one number from 1 to ${LAST_N_SHOWN}`)
   const unknown = params.find(([name]) => RESULT.test(name))
-  if (unknown) return createBadSearch('not-supported', `Cannot use ${unknown[0]} with $lastn`)
+  if (unknown) return failSearch(`Cannot use ${unknown[0]} with $lastn`, 'not-supported')
   const criteria = params.filter(([name]) => name !== 'max' && !FORMATS.has(name))
   return { max: Number(max), criteria }
 }
@@ -174,8 +173,4 @@ function listKeys({ code }: Resource): readonly string[] {
   const codings = Array.isArray(code.coding) ? code.coding.filter(isRecord) : []
   if (codings.length > 0) return codings.map(({ system, code: value }) => JSON.stringify([system, value]))
   return [String(code.text ?? '')]
-}
-
-function createBadSearch(code: BadSearch['code'], text: string): BadSearch {
-  return fail({ problem: 'bad-search', code, text })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail } from '../core/index.ts'
+import { fail, isFailure } from '../core/index.ts'
 import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
 import { parseEntries, parseEntry } from './parse-entries.ts'
 
@@ -36,7 +36,7 @@ describe('parseEntries', () => {
       const most = { ...bundle(...Array.from({ length: count }, () => get)), type }
       assert.ok('entries' in parseEntries(most, base))
       const more = parseEntries({ ...most, entry: [...most.entry, get] }, base)
-      assert.ok('problem' in more)
+      assert.ok(isFailure(more))
       assert.equal(more.problem, 'too-costly')
       assert.match(more.text, new RegExp(`a ${type} may have up to ${count} entries`))
     }
@@ -54,7 +54,7 @@ describe('parseEntries', () => {
     const entries = [get, patchOf(1), patchOf(BUNDLE_PATCH_CHARACTERS - 1)]
     const findProblem = (...entry: unknown[]) => {
       const parsed = parseEntries(bundle(...entry), base)
-      return 'problem' in parsed ? parsed.problem : undefined
+      return isFailure(parsed) ? parsed.problem : undefined
     }
     assert.equal(findProblem(...entries), undefined)
     assert.equal(findProblem(...entries, null), 'bad-bundle')

@@ -1,4 +1,4 @@
-import { type Failed, fail, isFailure } from '../core/index.ts'
+import { type Failed, fail, isFailure, mapOrFail } from '../core/index.ts'
 import { ENTRY_LIMITS, type EntryLimits } from './body-limits.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { createMisunderstood } from './interaction.ts'
@@ -45,13 +45,8 @@ export function parseEntries(
   if (excess) return excess
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
     return createTooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
-  const entries: Entry[] = []
-  for (const [at, candidate] of entry.entries()) {
-    const parsed = parseOne(candidate, baseUrl, at)
-    if (isFailure(parsed)) return parsed
-    entries.push(parsed)
-  }
-  return { type, entries }
+  const entries = mapOrFail(entry, (candidate, at) => parseOne(candidate, baseUrl, at))
+  return isFailure(entries) ? entries : { type, entries }
 }
 
 /** Why a Bundle has too many entries; undefined if it has not. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { countRuns } from '../../test/support/thorough.ts'
-import { type Interaction, isPublic, isWriting } from './interaction.ts'
+import { createMisunderstood, type Interaction, isPublic, isWriting } from './interaction.ts'
 import { SEARCH_CHARACTERS } from './limits.ts'
 import { findMethods, parseInteraction } from './parse-interaction.ts'
 
@@ -167,7 +167,7 @@ describe('parseInteraction', () => {
   ] as const)
     it(`names the ${part} that is too long`, () => {
       const text = `Cannot read ${part}: it has more than ${SEARCH_CHARACTERS} characters`
-      assert.deepEqual(answer, { kind: 'misunderstood', status: 400, text, isExcess: true })
+      assert.deepEqual(answer, createMisunderstood(400, text, { isExcess: true }))
     })
 
   it('reads a search by POST from the URL and the form', () => {

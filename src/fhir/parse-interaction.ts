@@ -1,3 +1,4 @@
+import { isFailure } from '../core/index.ts'
 import { isResourceType } from './definitions.ts'
 import type { Interaction, Misunderstood, Params } from './interaction.ts'
 import { createMisunderstood, isId, parsePath } from './interaction.ts'
@@ -47,18 +48,18 @@ export function parseInteraction(request: FhirRequest): Parsed {
 /** The methods of a URL, for `Allow` (RFC 9110, 10.2.1); none if there is no such URL. */
 export function findMethods(request: Omit<FhirRequest, 'method'>): readonly string[] {
   const results = Object.keys(METHODS).map(method => ({ method, parsed: parse({ ...request, method }) }))
-  const isKnown = results.some(({ parsed }) => !(parsed.kind === 'misunderstood' && parsed.status === 404))
+  const isKnown = results.some(({ parsed }) => !isFailure(parsed) || parsed.status !== 404)
   const methods = results.filter(({ parsed }) => !isNotAllowed(parsed)).map(({ method }) => method)
   return isKnown ? methods : []
 }
 
 function isNotAllowed(parsed: Parsed): parsed is Misunderstood {
-  return parsed.kind === 'misunderstood' && parsed.status === 405
+  return isFailure(parsed) && parsed.status === 405
 }
 
 function parse(request: FhirRequest): Parsed {
   const segments = parsePath(request.path)
-  if ('kind' in segments) return segments
+  if (isFailure(segments)) return segments
   const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined
   if (!method)
     return createMisunderstood(
@@ -66,7 +67,7 @@ function parse(request: FhirRequest): Parsed {
       'Cannot process this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE',
     )
   const params = readParams(request.query, 'query')
-  if ('kind' in params) return params
+  if (isFailure(params)) return params
   const headers = readHeaders(request.headers)
   if (headers.override || params.some(([name]) => name === '_method'))
     return createMisunderstood(400, 'Cannot accept a method override: send the method itself')
@@ -233,7 +234,7 @@ function parsePosted(call: Call, search: (params: Params) => Interaction): Parse
   if (!FORM.test(call.headers.contentType ?? ''))
     return createMisunderstood(415, 'Cannot search: the body of _search is application/x-www-form-urlencoded')
   const form = readParams(call.form, 'form')
-  if ('kind' in form) return form
+  if (isFailure(form)) return form
   if (form.some(([name]) => name === '_method'))
     return createMisunderstood(400, 'Cannot read form: it is malformed')
   return search([...call.params, ...form])
@@ -246,7 +247,7 @@ function readParams(text: string, what: 'query' | 'form'): Params | Misunderstoo
 }
 
 function createTooLong(what: string, excess: string): Misunderstood {
-  return { ...createMisunderstood(400, `Cannot read ${what}: ${excess}`), isExcess: true }
+  return createMisunderstood(400, `Cannot read ${what}: ${excess}`, { isExcess: true })
 }
 
 function requireCriteria(interaction: Extract<Interaction, { params: Params }>): Parsed {

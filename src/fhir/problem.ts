@@ -1,9 +1,9 @@
-import { type Failed, isFailure } from '../core/index.ts'
+import type { Failed } from '../core/index.ts'
 import type { Misunderstood } from './interaction.ts'
 import { describeUnsupportedOperation } from './operations.ts'
 import type { BadBundle } from './parse-entries.ts'
 import type { Fault } from './resource.ts'
-import type { BadSearch } from './search/parse-query.ts'
+import type { BadSearch } from './search/bad-search.ts'
 
 /** The used codes of R4's IssueType. */
 export type IssueCode =
@@ -94,7 +94,7 @@ export function refuseOutsideGrant(hint?: string): Refused {
 export type FhirProblem = Failed & FhirReason
 
 type FhirReason =
-  | (Omit<Misunderstood, 'kind'> & { readonly problem: 'misunderstood' })
+  | Misunderstood
   | { readonly problem: 'refused'; readonly refused: Refused }
   /** `element` is the element of new content that refers to something outside the access, or absent. */
   | { readonly problem: 'outside-access'; readonly element?: string | undefined }
@@ -129,10 +129,6 @@ export interface ErrorResponse {
 /** A problem of any module. */
 export interface AnyProblem extends Failed {
   readonly problem: string
-}
-
-export function isProblem<P extends AnyProblem>(value: object | P): value is P {
-  return isFailure(value)
 }
 
 // An absent resource gets the same text, so that the response reveals nothing (docs/decisions/0021-refused-and-absent.md).

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import { fail } from '../core/index.ts'
+import { fail, isFailure } from '../core/index.ts'
 import { type BodyLimits, createBodyLimits } from './body-limits.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess, parseExact, toPlain } from './json.ts'
 import { findEntryExcess } from './parse-entries.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
-import { type FhirProblem, isProblem } from './problem.ts'
+import type { FhirProblem } from './problem.ts'
 import { parseReference } from './reference.ts'
 import { parseMediaType } from './request.ts'
 import { type ExactResource, type Fault, isRecord } from './resource.ts'
@@ -66,7 +66,7 @@ export function readBody(
     return fail({ problem: 'wrong-content-type', expected, isPatch })
   const isGraphQl = parseMediaType(contentType ?? '') === GRAPHQL_TYPE
   const read = isGraphQl ? readQuery(bytes) : parse(bytes, bodyLimits.values)
-  if (isProblem(read)) return read
+  if (isFailure(read)) return read
   if (interaction.kind === 'bundle') return findEntryExcess(read.body, bodyLimits.entries) ?? read
   if (!isPatch) return read
   const typed = isFhirPathPatch(read.body) ? JSON_TYPES : [JSON_PATCH_TYPE]
@@ -117,7 +117,7 @@ function isUtf8(contentType: string): boolean {
 /** The body of a write as a valid resource of the type in the URL, or the problem with it. */
 export function readResourceBody(body: unknown, type: string): ExactResource | FhirProblem {
   const resource = readResourceOfType(body, type)
-  if (isProblem(resource)) return resource
+  if (isFailure(resource)) return resource
   return toValid(resource, validated.get(resource) ?? validate(toPlain(resource)))
 }
 
@@ -127,7 +127,7 @@ export function* readRecommendedBody(
   type: string,
 ): Generator<undefined, ExactResource | FhirProblem> {
   const resource = readResourceOfType(body, type)
-  if (isProblem(resource)) return resource
+  if (isFailure(resource)) return resource
   return toValid(resource, yield* validateInSteps(toPlain(resource), { warns: true }))
 }
 
@@ -145,7 +145,7 @@ export function* validateAhead(body: unknown): Generator<undefined, void> {
 /** Reads the body of a write to a URL with an id, which the body must repeat (R4 http.html#update). */
 export function readResourceBodyWithId(body: unknown, type: string, id: string): ExactResource | FhirProblem {
   const resource = readResourceOfType(body, type)
-  if (isProblem(resource)) return resource
+  if (isFailure(resource)) return resource
   if (resource.id !== id)
     return fail({
       problem: 'contradiction',

@@ -7,4 +7,4 @@
 export { type FoundFiles, findFiles } from './find-files.ts'
 export { type ImportProgress, importFiles } from './import-files.ts'
 export type { ImportReport, Reason, Unreadable } from './loader.ts'
-export { BatchRefused, type SentReport, sendAll } from './send-all.ts'
+export { type SentReport, sendAll } from './send-all.ts'

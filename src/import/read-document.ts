@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isRecord, parseExact, toPlain } from '../fhir/index.ts'
+import { type Failed, fail, isFailure, isRecord, parseExact, toPlain } from '../fhir/index.ts'
 import { parseConditionalReference } from '../fhir-api/index.ts'
 import type { InputFile } from './find-files.ts'
 import type { Candidate } from './loader.ts'
@@ -38,7 +38,7 @@ export async function surveyDocument(file: InputFile, limit: number): Promise<Su
 
 function readFrame(frame: Buffer): Pick<Survey, 'kind' | 'fault'> {
   const parsed = parseJson(frame)
-  if ('fault' in parsed) return { kind: 'bundle', fault: parsed.fault }
+  if (isFailure(parsed)) return { kind: 'bundle', fault: parsed.fault }
   if (Array.isArray(parsed.value)) return { kind: 'array' }
   if (!isRecord(parsed.value) || parsed.value.resourceType !== 'Bundle') return { kind: 'resource' }
   const fault = findBundleFault(parsed.value.type)
@@ -47,7 +47,7 @@ function readFrame(frame: Buffer): Pick<Survey, 'kind' | 'fault'> {
 
 function surveyEntry(bytes: Buffer, names: Map<string, string>, conditionals: Set<string>): void {
   const parsed = parseJson(bytes)
-  if ('fault' in parsed) return
+  if (isFailure(parsed)) return
   const entry = readEntry(parsed.value)
   if (entry.kind !== 'resource') return
   const { resource, fullUrl } = entry
@@ -83,7 +83,7 @@ function* readItem(
   place: Candidate['place'],
 ): Generator<Candidate> {
   const parsed = parseJson(bytes)
-  if ('fault' in parsed) return yield { kind: 'fault', place, fault: parsed.fault }
+  if (isFailure(parsed)) return yield { kind: 'fault', place, fault: parsed.fault }
   if (kind === 'array')
     return yield { kind: 'resource', place, resource: withId(parsed.value), bytes: bytes.length }
   const entry = readEntry(parsed.value)
@@ -107,7 +107,7 @@ async function* readWhole(
   }
   if (length > limit) return yield { kind: 'fault', place, fault: describeTooLong(limit) }
   const parsed = parseJson(Buffer.concat(chunks))
-  if ('fault' in parsed) yield { kind: 'fault', place, fault: parsed.fault }
+  if (isFailure(parsed)) yield { kind: 'fault', place, fault: parsed.fault }
   else yield { kind: 'resource', place, resource: withId(parsed.value), bytes: length }
 }
 
@@ -211,17 +211,22 @@ function isReference(key: string, value: unknown): value is string {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The exact JSON of some bytes (`parseExact`), or why there is none. The reason never quotes them. */
-export function parseJson(bytes: Uint8Array): { readonly value: unknown } | { readonly fault: string } {
+/** Why a part of a file is not a resource. It never quotes the content. */
+interface NotResource extends Failed {
+  readonly fault: string
+}
+
+/** The exact JSON of some bytes (`parseExact`). */
+export function parseJson(bytes: Uint8Array): { readonly value: unknown } | NotResource {
   let text: string
   try {
     text = utf8.decode(bytes)
   } catch {
-    return { fault: 'Not UTF-8 text' }
+    return fail({ fault: 'Not UTF-8 text' })
   }
   try {
     return { value: parseExact(text) }
   } catch {
-    return { fault: 'Not JSON' }
+    return fail({ fault: 'Not JSON' })
   }
 }

@@ -1,4 +1,4 @@
-import { isRecord } from '../fhir/index.ts'
+import { isFailure, isRecord } from '../fhir/index.ts'
 import type { InputFile } from './find-files.ts'
 import type { Candidate, Place } from './loader.ts'
 import { readBytes } from './read-bytes.ts'
@@ -74,7 +74,7 @@ export async function* readLines(
 function* readLine(line: Line, place: Place, limit: number, find: FindConditional): Generator<Candidate> {
   if (line.kind === 'too-long') return yield { kind: 'fault', place, fault: describeTooLong(limit) }
   const parsed = parseJson(line.bytes)
-  if ('fault' in parsed) return yield { kind: 'fault', place, fault: parsed.fault }
+  if (isFailure(parsed)) return yield { kind: 'fault', place, fault: parsed.fault }
   const { value } = parsed
   if (isRecord(value) && value.resourceType === 'Bundle')
     yield* readBundle(value, line.bytes.length, place, find)

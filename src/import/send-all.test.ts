@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { openRepository, type Repository } from '../backends/sqlite/index.ts'
 import { type HapiUpstream, startHapi } from '../backends/upstream/testing/hapi/start-hapi.ts'
+import { isFailure } from '../fhir/index.ts'
 import { sendAll } from './send-all.ts'
 
 const patient = (id: string, more = {}) => ({ resourceType: 'Patient', id, ...more })
@@ -47,12 +48,14 @@ describe('sendAll', () => {
     }
   }
 
-  function send(resources: readonly object[]) {
+  async function send(resources: readonly object[]) {
     const { url: to } = upstream
     const repository: Repository = openRepository({ file: ':memory:', baseUrl: to })
     repository.load(resources as never)
     const options = { repository, to, fetch: fetchCounted, authorization: () => undefined }
-    return sendAll(options).finally(() => repository.close())
+    const sent = await sendAll(options).finally(() => repository.close())
+    assert(!isFailure(sent))
+    return sent
   }
 
   /** The Bundles since the last call: `batch Patient/a,Patient/b`. */

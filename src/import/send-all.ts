@@ -1,6 +1,6 @@
 import type { Repository } from '../backends/sqlite/index.ts'
 import { parseJson } from '../core/index.ts'
-import { formatExact, isRecord, parseExact } from '../fhir/index.ts'
+import { type Failed, fail, formatExact, isFailure, isRecord, parseExact } from '../fhir/index.ts'
 import { type Group, orderByReference } from './order.ts'
 
 export interface RefusedResource {
@@ -28,12 +28,9 @@ export interface SendOptions {
 }
 
 /** The server refused a whole batch: nothing of it was written. */
-export class BatchRefused extends Error {
+export interface BatchRefused extends Failed {
   readonly status: number
-  constructor(status: number, reason: string) {
-    super(`it answered ${status} to a batch${reason && `: ${reason}`}`)
-    this.status = status
-  }
+  readonly text: string
 }
 
 /** Resources of a batch or transaction. */
@@ -52,29 +49,39 @@ interface Stored {
  * the resource that is referred to first, and resources that refer to each other in one transaction. Refused resources
  * are sent again while that helps.
  */
-export async function sendAll(options: SendOptions): Promise<SentReport> {
+export async function sendAll(options: SendOptions): Promise<SentReport | BatchRefused> {
   const { repository, onProgress = () => {} } = options
   const { stored, references } = readReferences(options)
   const results: Result[] = []
   let sent = 0
-  const send = async (groups: readonly Group[]) => {
-    await inParallel(planBatches(groups), async batch => {
+  const send = (groups: readonly Group[]) =>
+    inParallel(planBatches(groups), async batch => {
       const entries = batch.members.map(at => readEntry(repository, stored[at] ?? NONE, options.to))
       const found = await sendEntries(options, entries, batch.isCircle ? 'transaction' : 'batch')
+      if (isFailure(found)) return found
       for (const [at, member] of batch.members.entries()) results[member] = found[at] ?? 'updated'
       sent += batch.members.length
       onProgress(Math.min(sent, stored.length), stored.length)
+      return undefined
     })
-  }
   const steps = orderByReference(references)
-  for (const groups of steps) await send(groups)
-  for (let before = Infinity, refused = countRefused(results); 0 < refused && refused < before; ) {
-    for (const groups of steps)
-      await send(groups.filter(({ members }) => members.some(at => isRefused(results[at]))))
+  const sendGroupsWith = async (isSent: (member: number) => boolean) => {
+    for (const groups of steps) {
+      const failure = await send(groups.filter(({ members }) => members.some(isSent)))
+      if (failure) return failure
+    }
+    return undefined
+  }
+  let failure = await sendGroupsWith(() => true)
+  for (
+    let before = Infinity, refused = countRefused(results);
+    !failure && 0 < refused && refused < before;
+  ) {
+    failure = await sendGroupsWith(member => isRefused(results[member]))
     before = refused
     refused = countRefused(results)
   }
-  return toReport(results)
+  return failure ?? toReport(results)
 }
 
 const NONE: Stored = { rid: 0, reference: '' }
@@ -142,12 +149,22 @@ function planBatches(groups: readonly Group[]): readonly Group[] {
   return [...batches, ...circles]
 }
 
-async function inParallel<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
-  const waiting = all.values()
+/** Does the work for all items, up to the first failure. */
+async function inParallel<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<BatchRefused | undefined>,
+): Promise<BatchRefused | undefined> {
+  const waiting = items.values()
+  let first: BatchRefused | undefined
   const worker = async () => {
-    for (const one of waiting) await work(one)
+    for (const item of waiting) {
+      const failure = await work(item)
+      first ??= failure
+      if (first) return
+    }
   }
   await Promise.all(Array.from({ length: CONNECTIONS }, worker))
+  return first
 }
 
 interface Entry {
@@ -171,7 +188,7 @@ async function sendEntries(
   options: SendOptions,
   entries: readonly Entry[],
   type: 'batch' | 'transaction',
-): Promise<readonly Result[]> {
+): Promise<readonly Result[] | BatchRefused> {
   const versions = await readVersions(options, entries)
   const requests = entries.map(
     ({ reference, content }) => `{"resource":${content},"request":{"method":"PUT","url":"${reference}"}}`,
@@ -190,7 +207,8 @@ async function sendEntries(
       toResult(reference, responses[at] ?? {}, versions.get(reference)),
     )
   const reason = findReason(answer)
-  if (type === 'batch' || !isRefusal(status)) throw new BatchRefused(status, reason)
+  if (type === 'batch' || !isRefusal(status))
+    return fail({ status, text: `it answered ${status} to a batch${reason && `: ${reason}`}` })
   return entries.map(({ reference }) => ({ reference, status, reason }))
 }
 

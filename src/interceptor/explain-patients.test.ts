@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createUserFilter, parsePolicy } from '../smart/index.ts'
+import { createUserFilter, isFailure, parsePolicy } from '../smart/index.ts'
 import { explain } from './explain.ts'
 import { fhirBaseUrl } from './testing/test-issuer.ts'
 
@@ -15,7 +15,7 @@ const rights = parsePolicy({
     { clinicians: ['Practitioner/root'], patients: 'all' },
   ],
 })
-assert(!('problem' in rights))
+assert(!isFailure(rights))
 const userFilter = createUserFilter(rights)
 
 function ask(line: string, scope: string, body?: unknown, user = 'kim') {
@@ -109,7 +109,7 @@ describe('explain with a policy', () => {
 
   it('reports no compartment if there are several', () => {
     const several = parsePolicy({ rules: [{ clinicians: 'all', patients: ['1', '2'] }] })
-    assert(!('problem' in several))
+    assert(!isFailure(several))
     const request = { method: 'GET', url: '/Condition', scope: 'user/*.rs', fhirUser: 'Practitioner/kim' }
     const settings = { searchPermission: 'r', contexts: ['user'] } as const
     const result = explain({ ...request, ...settings, userFilter: createUserFilter(several) }, fhirBaseUrl)

@@ -1,4 +1,4 @@
-import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
+import { type Interaction, isFailure, type Misunderstood, parseInteraction } from '../fhir/index.ts'
 import type { AccessFilter, EnforcementPolicy, Panel, ScopeContext } from '../smart/index.ts'
 import { checkRequest } from './decision/check-request.ts'
 import type { Decision } from './decision/decision.ts'
@@ -98,8 +98,7 @@ export function explain(question: Question, fhirBaseUrl: string): Explanation {
   }
   try {
     const interaction = parseQuestion(question)
-    if (interaction.kind === 'misunderstood')
-      return describeDecision({ allowed: false, refusal: interaction })
+    if (isFailure(interaction)) return describeDecision({ allowed: false, refusal: interaction })
     const body = typeof question.body === 'string' ? undefined : question.body
     const grant = readGrant({ scope, patient, fhirUser }, fhirBaseUrl)
     const explanation = describeDecision(checkRequest(interaction, body, grant, policy), interaction)

@@ -1,6 +1,7 @@
 import {
   createOutcome,
   describeUnsupportedOperation,
+  type Failed,
   type IssueCode,
   type Misunderstood,
   type Refused,
@@ -43,7 +44,7 @@ export type Refusal =
   | { readonly kind: 'no-configuration' }
   | InsufficientScope
   | NotWithin
-  | Misunderstood
+  | Omit<Misunderstood, keyof Failed | 'problem'>
   /** The server does not offer the operation at this URL, whatever the grant. */
   | { readonly kind: 'unsupported-operation'; readonly name: string }
   | { readonly kind: 'broken' }

@@ -4,6 +4,7 @@ import { findPatientConstraint, isUnrestricted, narrow, uniteConstraints } from 
 import {
   type EnforcementPolicy,
   type Grant,
+  isClinician,
   isProtected,
   isRelationProtected,
   PORTAL_CLIENT,
@@ -135,11 +136,6 @@ function findUserFilter(
   if (isClinician(user)) return policy.userFilter?.(user, type, permission) ?? 'everything'
   const patients = new Set(user.type === 'Patient' ? [user.id, ...userPatients] : userPatients)
   return [...patients].flatMap(patient => findPatientConstraint(patient, type, permission) ?? [])
-}
-
-/** Whether the site's policy applies to this user. */
-export function isClinician({ type }: ResourceReference): boolean {
-  return type === 'Practitioner' || type === 'PractitionerRole'
 }
 
 // A parameter that cannot be evaluated grants nothing. An empty resource shows whether it can be.

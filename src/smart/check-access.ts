@@ -8,8 +8,8 @@ import {
   findContainedPatients,
   findNamedBinaries,
   findReferredPatients,
+  isFailure,
   isInCompartment,
-  isProblem,
   isRecord,
   namesOtherPatient,
   type Permission,
@@ -220,9 +220,9 @@ export function checkPatch(
   result: Resource | FhirProblem,
   isWithin: (permission: Permission, resource: Resource) => boolean,
 ): FhirProblem | undefined {
-  if (isWithin('r', stored)) return isProblem(result) ? result : undefined
+  if (isWithin('r', stored)) return isFailure(result) ? result : undefined
   if (readsStored(patch)) return fail({ problem: 'outside-access' })
-  if (isProblem(result)) return result.problem === 'malformed-body' ? result : UNUSABLE
+  if (isFailure(result)) return result.problem === 'malformed-body' ? result : UNUSABLE
   return isWithin('r', result) || isWithin('s', result) ? fail({ problem: 'outside-access' }) : undefined
 }
 

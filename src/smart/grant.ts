@@ -75,6 +75,11 @@ export function isProtected(
   return PROTECTED_TYPES.includes(type) || protectedTypes.includes(type)
 }
 
+/** Whether the site's policy applies to this user. */
+export function isClinician({ type }: ResourceReference): boolean {
+  return type === 'Practitioner' || type === 'PractitionerRole'
+}
+
 /** The portal's own client, which `smart.fhir.scope-contexts` never limits (SCOPE-8). */
 export const PORTAL_CLIENT = 'sallyport-portal'
 

@@ -3,13 +3,12 @@
  * policy about its clinicians. Pure: it reads no token, no request and no store.
  */
 
-export type { Permission } from '../fhir/index.ts'
+export { isFailure, type Permission } from '../fhir/index.ts'
 export {
   computeAccess,
   type ExplainedFilter,
   type FilterSource,
   type GrantedAccess,
-  isClinician,
 } from './access.ts'
 export {
   type Access,
@@ -39,10 +38,18 @@ export {
   satisfies,
 } from './check-access.ts'
 export type { Authenticated, Authenticator, AuthFailure } from './grant.ts'
-export { type EnforcementPolicy, type Grant, grantFingerprint, isProtected, PORTAL_CLIENT } from './grant.ts'
+export {
+  type EnforcementPolicy,
+  type Grant,
+  grantFingerprint,
+  isClinician,
+  isProtected,
+  PORTAL_CLIENT,
+} from './grant.ts'
 export {
   type AccessPolicy,
   createUserFilter,
+  failPolicy,
   findPolicyMatches,
   formatPolicyProblem,
   givesAccessByCareTeam,

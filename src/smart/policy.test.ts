@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Resource } from '../fhir/index.ts'
+import { isFailure, type Resource } from '../fhir/index.ts'
 import {
   type AccessPolicy,
   computeAccess,
@@ -20,7 +20,7 @@ const kim = { type: 'Practitioner', id: 'kim' }
 
 function makePolicy(...rules: readonly object[]): AccessPolicy {
   const rights = parsePolicy({ rules })
-  assert(!('problem' in rights))
+  assert(!isFailure(rights))
   return rights
 }
 
@@ -146,7 +146,7 @@ describe('parsePolicy', () => {
       { clinicians: 'all', organizations: ['Patient/1'] },
       { clinicians: 'all', careTeams: [null] },
     ])
-      assert('problem' in parsePolicy({ rules: [rule] }), JSON.stringify(rule))
+      assert(isFailure(parsePolicy({ rules: [rule] })), JSON.stringify(rule))
   })
 })
 

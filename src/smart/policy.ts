@@ -1,4 +1,7 @@
 import {
+  type Failed,
+  fail,
+  isFailure,
   isId,
   isRecord,
   listSearchParameters,
@@ -13,7 +16,7 @@ import {
   isOfNamedOnly,
   type Panel,
 } from './access-filter.ts'
-import type { EnforcementPolicy } from './grant.ts'
+import { type EnforcementPolicy, isClinician } from './grant.ts'
 
 /** The contents of a policy file (`smart.fhir.policy-file`): which clinicians may see which patients. */
 export interface AccessPolicy {
@@ -31,7 +34,7 @@ interface PolicyRule {
 }
 
 /** The faults of a policy file: at most one in each rule. */
-export interface InvalidPolicy {
+export interface InvalidPolicy extends Failed {
   /** The first one, with its position. */
   readonly problem: string
   readonly problems: readonly PolicyProblem[]
@@ -49,33 +52,33 @@ const RULE_KEYS = ['clinicians', 'patients', 'organizations', 'careTeams']
 
 /** Parses a policy file. Any unknown part makes the whole file invalid. */
 export function parsePolicy(value: unknown): AccessPolicy | InvalidPolicy {
-  if (!isRecord(value)) return createInvalidPolicy([{ path: [], text: 'expected rules' }])
+  if (!isRecord(value)) return failPolicy([{ path: [], text: 'expected rules' }])
   const unknown = Object.keys(value).find(key => key !== 'rules')
   if (unknown !== undefined)
-    return createInvalidPolicy([{ path: [], text: `unknown name ${unknown}; expected rules` }])
-  if (!Array.isArray(value.rules)) return createInvalidPolicy([{ path: ['rules'], text: 'expected a list' }])
+    return failPolicy([{ path: [], text: `unknown name ${unknown}; expected rules` }])
+  if (!Array.isArray(value.rules)) return failPolicy([{ path: ['rules'], text: 'expected a list' }])
   const read = value.rules.map((rule: unknown, at) => readRule(rule, ['rules', at]))
-  const problems = read.filter(rule => 'text' in rule)
+  const problems = read.flatMap(rule => (isFailure(rule) ? [{ path: rule.path, text: rule.text }] : []))
   return problems.length > 0
-    ? createInvalidPolicy(problems)
-    : { rules: read.filter(rule => 'clinicians' in rule) }
+    ? failPolicy(problems)
+    : { rules: read.flatMap(rule => (isFailure(rule) ? [] : [rule])) }
 }
 
-function readRule(value: unknown, path: PolicyProblem['path']): PolicyRule | PolicyProblem {
-  const fail = (text: string, ...members: readonly string[]) => ({ path: [...path, ...members], text })
-  if (!isRecord(value)) return fail(`expected ${RULE_KEYS.join(', ')}`)
+function readRule(value: unknown, path: PolicyProblem['path']): PolicyRule | (PolicyProblem & Failed) {
+  const refuse = (text: string, ...members: readonly string[]) => fail({ path: [...path, ...members], text })
+  if (!isRecord(value)) return refuse(`expected ${RULE_KEYS.join(', ')}`)
   const unknown = Object.keys(value).find(key => !RULE_KEYS.includes(key))
-  if (unknown !== undefined) return fail(`unknown name ${unknown}; expected ${RULE_KEYS.join(', ')}`)
+  if (unknown !== undefined) return refuse(`unknown name ${unknown}; expected ${RULE_KEYS.join(', ')}`)
   const { patients = [], organizations = [], careTeams = [] } = value
   const clinicians = value.clinicians === 'all' ? 'all' : readList(value.clinicians, readClinician)
   if (!clinicians || clinicians.length === 0)
-    return fail("expected 'all', or a list such as [Practitioner/1]", 'clinicians')
+    return refuse("expected 'all', or a list such as [Practitioner/1]", 'clinicians')
   const seen = patients === 'all' ? 'all' : readList(patients, createIdReader('Patient'))
-  if (!seen) return fail("expected 'all', or a list of patient ids", 'patients')
+  if (!seen) return refuse("expected 'all', or a list of patient ids", 'patients')
   const managed = readList(organizations, createIdReader('Organization'))
-  if (!managed) return fail('expected a list such as [Organization/1]', 'organizations')
+  if (!managed) return refuse('expected a list such as [Organization/1]', 'organizations')
   const teams = careTeams === 'own' ? 'own' : readList(careTeams, createIdReader('CareTeam'))
-  if (!teams) return fail("expected 'own', or a list such as [CareTeam/1]", 'careTeams')
+  if (!teams) return refuse("expected 'own', or a list such as [CareTeam/1]", 'careTeams')
   return { clinicians, patients: seen, organizations: managed, careTeams: teams }
 }
 
@@ -90,8 +93,7 @@ function readList<Item>(
 
 function readClinician(item: unknown): ResourceReference | undefined {
   const reference = typeof item === 'string' ? parseReference(item, '') : undefined
-  if (reference?.version !== undefined) return undefined
-  return reference?.type === 'Practitioner' || reference?.type === 'PractitionerRole' ? reference : undefined
+  return reference && reference.version === undefined && isClinician(reference) ? reference : undefined
 }
 
 /** An id, by itself or with its type. */
@@ -103,8 +105,8 @@ function createIdReader(type: string): (item: unknown) => string | undefined {
   }
 }
 
-function createInvalidPolicy(problems: readonly PolicyProblem[]): InvalidPolicy {
-  return { problem: problems.slice(0, 1).map(formatPolicyProblem).join(''), problems }
+export function failPolicy(problems: readonly PolicyProblem[]): InvalidPolicy {
+  return fail({ problem: problems.slice(0, 1).map(formatPolicyProblem).join(''), problems })
 }
 
 /** `rules[0].patients: expected a list (line 3)` */
@@ -232,13 +234,9 @@ function explainRule(
 /** The members of each care team whom the rule is for. */
 function explainMembers(rule: PolicyRule, teams: PatientFacts['teams']): Omit<PolicyMatch, 'rule'>[] {
   return teams.flatMap(({ id, members }) => {
-    const clinicians = members.filter(member => isClinicianType(member.type) && matches(rule, member))
+    const clinicians = members.filter(member => isClinician(member) && matches(rule, member))
     return clinicians.length === 0
       ? []
       : [{ reason: `members of CareTeam/${id}, which treats the patient`, clinicians }]
   })
-}
-
-function isClinicianType(type: string): boolean {
-  return type === 'Practitioner' || type === 'PractitionerRole'
 }

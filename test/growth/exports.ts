@@ -326,6 +326,7 @@ export const CALLED: ReadonlySet<string> = new Set([
   'isProtected',
   'isRelationProtected',
   'createUserFilter',
+  'failPolicy',
   'findPolicyMatches',
   'formatPolicyProblem',
   'givesAccessByCareTeam',

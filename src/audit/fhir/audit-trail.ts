@@ -1,4 +1,4 @@
-import { type AnyProblem, type FhirProblem, fail, type Interaction } from '../../fhir/index.ts'
+import { type AnyProblem, createMisunderstood, type FhirProblem, type Interaction } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import type { Auditor } from '../auditor.ts'
@@ -88,7 +88,7 @@ async function read<P extends AnyProblem>(
 }
 
 function failUnsupported(text: string, allow: readonly string[]): FhirProblem {
-  return fail({ problem: 'misunderstood', status: 405, text, allow })
+  return createMisunderstood(405, text, { allow })
 }
 
 export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {

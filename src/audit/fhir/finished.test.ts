@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isProblem, parseEntries } from '../../fhir/index.ts'
+import { isFailure, parseEntries } from '../../fhir/index.ts'
 import { type Authenticated, fullAccess } from '../../smart/index.ts'
 import { OUTCOME_UNKNOWN } from '../record.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
@@ -27,7 +27,7 @@ const requestBody = {
 }
 
 const parsed = parseEntries(requestBody, BASE)
-assert(!isProblem(parsed))
+assert(!isFailure(parsed))
 const decided = parsed.entries.map(({ interaction }) => ({
   interaction,
   decision: { allowed: true, access: fullAccess, by: 'system/*.cruds' } as const,

@@ -2,7 +2,7 @@ import {
   type AnyProblem,
   type BadSearch,
   fail,
-  isProblem,
+  isFailure,
   matchesClause,
   type Params,
   parseQuery,
@@ -61,7 +61,7 @@ export async function searchAudit<P extends AnyProblem>(
   if (place === 'unreadable') return failSearch('Cannot read page: use the link unchanged')
   const asked = params.filter(([name]) => name !== PAGE)
   const query = parseQuery(['AuditEvent'], asked, fhirBaseUrl, lenient)
-  if (isProblem(query)) return query
+  if (isFailure(query)) return query
   const order = chooseOrder(query)
   if (order === undefined) return failSearch('Cannot sort AuditEvents except by date')
   if (query.includes.length > 0) return failSearch('Cannot include resources with AuditEvents')

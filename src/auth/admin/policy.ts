@@ -17,7 +17,7 @@ export type PolicyCheck =
 
 export function checkPolicy(text: string): PolicyCheck {
   const policy = parsePolicyText(text)
-  return 'problem' in policy
+  return isFailure(policy)
     ? { valid: false, problems: policy.problems.map(formatPolicyProblem) }
     : { valid: true, rules: policy.rules.length }
 }

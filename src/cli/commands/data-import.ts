@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../config/index.ts'
 import { describeError, findCode, hasCode } from '../../core/index.ts'
+import { isFailure } from '../../fhir/index.ts'
 import type {
   FoundFiles,
   ImportProgress,
@@ -100,7 +101,7 @@ export async function importTo(
   if (!to || !/^https?:$/.test(to.protocol) || to.search !== '' || to.hash !== '')
     throw new CommandFailure('Cannot import: --to is not an http or https URL')
   const { openRepository } = await import('../../backends/sqlite/index.ts')
-  const { BatchRefused, importFiles, sendAll } = await import('../../import/index.ts')
+  const { importFiles, sendAll } = await import('../../import/index.ts')
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-import-'))
   const baseUrl = to.href.replace(/\/+$/, '')
   const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })
@@ -109,15 +110,13 @@ export async function importTo(
     const authorization = await createAuthorization(baseUrl, settings)
     const onProgress = (sent: number, total: number) => progress.show({ read: sent, total, resources: sent })
     const sent = await sendAll({ repository, to: baseUrl, fetch, authorization, onProgress })
-    return joinReports(read, sent, found)
+    if (!isFailure(sent)) return joinReports(read, sent, found)
+    const hint = suggestCredentials(sent.status, baseUrl === settings.fhir.upstreamUrl)
+    throw new CommandFailure(`Cannot send to ${baseUrl}: ${sent.text}${hint}`)
   } catch (error) {
     if (error instanceof CommandFailure || !(error instanceof Error)) throw error
-    const hint =
-      error instanceof BatchRefused
-        ? suggestCredentials(error.status, baseUrl === settings.fhir.upstreamUrl)
-        : ''
     throw new CommandFailure(
-      `Cannot send to ${baseUrl}: ${findCode(error.cause) ?? describeError(error.cause ?? error)}${hint}`,
+      `Cannot send to ${baseUrl}: ${findCode(error.cause) ?? describeError(error.cause ?? error)}`,
     )
   } finally {
     progress.end()

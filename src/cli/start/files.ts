@@ -5,6 +5,7 @@ import type { UpstreamTls } from '../../backends/upstream/index.ts'
 import { parsePolicyText, type Settings } from '../../config/index.ts'
 import { describeError, findCode } from '../../core/index.ts'
 import {
+  isFailure,
   isId,
   listGatewayOperations,
   type OperationRule,
@@ -168,7 +169,7 @@ function isMissing(error: unknown): error is Error & { readonly code: string } {
 export function readPolicy({ fhir }: Settings): AccessPolicy | undefined {
   if (fhir.policyFile === undefined) return undefined
   const policy = parsePolicyText(readPolicyFile(fhir.policyFile))
-  if ('problem' in policy)
+  if (isFailure(policy))
     throw new CommandFailure(`Cannot use policy file ${fhir.policyFile}: ${policy.problem}`)
   return policy
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
+  createMisunderstood,
   fail,
   findJsonExcess,
   type Interaction,
@@ -67,23 +68,20 @@ function describeWrite(
   }
 }
 
-const UNSUPPORTED = fail({
-  problem: 'misunderstood',
-  status: 400,
-  text: 'Cannot accept X-Provenance: only an update, and a create without If-None-Exist, supports it',
-})
+const UNSUPPORTED = createMisunderstood(
+  400,
+  'Cannot accept X-Provenance: only an update, and a create without If-None-Exist, supports it',
+)
 
-const STREAMED = fail({
-  problem: 'misunderstood',
-  status: 400,
-  text: 'Cannot accept X-Provenance: content that is larger than a body, or has no Content-Length, does not support it',
-})
+const STREAMED = createMisunderstood(
+  400,
+  'Cannot accept X-Provenance: content that is larger than a body, or has no Content-Length, does not support it',
+)
 
-const UNREADABLE = fail({
-  problem: 'misunderstood',
-  status: 400,
-  text: 'Cannot read X-Provenance: expected a Provenance as JSON in ASCII, with \\u for other characters',
-})
+const UNREADABLE = createMisunderstood(
+  400,
+  'Cannot read X-Provenance: expected a Provenance as JSON in ASCII, with \\u for other characters',
+)
 
 // Clients differ in the encoding of other characters in a header, and the server cannot know it.
 const ASCII = /^[\t\x20-\x7e]*$/

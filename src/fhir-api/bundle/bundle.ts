@@ -28,9 +28,7 @@ export const bundle: Handler<'bundle'> = async (context, request) => {
   if (type === 'batch') return performAnnounced(context, it => performBatch(it, request, entries))
   const perform = (it: Context) => performTransaction(it, request, entries)
   // The outcome of a transaction that only writes is known when it is committed.
-  const isKnown = entries.every(
-    ({ interaction }) => interaction.kind === 'misunderstood' || isWriting(interaction),
-  )
+  const isKnown = entries.every(({ interaction }) => isFailure(interaction) || isWriting(interaction))
   return isKnown ? perform(context) : performAnnounced(context, perform)
 }
 

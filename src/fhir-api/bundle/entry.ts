@@ -18,7 +18,7 @@ import { createTurns } from '../take-turns.ts'
 /** An entry as a request of its own: it is decided separately from the Bundle. */
 export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {
   const { interaction, body, preconditions } = entry
-  if (interaction.kind === 'misunderstood') return fail({ ...interaction, problem: 'misunderstood' })
+  if (isFailure(interaction)) return interaction
   const decision = decisions.get(entry) ?? bundle.authenticated.decide(interaction)
   decisions.set(entry, decision)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })

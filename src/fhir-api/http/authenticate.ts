@@ -9,7 +9,7 @@ import {
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
 import type { StreamedContent } from '../request.ts'
-import type { Failure } from '../response.ts'
+import { type Failure, isFailure } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 import { recordOutcome } from './record.ts'
 import { sendResponse } from './send-response.ts'
@@ -68,7 +68,7 @@ function continueWith(
 function mayUseBody(api: FhirApi, request: FastifyRequest, caller: Authenticated): boolean {
   if (request.body !== undefined || !hasBody(request.headers)) return true
   const interaction = findInteraction(request, api)
-  return interaction.kind === 'misunderstood' || api.guard.mayAllow(caller, interaction)
+  return isFailure(interaction) || api.guard.mayAllow(caller, interaction)
 }
 
 function hasBody(headers: FastifyRequest['headers']): boolean {
@@ -83,7 +83,7 @@ async function sendForbidden(
   caller: Authenticated,
 ): Promise<FastifyReply> {
   const interaction = findInteraction(request, api)
-  const decision = interaction.kind === 'misunderstood' ? undefined : caller.decide(interaction)
+  const decision = isFailure(interaction) ? undefined : caller.decide(interaction)
   if (!decision || decision.allowed) throw new Error('Cannot refuse: the decision has changed')
   const outcome = fail({ problem: 'refused', refused: decision })
   return sendResponse(reply, await recordOutcome(api, request, { interaction }, outcome))

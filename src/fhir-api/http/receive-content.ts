@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { fail, getAuthorizationHeader, limits, sendsContent } from '../../fhir/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { StreamedContent } from '../request.ts'
-import type { Failure } from '../response.ts'
+import { type Failure, isFailure } from '../response.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 
 /** The grants whose contents this process receives at the moment. Each content may hold a connection to the upstream. */
@@ -28,7 +28,7 @@ export function receiveContent(
   if (contentLimit === undefined || encoding !== undefined) return undefined
   if (length !== undefined && length <= bodyLimits.bytes) return undefined
   const interaction = findInteraction(request, api)
-  if (interaction.kind === 'misunderstood' || !sendsContent(interaction, type)) return undefined
+  if (isFailure(interaction) || !sendsContent(interaction, type)) return undefined
   if (length !== undefined && length > contentLimit)
     return fail({ problem: 'body-too-large', limit: contentLimit })
   const holder = grantFingerprint(request.authenticated?.grant)

@@ -79,8 +79,7 @@ function readRequest(
 export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<FhirResponse> {
   const { interaction = findInteraction(request, api) } = request
   if (request.bodyProblem) return recordOutcome(api, request, { interaction }, request.bodyProblem)
-  if (interaction.kind === 'misunderstood')
-    return recordOutcome(api, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
+  if (isFailure(interaction)) return recordOutcome(api, request, { interaction }, interaction)
   const read = readRequest(api, interaction, request)
   const allowed = isFailure(read) ? read : addProvenance(read, readProvenance(request), api.baseUrl)
   if (isFailure(allowed)) return recordOutcome(api, request, { interaction }, allowed)

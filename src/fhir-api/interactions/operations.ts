@@ -2,8 +2,8 @@ import {
   type EverythingType,
   type Fault,
   fail,
+  failSearch,
   findEverythingProblem,
-  isProblem,
   isRecord,
   isResourceType,
   limits,
@@ -59,11 +59,7 @@ export function findNamedTypes(params: Params): readonly string[] | Failure {
   const types = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   return types.every(isResourceType)
     ? [...new Set(types)]
-    : fail({
-        problem: 'bad-search',
-        code: 'invalid',
-        text: 'Cannot read _type: expected resource types of R4',
-      })
+    : failSearch('Cannot read _type: expected resource types of R4')
 }
 
 type Values = Readonly<Record<string, unknown>>
@@ -102,8 +98,8 @@ async function validateContent(
   if (mode === 'delete' && findValidated(given, type) === undefined) return respond([DELETABLE])
   const profile = read('profile')
   const resource = await runInTurns(readRecommendedBody(findValidated(given, type), type))
-  if (isProblem(resource) && resource.problem !== 'invalid-resource') return resource
-  const faults = isProblem(resource) ? resource.faults : []
+  if (isFailure(resource) && resource.problem !== 'invalid-resource') return resource
+  const faults = isFailure(resource) ? resource.faults : []
   return respond(listIssues([...faults, ...checkProfiles(type, profile, findValidated(given, type))]))
 }
 
@@ -162,11 +158,10 @@ function createInformation(text: string): OutcomeIssue {
   return { severity: 'information', code: 'informational', details: { text }, diagnostics: text }
 }
 
-const UNKNOWN_MODE = fail({
-  problem: 'bad-search',
-  code: 'not-supported',
-  text: 'Cannot use this mode: $validate supports create, update and delete',
-})
+const UNKNOWN_MODE = failSearch(
+  'Cannot use this mode: $validate supports create, update and delete',
+  'not-supported',
+)
 
 /**
  * `Observation/$lastn`: the newest Observations of each code, among those within the access. An upstream would choose among

@@ -104,11 +104,7 @@ async function createPatched(
 
 function applyTo({ text = '', type, id }: StoredVersion, patch: unknown): ExactResource | FhirProblem {
   const result = applyPatch(parseExact(text), patch)
-  if (!('failure' in result)) return readResourceBodyWithId(result.value, type, id)
-  const explanation = `Cannot apply patch: ${result.failure}`
-  return result.malformed
-    ? fail({ problem: 'malformed-body', text: explanation })
-    : fail({ problem: 'unusable-patch', text: explanation })
+  return isFailure(result) ? result : readResourceBodyWithId(result.value, type, id)
 }
 
 /** Deleting a resource again changes nothing, nor does deleting one that the caller may know to be absent (R4 http.html#delete). */

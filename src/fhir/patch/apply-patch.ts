@@ -1,8 +1,8 @@
+import { isFailure } from '../../core/index.ts'
 import { type Element, findStructure, getKey } from '../definitions.ts'
 import { applyFhirPathPatch, readsByFhirPathPatch } from './fhirpath-patch.ts'
 import { applyJsonPatch, findJsonPatchReads } from './json-patch.ts'
 import {
-  attempt,
   isFhirPathPatch,
   type Patched,
   type PatchOperation,
@@ -32,8 +32,9 @@ export interface WrittenPart {
  * list that a condition selects is unknown and gets a position after all numbered ones.
  */
 export function findFhirPathWrittenParts(patch: unknown, type: string): readonly WrittenPart[] | undefined {
-  const parsed = attempt(() => parseOperations(patch).flatMap((it, index) => findParts(it, type, index)))
-  return 'value' in parsed ? parsed.value : undefined
+  const operations = parseOperations(patch)
+  if (isFailure(operations)) return undefined
+  return operations.flatMap((it, index) => findParts(it, type, index))
 }
 
 const UNKNOWN_PLACE = 1_000_000_000

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isFailure } from '../../core/index.ts'
 import { parseExact } from '../json.ts'
 import { PATCH_ELEMENTS, PATCH_OPERATIONS } from '../limits.ts'
 import { isRecord } from '../resource.ts'
 import { applyPatch, readsStored } from './apply-patch.ts'
+import { failMalformed, failPatch } from './operations.ts'
 
 type Parts = Readonly<Record<string, unknown>>
 
@@ -196,9 +198,9 @@ describe('applyPatch with a FHIRPath Patch', () => {
   for (const [name, [step, failure]] of Object.entries(FAILS))
     it(`refuses ${name}`, () => {
       const patched = applyPatch(patient({ gender: 'male', name: names }), makePatch(step))
-      assert('failure' in patched)
-      assert.match(patched.failure, failure)
-      assert.equal(patched.malformed, false)
+      assert(isFailure(patched))
+      assert.match(patched.text, failure)
+      assert.equal(patched.problem, 'unusable-patch')
     })
 
   const UNREADABLE: readonly Parts[] = [
@@ -224,29 +226,29 @@ describe('applyPatch with a FHIRPath Patch', () => {
   for (const step of UNREADABLE)
     it(`cannot read ${JSON.stringify(step).slice(0, 80)}`, () => {
       const patched = applyPatch(patient(), makePatch(step))
-      assert('failure' in patched)
-      assert.equal(patched.malformed, true)
+      assert(isFailure(patched))
+      assert.equal(patched.problem, 'malformed-body')
     })
 
   it('accepts operations up to the limit', () => {
     const step = { type: 'delete', path: 'Patient.gender' }
     const many = (count: number) =>
       applyPatch(patient(), makePatch(...Array.from({ length: count }, () => step)))
-    assert('value' in many(PATCH_OPERATIONS))
-    assert.deepEqual(many(PATCH_OPERATIONS + 1), {
-      failure: `it has more than ${PATCH_OPERATIONS} operations`,
-      malformed: true,
-    })
+    assert(!isFailure(many(PATCH_OPERATIONS)))
+    assert.deepEqual(
+      many(PATCH_OPERATIONS + 1),
+      failMalformed(`it has more than ${PATCH_OPERATIONS} operations`),
+    )
   })
 
   it('visits elements up to the limit', () => {
     const identifier = Array.from({ length: 500 }, (_, at) => ({ value: `${at}` }))
     const path = "Patient.identifier.where(value = 'none')"
     const steps = Array.from({ length: PATCH_OPERATIONS }, () => ({ type: 'delete', path }))
-    assert.deepEqual(applyPatch(patient({ identifier }), makePatch(...steps)), {
-      failure: `it visits more than ${PATCH_ELEMENTS} elements`,
-      malformed: false,
-    })
+    assert.deepEqual(
+      applyPatch(patient({ identifier }), makePatch(...steps)),
+      failPatch(`it visits more than ${PATCH_ELEMENTS} elements`),
+    )
   })
 
   it('compares decimals by their value', () => {
@@ -263,7 +265,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
       { type: 'add', path: 'Patient', name: 'contact', value },
     ]) {
       const patch = parseExact(JSON.stringify(makePatch(step)).replaceAll('"NUMBER"', '1.50'))
-      assert.match(JSON.stringify(applyPatch(patient(), patch)), /"operation 0 has no (name|value)/)
+      assert.match(JSON.stringify(applyPatch(patient(), patch)), /: operation 0 has no (name|value)/)
     }
   })
 

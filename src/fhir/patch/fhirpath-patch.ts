@@ -1,118 +1,131 @@
+import { isFailure } from '../../core/index.ts'
 import { type Element, findStructure, getKey } from '../definitions.ts'
-import { isSameJson } from '../json.ts'
 import { PATCH_ELEMENTS } from '../limits.ts'
 import { cloneJson, isRecord } from '../resource.ts'
 import {
-  attempt,
   checkDepth,
+  checkWork,
+  failPatch,
   insertItem,
+  isSameValue,
   openWork,
   type Patched,
-  PatchFailure,
   type PatchOperation,
+  type PatchProblem,
   type PatchWork,
   parseOperations,
   removeItem,
-  spend,
   type Value,
 } from './operations.ts'
 import type { Condition, PatchStep } from './patch-path.ts'
 
 /** Applies a FHIRPath Patch (R4 fhirpatch.html) to a copy of a resource. */
 export function applyFhirPathPatch(resource: unknown, patch: unknown): Patched {
-  return attempt(() => {
-    const operations = parseOperations(patch)
-    const patched: unknown = cloneJson(resource)
-    if (!isRecord(patched)) throw new PatchFailure('there is no resource')
-    const root: Place = { value: patched, type: String(patched.resourceType) }
-    const budget = { left: PATCH_ELEMENTS, work: openWork() }
-    for (const [index, operation] of operations.entries()) {
-      if (operation.path.root !== root.type)
-        throw new PatchFailure(`the resource is not a ${operation.path.root}`)
-      if ('value' in operation) checkDepth(operation.value, index)
-      apply(root, operation, budget)
-    }
-    return patched
-  })
+  const operations = parseOperations(patch)
+  if (isFailure(operations)) return operations
+  const patched: unknown = cloneJson(resource)
+  if (!isRecord(patched)) return failPatch('there is no resource')
+  const root: Place = { value: patched, type: String(patched.resourceType) }
+  const budget = { left: PATCH_ELEMENTS, work: openWork() }
+  for (const [index, operation] of operations.entries()) {
+    if (operation.path.root !== root.type) return failPatch(`the resource is not a ${operation.path.root}`)
+    const tooDeep = 'value' in operation ? checkDepth(operation.value, index) : undefined
+    const failure = tooDeep ?? apply(root, operation, budget)
+    if (failure) return failure
+  }
+  return { value: patched }
 }
 
 /** Whether a patch reads stored data: its success reveals whether a condition holds, or whether a list is long enough. */
 export function readsByFhirPathPatch(patch: unknown): boolean {
-  const parsed = attempt(() => parseOperations(patch).some(reads))
-  return 'value' in parsed && parsed.value
+  const operations = parseOperations(patch)
+  return !isFailure(operations) && operations.some(reads)
 }
 
 function reads({ type, path }: PatchOperation): boolean {
   return type === 'move' || path.steps.some(step => step.kind === 'where' || step.kind === 'type')
 }
 
-function apply(root: Place, operation: PatchOperation, budget: Budget): void {
+function apply(root: Place, operation: PatchOperation, budget: Budget): PatchProblem | undefined {
   const { steps } = operation.path
   switch (operation.type) {
-    case 'add':
-      add(findOnly(root, steps, budget), operation.name, operation.value)
-      break
+    case 'add': {
+      const place = findOnly(root, steps, budget)
+      return isFailure(place) ? place : add(place, operation.name, operation.value)
+    }
     case 'insert': {
       const list = findList(root, steps, budget)
-      insert(list, operation.index, toJsonValue(list.element, operation.value).value, budget)
-      break
+      return isFailure(list) ? list : insert(list, operation.index, operation.value, budget)
     }
-    case 'delete':
+    case 'delete': {
+      const places = locate(root, steps, budget)
       // An absent element is not an error (R4 fhirpatch.html).
-      if (locate(root, steps, budget).length > 0) remove(findOnly(root, steps, budget), budget)
-      break
-    case 'replace':
-      replace(findOnly(root, steps, budget), operation.value)
-      break
-    case 'move':
-      move(findList(root, steps, budget), operation.source, operation.destination, budget)
-      break
+      if (isFailure(places) || places.length === 0) return isFailure(places) ? places : undefined
+      const place = findOnly(root, steps, budget)
+      return isFailure(place) ? place : remove(place, budget)
+    }
+    case 'replace': {
+      const place = findOnly(root, steps, budget)
+      return isFailure(place) ? place : replace(place, operation.value)
+    }
+    case 'move': {
+      const list = findList(root, steps, budget)
+      return isFailure(list) ? list : move(list, operation.source, operation.destination, budget)
+    }
   }
 }
 
-function findOnly(root: Place, steps: readonly PatchStep[], budget: Budget): Place {
-  const [place, another] = locate(root, steps, budget)
-  if (!place) throw new PatchFailure('the path leads to nothing')
-  if (another) throw new PatchFailure('the path leads to several elements')
-  return place
+function findOnly(root: Place, steps: readonly PatchStep[], budget: Budget): Place | PatchProblem {
+  const places = locate(root, steps, budget)
+  if (isFailure(places)) return places
+  const [place, another] = places
+  if (!place) return failPatch('the path leads to nothing')
+  return another ? failPatch('the path leads to several elements') : place
 }
 
-function add(place: Place, name: string, value: Value): void {
-  const element = findChild(place, name)
-  const holder = findHolder(place)
-  const { key, value: added } = toJsonValue(element, value)
-  const taken = element.types.map(type => getKey(element, type)).find(it => holder[it] !== undefined)
-  if (element.max > 1) append({ by: holder, key, element }, added)
-  else if (taken !== undefined || holder[`_${key}`] !== undefined)
-    throw new PatchFailure(`there already is a ${name}`)
-  else holder[key] = added
+function add(place: Place, name: string, value: Value): PatchProblem | undefined {
+  const child = openChild(place, name)
+  if (isFailure(child)) return child
+  const { by, element } = child
+  const added = toJsonValue(element, value)
+  if (isFailure(added)) return added
+  const { key } = added
+  const taken = element.types.map(type => getKey(element, type)).find(it => by[it] !== undefined)
+  if (element.max > 1) append(by, key, added.value)
+  else if (taken !== undefined || by[`_${key}`] !== undefined) return failPatch(`there already is a ${name}`)
+  else by[key] = added.value
+  return undefined
 }
 
-function replace({ held, element }: Place, value: Value): void {
-  if (!held || !element) throw new PatchFailure('the whole resource cannot be replaced')
+function replace({ held, element }: Place, value: Value): PatchProblem | undefined {
+  if (!held || !element) return failPatch('the whole resource cannot be replaced')
   const { by, key, index } = held
-  const { key: next, value: replacing } = toJsonValue(element, value)
+  const replacing = toJsonValue(element, value)
+  if (isFailure(replacing)) return replacing
   const items = by[key]
   if (index !== undefined && Array.isArray(items)) {
-    items[index] = replacing
+    items[index] = replacing.value
     const others = by[`_${key}`]
     if (Array.isArray(others)) others[index] = null
-    return
+    return undefined
   }
   delete by[key]
   delete by[`_${key}`]
-  by[next] = replacing
+  by[replacing.key] = replacing.value
+  return undefined
 }
 
-function remove({ held }: Place, { work }: Budget): void {
-  if (!held) throw new PatchFailure('the whole resource cannot be deleted')
+function remove({ held }: Place, { work }: Budget): PatchProblem | undefined {
+  if (!held) return failPatch('the whole resource cannot be deleted')
   const { by, key, index } = held
   for (const name of [key, `_${key}`]) {
     const items = by[name]
-    if (index !== undefined && Array.isArray(items)) removeItem(items, index, work)
+    const failure = index !== undefined && Array.isArray(items) ? removeItem(items, index, work) : undefined
+    if (failure) return failure
     // FHIR JSON has no empty arrays (R4 json.html).
     if (index === undefined || getLength(items) === 0) delete by[name]
   }
+  return undefined
 }
 
 /** A repeating element as a whole, which may have no items yet. */
@@ -122,16 +135,16 @@ interface List {
   readonly element: Element
 }
 
-function findList(root: Place, steps: readonly PatchStep[], budget: Budget): List {
+function findList(root: Place, steps: readonly PatchStep[], budget: Budget): List | PatchProblem {
   const last = steps.at(-1)
-  if (last?.kind !== 'child') throw new PatchFailure('the path does not lead to a list')
+  if (last?.kind !== 'child') return failPatch('the path does not lead to a list')
   const place = findOnly(root, steps.slice(0, -1), budget)
-  const element = findChild(place, last.name)
-  if (element.max === 1) throw new PatchFailure(`${last.name} is not a list`)
-  return { by: findHolder(place), key: last.name, element }
+  const child = isFailure(place) ? place : openChild(place, last.name)
+  if (isFailure(child)) return child
+  return child.element.max === 1 ? failPatch(`${last.name} is not a list`) : { ...child, key: last.name }
 }
 
-function append({ by, key }: List, value: unknown): void {
+function append(by: Record<string, unknown>, key: string, value: unknown): void {
   const items = Array.isArray(by[key]) ? by[key] : []
   by[key] = items
   items.push(value)
@@ -139,59 +152,77 @@ function append({ by, key }: List, value: unknown): void {
   if (Array.isArray(others)) others.push(null)
 }
 
-function insert({ by, key }: List, index: number, value: unknown, { work }: Budget): void {
-  if (index > getLength(by[key])) throw new PatchFailure(`there is no place ${index} in ${key}`)
+function insert(
+  { by, key, element }: List,
+  index: number,
+  value: Value,
+  { work }: Budget,
+): PatchProblem | undefined {
+  const inserted = toJsonValue(element, value)
+  if (isFailure(inserted)) return inserted
+  if (index > getLength(by[key])) return failPatch(`there is no place ${index} in ${key}`)
   const items = Array.isArray(by[key]) ? by[key] : []
   by[key] = items
-  insertItem(items, index, value, work)
   const others = by[`_${key}`]
-  if (Array.isArray(others)) insertItem(others, index, null, work)
+  return (
+    insertItem(items, index, inserted.value, work) ??
+    (Array.isArray(others) ? insertItem(others, index, null, work) : undefined)
+  )
 }
 
-function move({ by, key }: List, source: number, destination: number, { work }: Budget): void {
+function move(
+  { by, key }: List,
+  source: number,
+  destination: number,
+  { work }: Budget,
+): PatchProblem | undefined {
   if (Math.max(source, destination) >= getLength(by[key]))
-    throw new PatchFailure(`there is no place ${Math.max(source, destination)} in ${key}`)
-  for (const items of [by[key], by[`_${key}`]])
-    if (Array.isArray(items)) moveItem(items, source, destination, work)
-}
-
-function moveItem(items: unknown[], source: number, destination: number, work: PatchWork): void {
-  const item = items[source]
-  removeItem(items, source, work)
-  insertItem(items, destination, item, work)
+    return failPatch(`there is no place ${Math.max(source, destination)} in ${key}`)
+  for (const items of [by[key], by[`_${key}`]]) {
+    if (!Array.isArray(items)) continue
+    const item = items[source]
+    const failure = removeItem(items, source, work) ?? insertItem(items, destination, item, work)
+    if (failure) return failure
+  }
+  return undefined
 }
 
 function getLength(items: unknown): number {
   return Array.isArray(items) ? items.length : 0
 }
 
-function findHolder({ value, type }: Place): Record<string, unknown> {
-  if (!isRecord(value)) throw new PatchFailure(`a ${type} has no elements`)
-  return value
-}
-
 /** The value in JSON, and its name there. */
-function toJsonValue(element: Element, value: Value): { readonly key: string; readonly value: unknown } {
+function toJsonValue(
+  element: Element,
+  value: Value,
+): { readonly key: string; readonly value: unknown } | PatchProblem {
   if (value.kind === 'parts') {
     const [type] = element.types
-    if (!type || element.choice) throw new PatchFailure(`${element.name} has no parts`)
-    return { key: element.name, value: toObject(type.code, value.parts) }
+    if (!type || element.choice) return failPatch(`${element.name} has no parts`)
+    const made = toObject(type.code, value.parts)
+    return isFailure(made) ? made : { key: element.name, value: made }
   }
   if (!element.choice) return { key: element.name, value: cloneJson(value.content) }
   const type = element.types.find(({ code }) => code.toLowerCase() === value.type.toLowerCase())
-  if (!type) throw new PatchFailure(`${element.name} cannot be a ${value.type}`)
+  if (!type) return failPatch(`${element.name} cannot be a ${value.type}`)
   return { key: getKey(element, type), value: cloneJson(value.content) }
 }
 
 /** A backbone element, which has no data type and therefore comes as parts. */
-function toObject(type: string, parts: readonly (readonly [string, Value])[]): Record<string, unknown> {
+function toObject(
+  type: string,
+  parts: readonly (readonly [string, Value])[],
+): Record<string, unknown> | PatchProblem {
   const made: Record<string, unknown> = {}
-  for (const [name, value] of parts) add({ value: made, type }, name, value)
+  for (const [name, value] of parts) {
+    const failure = add({ value: made, type }, name, value)
+    if (failure) return failure
+  }
   return made
 }
 
 /** An element of a resource: its value and its position. */
-export interface Place {
+interface Place {
   readonly value: unknown
   /** The data type, resource type or path of a backbone element. */
   readonly type: string
@@ -201,45 +232,87 @@ export interface Place {
 }
 
 /** The number of elements that a patch may still visit, and the work that it may still do. */
-export interface Budget {
+interface Budget {
   left: number
   readonly work: PatchWork
 }
 
 /** The elements that the steps lead to. An unknown element name is a failure. */
-export function locate(from: Place, steps: readonly PatchStep[], budget: Budget): readonly Place[] {
-  return steps.reduce<readonly Place[]>((places, step) => follow(places, step, budget), [from])
+function locate(from: Place, steps: readonly PatchStep[], budget: Budget): readonly Place[] | PatchProblem {
+  let places: readonly Place[] = [from]
+  for (const step of steps) {
+    const next = follow(places, step, budget)
+    if (isFailure(next)) return next
+    places = next
+  }
+  return places
 }
 
-function follow(places: readonly Place[], step: PatchStep, budget: Budget): readonly Place[] {
+function follow(places: readonly Place[], step: PatchStep, budget: Budget): readonly Place[] | PatchProblem {
   switch (step.kind) {
     case 'child':
-      return places.flatMap(place => visit(listChildren(place, step.name), budget))
+      return visitChildren(places, step.name, budget)
     case 'index':
       return places.slice(step.index, step.index === -1 ? undefined : step.index + 1)
     case 'type':
       return places.filter(place => place.type === step.type)
     case 'where':
-      return places.filter(place => step.conditions.every(condition => holds(place, condition, budget)))
+      return select(places, step.conditions, budget)
   }
 }
 
-function visit(places: readonly Place[], budget: Budget): readonly Place[] {
-  budget.left -= places.length + 1
-  if (budget.left < 0) throw new PatchFailure(`it visits more than ${PATCH_ELEMENTS} elements`)
-  return places
+function visitChildren(
+  places: readonly Place[],
+  name: string,
+  budget: Budget,
+): readonly Place[] | PatchProblem {
+  const found: Place[] = []
+  for (const place of places) {
+    const children = listChildren(place, name)
+    if (isFailure(children)) return children
+    budget.left -= children.length + 1
+    if (budget.left < 0) return failPatch(`it visits more than ${PATCH_ELEMENTS} elements`)
+    for (const child of children) found.push(child)
+  }
+  return found
+}
+
+/** The elements for which all conditions hold. */
+function select(
+  places: readonly Place[],
+  conditions: readonly Condition[],
+  budget: Budget,
+): readonly Place[] | PatchProblem {
+  let selected = places
+  for (const { names, value } of conditions) {
+    const steps = names.map(name => ({ kind: 'child', name }) as const)
+    const kept: Place[] = []
+    for (const place of selected) {
+      const found = locate(place, steps, budget)
+      if (isFailure(found)) return found
+      if (found.some(it => isSameValue(it.value, value, budget.work))) kept.push(place)
+    }
+    selected = kept
+  }
+  return checkWork(budget.work) ?? selected
 }
 
 /** The definition of a child of an element. */
-export function findChild({ type, value }: Place, name: string): Element {
+function findChild({ type, value }: Place, name: string): Element | PatchProblem {
   const known = type === 'Resource' && isRecord(value) ? String(value.resourceType) : type
-  const element = findStructure(known)?.elements.get(name)
-  if (!element) throw new PatchFailure(`${known} has no element ${name}`)
-  return element
+  return findStructure(known)?.elements.get(name) ?? failPatch(`${known} has no element ${name}`)
 }
 
-function listChildren(place: Place, name: string): readonly Place[] {
+/** A child of an element that has children, to be written. */
+function openChild(place: Place, name: string): Pick<List, 'by' | 'element'> | PatchProblem {
   const element = findChild(place, name)
+  if (isFailure(element)) return element
+  return isRecord(place.value) ? { by: place.value, element } : failPatch(`a ${place.type} has no elements`)
+}
+
+function listChildren(place: Place, name: string): readonly Place[] | PatchProblem {
+  const element = findChild(place, name)
+  if (isFailure(element)) return element
   const { value: by } = place
   if (!isRecord(by)) return []
   return element.types.flatMap((it): readonly Place[] => {
@@ -250,10 +323,4 @@ function listChildren(place: Place, name: string): readonly Place[] {
     if (!Array.isArray(value)) return [{ ...common, value, held: { by, key } }]
     return value.map((item: unknown, index) => ({ ...common, value: item, held: { by, key, index } }))
   })
-}
-
-function holds(place: Place, { names, value }: Condition, budget: Budget): boolean {
-  const steps = names.map(name => ({ kind: 'child', name }) as const)
-  const compare = (found: Place) => isSameJson(found.value, value, digits => spend(budget.work, digits))
-  return locate(place, steps, budget).some(compare)
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isFailure } from '../../core/index.ts'
 import { parseExact } from '../json.ts'
 import { PATCH_OPERATIONS } from '../limits.ts'
 import { applyJsonPatch } from './json-patch.ts'
+import { failMalformed, failPatch } from './operations.ts'
 
 const TOO_MUCH = 'it shifts or compares more than 5000000 items of lists and digits'
 
@@ -116,22 +118,22 @@ describe('applyJsonPatch', () => {
   }
   for (const [name, [document, patch, failure]] of Object.entries(FAILS))
     it(`fails on ${name}`, () => {
-      assert.deepEqual(applyJsonPatch(document, patch), { failure, malformed: false })
+      assert.deepEqual(applyJsonPatch(document, patch), failPatch(failure))
     })
 
   it('fails on a value that is nested too deeply', () => {
     let value: unknown = 1
     for (let level = 0; level < 20_000; level++) value = [value]
-    assert.deepEqual(applyJsonPatch({}, [{ op: 'add', path: '/a', value }]), {
-      failure: 'the value of operation 0 is nested over 100 levels deep',
-      malformed: false,
-    })
+    assert.deepEqual(
+      applyJsonPatch({}, [{ op: 'add', path: '/a', value }]),
+      failPatch('the value of operation 0 is nested over 100 levels deep'),
+    )
   })
 
   it('fails when copies of copies grow past a bound', () => {
     const doubling = Array.from({ length: 28 }, () => ({ op: 'copy', from: '/note', path: '/note/-' }))
     const patched = applyJsonPatch({ note: [{ text: 'x'.repeat(1000) }] }, doubling)
-    assert.deepEqual(patched, { failure: 'it copies more than 1048576 characters', malformed: false })
+    assert.deepEqual(patched, failPatch('it copies more than 1048576 characters'))
   })
 
   it('fails when it shifts more items of lists than the limit', () => {
@@ -141,29 +143,29 @@ describe('applyJsonPatch', () => {
       path: '/note/0',
     }))
     const patched = applyJsonPatch({ note: Array(90_000).fill({ text: 'x' }) }, moves)
-    assert.deepEqual(patched, { failure: TOO_MUCH, malformed: false })
+    assert.deepEqual(patched, failPatch(TOO_MUCH))
   })
 
   it('fails when it compares more digits than the limit', () => {
     const document = parseExact(`{"value":1.${'0'.repeat(1_000_000)}}`)
     const tests = Array.from({ length: 20 }, () => ({ op: 'test', path: '/value', value: 1 }))
-    assert.deepEqual(applyJsonPatch(document, tests), { failure: TOO_MUCH, malformed: false })
+    assert.deepEqual(applyJsonPatch(document, tests), failPatch(TOO_MUCH))
   })
 
   it('refuses more operations than the limit before it applies any', () => {
     const adding = (count: number) =>
       Array.from({ length: count }, () => ({ op: 'add', path: '/note/0', value: 1 }))
     const patched = applyJsonPatch({ note: [] }, adding(PATCH_OPERATIONS))
-    assert.ok('value' in patched)
-    assert.deepEqual(applyJsonPatch({ note: [] }, adding(150_000)), {
-      failure: 'it has more than 1000 operations',
-      malformed: true,
-    })
+    assert.ok(!isFailure(patched))
+    assert.deepEqual(
+      applyJsonPatch({ note: [] }, adding(150_000)),
+      failMalformed('it has more than 1000 operations'),
+    )
   })
 
   it('shortens a long path in a message', () => {
     const patched = applyJsonPatch({}, [{ op: 'remove', path: `/${'a'.repeat(100_000)}` }])
-    assert.ok('failure' in patched && patched.failure.length < 300)
+    assert.ok(isFailure(patched) && patched.text.length < 300)
   })
 
   it('marks a malformed patch', () => {
@@ -181,16 +183,16 @@ describe('applyJsonPatch', () => {
       [{ op: 'remove' }],
     ]) {
       const patched = applyJsonPatch({ a: 1 }, patch)
-      assert('failure' in patched && patched.malformed, JSON.stringify(patch))
+      assert(isFailure(patched) && patched.problem === 'malformed-body', JSON.stringify(patch))
     }
   })
 
   it('refuses a path of more than 1,000 characters', () => {
     const patch = (characters: number) => [{ op: 'add', path: `/${'a'.repeat(characters - 1)}`, value: 1 }]
-    assert.ok('value' in applyJsonPatch({}, patch(1_000)))
+    assert.ok(!isFailure(applyJsonPatch({}, patch(1_000))))
     const refused = applyJsonPatch({}, patch(1_001))
-    assert.ok('failure' in refused && refused.malformed)
-    assert.match(refused.failure, /operation 0 has more than 1000 characters/)
+    assert.ok(isFailure(refused) && refused.problem === 'malformed-body')
+    assert.match(refused.text, /operation 0 has more than 1000 characters/)
   })
 
   it('keeps a member called __proto__ and returns a deep copy', () => {
@@ -200,7 +202,7 @@ describe('applyJsonPatch', () => {
       { op: 'add', path: '/b/c/0/d/-', value: 2 },
     ]
     const patched = applyJsonPatch(document, patch)
-    assert.ok('value' in patched)
+    assert.ok(!isFailure(patched))
     assert.equal(JSON.stringify(patched.value), '{"__proto__":{"a":[1]},"b":{"c":[{"d":[2]}]}}')
     assert.equal(JSON.stringify(document), '{"__proto__":{"a":[1]},"b":{"c":[]}}')
     assert.deepEqual(patch[0]?.value, { d: [] })
@@ -212,7 +214,7 @@ describe('applyJsonPatch', () => {
       JSON.parse('[{"op":"add","path":"/__proto__","value":{"polluted":1}}]'),
     )
     assert.equal(
-      ('value' in patched && (patched.value as { polluted?: number }).polluted) || undefined,
+      (!isFailure(patched) && (patched.value as { polluted?: number }).polluted) || undefined,
       undefined,
     )
     assert.equal(({} as { polluted?: number }).polluted, undefined)

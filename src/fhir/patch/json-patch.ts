@@ -1,46 +1,49 @@
-import { isSameJson } from '../json.ts'
+import { isFailure, mapOrFail } from '../../core/index.ts'
 import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
 import { cloneJson, isRecord } from '../resource.ts'
 import {
-  attempt,
   checkDepth,
+  checkWork,
+  failMalformed,
+  failPatch,
   insertItem,
+  isSameValue,
   openWork,
   type Patched,
-  PatchFailure,
+  type PatchProblem,
   type PatchWork,
   removeItem,
-  spend,
 } from './operations.ts'
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 
-type OperationName = (typeof OPERATIONS)[number]
-
 interface Operation {
-  readonly op: OperationName
+  readonly op: (typeof OPERATIONS)[number]
   readonly path: readonly string[]
   readonly from: readonly string[]
   readonly value: unknown
 }
 
+/** The patched document, and what the operations have cost. */
+interface Patching {
+  document: unknown
+  /** The characters that were copied. */
+  copied: number
+  readonly work: PatchWork
+}
+
 /** Applies a JSON Patch (RFC 6902) to a copy of a JSON value. */
 export function applyJsonPatch(document: unknown, patch: unknown): Patched {
-  return attempt(() => {
-    if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
-    if (patch.length > PATCH_OPERATIONS)
-      throw new PatchFailure(`it has more than ${PATCH_OPERATIONS} operations`, true)
-    let value = cloneJson(document)
-    const work = openWork()
-    let copied = 0
-    for (const operation of patch.map(parseOperation)) {
-      if (operation.op === 'copy') copied += measureAt(value, operation.from)
-      if (copied > PATCH_COPIED_CHARACTERS)
-        throw new PatchFailure(`it copies more than ${PATCH_COPIED_CHARACTERS} characters`)
-      value = apply(value, operation, work)
-    }
-    return value
-  })
+  if (!Array.isArray(patch)) return failMalformed('expected an array of operations')
+  if (patch.length > PATCH_OPERATIONS) return failMalformed(`it has more than ${PATCH_OPERATIONS} operations`)
+  const operations = mapOrFail(patch, parseOperation)
+  if (isFailure(operations)) return operations
+  const patching = { document: cloneJson(document), copied: 0, work: openWork() }
+  for (const operation of operations) {
+    const failure = apply(patching, operation)
+    if (failure) return failure
+  }
+  return { value: patching.document }
 }
 
 /** Whether a patch reads stored data: `test` reveals whether a value is equal, `copy` and `move` put it elsewhere. */
@@ -50,129 +53,141 @@ export function findJsonPatchReads(patch: unknown): boolean {
 
 const READING: ReadonlySet<unknown> = new Set(['test', 'copy', 'move'])
 
-function parseOperation(candidate: unknown, index: number): Operation {
-  const { op, path, from, value } = (typeof candidate === 'object' && candidate ? candidate : {}) as Record<
-    string,
-    unknown
-  >
+function parseOperation(candidate: unknown, index: number): Operation | PatchProblem {
+  const { op, path, from, value } = Object(candidate) as Readonly<Record<string, unknown>>
   const known = OPERATIONS.find(it => it === op)
-  if (!known) throw new PatchFailure(`operation ${index} has no known op`, true)
+  if (!known) return failMalformed(`operation ${index} has no known op`)
   if ((known === 'add' || known === 'replace' || known === 'test') && value === undefined)
-    throw new PatchFailure(`operation ${index} has no value`, true)
-  checkDepth(value, index)
-  const needsFrom = known === 'move' || known === 'copy'
-  return {
-    op: known,
-    path: parsePointer(path, index),
-    from: needsFrom ? parsePointer(from, index) : [],
-    value,
-  }
-}
-
-function measureAt(document: unknown, path: readonly string[]): number {
-  return JSON.stringify(getAt(document, path)).length
+    return failMalformed(`operation ${index} has no value`)
+  const tooDeep = checkDepth(value, index)
+  if (tooDeep) return tooDeep
+  const to = parsePointer(path, index)
+  if (isFailure(to)) return to
+  const source = known === 'move' || known === 'copy' ? parsePointer(from, index) : []
+  return isFailure(source) ? source : { op: known, path: to, from: source, value }
 }
 
 /** RFC 6901: `/a~1b/0` */
-function parsePointer(text: unknown, index: number): readonly string[] {
+function parsePointer(text: unknown, index: number): readonly string[] | PatchProblem {
   if (typeof text !== 'string' || (text !== '' && !text.startsWith('/')) || /~(?![01])/.test(text))
-    throw new PatchFailure(`operation ${index} has no JSON Pointer`, true)
+    return failMalformed(`operation ${index} has no JSON Pointer`)
   if (text.length > PATCH_PATH_CHARACTERS)
-    throw new PatchFailure(
-      `the path of operation ${index} has more than ${PATCH_PATH_CHARACTERS} characters`,
-      true,
-    )
+    return failMalformed(`the path of operation ${index} has more than ${PATCH_PATH_CHARACTERS} characters`)
   return text
     .split('/')
     .slice(1)
     .map(it => it.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-function apply(document: unknown, { op, path, from, value }: Operation, work: PatchWork): unknown {
+function apply(patching: Patching, { op, path, from, value }: Operation): PatchProblem | undefined {
   switch (op) {
     case 'add':
-      return add(document, path, cloneJson(value), work)
+      return add(patching, path, cloneJson(value))
     case 'remove':
-      return remove(document, path, work)
+      return remove(patching, path)
     case 'replace':
-      return path.length === 0 ? cloneJson(value) : replace(document, path, cloneJson(value))
+      return replace(patching, path, cloneJson(value))
     case 'copy':
-      return add(document, path, cloneJson(getAt(document, from)), work)
+      return copy(patching, path, from)
     case 'move': {
       if (from.length < path.length && from.every((part, at) => path[at] === part))
-        throw new PatchFailure('a value cannot be moved into itself')
-      const moved = getAt(document, from)
-      return add(remove(document, from, work), path, moved, work)
+        return failPatch('a value cannot be moved into itself')
+      const moved = find(patching, from)
+      return isFailure(moved) ? moved : (remove(patching, from) ?? add(patching, path, moved.value))
     }
-    case 'test':
-      if (!isSameJson(getAt(document, path), value, digits => spend(work, digits)))
-        throw new PatchFailure(`test of ${show(path)} failed`)
-      return document
+    case 'test': {
+      const found = find(patching, path)
+      if (isFailure(found)) return found
+      const isSame = isSameValue(found.value, value, patching.work)
+      return checkWork(patching.work) ?? (isSame ? undefined : failPatch(`test of ${show(path)} failed`))
+    }
   }
 }
 
-type Container = unknown[] | Record<string, unknown>
-
-function add(document: unknown, path: readonly string[], value: unknown, work: PatchWork): unknown {
-  if (path.length === 0) return value
-  const [container, key] = findContainer(document, path)
-  if (!Array.isArray(container)) setOwn(container, key, value)
-  else {
-    const index = key === '-' ? container.length : readIndex(container, key, container.length, path)
-    insertItem(container, index, value, work)
+function add(patching: Patching, path: readonly string[], value: unknown): PatchProblem | undefined {
+  const key = path.at(-1)
+  if (key === undefined) return replace(patching, path, value)
+  const parent = find(patching, path.slice(0, -1))
+  if (isFailure(parent)) return parent
+  const { value: container } = parent
+  if (Array.isArray(container)) {
+    const index = key === '-' ? container.length : readIndex(key)
+    return index > container.length ? failAbsent(path) : insertItem(container, index, value, patching.work)
   }
-  return document
+  if (!isRecord(container)) return failPatch(`there is nothing at ${show(path.slice(0, -1))} to go into`)
+  setOwn(container, key, value)
+  return undefined
 }
 
-function remove(document: unknown, path: readonly string[], work: PatchWork): unknown {
-  if (path.length === 0) throw new PatchFailure('the whole resource cannot be removed')
-  getAt(document, path)
-  const [container, key] = findContainer(document, path)
-  if (Array.isArray(container)) removeItem(container, Number(key), work)
-  else delete container[key]
-  return document
+function remove(patching: Patching, path: readonly string[]): PatchProblem | undefined {
+  if (path.length === 0) return failPatch('the whole resource cannot be removed')
+  const found = find(patching, path)
+  if (isFailure(found)) return found
+  const { container, key } = found
+  if (Array.isArray(container)) return removeItem(container, Number(key), patching.work)
+  Reflect.deleteProperty(container, key)
+  return undefined
 }
 
-function replace(document: unknown, path: readonly string[], value: unknown): unknown {
-  getAt(document, path)
-  const [container, key] = findContainer(document, path)
-  if (Array.isArray(container)) container[Number(key)] = value
-  else setOwn(container, key, value)
-  return document
+function replace(patching: Patching, path: readonly string[], value: unknown): PatchProblem | undefined {
+  const found = find(patching, path)
+  if (isFailure(found)) return found
+  setOwn(found.container, found.key, value)
+  return undefined
 }
 
-function findContainer(document: unknown, path: readonly string[]): readonly [Container, string] {
-  const container = getAt(document, path.slice(0, -1))
-  if (typeof container !== 'object' || container === null)
-    throw new PatchFailure(`there is nothing at ${show(path.slice(0, -1))} to go into`)
-  return [container as Container, path.at(-1) ?? '']
+function copy(
+  patching: Patching,
+  path: readonly string[],
+  from: readonly string[],
+): PatchProblem | undefined {
+  const found = find(patching, from)
+  if (isFailure(found)) return found
+  patching.copied += JSON.stringify(found.value).length
+  return patching.copied > PATCH_COPIED_CHARACTERS
+    ? failPatch(`it copies more than ${PATCH_COPIED_CHARACTERS} characters`)
+    : add(patching, path, cloneJson(found.value))
 }
 
-function getAt(document: unknown, path: readonly string[]): unknown {
-  let value = document
+/** A value in the document. The container of the whole is the patching itself. */
+interface Place {
+  readonly container: object
+  readonly key: string
+  readonly value: unknown
+}
+
+function find(patching: Patching, path: readonly string[]): Place | PatchProblem {
+  let place: Place = { container: patching, key: 'document', value: patching.document }
   for (const key of path) {
-    if (Array.isArray(value)) value = value[readIndex(value, key, value.length - 1, path)]
-    else if (typeof value === 'object' && value !== null && Object.hasOwn(value, key))
-      value = (value as Record<string, unknown>)[key]
-    else throw new PatchFailure(`there is nothing at ${show(path)}`)
+    const { value: container } = place
+    if (typeof container !== 'object' || container === null || !hasValue(container, key))
+      return failAbsent(path)
+    place = { container, key, value: (container as Readonly<Record<string, unknown>>)[key] }
   }
-  return value
+  return place
 }
 
-function readIndex(array: readonly unknown[], key: string, last: number, path: readonly string[]): number {
-  const index = /^(?:0|[1-9]\d{0,8})$/.test(key) ? Number(key) : array.length + 1
-  if (index > last) throw new PatchFailure(`there is nothing at ${show(path)}`)
-  return index
+function hasValue(container: object, key: string): boolean {
+  return Array.isArray(container) ? readIndex(key) < container.length : Object.hasOwn(container, key)
+}
+
+/** Infinity for a text that is no index. */
+function readIndex(key: string): number {
+  return /^(?:0|[1-9]\d{0,8})$/.test(key) ? Number(key) : Number.POSITIVE_INFINITY
 }
 
 // An assignment to `__proto__` would not make a member of that name.
-function setOwn(container: Record<string, unknown>, key: string, value: unknown): void {
+function setOwn(container: object, key: string, value: unknown): void {
   Object.defineProperty(container, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
-const LONGEST_SHOWN = 200
+function failAbsent(path: readonly string[]): PatchProblem {
+  return failPatch(`there is nothing at ${show(path)}`)
+}
+
+const MAX_SHOWN = 200
 
 function show(path: readonly string[]): string {
   const text = `/${path.join('/')}`
-  return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }

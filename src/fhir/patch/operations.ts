@@ -1,4 +1,5 @@
-import { toPlain } from '../json.ts'
+import { type Failed, fail, isFailure, mapOrFail } from '../../core/index.ts'
+import { isSameJson, toPlain } from '../json.ts'
 import { PATCH_DEPTH, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS, PATCH_SHIFTS } from '../limits.ts'
 import { isRecord } from '../resource.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
@@ -22,18 +23,17 @@ export function isFhirPathPatch(body: unknown): body is { readonly parameter: re
   return isRecord(body) && body.resourceType === 'Parameters' && Array.isArray(body.parameter)
 }
 
-/** Throws a `PatchFailure` if the patch is malformed. */
-export function parseOperations(patch: unknown): readonly PatchOperation[] {
-  if (!isFhirPathPatch(patch)) throw new PatchFailure('expected Parameters with operations', true)
+export function parseOperations(patch: unknown): readonly PatchOperation[] | PatchProblem {
+  if (!isFhirPathPatch(patch)) return failMalformed('expected Parameters with operations')
   if (patch.parameter.length > PATCH_OPERATIONS)
-    throw new PatchFailure(`it has more than ${PATCH_OPERATIONS} operations`, true)
-  return patch.parameter.map(parseOperation)
+    return failMalformed(`it has more than ${PATCH_OPERATIONS} operations`)
+  return mapOrFail(patch.parameter, parseOperation)
 }
 
-function parseOperation(parameter: unknown, index: number): PatchOperation {
-  const unreadable = (what: string) => new PatchFailure(`operation ${index} ${what}`, true)
+function parseOperation(parameter: unknown, index: number): PatchOperation | PatchProblem {
+  const refuse = (what: string) => failMalformed(`operation ${index} ${what}`)
   if (!isRecord(parameter) || parameter.name !== 'operation' || !Array.isArray(parameter.part))
-    throw unreadable('is no operation')
+    return refuse('is no operation')
   const parts = new Map<unknown, unknown>(
     parameter.part.map((part: unknown) => [isRecord(part) ? part.name : undefined, part]),
   )
@@ -41,39 +41,45 @@ function parseOperation(parameter: unknown, index: number): PatchOperation {
     const part = parts.get(name)
     return isRecord(part) ? part[member] : undefined
   }
-  const number = (name: string): number => {
-    const value = read(name, 'valueInteger')
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw unreadable(`has no ${name}`)
-    return value
-  }
-  const value = (): Value => {
-    const part = parts.get('value')
-    const parsed = part === undefined ? undefined : parseValue(part)
-    if (!parsed) throw unreadable('has no value that can be read')
-    return parsed
-  }
   const text = read('path', 'valueString')
   if (typeof text === 'string' && text.length > PATCH_PATH_CHARACTERS)
-    throw unreadable(`has a path of more than ${PATCH_PATH_CHARACTERS} characters`)
+    return refuse(`has a path of more than ${PATCH_PATH_CHARACTERS} characters`)
   const path = typeof text === 'string' ? parsePatchPath(text) : undefined
-  if (!path) throw unreadable('has no path that is supported here')
+  if (!path) return refuse('has no path that is supported here')
   const type = read('type', 'valueCode')
+  const readNumber = (name: string) => {
+    const value = read(name, 'valueInteger')
+    const isIndex = typeof value === 'number' && Number.isInteger(value) && value >= 0
+    return isIndex ? value : refuse(`has no ${name}`)
+  }
+  const readValue = () => parseValue(parts.get('value')) ?? refuse('has no value that can be read')
   switch (type) {
     case 'add': {
       const name = toPlain(read('name', 'valueString'))
-      if (typeof name !== 'string') throw unreadable('has no name')
-      return { type, path, name, value: value() }
+      if (typeof name !== 'string') return refuse('has no name')
+      const value = readValue()
+      return isFailure(value) ? value : { type, path, name, value }
     }
-    case 'insert':
-      return { type, path, index: number('index'), value: value() }
+    case 'insert': {
+      const place = readNumber('index')
+      if (isFailure(place)) return place
+      const value = readValue()
+      return isFailure(value) ? value : { type, path, index: place, value }
+    }
     case 'delete':
       return { type, path }
-    case 'replace':
-      return { type, path, value: value() }
-    case 'move':
-      return { type, path, source: number('source'), destination: number('destination') }
+    case 'replace': {
+      const value = readValue()
+      return isFailure(value) ? value : { type, path, value }
+    }
+    case 'move': {
+      const source = readNumber('source')
+      if (isFailure(source)) return source
+      const destination = readNumber('destination')
+      return isFailure(destination) ? destination : { type, path, source, destination }
+    }
     default:
-      throw unreadable('has no known type')
+      return refuse('has no known type')
   }
 }
 
@@ -99,18 +105,20 @@ function parseParts(candidates: readonly unknown[]): Value | undefined {
   return { kind: 'parts', parts }
 }
 
-/** The result of a patch, or why it cannot be applied; `malformed` if it cannot be applied to any resource. */
-type Attempted<T> = { readonly value: T } | { readonly failure: string; readonly malformed: boolean }
+/** Why a patch cannot be applied to a resource or, if it is malformed, to any. */
+export type PatchProblem = Failed & {
+  readonly problem: 'unusable-patch' | 'malformed-body'
+  readonly text: string
+}
 
-export type Patched = Attempted<unknown>
+export type Patched = { readonly value: unknown } | PatchProblem
 
-/** A patch is applied as a whole: it fails with the first operation that fails. */
-export class PatchFailure extends Error {
-  readonly malformed: boolean
-  constructor(text: string, malformed = false) {
-    super(text)
-    this.malformed = malformed
-  }
+export function failPatch(why: string): PatchProblem {
+  return fail({ problem: 'unusable-patch', text: `Cannot apply patch: ${why}` })
+}
+
+export function failMalformed(why: string): PatchProblem {
+  return fail({ problem: 'malformed-body', text: `Cannot apply patch: ${why}` })
 }
 
 /** What all operations of a patch may still cost: items that they shift and digits that they compare. */
@@ -122,37 +130,44 @@ export function openWork(): PatchWork {
   return { left: PATCH_SHIFTS }
 }
 
-export function spend(work: PatchWork, cost: number): void {
-  work.left -= cost
-  if (work.left < 0)
-    throw new PatchFailure(`it shifts or compares more than ${PATCH_SHIFTS} items of lists and digits`)
+/** Fails if the operations have cost too much. */
+export function checkWork({ left }: PatchWork): PatchProblem | undefined {
+  return left < 0 ? TOO_MUCH_WORK : undefined
+}
+
+const TOO_MUCH_WORK = failPatch(`it shifts or compares more than ${PATCH_SHIFTS} items of lists and digits`)
+
+/** Whether two values are equal. False once the comparisons have cost too much. */
+export function isSameValue(a: unknown, b: unknown, work: PatchWork): boolean {
+  return isSameJson(a, b, digits => {
+    work.left -= digits
+    return work.left >= 0
+  })
 }
 
 /** Inserts an item into a list and shifts those after it. */
-export function insertItem(items: unknown[], index: number, item: unknown, work: PatchWork): void {
-  spend(work, items.length - index)
-  items.splice(index, 0, item)
+export function insertItem(
+  items: unknown[],
+  index: number,
+  item: unknown,
+  work: PatchWork,
+): PatchProblem | undefined {
+  work.left -= items.length - index
+  if (work.left >= 0) items.splice(index, 0, item)
+  return checkWork(work)
 }
 
-export function removeItem(items: unknown[], index: number, work: PatchWork): void {
-  spend(work, items.length - index)
-  items.splice(index, 1)
-}
-
-/** Turns a thrown `PatchFailure` into a value. */
-export function attempt<T>(patch: () => T): Attempted<T> {
-  try {
-    return { value: patch() }
-  } catch (error) {
-    if (error instanceof PatchFailure) return { failure: error.message, malformed: error.malformed }
-    throw error
-  }
+export function removeItem(items: unknown[], index: number, work: PatchWork): PatchProblem | undefined {
+  work.left -= items.length - index
+  if (work.left >= 0) items.splice(index, 1)
+  return checkWork(work)
 }
 
 /** Refuses a value that is nested too deeply for recursive code. */
-export function checkDepth(value: unknown, index: number): void {
-  if (!isShallow(value, PATCH_DEPTH))
-    throw new PatchFailure(`the value of operation ${index} is nested over ${PATCH_DEPTH} levels deep`)
+export function checkDepth(value: unknown, index: number): PatchProblem | undefined {
+  return isShallow(value, PATCH_DEPTH)
+    ? undefined
+    : failPatch(`the value of operation ${index} is nested over ${PATCH_DEPTH} levels deep`)
 }
 
 function isShallow(value: unknown, levels: number): boolean {

@@ -136,13 +136,6 @@ export interface HasClause {
   readonly clause: SearchClause
 }
 
-/** Why a search parameter cannot be used. Only `unknown-parameter` may be ignored, and only by a lenient search. */
-export interface SearchError {
-  readonly kind: 'error'
-  readonly reason: 'unknown-parameter' | 'unsupported-modifier' | 'invalid-value' | 'too-costly'
-  readonly text: string
-}
-
 /**
  * A value of a search parameter in a resource, in the form that the index stores and a search compares. A parameter
  * without an entry is missing (`:missing=true`).

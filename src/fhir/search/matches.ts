@@ -1,3 +1,4 @@
+import { isFailure } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import type { Resource, SearchParameter } from '../resource.ts'
 import type {
@@ -29,7 +30,7 @@ export function matches(
   baseUrl: string,
 ): boolean | undefined {
   const clause = parseSearch(resource.resourceType, name, value, baseUrl)
-  return clause.kind === 'error' ? undefined : matchesClause(resource, clause, baseUrl)
+  return isFailure(clause) ? undefined : matchesClause(resource, clause, baseUrl)
 }
 
 /**
@@ -43,7 +44,7 @@ export function createMatcher(
   const found = new Map<SearchParameter, readonly IndexEntry[]>()
   return pair => {
     const clause = readClause(resource.resourceType, pair, baseUrl)
-    if (clause.kind === 'error') return undefined
+    if (isFailure(clause)) return undefined
     const parameter = findSearchParameter(resource.resourceType, clause.parameter)
     if (parameter === undefined) return undefined
     const entries = found.get(parameter) ?? indexParameter(resource, parameter, baseUrl)

@@ -2,7 +2,8 @@ import { isResourceType } from '../definitions.ts'
 import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
 import { parseReference } from '../reference.ts'
 import type { SearchParameter } from '../resource.ts'
-import type { ReferenceValue, SearchClause, SearchError } from './clause.ts'
+import { createSearchError, type SearchError } from './bad-search.ts'
+import type { ReferenceValue, SearchClause } from './clause.ts'
 import {
   lowerAscii,
   normalize,
@@ -139,7 +140,7 @@ function parseNormals(
 function createTooLong({ parameter, values }: RawParameter, most: number): SearchError | undefined {
   if (values.every(it => unescapeValue(it).length <= most)) return undefined
   const text = `Cannot search by the value of ${parameter.code}: it has more than ${most} characters`
-  return { kind: 'error', reason: 'too-costly', text }
+  return createSearchError('too-costly', text)
 }
 
 /** Undefined if the normalized value is empty: it would match everything. */
@@ -194,9 +195,9 @@ function isTarget(parameter: SearchParameter, type: string): boolean {
 
 function createUnsupported({ parameter, modifier }: RawParameter): SearchError {
   const text = `Cannot use modifier :${modifier} with ${parameter.code}: it is not supported for ${parameter.type}`
-  return { kind: 'error', reason: 'unsupported-modifier', text }
+  return createSearchError('unsupported-modifier', text)
 }
 
 function createInvalid(code: string, why: string): SearchError {
-  return { kind: 'error', reason: 'invalid-value', text: `Cannot read the value of ${code}: ${why}` }
+  return createSearchError('invalid-value', `Cannot read the value of ${code}: ${why}`)
 }

@@ -1,7 +1,8 @@
-import { fail, isFailure } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import type { Params } from '../interaction.ts'
 import { PAGE_RESOURCES } from '../limits.ts'
-import { type BadSearch, DEFAULT_COUNT } from './parse-query.ts'
+import { type BadSearch, failSearch } from './bad-search.ts'
+import { DEFAULT_COUNT } from './parse-query.ts'
 import { parseSearch } from './parse-search.ts'
 
 /** The parameters of a history (R4 http.html#history). */
@@ -19,7 +20,7 @@ export function parseHistory(params: Params, lenient: boolean): HistoryQuery | B
   for (const pair of params) {
     const read = parseOne(query, pair)
     if (read === 'unknown') {
-      if (!lenient) return createBadSearch(`Cannot use ${pair[0]} in a history`)
+      if (!lenient) return failSearch(`Cannot use ${pair[0]} in a history`)
     } else if (isFailure(read)) return read
     else query = { ...query, ...read, used: [...query.used, pair] }
   }
@@ -37,22 +38,20 @@ function parseOne(
     case '_count':
       return /^\d{1,9}$/.test(value)
         ? { count: Math.min(Number(value), PAGE_RESOURCES) }
-        : createBadSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
+        : failSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
     case '_since': {
       const time = parseTime(value)
-      return time ? { since: time.low } : createBadSearch('Cannot read _since: expected a date and time')
+      return time ? { since: time.low } : failSearch('Cannot read _since: expected a date and time')
     }
     case '_at': {
       const time = parseTime(value)
       return time && query.at === undefined
         ? { at: time }
-        : createBadSearch('Cannot read _at: expected one date and time')
+        : failSearch('Cannot read _at: expected one date and time')
     }
     case '_sort':
       // The default order of a history.
-      return value === '-_lastUpdated'
-        ? {}
-        : createBadSearch('Cannot sort a history: the newest version is first')
+      return value === '-_lastUpdated' ? {} : failSearch('Cannot sort a history: the newest version is first')
     default:
       return 'unknown'
   }
@@ -64,8 +63,4 @@ function parseTime(value: string): { readonly low: number; readonly high: number
   if (clause.kind !== 'date' || /^[a-z]/.test(value)) return undefined
   const [range, another] = clause.values
   return another ? undefined : range
-}
-
-function createBadSearch(text: string): BadSearch {
-  return fail({ problem: 'bad-search', code: 'invalid', text })
 }

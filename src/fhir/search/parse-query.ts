@@ -1,17 +1,11 @@
-import { type Failed, fail } from '../../core/index.ts'
+import { isFailure } from '../../core/index.ts'
 import { findSearchParameter } from '../definitions.ts'
 import type { Params } from '../interaction.ts'
 import { INCLUDE_RULES, PAGE_RESOURCES, SEARCH_STEPS } from '../limits.ts'
-import type { SearchClause, SearchError } from './clause.ts'
+import { type BadSearch, failSearch } from './bad-search.ts'
+import type { SearchClause } from './clause.ts'
 import { parseSearch, type Steps } from './parse-search.ts'
 import { type IncludeRule, listElements, parseInclude, type Shape } from './result-parameters.ts'
-
-/** Why a search or a history cannot be performed. */
-export interface BadSearch extends Failed {
-  readonly problem: 'bad-search'
-  readonly code: 'invalid' | 'not-supported' | 'too-costly'
-  readonly text: string
-}
 
 /** The parsed parameters of a search. */
 export interface Query {
@@ -71,7 +65,7 @@ export function parseQuery(
     const outcome =
       parseResultParameter(types, pair, draft) ?? parseCriterion(types, pair, baseUrl, clauses, steps)
     if (outcome === 'understood') used.push(pair)
-    else if (outcome !== 'ignored' && !(lenient && outcome.unknown)) return outcome.problem
+    else if (outcome !== 'ignored' && !(lenient && outcome.reason === 'unknown-parameter')) return outcome
   }
   const { summary, elements, ...rest } = draft
   return {
@@ -82,7 +76,7 @@ export function parseQuery(
   }
 }
 
-type Parsed = 'understood' | 'ignored' | { readonly problem: BadSearch; readonly unknown: boolean }
+type Parsed = 'understood' | 'ignored' | BadSearch
 
 function parseCriterion(
   types: readonly string[],
@@ -93,7 +87,7 @@ function parseCriterion(
 ): Parsed {
   for (const type of types) {
     const clause = parseSearch(type, name, value, baseUrl, steps)
-    if (clause.kind === 'error') return createBadSearch(clause.text, clause.reason)
+    if (isFailure(clause)) return clause
     clauses.get(type)?.push(clause)
   }
   return 'understood'
@@ -131,9 +125,9 @@ function parseResultParameter(
     case '_revinclude:iterate':
     case '_revinclude:recurse': {
       const rules = parseInclude(name, value, types)
-      if (typeof rules === 'string') return createBadSearch(rules)
+      if (typeof rules === 'string') return failSearch(rules)
       if (draft.includes.length + rules.length > INCLUDE_RULES)
-        return createBadSearch(
+        return failSearch(
           `Cannot include by more than ${INCLUDE_RULES} types of references: name them`,
           'too-costly',
         )
@@ -147,7 +141,7 @@ function parseResultParameter(
 
 function parseCount(value: string, draft: Draft): Parsed {
   if (!/^\d{1,9}$/.test(value))
-    return createBadSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
+    return failSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
   draft.count = Math.min(Number(value), PAGE_RESOURCES)
   return 'understood'
 }
@@ -159,9 +153,9 @@ function parseSort(types: readonly string[], value: string, draft: Draft): Parse
     for (const type of types) {
       const kind = findSearchParameter(type, parameter)?.type
       if (kind === undefined)
-        return createBadSearch(`Cannot sort ${type} by ${parameter}: it is not a search parameter`)
+        return failSearch(`Cannot sort ${type} by ${parameter}: it is not a search parameter`)
       if (kind === 'composite' || kind === 'special')
-        return createBadSearch(`Cannot sort by ${parameter}: it is ${kind}`)
+        return failSearch(`Cannot sort by ${parameter}: it is ${kind}`)
     }
     draft.sort.push({ parameter, descending })
   }
@@ -175,19 +169,7 @@ function parseChoice<T extends string>(
   take: (choice: T) => void,
 ): Parsed {
   const choice = choices.find(it => it === value)
-  if (choice === undefined) return createBadSearch(`Cannot read ${name}: expected ${choices.join(', ')}`)
+  if (choice === undefined) return failSearch(`Cannot read ${name}: expected ${choices.join(', ')}`)
   take(choice)
   return 'understood'
-}
-
-const CODES = {
-  'invalid-value': 'invalid',
-  'unknown-parameter': 'not-supported',
-  'unsupported-modifier': 'not-supported',
-  'too-costly': 'too-costly',
-} as const satisfies Record<SearchError['reason'], BadSearch['code']>
-
-function createBadSearch(text: string, reason: SearchError['reason'] = 'invalid-value'): Parsed {
-  const code = CODES[reason]
-  return { problem: fail({ problem: 'bad-search', code, text }), unknown: reason === 'unknown-parameter' }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
-import type { SearchError } from './clause.ts'
+import type { SearchError } from './bad-search.ts'
 import { parseSearch } from './parse-search.ts'
 
 const base = 'http://localhost:8080/fhir'

@@ -1,7 +1,9 @@
+import { isFailure } from '../../core/index.ts'
 import { findSearchParameter, isResourceType, resourceTypes } from '../definitions.ts'
 import { CHAIN_LINKS, SEARCH_STEPS } from '../limits.ts'
 import type { SearchParameter } from '../resource.ts'
-import type { ChainClause, HasClause, SearchClause, SearchError } from './clause.ts'
+import { createSearchError, type SearchError } from './bad-search.ts'
+import type { ChainClause, HasClause, SearchClause } from './clause.ts'
 import { parseClause } from './parse-clause.ts'
 
 /**
@@ -43,7 +45,7 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
   steps.left -= 1
   if (steps.left < 0) return TOO_COSTLY
   if (links > CHAIN_LINKS)
-    return createError('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
+    return createSearchError('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
   if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
   const dot = name.indexOf('.')
   if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), reading, links)
@@ -54,7 +56,7 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
   return steps.left < 0 ? TOO_COSTLY : parseClause(parameter, modifier, value, baseUrl)
 }
 
-const TOO_COSTLY = createError(
+const TOO_COSTLY = createSearchError(
   'too-costly',
   `Cannot search by so many values and types: it takes more than ${SEARCH_STEPS} steps. Name the type`,
 )
@@ -70,18 +72,18 @@ function parseChain(
   const parameter = findSearchParameter(type, code)
   if (parameter === undefined) return createUnknown(type, code)
   if (parameter.type !== 'reference') {
-    return createError('unsupported-modifier', `Cannot chain ${code}: it is not a reference`)
+    return createSearchError('unsupported-modifier', `Cannot chain ${code}: it is not a reference`)
   }
   const types = listTargets(parameter, modifier)
-  if (types === undefined) return createError('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
+  if (types === undefined)
+    return createSearchError('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
   const found = types.map(it => ({ type: it, clause: parseAt(it, rest, reading, links + 1) }))
-  const costly = found.find(it => it.clause.kind === 'error' && it.clause.reason === 'too-costly')?.clause
-  if (costly?.kind === 'error') return costly
-  const targets = found.flatMap(it =>
-    it.clause.kind === 'error' ? [] : [{ type: it.type, clause: it.clause }],
-  )
+  const errors = found.flatMap(({ clause }) => (isFailure(clause) ? [clause] : []))
+  const costly = errors.find(it => it.reason === 'too-costly')
+  if (costly) return costly
+  const targets = found.flatMap(it => (isFailure(it.clause) ? [] : [{ type: it.type, clause: it.clause }]))
   if (targets.length > 0) return { kind: 'chain', parameter: code, targets }
-  return findWorst(found.map(it => it.clause)) ?? createUnknown(type, `${link}.${rest}`)
+  return findWorst(errors) ?? createUnknown(type, `${link}.${rest}`)
 }
 
 function listTargets(
@@ -94,8 +96,7 @@ function listTargets(
 }
 
 /** Of the errors of all targets, preferably one about the value instead of the name. */
-function findWorst(clauses: readonly (SearchClause | SearchError)[]): SearchError | undefined {
-  const errors = clauses.filter(it => it.kind === 'error')
+function findWorst(errors: readonly SearchError[]): SearchError | undefined {
   return errors.find(it => it.reason !== 'unknown-parameter') ?? (errors.length === 1 ? errors[0] : undefined)
 }
 
@@ -103,7 +104,10 @@ function findWorst(clauses: readonly (SearchClause | SearchError)[]): SearchErro
 function parseHas(type: string, name: string, reading: Reading, links: number): HasClause | SearchError {
   const [, from, reference, ...rest] = name.split(':')
   if (from === undefined || reference === undefined || rest.length === 0 || !isResourceType(from)) {
-    return createError('unsupported-modifier', `Cannot read ${name}: expected _has:Type:reference:parameter`)
+    return createSearchError(
+      'unsupported-modifier',
+      `Cannot read ${name}: expected _has:Type:reference:parameter`,
+    )
   }
   const parameter = findSearchParameter(from, reference)
   if (parameter === undefined) return createUnknown(from, reference)
@@ -111,13 +115,13 @@ function parseHas(type: string, name: string, reading: Reading, links: number): 
     parameter.type !== 'reference' ||
     (parameter.target !== undefined && !parameter.target.includes(type))
   ) {
-    return createError(
+    return createSearchError(
       'unsupported-modifier',
       `Cannot use ${from}.${reference} in _has: it is not a reference to ${type}`,
     )
   }
   const clause = parseAt(from, rest.join(':'), reading, links + 1)
-  return clause.kind === 'error' ? clause : { kind: 'has', type: from, parameter: reference, clause }
+  return isFailure(clause) ? clause : { kind: 'has', type: from, parameter: reference, clause }
 }
 
 function stripModifier(name: string): { readonly code: string; readonly modifier: string | undefined } {
@@ -128,9 +132,5 @@ function stripModifier(name: string): { readonly code: string; readonly modifier
 }
 
 function createUnknown(type: string, code: string): SearchError {
-  return createError('unknown-parameter', `Unknown search parameter ${code} of ${type}`)
-}
-
-function createError(reason: SearchError['reason'], text: string): SearchError {
-  return { kind: 'error', reason, text }
+  return createSearchError('unknown-parameter', `Unknown search parameter ${code} of ${type}`)
 }

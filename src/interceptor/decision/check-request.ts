@@ -1,9 +1,10 @@
 import {
+  createMisunderstood,
   findFhirPathWrittenParts,
   findReferredPatients,
   type Interaction,
+  isFailure,
   isFhirPathPatch,
-  isProblem,
   isRecord,
   isResource,
   limits,
@@ -55,9 +56,9 @@ function checkBundle(
   steps: Steps,
 ): Decision {
   const entries = readEntries(body, policy.fhirBaseUrl, grant, access)
-  if ('kind' in entries) return deny(entries)
+  if (isFailure(entries)) return deny(entries)
   const decisions = entries.map(entry =>
-    entry.interaction.kind === 'misunderstood'
+    isFailure(entry.interaction)
       ? deny(entry.interaction)
       : checkRequest(entry.interaction, entry.body, grant, policy, access, steps),
   )
@@ -84,7 +85,7 @@ export function readEntries(
   access: Access,
 ): readonly Entry[] | Misunderstood {
   const parsed = parseEntries(bundle, baseUrl)
-  if (isProblem(parsed)) return { kind: 'misunderstood', status: 400, text: parsed.text }
+  if (isFailure(parsed)) return createMisunderstood(400, parsed.text)
   const { type, entries } = parsed
   if (type === 'batch') return entries
   const references = new Map<unknown, string>(
@@ -180,18 +181,19 @@ function checkWrittenResource(
   filter: Filter,
   baseUrl: string,
 ): Refusal | undefined {
-  if (!isResource(body)) return refuseUnreadable('Cannot read body: it is not a resource')
+  if (!isResource(body)) return createMisunderstood(400, 'Cannot read body: it is not a resource')
   if (body.resourceType !== type)
-    return refuseUnreadable('Cannot write: the resource type of the body differs from the URL')
+    return createMisunderstood(400, 'Cannot write: the resource type of the body differs from the URL')
   if (id !== undefined && body.id !== id)
-    return refuseUnreadable('Cannot write: the id of the body differs from the URL')
+    return createMisunderstood(400, 'Cannot write: the id of the body differs from the URL')
   return isWritable(body, filter, baseUrl) ? undefined : OUTSIDE
 }
 
 /** The server checks the result of a patch. A patch that mentions another patient is refused before. */
 function checkPatch(body: unknown, type: string, filter: Filter, baseUrl: string): Refusal | undefined {
   const patched = collectPatchedParts(body, type)
-  if (!patched) return refuseUnreadable('Cannot read body: it is neither a JSON Patch nor a FHIRPath Patch')
+  if (!patched)
+    return createMisunderstood(400, 'Cannot read body: it is neither a JSON Patch nor a FHIRPath Patch')
   if (filter === 'everything') return undefined
   const parts: Resource = { ...patched, resourceType: type }
   const referred = [...findReferredPatients(parts, baseUrl)]
@@ -202,10 +204,6 @@ function checkPatch(body: unknown, type: string, filter: Filter, baseUrl: string
       (!namesOtherPatient(parts, patient, baseUrl) && referred.every(id => id === patient)),
   )
   return allows ? undefined : OUTSIDE
-}
-
-function refuseUnreadable(text: string): Refusal {
-  return { kind: 'misunderstood', status: 400, text }
 }
 
 type Node = Record<string, unknown>

@@ -1,4 +1,6 @@
 import {
+  createMisunderstood,
+  isFailure,
   limits,
   type Params,
   parseSearch,
@@ -142,14 +144,9 @@ function checkEachChain(
   for (const [name, value] of params) {
     if (!isChained(name)) continue
     const clause = parseSearch(type, name, value, context.policy.fhirBaseUrl, steps)
-    if (clause.kind === 'error') {
-      if (clause.reason === 'too-costly')
-        return deny({
-          kind: 'misunderstood',
-          status: 400,
-          isExcess: true,
-          text: isOfBundle ? TOO_MANY_STEPS : clause.text,
-        })
+    if (isFailure(clause)) {
+      if (clause.code === 'too-costly')
+        return deny(createMisunderstood(400, isOfBundle ? TOO_MANY_STEPS : clause.text, { isExcess: true }))
     } else if (!maySearchChain(context, clause))
       return checkType(context, findRefusedType(context, clause), 's')
   }

@@ -1,4 +1,5 @@
 import {
+  createMisunderstood,
   findOperation,
   type Interaction,
   isResourceType,
@@ -72,7 +73,7 @@ function requireAny(decisions: readonly [Decision, ...Decision[]]): Decision {
 }
 
 function denyUnreadable(text: string): Decision {
-  return deny({ kind: 'misunderstood', status: 400, text })
+  return deny(createMisunderstood(400, text))
 }
 
 type InteractionOf<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createUserFilter, parsePolicy } from '../../smart/index.ts'
+import { createUserFilter, isFailure, parsePolicy } from '../../smart/index.ts'
 import { explain, type Question } from '../explain.ts'
 import { fhirBaseUrl } from '../testing/test-issuer.ts'
 
@@ -50,7 +50,7 @@ describe('the hint of a search within one patient', () => {
 
 describe('the hint of a refusal', () => {
   const policy = parsePolicy({ rules: [{ clinicians: ['Practitioner/kim'], patients: ['1'] }] })
-  assert(!('problem' in policy))
+  assert(!isFailure(policy))
   const userFilter = createUserFilter(policy)
   const kim = { fhirUser: 'Practitioner/kim', userFilter }
   const cases: readonly (readonly [line: string, scope: string, more: Partial<Question>, hint: RegExp])[] = [

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   type Interaction,
+  isFailure,
   isRecord,
   limits,
   type Misunderstood,
+  mapOrFail,
   mayWrite,
   parseLimited,
   type Resource,
@@ -56,7 +58,7 @@ export async function checkExchange(
     interaction.kind === 'bundle'
       ? requireReadable(readEntries(body, policy.fhirBaseUrl, grant, decision.access))
       : []
-  if ('kind' in entries) return entries
+  if (isFailure(entries)) return entries
   authorizations.set(exchange.request, { grant, interaction, decision })
   if (options.appliesAccess) return undefined
   if ('posted' in interaction && isUnread(exchange.body) && hasBody(exchange.request))
@@ -92,13 +94,10 @@ type ReadableEntry = Entry & { readonly interaction: Interaction }
 function requireReadable(
   entries: readonly Entry[] | Misunderstood,
 ): readonly ReadableEntry[] | Misunderstood {
-  if ('kind' in entries) return entries
-  const readable: ReadableEntry[] = []
-  for (const { interaction, body } of entries) {
-    if (interaction.kind === 'misunderstood') return interaction
-    readable.push({ interaction, body })
-  }
-  return readable
+  if (isFailure(entries)) return entries
+  return mapOrFail(entries, ({ interaction, body }) =>
+    isFailure(interaction) ? interaction : { interaction, body },
+  )
 }
 
 /** Checks what the host itself cannot enforce, by the stored content if the host provides it. */

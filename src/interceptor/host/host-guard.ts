@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import {
   getAuthorizationHeader,
   type Interaction,
+  isFailure,
   isPublic,
   type Misunderstood,
   parseInteraction,
@@ -55,7 +56,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
     const interaction = parseRequest(request, url, undefined, base)
     if (isPreflight(request) || isPublic(interaction)) return undefined
     const caller = await findCaller(request)
-    if (!caller.allowed || interaction.kind === 'misunderstood') return caller.allowed ? undefined : caller
+    if (!caller.allowed || isFailure(interaction)) return caller.allowed ? undefined : caller
     const decision = caller.decide(interaction)
     return decision.allowed ? undefined : decision
   }
@@ -67,7 +68,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
     if (isPublic(interaction)) return undefined
     const caller = await findCaller(request)
     if (!caller.allowed) return caller
-    if (interaction.kind === 'misunderstood') return refuse(interaction)
+    if (isFailure(interaction)) return refuse(interaction)
     const refusal = await checkExchange(exchange, interaction, caller.grant, interceptor.policy, options)
     return refusal && refuse(refusal)
   }

@@ -1,6 +1,7 @@
 import {
   findSearchParameter,
   type Interaction,
+  isFailure,
   isRecord,
   limits,
   listCompartmentParameters,
@@ -217,7 +218,7 @@ function checkChains(
     if (!isChained(name)) return true
     const clause = parseSearch(type, name, value, baseUrl, own)
     return (
-      clause.kind !== 'error' &&
+      !isFailure(clause) &&
       findLinkedTypes(clause).every(linked => isEverything(access.filterFor(linked, 's')))
     )
   }

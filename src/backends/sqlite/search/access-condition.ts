@@ -1,4 +1,4 @@
-import { parseSearch, type ResourceReference } from '../../../fhir/index.ts'
+import { isFailure, parseSearch, type ResourceReference } from '../../../fhir/index.ts'
 import {
   type AccessFilter,
   type Constraint,
@@ -75,7 +75,7 @@ function selectByConstraint(
       CROSS JOIN compartment c ON c.patient = q.id AND c.tid = ${tid}`
   const clauses = query.map(([parameter, value]) => parseSearch(type, parameter, value, baseUrl))
   const ranges = clauses.flatMap(clause =>
-    clause.kind === 'error' ? [] : (selectRange(names, type, clause) ?? []),
+    isFailure(clause) ? [] : (selectRange(names, type, clause) ?? []),
   )
   return ranges[0]
 }
@@ -158,7 +158,7 @@ function buildGranularCondition(
 ): Sql {
   const clause = parseSearch(type, parameter, value, baseUrl)
   // A parameter that cannot be evaluated on the resource alone grants nothing.
-  if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return FALSE
+  if (isFailure(clause) || clause.kind === 'chain' || clause.kind === 'has') return FALSE
   return buildOwnCondition(names, type, clause, row, rid)
 }
 

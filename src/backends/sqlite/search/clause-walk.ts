@@ -1,4 +1,4 @@
-import { type Comparison, parseSearch, type SearchClause } from '../../../fhir/index.ts'
+import { type Comparison, isFailure, parseSearch, type SearchClause } from '../../../fhir/index.ts'
 import type { Names } from '../repository/database.ts'
 import { toKey } from '../repository/index-writer.ts'
 import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
@@ -63,7 +63,7 @@ function listGranted({ filter, baseUrl }: SearchScope, type: string): readonly S
   const clauses = constraints[0]?.query?.map(([parameter, value]) =>
     parseSearch(type, parameter, value, baseUrl),
   )
-  return clauses?.filter(clause => clause.kind !== 'error') ?? []
+  return clauses?.filter(clause => !isFailure(clause)) ?? []
 }
 
 /** The walks through the matches of a clause, one for each of its values; undefined if it has no search values. */

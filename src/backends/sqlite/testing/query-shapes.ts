@@ -6,6 +6,7 @@ import {
   type Access,
   computeAccess,
   createUserFilter,
+  isFailure,
   parsePolicy,
   parseScopes,
 } from '../../../smart/index.ts'
@@ -99,7 +100,7 @@ export function choosePatient(caller: string): string {
 
 function createAccess(scopes: string, user?: string): Access {
   const rules = parsePolicy(RULES)
-  if ('problem' in rules) throw new Error(rules.problem)
+  if (isFailure(rules)) throw new Error(rules.problem)
   const [type = '', id = ''] = user?.split('/') ?? []
   return computeAccess(
     { scopes: parseScopes(scopes), patient: 'p0', ...(user !== undefined && { fhirUser: { type, id } }) },
