@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { isFailure } from '../../fhir/index.ts'
 import type { ClientChanges } from '../oauth/clients/store-client.ts'
 import {
+  AUTH_METHODS,
+  type AuthMethod,
   CLIENT_DEFAULTS,
   type ClientFault,
   type ClientProperties,
@@ -27,8 +29,6 @@ export interface ClientMetadata {
   readonly pkce_required?: boolean
   readonly iss_parameter?: boolean
 }
-
-type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
 /** Registers a client. `client_id` may be chosen. Without a method it has a secret (RFC 7591, 2). */
 export async function registerByMetadata(
@@ -58,13 +58,6 @@ export async function changeByMetadata(
     ...(authMethod !== undefined && authMethod !== client.auth_method && { authMethod }),
   })
 }
-
-const AUTH_METHODS = {
-  none: 'none',
-  client_secret_basic: 'client_secret',
-  client_secret_post: 'client_secret',
-  private_key_jwt: 'private_key_jwt',
-} as const satisfies Record<AuthMethod, ClientProperties['authMethod']>
 
 /** The properties of the members that are present. A key set replaces the URL of one, and the reverse. */
 function readProperties(metadata: ClientMetadata): ClientChanges | ClientFault {

@@ -13,6 +13,7 @@ import {
   type ClientFault,
   type ClientProperties,
   ID_TAKEN,
+  MEMBER_NAMES,
   type Registrar,
 } from '../oauth/clients/validate.ts'
 import { revokeClientTokens } from '../oauth/revocations.ts'
@@ -40,26 +41,11 @@ export interface ChangedClient {
 export function failProperty(fault: ClientFault): AdminFailure {
   return fault.text === ID_TAKEN
     ? new AdminFailure('conflict', fault.text, fault)
-    : new AdminFailure('invalid', `the member ${MEMBERS[fault.property]} is not valid: ${fault.text}`, fault)
-}
-
-/** The names of the properties in RFC 7591 and on this server. */
-const MEMBERS: Readonly<Record<ClientFault['property'], string>> = {
-  id: 'client_id',
-  name: 'client_name',
-  description: 'description',
-  logoUrl: 'logo_uri',
-  authMethod: 'token_endpoint_auth_method',
-  jwks: 'jwks',
-  jwksUrl: 'jwks_uri',
-  redirectUris: 'redirect_uris',
-  postLogoutRedirectUris: 'post_logout_redirect_uris',
-  launchUrl: 'initiate_login_uri',
-  scope: 'scope',
-  firstParty: 'first_party',
-  approved: 'approved',
-  pkceRequired: 'pkce_required',
-  issParameter: 'iss_parameter',
+    : new AdminFailure(
+        'invalid',
+        `the member ${MEMBER_NAMES[fault.property]} is not valid: ${fault.text}`,
+        fault,
+      )
 }
 
 /** Registers a client. */

@@ -55,6 +55,7 @@ export interface Comparison {
  * only if `returnTo` is set (RFC 6749, 4.1.2.1).
  */
 export class Refusal extends Failing {
+  readonly kind = 'refused'
   readonly code: RefusalCode
   readonly description: string
   readonly detail: string | undefined

@@ -9,7 +9,7 @@ import { forbidCaching, readParameters } from '../base/request.ts'
 import type { User } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
-import { describeProblem } from '../oauth/launch-contexts.ts'
+import { describeProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
 import { linkReference } from '../pages/page-parts.ts'
 import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
@@ -74,7 +74,7 @@ async function launch(
   link: LabLink,
 ): Promise<{ readonly url: string } | Problem> {
   const user = await findLaunchUser(context, login, link.username)
-  if (!user) return fail(describeProblem({ kind: 'unknown-user' }))
+  if (!user) return fail(describeProblem(UNKNOWN_USER))
   const { clientId } = link.launch
   if (link.launchUrl !== undefined && clientId !== undefined) {
     const fault = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
@@ -82,8 +82,10 @@ async function launch(
   }
   const read = await createFhirReader(context, user)
   const prepared = await prepareLaunch(context, user, read, link.launch)
-  if (prepared.kind === 'no-patient') return toProblem('patient: expected the id of a Patient')
-  if (prepared.kind !== 'ready') return fail(describeProblem(prepared))
+  if (isFailure(prepared))
+    return prepared.kind === 'no-patient'
+      ? toProblem('patient: expected the id of a Patient')
+      : fail(describeProblem(prepared))
   const ready = await applySettings(context, user, link, prepared)
   const by = login && login.user.id !== user.id ? login.user.username : undefined
   return issueLaunch(context, ready, trx =>

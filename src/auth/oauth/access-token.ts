@@ -1,6 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import type { Kysely } from 'kysely'
+import { type Failed, fail, isFailure } from '../../fhir/index.ts'
 import type { Schema } from '../../store/index.ts'
+import { type Fault, makeFault } from '../base/fault.ts'
 import { findClient } from './clients/client.ts'
 import type { AuthContext } from './context.ts'
 import { findLiveGrant, type Grant } from './grants/grant.ts'
@@ -21,59 +23,63 @@ export interface AccessToken {
 
 /**
  * Checks an access token of this server: it has not expired or been revoked, and its client and grant still exist. By default
- * for the FHIR server. Returns the check that failed, for the log.
+ * for the FHIR server. The fault is for the log.
  */
 export async function checkAccessToken(
   context: AuthContext,
   token: string,
   audience = context.settings.fhirBaseUrl,
-): Promise<AccessToken | string> {
+): Promise<AccessToken | Fault> {
   const { settings, keys, clock } = context
   const claims = verifyOwnJwt(token, 'at+jwt', await keys.listPublicKeys())
-  if (!claims) return 'it is not an access token that this server signed'
-  if (claims.iss !== settings.issuerUrl) return `iss, expected ${settings.issuerUrl}`
-  if (claims.aud !== audience) return `aud, expected ${audience}`
+  if (!claims) return makeFault('it is not an access token that this server signed')
+  if (claims.iss !== settings.issuerUrl) return makeFault(`iss, expected ${settings.issuerUrl}`)
+  if (claims.aud !== audience) return makeFault(`aud, expected ${audience}`)
   const { jti, client_id: clientId, scope, exp } = claims
   if (typeof jti !== 'string' || typeof clientId !== 'string' || typeof scope !== 'string')
-    return 'jti, client_id or scope, expected strings'
-  if (typeof exp !== 'number' || exp * 1000 <= clock()) return 'exp, it has expired'
+    return makeFault('jti, client_id or scope, expected strings')
+  if (typeof exp !== 'number' || exp * 1000 <= clock()) return makeFault('exp, it has expired')
   const found = { claims, id: jti, clientId, scope, expiresAt: exp }
   const issuedFor = await findIssuedFor(context.store.db, context, found)
-  return typeof issuedFor === 'string' ? issuedFor : { ...found, ...issuedFor }
+  return isFailure(issuedFor) ? issuedFor : { ...found, ...issuedFor }
 }
 
-/** Finds the grant of a verified token; a backend service has none. Returns the reason if the token has ended. */
+/** Finds the grant of a verified token; a backend service has none. Fails if the token has ended. */
 export async function findIssuedFor(
   db: Kysely<Schema>,
   context: Pick<AuthContext, 'rules' | 'clock'>,
   { id, clientId }: Pick<AccessToken, 'id' | 'clientId'>,
-): Promise<Pick<AccessToken, 'grant'> | string> {
-  if (await isRevoked({ db }, id)) return 'it was revoked'
+): Promise<Pick<AccessToken, 'grant'> | Fault> {
+  if (await isRevoked({ db }, id)) return makeFault('it was revoked')
   // Not by `sub`: the id of a client may be that of a user.
   const [issuedFor = ''] = id.split('.')
   if (isClientTokenPrefix(issuedFor)) {
     const client = await findClient(db, context, clientId)
     return client && issuedFor === makeClientTokenPrefix(client)
       ? { grant: undefined }
-      : 'its client was removed'
+      : makeFault('its client was removed')
   }
   const grant = await findLiveGrant(db, context, issuedFor)
-  return grant?.clientId === clientId ? { grant } : 'its grant has ended'
+  return grant?.clientId === clientId ? { grant } : makeFault('its grant has ended')
 }
 
 /** RFC 6750, 3.1. */
 export type BearerError = 'no-token' | 'invalid-token' | 'insufficient-scope'
+
+export interface BearerFailure extends Failed {
+  readonly error: BearerError
+}
 
 /** Verifies the access token of an Authorization header (RFC 6750, 2.1); never one in a query or a form. */
 export async function authenticateBearer(
   context: AuthContext,
   authorization: string | undefined,
   audience?: string,
-): Promise<AccessToken | BearerError> {
-  if (authorization === undefined || !isBearer(authorization)) return 'no-token'
+): Promise<AccessToken | BearerFailure> {
+  if (authorization === undefined || !isBearer(authorization)) return fail({ error: 'no-token' })
   const token = authorization.slice('bearer'.length).trim()
   const found = await checkAccessToken(context, token, audience)
-  return typeof found === 'string' ? 'invalid-token' : found
+  return isFailure(found) ? fail({ error: 'invalid-token' }) : found
 }
 
 export function isBearer(authorization: string | undefined): boolean {
@@ -83,45 +89,34 @@ export function isBearer(authorization: string | undefined): boolean {
 /** `scope` is the scope that the request needs. */
 export function sendBearerError(
   reply: FastifyReply,
-  fault: BearerError,
+  error: BearerError,
   scope: string,
-  forScope: 401 | 403 = 403,
+  statusForScope: 401 | 403 = 403,
 ): FastifyReply {
-  reply.log.info(
-    { check: fault, ...(fault === 'insufficient-scope' && { expected: scope }) },
-    'Bearer token refused',
-  )
-  switch (fault) {
-    case 'no-token':
-      return sendError(reply, 401, '', 'invalid_request', 'The request carries no access token.')
-    case 'invalid-token':
-      return sendError(
-        reply,
-        401,
-        ', error="invalid_token"',
-        'invalid_token',
-        'The access token is expired, revoked or from another issuer.',
-      )
-    case 'insufficient-scope':
-      return sendError(
-        reply,
-        forScope,
-        `, error="insufficient_scope", scope="${scope}"`,
-        'insufficient_scope',
-        `The access token lacks the scope ${scope}.`,
-      )
-  }
+  const isScope = error === 'insufficient-scope'
+  reply.log.info({ check: error, ...(isScope && { expected: scope }) }, 'Bearer token refused')
+  const { challenge, code, text } = describeBearerError(error, scope)
+  return reply
+    .code(isScope ? statusForScope : 401)
+    .header('www-authenticate', `Bearer realm="sallyport"${challenge}`)
+    .send({ error: code, error_description: text })
 }
 
-function sendError(
-  reply: FastifyReply,
-  status: 401 | 403,
-  more: string,
-  error: string,
-  error_description: string,
-): FastifyReply {
-  return reply
-    .code(status)
-    .header('www-authenticate', `Bearer realm="sallyport"${more}`)
-    .send({ error, error_description })
+function describeBearerError(error: BearerError, scope: string) {
+  switch (error) {
+    case 'no-token':
+      return { challenge: '', code: 'invalid_request', text: 'The request carries no access token.' }
+    case 'invalid-token':
+      return {
+        challenge: ', error="invalid_token"',
+        code: 'invalid_token',
+        text: 'The access token is expired, revoked or from another issuer.',
+      }
+    case 'insufficient-scope':
+      return {
+        challenge: `, error="insufficient_scope", scope="${scope}"`,
+        code: 'insufficient_scope',
+        text: `The access token lacks the scope ${scope}.`,
+      }
+  }
 }

@@ -1,4 +1,5 @@
 import type { VerificationKey } from '../../jwt/index.ts'
+import type { Fault } from '../base/fault.ts'
 import type { UsersContext } from '../users/context.ts'
 import type { Hooks } from './hooks.ts'
 import type { KeyRing } from './keys/key-ring.ts'
@@ -14,9 +15,9 @@ export interface AuthContext extends UsersContext {
 
 /** The key sets that clients publish. */
 export interface KeySets {
-  /** The keys of a client. An unknown `kid` causes a new fetch, unless the server is `busy` with other fetches. */
+  /** The keys of a client. An unknown `kid` causes a new fetch, unless the server is busy with other fetches. */
   find(
     client: { readonly jwksUrl: string; readonly approved: boolean },
     kid: string,
-  ): Promise<readonly VerificationKey[] | 'unavailable' | 'busy'>
+  ): Promise<readonly VerificationKey[] | Fault>
 }

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { readText } from '../../core/index.ts'
-import { isFailure } from '../../fhir/index.ts'
+import { fail, isFailure } from '../../fhir/index.ts'
+import type { Claims } from '../../jwt/index.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { sha256 } from '../../store/index.ts'
 import { auditEvent, describeRefusal, selectClaims } from '../base/audit.ts'
+import { type Fault, makeFault } from '../base/fault.ts'
 import { paths } from '../base/paths.ts'
 import { Refusal } from '../base/refusal.ts'
 import type { Parameters as Form } from '../base/request.ts'
@@ -12,7 +14,7 @@ import { buildFhirUser } from '../base/user.ts'
 import {
   type AccessToken,
   authenticateBearer,
-  type BearerError,
+  type BearerFailure,
   checkAccessToken,
   isBearer,
   sendBearerError,
@@ -24,28 +26,32 @@ import { buildContextMembers, findLiveGrant, type Grant, hasScope } from './gran
 /** `POST /oauth2/introspect` (RFC 7662; SMART 2.2, token introspection). */
 export function addIntrospectRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.introspect, { onRequest: forbidCaching }, async (request, reply) => {
+    const record = (event: IntrospectionEvent) => recordIntrospection(context, request, event)
     const refuse = async (refusal: Refusal) => {
-      await recordIntrospection(context, request, { ...describeRefusal(refusal), anonymous: true })
+      await record({ ...describeRefusal(refusal), anonymous: true })
       return sendOAuthError(request, reply, refusal)
     }
     const form = readForm(request)
     if (isFailure(form)) return refuse(form)
-    const visible = await authorizeIntrospection(context, request, form)
-    if (isFailure(visible)) return refuse(visible)
-    if (typeof visible === 'string') {
-      const reason = `The bearer token of the caller: ${visible}`
-      await recordIntrospection(context, request, { allowed: false, status: 401, reason, anonymous: true })
-      return sendBearerError(reply, visible, 'system/*.rs', 401)
+    const answer = async (caller: Caller) => {
+      const token = form.get('token')
+      if (token === undefined)
+        return refuse(new Refusal('invalid_request', 'The parameter token is missing.'))
+      const found = await introspect(context, caller, token)
+      if (isFailure(found)) request.log.info({ check: found.text }, 'Introspected token is inactive')
+      await record({ status: 200, client: caller.clientId, ...describeIntrospection(found) })
+      return reply.send(isFailure(found) ? { active: false } : found)
     }
-    const token = form.get('token')
-    if (token === undefined) return refuse(new Refusal('invalid_request', 'The parameter token is missing.'))
-    let check: string | undefined
-    const found = await introspect(context, visible, token, why => {
-      check = why
-      request.log.info({ check }, 'Introspected token is inactive')
-    })
-    await recordIntrospection(context, request, describeIntrospection(visible, found, check))
-    return reply.send(found)
+    const { authorization } = request.headers
+    if (!isBearer(authorization)) {
+      const owner = await authenticateOwner(context, authorization, form)
+      return isFailure(owner) ? refuse(owner) : answer(owner)
+    }
+    const server = await authenticateResourceServer(context, authorization)
+    if (!isFailure(server)) return answer(server)
+    const reason = `The bearer token of the caller: ${server.error}`
+    await record({ allowed: false, status: 401, reason, anonymous: true })
+    return sendBearerError(reply, server.error, 'system/*.rs', 401)
   })
 }
 
@@ -60,17 +66,10 @@ async function recordIntrospection(
   if (context.settings.developerTools) await auditEvent(context, request, { ...event, kind: 'introspect' })
 }
 
-function describeIntrospection(
-  visible: IntrospectionScope,
-  found: Introspection,
-  check: string | undefined,
-): IntrospectionEvent {
-  const { clientId: client } = visible
-  if (!found.active) return { status: 200, client, reason: `Inactive: ${check}` }
+function describeIntrospection(found: Introspection | Fault) {
+  if (isFailure(found)) return { reason: `Inactive: ${found.text}` }
   const { active, sub, patient, scope, jti, ...rest } = found
   return {
-    status: 200,
-    client,
     reason: 'Active',
     subject: readText(sub),
     patient: readText(patient),
@@ -80,24 +79,34 @@ function describeIntrospection(
   }
 }
 
-/** A confidential client may introspect its own tokens, a `system/` read scope the access tokens of every client. */
-async function authorizeIntrospection(
+/** A caller may introspect its own tokens, or as a resource server the access tokens of every client. */
+interface Caller {
+  readonly clientId: string
+  readonly isResourceServer: boolean
+}
+
+/** A resource server has a `system/` read scope. */
+async function authenticateResourceServer(
   context: AuthContext,
-  { headers }: FastifyRequest,
+  authorization: string | undefined,
+): Promise<Caller | BearerFailure> {
+  const bearer = await authenticateBearer(context, authorization)
+  if (isFailure(bearer)) return bearer
+  return readsAsSystem(bearer.scope)
+    ? { clientId: bearer.clientId, isResourceServer: true }
+    : fail({ error: 'insufficient-scope' })
+}
+
+async function authenticateOwner(
+  context: AuthContext,
+  authorization: string | undefined,
   form: Form,
-): Promise<IntrospectionScope | Refusal | BearerError> {
-  if (isBearer(headers.authorization)) {
-    const bearer = await authenticateBearer(context, headers.authorization)
-    if (typeof bearer === 'string') return bearer
-    return readsAsSystem(bearer.scope)
-      ? { kind: 'any-access-token', clientId: bearer.clientId }
-      : 'insufficient-scope'
-  }
-  const client = await authenticateClient(context, headers.authorization, form)
+): Promise<Caller | Refusal> {
+  const client = await authenticateClient(context, authorization, form)
   if (isFailure(client)) return client
-  if (client.authMethod === 'none')
-    return new Refusal('invalid_client', 'A public client cannot be authenticated.')
-  return { kind: 'own', clientId: client.id }
+  return client.authMethod === 'none'
+    ? new Refusal('invalid_client', 'A public client cannot be authenticated.')
+    : { clientId: client.id, isResourceServer: false }
 }
 
 function readsAsSystem(scope: string): boolean {
@@ -106,46 +115,23 @@ function readsAsSystem(scope: string): boolean {
   )
 }
 
-/** RFC 7662, 2.2. */
-export type Introspection =
-  | { readonly active: false }
-  | ({ readonly active: true } & Readonly<Record<string, unknown>>)
+/** An active token (RFC 7662, 2.2). */
+type Introspection = { readonly active: true } & Claims
 
-const INACTIVE: Introspection = { active: false }
-
-/**
- * Which tokens the caller may introspect: all of its own, or the access tokens of every client. A resource server cannot
- * introspect refresh tokens.
- */
-export type IntrospectionScope =
-  | { readonly kind: 'own'; readonly clientId: string }
-  | { readonly kind: 'any-access-token'; readonly clientId: string }
-
-/**
- * Introspects an access or refresh token. A token that the caller may not introspect is inactive; only the log has the
- * reason.
- */
-export async function introspect(
+/** A token that the caller may not introspect is inactive; only the log has the reason. */
+async function introspect(
   context: AuthContext,
-  visible: IntrospectionScope,
+  { clientId, isResourceServer }: Caller,
   token: string,
-  onInactive: (check: string) => void,
-): Promise<Introspection> {
+): Promise<Introspection | Fault> {
   const access = await checkAccessToken(context, token)
-  if (typeof access === 'string' && visible.kind === 'any-access-token') {
-    onInactive(access)
-    return INACTIVE
-  }
-  const found =
-    typeof access === 'string'
-      ? await describeRefreshToken(context, token)
-      : describeAccessToken(context, access)
-  if (found.active && visible.kind === 'own' && found.client_id !== visible.clientId) {
-    onInactive('client_id, the token belongs to another client')
-    return INACTIVE
-  }
-  if (!found.active) onInactive(`${access}, and it is not an active refresh token`)
-  return found
+  if (isResourceServer) return isFailure(access) ? access : describeAccessToken(context, access)
+  const found = isFailure(access)
+    ? ((await describeRefreshToken(context, token)) ??
+      makeFault(`${access.text}, and it is not an active refresh token`))
+    : describeAccessToken(context, access)
+  if (isFailure(found)) return found
+  return found.client_id === clientId ? found : makeFault('client_id, the token belongs to another client')
 }
 
 function describeAccessToken(context: AuthContext, { claims, grant, expiresAt }: AccessToken): Introspection {
@@ -167,7 +153,7 @@ function describeAccessToken(context: AuthContext, { claims, grant, expiresAt }:
   }
 }
 
-async function describeRefreshToken(context: AuthContext, token: string): Promise<Introspection> {
+async function describeRefreshToken(context: AuthContext, token: string): Promise<Introspection | undefined> {
   const { store, clock, settings } = context
   const row = await store.db
     .selectFrom('refresh_token')
@@ -177,7 +163,7 @@ async function describeRefreshToken(context: AuthContext, token: string): Promis
     .where('expires_at', '>', clock())
     .executeTakeFirst()
   const grant = row && (await findLiveGrant(store.db, context, row.grant_id))
-  if (!row || !grant) return INACTIVE
+  if (!row || !grant) return undefined
   return {
     active: true,
     iss: settings.issuerUrl,

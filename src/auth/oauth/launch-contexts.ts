@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { isFailure } from '../../fhir/index.ts'
+import type { Transaction } from 'kysely'
+import { type Failed, fail, isFailure, isRecord } from '../../core/index.ts'
+import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
+import { type Fault, makeFault } from '../base/fault.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'
 import { LIFETIME, LIMITS } from '../base/limits.ts'
 import { paths } from '../base/paths.ts'
@@ -9,7 +12,7 @@ import { findUsableUser } from '../users/accounts.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import type { AuthContext } from './context.ts'
 import { hasScope } from './grants/grant.ts'
-import { isShortText, readFhirContext } from './launch/options.ts'
+import { isShortText, makeExtraContext, readFhirContext } from './launch/options.ts'
 import {
   type IssuedLaunch,
   issueLaunch,
@@ -36,48 +39,49 @@ const MEMBERS: ReadonlySet<string> = new Set([
   'tenant',
 ])
 
-/** Reads the JSON of `POST /launch-contexts`, or returns the fault. Unknown members are errors. */
-function readLaunchContextRequest(body: unknown): LaunchContextRequest | string {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    return 'The body must be a JSON object'
-  const members: Readonly<Record<string, unknown>> = { ...body }
-  const unknown = Object.keys(members).find(name => !MEMBERS.has(name))
-  if (unknown !== undefined) return `There is no member ${JSON.stringify(unknown.slice(0, 40))}`
-  const { client_id, username, patient, encounter, need_patient_banner: banner } = members
-  if (!isShortText(client_id)) return 'client_id is missing or not a string'
-  if (!isShortText(username)) return 'username is missing or not a string'
-  if (!isShortText(patient)) return 'patient is missing or not the id of a Patient'
-  if (encounter !== undefined && !isShortText(encounter)) return 'encounter is not the id of an Encounter'
-  if (banner !== undefined && typeof banner !== 'boolean') return 'need_patient_banner is not true or false'
-  const extraContext = readExtraContext(members)
-  if (typeof extraContext === 'string') return extraContext
-  const options = { needPatientBanner: banner, extraContext }
+/** Reads the JSON of `POST /launch-contexts`. Unknown members are errors. */
+function readLaunchContextRequest(body: unknown): LaunchContextRequest | Fault {
+  if (!isRecord(body)) return makeFault('The body must be a JSON object')
+  const unknown = Object.keys(body).find(name => !MEMBERS.has(name))
+  if (unknown !== undefined) return makeFault(`There is no member ${JSON.stringify(unknown.slice(0, 40))}`)
+  const {
+    client_id,
+    username,
+    patient,
+    encounter,
+    need_patient_banner: banner,
+    intent,
+    tenant,
+    fhirContext = [],
+  } = body
+  if (!isShortText(client_id)) return makeFault('client_id is missing or not a string')
+  if (!isShortText(username)) return makeFault('username is missing or not a string')
+  if (!isShortText(patient)) return makeFault('patient is missing or not the id of a Patient')
+  if (encounter !== undefined && !isShortText(encounter))
+    return makeFault('encounter is not the id of an Encounter')
+  if (banner !== undefined && typeof banner !== 'boolean')
+    return makeFault('need_patient_banner is not true or false')
+  if (intent !== undefined && !isShortText(intent)) return makeFault(`intent is ${NOT_SHORT}`)
+  if (tenant !== undefined && !isShortText(tenant)) return makeFault(`tenant is ${NOT_SHORT}`)
+  const items = readFhirContext(fhirContext)
+  if (isFailure(items)) return items
+  const options = { needPatientBanner: banner, extraContext: makeExtraContext(intent, tenant, items) }
   return {
     username,
     launch: { clientId: client_id, patientId: patient, encounterId: encounter, options, repeated: false },
   }
 }
 
-function readExtraContext({ intent, tenant, fhirContext = [] }: Readonly<Record<string, unknown>>) {
-  if (intent !== undefined && !isShortText(intent))
-    return `intent is not a string of at most ${LIMITS.contextTextCharacters} characters`
-  if (tenant !== undefined && !isShortText(tenant))
-    return `tenant is not a string of at most ${LIMITS.contextTextCharacters} characters`
-  const items = readFhirContext(fhirContext)
-  if (typeof items === 'string') return items
-  return {
-    ...(intent === undefined ? {} : { intent }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(items.length === 0 ? {} : { fhirContext: items }),
-  }
-}
+const NOT_SHORT = `not a string of at most ${LIMITS.contextTextCharacters} characters`
 
 const SCOPE = '__launch-contexts.c'
 
-type Problem =
-  | LaunchProblem
-  | { readonly kind: 'bad-body'; readonly fault: string }
-  | { readonly kind: 'unknown-user' }
+interface RequestProblem extends Failed {
+  readonly kind: 'bad-body' | 'unknown-user'
+  readonly text: string
+}
+
+type Problem = LaunchProblem | RequestProblem
 
 /**
  * `POST /launch-contexts`: an EHR creates a launch instead of the portal. Its backend names the user, the app and the
@@ -87,23 +91,19 @@ type Problem =
 export function addLaunchContextRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.launchContexts, async (request, reply) => {
     const bearer = await authenticateBearer(context, request.headers.authorization)
-    if (typeof bearer === 'string') return sendBearerError(reply, bearer, SCOPE)
+    if (isFailure(bearer)) return sendBearerError(reply, bearer.error, SCOPE)
     if (bearer.grant || !hasScope(bearer.scope, SCOPE))
       return sendBearerError(reply, 'insufficient-scope', SCOPE)
     const json = readJson(request)
     if (isFailure(json)) return sendOAuthError(request, reply, json)
     const launchRequest = readLaunchContextRequest(json.body)
-    const result: ReadyLaunch | Problem =
-      typeof launchRequest === 'string'
-        ? { kind: 'bad-body', fault: launchRequest }
-        : await prepareForUser(context, launchRequest)
+    const result = isFailure(launchRequest)
+      ? fail({ kind: 'bad-body', text: `${launchRequest.text}.` })
+      : await prepareForUser(context, launchRequest)
     const event = { ...describeEvent(result), subject: bearer.clientId }
-    if (result.kind === 'ready')
-      return sendLaunch(
-        reply,
-        await issueLaunch(context, result, trx => auditEvent(context, request, event, trx)),
-      )
-    await auditEvent(context, request, event)
+    const record = (trx?: Transaction<Schema>) => auditEvent(context, request, event, trx)
+    if (!isFailure(result)) return sendLaunch(reply, await issueLaunch(context, result, record))
+    await record()
     return sendProblem(reply, result)
   })
 }
@@ -113,7 +113,7 @@ async function prepareForUser(
   { username, launch }: LaunchContextRequest,
 ): Promise<ReadyLaunch | Problem> {
   const user = await findUsableUser(context, username)
-  if (!user) return { kind: 'unknown-user' }
+  if (!user) return UNKNOWN_USER
   return prepareLaunch(context, user, await createFhirReader(context, user), launch)
 }
 
@@ -132,7 +132,7 @@ function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
 }
 
 function describeEvent(result: ReadyLaunch | Problem) {
-  if (result.kind !== 'ready') {
+  if (isFailure(result)) {
     const { status, text } = describeProblem(result)
     return { kind: 'launch', allowed: status === 503, status, reason: text } as const
   }
@@ -140,36 +140,33 @@ function describeEvent(result: ReadyLaunch | Problem) {
   return { kind: 'launch', status: 201, patient: patientId, client: clientId, launch: id } as const
 }
 
+export const UNKNOWN_USER: RequestProblem = fail({ kind: 'unknown-user', text: 'The username is unknown.' })
+
 /** Errors have the format of RFC 6749, 5.2. */
 export function describeProblem(problem: Problem) {
   switch (problem.kind) {
     case 'bad-body':
     case 'bad-options':
-      return { status: 400, error: 'invalid_request', text: `${problem.fault}.` }
+    case 'unknown-user':
+      return describeInvalid(problem.text)
     case 'unreadable':
     case 'no-patient':
-      return { status: 400, error: 'invalid_request', text: 'The body cannot be read.' }
-    case 'unknown-user':
-      return { status: 400, error: 'invalid_request', text: 'The username is unknown.' }
+      return describeInvalid('The body cannot be read.')
     case 'unknown-app':
-      return {
-        status: 400,
-        error: 'invalid_request',
-        text: 'The client_id is unknown or has no launch URL.',
-      }
+      return describeInvalid('The client_id is unknown or has no launch URL.')
     case 'unknown-patient':
-      return {
-        status: 404,
-        error: 'not_found',
-        text: 'The patient does not exist, or this user may not see it.',
-      }
+      return describeMissing('The patient does not exist, or this user may not see it.')
     case 'unknown-encounter':
-      return {
-        status: 404,
-        error: 'not_found',
-        text: 'The encounter does not exist, or belongs to another patient.',
-      }
+      return describeMissing('The encounter does not exist, or belongs to another patient.')
     case 'unavailable':
       return { status: 503, error: 'temporarily_unavailable', text: 'The FHIR server is unreachable.' }
   }
+}
+
+function describeInvalid(text: string) {
+  return { status: 400, error: 'invalid_request', text }
+}
+
+function describeMissing(text: string) {
+  return { status: 404, error: 'not_found', text }
 }

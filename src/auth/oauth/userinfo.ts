@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isFailure } from '../../fhir/index.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
 import { buildFhirUser } from '../base/user.ts'
@@ -13,7 +14,7 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
   const onRequest = [forbidCaching, createOriginHook(context.store)]
   const sendUserinfo = async (request: FastifyRequest, reply: FastifyReply) => {
     const bearer = await authenticateBearer(context, request.headers.authorization)
-    if (typeof bearer === 'string') return sendBearerError(reply, bearer, 'openid')
+    if (isFailure(bearer)) return sendBearerError(reply, bearer.error, 'openid')
     const { grant, scope, clientId } = bearer
     const client = await findClient(context.store.db, context, clientId)
     if (client) limitToClientOrigins(client, request, reply)

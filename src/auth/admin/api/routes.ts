@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { isFailure } from '../../../fhir/index.ts'
+import { fail, isFailure } from '../../../fhir/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
 import { createDocument, version } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -11,7 +11,7 @@ import { forbidCaching } from '../../base/request.ts'
 import {
   type AccessToken,
   authenticateBearer,
-  type BearerError,
+  type BearerFailure,
   findIssuedFor,
   sendBearerError,
 } from '../../oauth/access-token.ts'
@@ -40,9 +40,9 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
   const admins = new WeakMap<FastifyRequest, Admin>()
   const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
     const admin = await findAdmin(context, request)
-    if (typeof admin !== 'string') return void admins.set(request, admin)
+    if (!isFailure(admin)) return void admins.set(request, admin)
     await recordRefusal(context, request, admin)
-    return sendBearerError(reply, admin, ADMIN_SCOPE)
+    return sendBearerError(reply, admin.error, ADMIN_SCOPE)
   }
   for (const endpoint of ENDPOINTS)
     app.route({
@@ -65,16 +65,16 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
 }
 
 /** Only the token of a client that still has the scope, never a cookie, which a page of another site could use. */
-async function findAdmin(context: AuthContext, request: FastifyRequest): Promise<Admin | BearerError> {
+async function findAdmin(context: AuthContext, request: FastifyRequest): Promise<Admin | BearerFailure> {
   const { store, audit, clock, rules, settings } = context
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
-  if (typeof token === 'string') return token
+  if (isFailure(token)) return token
   const client = await findAdministrator(store.db, context, token)
-  if (!client) return 'insufficient-scope'
+  if (!client) return fail({ error: 'insufficient-scope' })
   const { id, isForLoopback } = client
   const mayAct = async (db: Kysely<Schema>) => {
     await lockRows(db, db.selectFrom('client').select('name').where('client_id', '=', id)).execute()
-    if (typeof (await findIssuedFor(db, context, token)) === 'string') return false
+    if (isFailure(await findIssuedFor(db, context, token))) return false
     return (await findAdministrator(db, context, token)) !== undefined
   }
   const actor = { kind: 'client', id } as const
@@ -91,7 +91,11 @@ async function findAdministrator(
   return !grant && scope === ADMIN_SCOPE && client?.scope === ADMIN_SCOPE ? client : undefined
 }
 
-function recordRefusal(context: AuthContext, request: FastifyRequest, error: BearerError): Promise<void> {
+function recordRefusal(
+  context: AuthContext,
+  request: FastifyRequest,
+  { error }: BearerFailure,
+): Promise<void> {
   const status = error === 'insufficient-scope' ? 403 : 401
   const reason = `Administration API: ${error}`
   return auditEvent(context, request, { kind: 'admin', allowed: false, status, reason, anonymous: true })

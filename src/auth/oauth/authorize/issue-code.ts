@@ -1,8 +1,10 @@
 import type { Kysely, Transaction } from 'kysely'
+import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import { parseScope, parseScopes } from '../../../smart/index.ts'
 import { createRandomToken, prepareInsert, type Schema, sha256 } from '../../../store/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
+import { runTransaction } from '../../base/transaction.ts'
 import type { Login } from '../../users/find-login.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
@@ -76,55 +78,46 @@ export interface Approval {
   readonly approvedScopes: ReadonlySet<string> | undefined
 }
 
+/** The login ended or the client changed since the approval was loaded. */
+interface OutdatedApproval extends Failed {
+  readonly kind: 'outdated'
+}
+
 /**
  * Issues the code. One transaction consumes the stored request and the launch token and writes the audit record: of
- * several simultaneous attempts only the first gets a code, and the others change nothing. Undefined if the login ended or
- * the client changed since the approval was loaded.
+ * several simultaneous attempts only the first gets a code, and the others change nothing.
  */
 export async function issueCode(
   context: AuthContext,
   approval: Approval,
   record: (trx: Transaction<Schema>, scope: string) => Promise<void>,
-): Promise<string | Refusal | undefined> {
-  try {
-    return await context.store.db.transaction().execute(async trx => {
-      const issued = await issueInTransaction(trx, context, approval)
-      await record(trx, issued.scope)
-      return issued.code
-    })
-  } catch (error) {
-    if (error instanceof RolledBack) return error.refusal
-    throw error
-  }
-}
-
-// Thrown to roll the transaction back.
-class RolledBack extends Error {
-  /** Undefined if the login has ended or the client changed. */
-  readonly refusal: Refusal | undefined
-  constructor(refusal?: Refusal) {
-    super(refusal?.description)
-    this.refusal = refusal
-  }
+): Promise<string | Refusal | OutdatedApproval> {
+  return runTransaction(context.store.db, async trx => {
+    const issued = await issueInTransaction(trx, context, approval)
+    if (isFailure(issued)) return issued
+    await record(trx, issued.scope)
+    return issued.code
+  })
 }
 
 async function issueInTransaction(
   trx: Kysely<Schema>,
   context: AuthContext,
   { request, client, login, pendingId, approvedScopes }: Approval,
-): Promise<{ readonly code: string; readonly scope: string }> {
+): Promise<{ readonly code: string; readonly scope: string } | Refusal | OutdatedApproval> {
   const { settings, clock } = context
   const now = clock()
   if (pendingId !== undefined && !(await consumePendingAuthorization(trx, pendingId)))
-    throw new RolledBack(new Refusal('invalid_request', 'This request has already been completed.'))
-  const launchContext = resolveLaunchContext(await consumeLaunch(trx, request, now), request.picked)
-  const scope = chooseScope(
-    grantScope(
-      request.scope,
-      makeScopeTerms(settings, client, describeAvailableContext(context, launchContext)),
-    ),
-    approvedScopes,
-  )
+    return new Refusal('invalid_request', 'This request has already been completed.')
+  const { launchHash } = request
+  const launch = launchHash === undefined ? undefined : await consumeLaunchToken(trx, launchHash, now)
+  if (launchHash !== undefined && !launch) return refuseLaunch('used')
+  const launchContext = resolveLaunchContext(launch, request.picked)
+  const available = describeAvailableContext(context, launchContext)
+  const grantable = grantScope(request.scope, makeScopeTerms(settings, client, available))
+  if (grantable === '') return new Refusal('invalid_scope', 'None of the scopes can be granted.')
+  const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
+  if (scope === '') return new Refusal('access_denied', 'The user approved none of the scopes.')
   const grantId = await createGrant(trx, context, {
     ...toGrantContext(launchContext),
     client,
@@ -136,18 +129,9 @@ async function issueInTransaction(
     launchId: request.launchId,
     fhirUserId: request.picked?.fhirUserId,
   })
-  if (grantId === undefined) throw new RolledBack()
-  return { code: await createCode(trx, grantId, request, now), scope }
-}
-
-/** The grantable scopes, limited to those that the user approved. */
-function chooseScope(grantable: string, approvedScopes: ReadonlySet<string> | undefined): string {
-  if (grantable === '')
-    throw new RolledBack(new Refusal('invalid_scope', 'None of the scopes can be granted.'))
-  const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
-  if (scope === '')
-    throw new RolledBack(new Refusal('access_denied', 'The user approved none of the scopes.'))
-  return scope
+  return grantId === undefined
+    ? fail({ kind: 'outdated' })
+    : { code: await createCode(trx, grantId, request, now), scope }
 }
 
 function toGrantContext(launchContext: LaunchContext | undefined) {
@@ -159,13 +143,6 @@ function toGrantContext(launchContext: LaunchContext | undefined) {
     extraContext: launchContext?.extraContext ?? {},
     extension: launchContext?.extension,
   }
-}
-
-async function consumeLaunch(trx: Kysely<Schema>, { launchHash }: AuthorizationRequest, now: number) {
-  if (launchHash === undefined) return undefined
-  const launch = await consumeLaunchToken(trx, launchHash, now)
-  if (!launch) throw new RolledBack(refuseLaunch('used'))
-  return launch
 }
 
 async function createCode(

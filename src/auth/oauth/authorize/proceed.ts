@@ -83,9 +83,10 @@ export async function takeNextStep(
         const details = { compared: limitComparisons([compareScope(request.scope, scope, 'granted')]) }
         return auditEvent(context, http, { ...event, details }, trx)
       })
-      if (code === undefined) return proceed(http, context, { ...progress, found: undefined })
-      if (isFailure(code)) return refuseRequest(http, context, progress, code, step.login)
-      return returnToClient(context, toReturnTarget(request), { code })
+      if (!isFailure(code)) return returnToClient(context, toReturnTarget(request), { code })
+      return code.kind === 'outdated'
+        ? proceed(http, context, { ...progress, found: undefined })
+        : refuseRequest(http, context, progress, code, step.login)
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Insertable, Kysely } from 'kysely'
 import { LruMap } from '../../../cache/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import {
   decodeJwt,
   type Jwt,
@@ -8,45 +9,44 @@ import {
   verifySignatureInThread,
 } from '../../../jwt/index.ts'
 import { prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext, KeySets } from '../context.ts'
 import { type Client, findClient } from './client.ts'
-import { assertionAlgorithms, findMaxFetches, readClientKeys } from './key-sets.ts'
+import { assertionAlgorithms, readClientKeys, UNAVAILABLE } from './key-sets.ts'
 
 type Header = Readonly<Record<string, unknown>>
 
 /**
  * Finds the key that an assertion names (SMART 2.2): `jku` must be the registered URL if it is there, and exactly one key
- * must have the `kid` and fit the `alg`. Returns the fault as a string.
+ * must have the `kid` and fit the `alg`.
  */
-async function findKey(keySets: KeySets, client: Client, header: Header): Promise<VerificationKey | string> {
+async function findKey(keySets: KeySets, client: Client, header: Header): Promise<VerificationKey | Fault> {
   const { alg, kid, typ, jku, crit } = header
   const algorithm = assertionAlgorithms.find(it => it === alg)
-  if (algorithm === undefined) return 'alg is neither RS384 nor ES384'
-  if (typeof kid !== 'string' || kid === '') return 'kid is missing'
+  if (algorithm === undefined) return makeFault('alg is neither RS384 nor ES384')
+  if (typeof kid !== 'string' || kid === '') return makeFault('kid is missing')
   if (typ !== undefined && !(typeof typ === 'string' && /^(client-authentication\+)?jwt$/i.test(typ)))
-    return 'typ is not JWT'
-  if (crit !== undefined) return 'crit is not supported'
-  if (jku !== undefined && jku !== client.jwksUrl) return 'jku is not the registered jwks_uri'
+    return makeFault('typ is not JWT')
+  if (crit !== undefined) return makeFault('crit is not supported')
+  if (jku !== undefined && jku !== client.jwksUrl) return makeFault('jku is not the registered jwks_uri')
   const keys = await loadKeys(keySets, client, kid)
-  if (keys === 'unavailable') return 'the key set of the client is not available'
-  if (keys === 'busy')
-    return `the server is already fetching ${findMaxFetches(client.approved)} key sets, try again later`
+  if (isFailure(keys)) return keys
   const fitting = keys.filter(key => key.kid === kid && key.algorithms.includes(algorithm))
   const [key] = fitting
-  if (!key) return 'no key of the client has this kid and alg'
-  return fitting.length === 1 ? key : 'several keys of the client have this kid and alg'
+  if (!key) return makeFault('no key of the client has this kid and alg')
+  return fitting.length === 1 ? key : makeFault('several keys of the client have this kid and alg')
 }
 
 async function loadKeys(
   keySets: KeySets,
   client: Client,
   kid: string,
-): Promise<readonly VerificationKey[] | 'unavailable' | 'busy'> {
+): Promise<readonly VerificationKey[] | Fault> {
   const { jwksUrl, approved } = client
   if (jwksUrl !== undefined) return keySets.find({ jwksUrl, approved }, kid)
-  return client.jwks === undefined ? 'unavailable' : readInlineKeys(client.jwks)
+  return client.jwks === undefined ? UNAVAILABLE : readInlineKeys(client.jwks)
 }
 
 const inlineKeySets = new LruMap<readonly VerificationKey[]>(LIMITS.keySetsKept)
@@ -71,18 +71,18 @@ interface AssertionClaims {
   readonly exp: number
 }
 
-/** Checks audience, times and `jti` (RFC 7523, 3). Returns the fault as a string. */
-function checkClaims(claims: JwtClaims, audiences: readonly string[], now: number): AssertionClaims | string {
+/** Checks audience, times and `jti` (RFC 7523, 3). */
+function checkClaims(claims: JwtClaims, audiences: readonly string[], now: number): AssertionClaims | Fault {
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
-  if (!isForUs(aud, audiences)) return 'aud is not this server'
-  if (!isTime(exp)) return 'exp is missing'
-  if (exp <= seconds) return 'exp is in the past'
-  if (exp > seconds + MAX_SECONDS + LEEWAY_SECONDS) return 'exp is more than five minutes ahead'
+  if (!isForUs(aud, audiences)) return makeFault('aud is not this server')
+  if (!isTime(exp)) return makeFault('exp is missing')
+  if (exp <= seconds) return makeFault('exp is in the past')
+  if (exp > seconds + MAX_SECONDS + LEEWAY_SECONDS) return makeFault('exp is more than five minutes ahead')
   if ([nbf, iat].some(time => time !== undefined && !(isTime(time) && time <= seconds + LEEWAY_SECONDS)))
-    return 'nbf or iat is in the future'
+    return makeFault('nbf or iat is in the future')
   if (typeof jti !== 'string' || jti === '' || jti.length > 1024)
-    return 'jti is missing or longer than 1024 characters'
+    return makeFault('jti is missing or longer than 1024 characters')
   return { jti, exp }
 }
 
@@ -103,27 +103,29 @@ export interface AssertedClient {
 }
 
 /**
- * Authenticates a client by its assertion (`private_key_jwt`; RFC 7523, 3; SMART 2.2), or returns the fault.
+ * Authenticates a client by its assertion (`private_key_jwt`; RFC 7523, 3; SMART 2.2).
  * `consumeAssertion` then uses it up.
  */
 export async function checkAssertion(
   context: AuthContext,
   sent: { readonly assertion: string; readonly clientId: string | undefined },
-): Promise<AssertedClient | string> {
+): Promise<AssertedClient | Fault> {
   const assertion = decodeAssertion(sent.assertion)
-  if (!assertion) return `it is not a JWT of at most ${LIMITS.assertionCharacters} characters`
+  if (!assertion) return makeFault(`it is not a JWT of at most ${LIMITS.assertionCharacters} characters`)
   const { iss, sub } = assertion.claims
   // PostgreSQL does not accept a NUL.
   if (typeof iss !== 'string' || iss !== sub || iss.includes('\0'))
-    return 'iss and sub are not both the client_id'
-  if (sent.clientId !== undefined && sent.clientId !== iss) return 'iss is not the client_id of the request'
+    return makeFault('iss and sub are not both the client_id')
+  if (sent.clientId !== undefined && sent.clientId !== iss)
+    return makeFault('iss is not the client_id of the request')
   const client = await findClient(context.store.db, context, iss)
-  if (client?.authMethod !== 'private_key_jwt') return 'the client is not registered for private_key_jwt'
+  if (client?.authMethod !== 'private_key_jwt')
+    return makeFault('the client is not registered for private_key_jwt')
   const claims = checkClaims(assertion.claims, listAudiences(context), context.clock())
-  if (typeof claims === 'string') return claims
+  if (isFailure(claims)) return claims
   const key = await findKey(context.keySets, client, assertion.header)
-  if (typeof key === 'string') return key
-  if (!(await verifySignatureInThread(assertion, key))) return 'the signature does not match'
+  if (isFailure(key)) return key
+  if (!(await verifySignatureInThread(assertion, key))) return makeFault('the signature does not match')
   return { client, claims }
 }
 

@@ -38,10 +38,10 @@ export async function verifyClient(
   if (isFailure(credentials)) return credentials
   if (credentials.kind === 'assertion') {
     const verified = await checkAssertion(context, credentials)
-    if (typeof verified !== 'string') return verified
+    if (!isFailure(verified)) return verified
     const named = credentials.clientId ?? readNamedClient(credentials.assertion)
     const client = named === undefined ? undefined : await findClient(context.store.db, context, named)
-    const refusal = refuseAssertion(verified, client)
+    const refusal = refuseAssertion(verified.text, client)
     return client && client.authMethod !== 'private_key_jwt'
       ? refusal.withComparison(compareMethods('private_key_jwt', client))
       : refusal

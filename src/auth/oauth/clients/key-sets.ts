@@ -1,6 +1,7 @@
 import { createCachedFetch } from '../../../cache/index.ts'
-import { isRecord } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../../jwt/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import type { FetchDocument } from '../../base/fetch-document.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { KeySets } from '../context.ts'
@@ -53,7 +54,7 @@ export function createKeySets(options: {
   readonly clock: () => number
   readonly onUnusable?: (url: string, reason: string) => void
 }): KeySets {
-  const cache = createCachedFetch<readonly VerificationKey[] | 'unavailable'>({
+  const cache = createCachedFetch<readonly VerificationKey[] | Fault>({
     clock: options.clock,
     maxEntries: LIMITS.keySetsKept,
     async fetch(url, previous) {
@@ -69,7 +70,7 @@ export function createKeySets(options: {
       // A key set that is still fresh stays in use while its server does not respond.
       return previous && remainingMs > 0
         ? { value: previous.value, freshForMs: remainingMs }
-        : { value: 'unavailable', freshForMs: LIMITS.keySetPauseMs }
+        : { value: UNAVAILABLE, freshForMs: LIMITS.keySetPauseMs }
     },
   })
 
@@ -80,19 +81,18 @@ export function createKeySets(options: {
       if (cached && now < cached.freshUntil && (hasKey(cached.value, kid) || isRecent(cached, now)))
         return cached.value
       // The server of an unverified client may respond slowly: it must not delay the others.
-      if (!cache.isFetching(url) && cache.countFetches() >= findMaxFetches(approved)) return 'busy'
-      return cache.refresh(url)
+      const max = approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
+      return cache.isFetching(url) || cache.countFetches() < max
+        ? cache.refresh(url)
+        : makeFault(`the server is already fetching ${max} key sets, try again later`)
     },
   }
 }
 
-/** How many key sets may be fetched at once. */
-export function findMaxFetches(approved: boolean): number {
-  return approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
-}
+export const UNAVAILABLE = makeFault('the key set of the client is not available')
 
-function hasKey(keys: readonly VerificationKey[] | 'unavailable', kid: string): boolean {
-  return keys !== 'unavailable' && keys.some(key => key.kid === kid)
+function hasKey(keys: readonly VerificationKey[] | Fault, kid: string): boolean {
+  return !isFailure(keys) && keys.some(key => key.kid === kid)
 }
 
 function isRecent({ fetchedAt }: { readonly fetchedAt: number }, now: number): boolean {

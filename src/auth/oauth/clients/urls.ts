@@ -1,14 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { isLoopbackHost } from '../../../config/index.ts'
+import { isFailure } from '../../../core/index.ts'
 import type { Schema, Store } from '../../../store/index.ts'
 import { isPlainHost } from '../../../web/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { type Client, parseRedirectUris } from './client.ts'
 
 /** Returns the reason why a redirect URI is not allowed (RFC 6749, 3.1.2; RFC 8252, 7), or returns undefined. */
 export function findRedirectUriFault(text: string): string | undefined {
   const url = parseAbsoluteUrl(text)
-  if (typeof url === 'string') return url
+  if (isFailure(url)) return url.text
   return url.protocol === 'https:' || isLoopbackHttp(url) || isPrivateUse(url)
     ? undefined
     : 'expected https, http on loopback, or a private-use scheme'
@@ -24,14 +26,14 @@ export function findLogoUrlFault(text: string): string | undefined {
   return findPageUrlFault(parseAbsoluteUrl(text))
 }
 
-function findPageUrlFault(url: URL | string): string | undefined {
-  if (typeof url === 'string') return url
+function findPageUrlFault(url: URL | Fault): string | undefined {
+  if (isFailure(url)) return url.text
   return /^https?:$/.test(url.protocol) ? undefined : 'expected an http or https URL'
 }
 
 export function findJwksUrlFault(text: string): string | undefined {
   const url = parseAbsoluteUrl(text)
-  if (typeof url === 'string') return url
+  if (isFailure(url)) return url.text
   return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : 'expected https, or http on loopback'
 }
 
@@ -42,16 +44,18 @@ function isEncoded(text: string): boolean {
   return /^[\w\-.~:/?#[\]@!$&'()*+,;=%]*$/.test(text)
 }
 
-function parseAbsoluteUrl(text: string): URL | string {
+function parseAbsoluteUrl(text: string): URL | Fault {
   const url = URL.parse(text)
   // Without the slashes a browser resolves it against the current host.
   if (url === null || /[\s\p{Cc}]/u.test(text) || /^https?:(?!\/\/)/i.test(text))
-    return 'expected an absolute URL'
-  if (!isEncoded(text)) return NOT_ENCODED
+    return makeFault('expected an absolute URL')
+  if (!isEncoded(text)) return makeFault(NOT_ENCODED)
   if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname))
-    return 'expected a plain host name or an IP address'
-  if (text.includes('#')) return 'expected a URL without a fragment'
-  return url.username === '' && url.password === '' ? url : 'expected a URL without a user name and password'
+    return makeFault('expected a plain host name or an IP address')
+  if (text.includes('#')) return makeFault('expected a URL without a fragment')
+  return url.username === '' && url.password === ''
+    ? url
+    : makeFault('expected a URL without a user name and password')
 }
 
 function isLoopbackHttp(url: URL): boolean {
@@ -79,7 +83,7 @@ export function isRegisteredRedirectUri(client: Client, uri: string): boolean {
 
 function isOfOrigin({ redirectUris }: Client, uri: string): boolean {
   const url = parseAbsoluteUrl(uri)
-  return typeof url !== 'string' && redirectUris.some(one => URL.parse(one)?.origin === url.origin)
+  return !isFailure(url) && redirectUris.some(one => URL.parse(one)?.origin === url.origin)
 }
 
 function removeLoopbackPort(uri: string): string | undefined {

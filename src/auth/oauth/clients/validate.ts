@@ -47,6 +47,35 @@ export class ClientFault extends Failing {
 
 const SHOWN = 200
 
+/** The names of the properties in RFC 7591 and on this server. */
+export const MEMBER_NAMES: Readonly<Record<ClientFault['property'], string>> = {
+  id: 'client_id',
+  name: 'client_name',
+  description: 'description',
+  logoUrl: 'logo_uri',
+  authMethod: 'token_endpoint_auth_method',
+  jwks: 'jwks',
+  jwksUrl: 'jwks_uri',
+  redirectUris: 'redirect_uris',
+  postLogoutRedirectUris: 'post_logout_redirect_uris',
+  launchUrl: 'initiate_login_uri',
+  scope: 'scope',
+  firstParty: 'first_party',
+  approved: 'approved',
+  pkceRequired: 'pkce_required',
+  issParameter: 'iss_parameter',
+}
+
+/** The methods of authentication in RFC 7591, 2. */
+export const AUTH_METHODS = {
+  none: 'none',
+  client_secret_basic: 'client_secret',
+  client_secret_post: 'client_secret',
+  private_key_jwt: 'private_key_jwt',
+} as const satisfies Readonly<Record<string, ClientProperties['authMethod']>>
+
+export type AuthMethod = keyof typeof AUTH_METHODS
+
 export const ID_TAKEN = 'the id is taken'
 
 /** Removes duplicates and surplus spaces. */

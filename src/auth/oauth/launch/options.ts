@@ -1,4 +1,6 @@
-import { type Failed, fail, isId, isRecord, isResourceType, parseLimited } from '../../../fhir/index.ts'
+import { type Failed, fail, isFailure, isRecord } from '../../../core/index.ts'
+import { isId, isResourceType, parseLimited } from '../../../fhir/index.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { Parameters } from '../../base/request.ts'
 
@@ -13,14 +15,16 @@ export type OptionField = 'needPatientBanner' | 'intent' | 'tenant' | 'fhirConte
 
 /** The fault of a launch form, and its field. */
 export interface FormFault extends Failed {
+  readonly kind: 'bad-options'
   readonly field: OptionField | 'encounterId'
   readonly text: string
 }
 
-export const NO_CHOICE: FormFault = fail({
-  field: 'encounterId',
-  text: 'Choose an encounter, or “No encounter”.',
-})
+export const NO_CHOICE = makeFormFault('encounterId', 'Choose an encounter, or “No encounter”.')
+
+function makeFormFault(field: FormFault['field'], text: string): FormFault {
+  return fail({ kind: 'bad-options', field, text })
+}
 
 /** The encounter of a form. Empty for "No encounter", which is not the same as no choice. */
 export function readEncounterChoice(body: unknown): string | undefined {
@@ -31,22 +35,17 @@ export function readEncounterChoice(body: unknown): string | undefined {
 export function readOptions(form: Parameters): LaunchOptions | FormFault {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
-    return fail({ field: 'needPatientBanner', text: 'needPatientBanner must be true or false.' })
+    return makeFormFault('needPatientBanner', 'needPatientBanner must be true or false.')
   const [intent, tenant] = [form.get('intent')?.trim() || undefined, form.get('tenant')?.trim() || undefined]
   if (intent !== undefined && !isShortText(intent))
-    return fail({ field: 'intent', text: `The intent is ${TOO_LONG}` })
+    return makeFormFault('intent', `The intent is ${TOO_LONG}`)
   if (tenant !== undefined && !isShortText(tenant))
-    return fail({ field: 'tenant', text: `The tenant is ${TOO_LONG}` })
+    return makeFormFault('tenant', `The tenant is ${TOO_LONG}`)
   const fhirContext = readFhirContext(readItems(form.get('fhirContext') ?? ''))
-  if (typeof fhirContext === 'string')
-    return fail({ field: 'fhirContext', text: `${capitalize(fhirContext)}.` })
+  if (isFailure(fhirContext)) return makeFormFault('fhirContext', `${capitalize(fhirContext.text)}.`)
   return {
     needPatientBanner: banner === undefined ? undefined : banner === 'true',
-    extraContext: {
-      ...(intent === undefined ? {} : { intent }),
-      ...(tenant === undefined ? {} : { tenant }),
-      ...(fhirContext.length === 0 ? {} : { fhirContext }),
-    },
+    extraContext: makeExtraContext(intent, tenant, fhirContext),
   }
 }
 
@@ -74,6 +73,18 @@ export interface ExtraContext {
   readonly similar_name?: true
 }
 
+export function makeExtraContext(
+  intent: string | undefined,
+  tenant: string | undefined,
+  fhirContext: readonly FhirContextItem[],
+): ExtraContext {
+  return {
+    ...(intent === undefined ? {} : { intent }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(fhirContext.length === 0 ? {} : { fhirContext }),
+  }
+}
+
 /** Another resource in context. It has a `reference`, a `canonical` or an `identifier`. */
 export interface FhirContextItem {
   readonly reference?: string
@@ -85,17 +96,16 @@ export interface FhirContextItem {
 
 const MEMBERS: ReadonlySet<string> = new Set(['reference', 'canonical', 'identifier', 'type', 'role'])
 
-/** Reads the items of a `fhirContext`, or returns the fault. */
-export function readFhirContext(value: unknown): readonly FhirContextItem[] | string {
+export function readFhirContext(value: unknown): readonly FhirContextItem[] | Fault {
   if (!Array.isArray(value) || value.length > LIMITS.fhirContextItems)
-    return `fhirContext must be an array of at most ${LIMITS.fhirContextItems} objects`
+    return makeFault(`fhirContext must be an array of at most ${LIMITS.fhirContextItems} objects`)
   for (const item of value) {
     const fault = isRecord(item) ? findFault(item) : 'each item of fhirContext must be an object'
-    if (fault !== undefined) return fault
+    if (fault !== undefined) return makeFault(fault)
   }
   // It is stored with the launch and sent with every token.
   return JSON.stringify(value).length > LIMITS.fhirContextCharacters
-    ? `fhirContext must be at most ${LIMITS.fhirContextCharacters} characters of JSON`
+    ? makeFault(`fhirContext must be at most ${LIMITS.fhirContextCharacters} characters of JSON`)
     : value
 }
 

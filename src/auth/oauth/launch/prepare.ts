@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { isFailure } from '../../../fhir/index.ts'
+import { type Failed, fail, isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
 import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
@@ -21,26 +21,19 @@ export interface LaunchRequest {
   readonly options: LaunchOptions | FormFault
 }
 
-export type LaunchProblem =
-  | { readonly kind: 'unreadable' }
-  | { readonly kind: 'no-patient' }
-  | { readonly kind: 'unknown-app' }
-  | { readonly kind: 'bad-options'; readonly fault: FormFault }
-  | SubjectProblem
-
-/** The patient of a launch. */
-interface Subject {
-  readonly kind: 'subject'
-  readonly person: Person
+interface PlainProblem<Kind extends string> extends Failed {
+  readonly kind: Kind
 }
 
-export type SubjectProblem =
-  | { readonly kind: 'unknown-patient' }
-  | { readonly kind: 'unknown-encounter' }
-  | Unavailable
+/** Why there is no patient for a launch. */
+export type SubjectProblem = PlainProblem<'unknown-patient' | 'unknown-encounter'> | Unavailable
+
+export type LaunchProblem =
+  | PlainProblem<'unreadable' | 'no-patient' | 'unknown-app'>
+  | FormFault
+  | SubjectProblem
 
 export interface ReadyLaunch {
-  readonly kind: 'ready'
   readonly launch: Launch
   readonly launchUrl: string
 }
@@ -71,13 +64,13 @@ export async function prepareLaunch(
   read: FhirReader,
   { patientId, encounterId, clientId, repeated, options }: LaunchRequest,
 ): Promise<ReadyLaunch | LaunchProblem> {
-  if (repeated) return { kind: 'unreadable' }
-  if (patientId === undefined) return { kind: 'no-patient' }
-  if (isFailure(options)) return { kind: 'bad-options', fault: options }
+  if (repeated) return fail({ kind: 'unreadable' })
+  if (patientId === undefined) return fail({ kind: 'no-patient' })
+  if (isFailure(options)) return options
   const app = await findApp(context, clientId)
-  if (!app) return { kind: 'unknown-app' }
-  const subject = await findSubject(context, read, { patientId, encounterId })
-  if (subject.kind !== 'subject') return subject
+  if (!app) return fail({ kind: 'unknown-app' })
+  const person = await findSubject(context, read, { patientId, encounterId })
+  if (isFailure(person)) return person
   const { fhirBaseUrl, defaultNeedPatientBanner } = context.settings
   const launch = {
     patientId,
@@ -85,15 +78,14 @@ export async function prepareLaunch(
     needPatientBanner: options.needPatientBanner ?? defaultNeedPatientBanner,
     extraContext: {
       ...options.extraContext,
-      ...(app.client.firstParty &&
-        (await hasNamesake(read, subject.person)) && { similar_name: true as const }),
+      ...(app.client.firstParty && (await hasNamesake(read, person)) && { similar_name: true as const }),
     },
     clientId: app.client.id,
     username: user.username,
     fhirBaseUrl,
     id: randomUUID(),
   }
-  return { kind: 'ready', launch, launchUrl: app.launchUrl }
+  return { launch, launchUrl: app.launchUrl }
 }
 
 /** Finds the patient, if the user can see them and the encounter is theirs. */
@@ -101,18 +93,16 @@ export async function findSubject(
   context: AuthContext,
   read: FhirReader,
   { patientId, encounterId }: { readonly patientId: string; readonly encounterId: string | undefined },
-): Promise<Subject | SubjectProblem> {
-  const subject = await findPatient(read, patientId)
-  if (subject.kind !== 'subject' || encounterId === undefined) return subject
-  return (await checkEncounter(context, read, encounterId, patientId)) ?? subject
+): Promise<Person | SubjectProblem> {
+  const person = await findPatient(read, patientId)
+  if (isFailure(person) || encounterId === undefined) return person
+  return (await checkEncounter(context, read, encounterId, patientId)) ?? person
 }
 
-async function findPatient(read: FhirReader, patientId: string): Promise<Subject | SubjectProblem> {
+async function findPatient(read: FhirReader, patientId: string): Promise<Person | SubjectProblem> {
   const response = await read.resource('Patient', patientId)
   if (response.kind === 'unavailable') return response
-  return response.kind === 'found'
-    ? { kind: 'subject', person: readPerson(response.resource) }
-    : { kind: 'unknown-patient' }
+  return response.kind === 'found' ? readPerson(response.resource) : fail({ kind: 'unknown-patient' })
 }
 
 async function checkEncounter(
@@ -125,7 +115,7 @@ async function checkEncounter(
   if (response.kind === 'unavailable') return response
   const isOfPatient =
     response.kind === 'found' && toEncounter(response.resource, settings.fhirBaseUrl).patientId === patientId
-  return isOfPatient ? undefined : { kind: 'unknown-encounter' }
+  return isOfPatient ? undefined : fail({ kind: 'unknown-encounter' })
 }
 
 /** `{launch_url}?iss=…&launch=…`; a query or fragment of the launch URL is kept. */

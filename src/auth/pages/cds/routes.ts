@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isRecord } from '../../../fhir/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { isOpenedByOtherSite, readPerson } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { createFhirReader, type FhirReader } from '../../base/fhir-reader.ts'
@@ -62,8 +62,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
         repeated: false,
         options,
       })
-      if (result.kind !== 'ready')
-        return sendLaunchProblem(request, reply, context, { login, problem: result })
+      if (isFailure(result)) return sendLaunchProblem(request, reply, context, { login, problem: result })
       const event = { kind: 'launch', status: 302, patient: patientId, client: clientId } as const
       const reason = `Launched by a card of the CDS service ${service}`
       const { url } = await issueLaunch(context, result, trx =>

@@ -74,9 +74,11 @@ async function pick(
   const { picker } = state
   const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
   const read = await createFhirReader(context, login.user)
-  const subject = await findSubject(context, read, { patientId, encounterId })
-  if (subject.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, subject)
-  if (subject.kind !== 'subject') return sendUnknown(request, reply, context, pending)
+  const person = await findSubject(context, read, { patientId, encounterId })
+  if (isFailure(person))
+    return person.kind === 'unavailable'
+      ? sendPickerUnavailable(reply, context, waiting, person)
+      : sendUnknown(request, reply, context, pending)
   if (picker === 'encounter' && encounterId === undefined) {
     if (form.get('step') !== 'encounter')
       return reply.redirect(buildPickUrl(pending.id, { patient: patientId }), 303)
@@ -89,8 +91,7 @@ async function pick(
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
     ...own,
-    ...(state.client.firstParty &&
-      (await hasNamesake(read, subject.person)) && { similarName: true as const }),
+    ...(state.client.firstParty && (await hasNamesake(read, person)) && { similarName: true as const }),
   }
   const { store, clock } = context
   const stored = await store.db.transaction().execute(async trx => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
+import { isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
 import { renderErrorPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -30,7 +31,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
       const read = await createFhirReader(context, user)
       const result = await prepareLaunch(context, user, read, readLaunchRequest(request.body))
       const event = { ...describeEvent(result), user }
-      if (result.kind === 'ready') {
+      if (!isFailure(result)) {
         const { patientId, clientId } = result.launch
         const now = context.clock()
         const record = async (trx: Transaction<Schema>) => {
@@ -42,16 +43,16 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
       }
       await auditEvent(context, request, event)
       return result.kind === 'bad-options'
-        ? sendFormAgain(request, reply, context, login, result.fault)
+        ? sendFormAgain(request, reply, context, login, result)
         : sendLaunchProblem(request, reply, context, { login, problem: result })
     }),
   )
 }
 
 function describeEvent(result: ReadyLaunch | LaunchProblem) {
-  if (result.kind === 'unavailable')
-    return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
-  if (result.kind !== 'ready') {
+  if (isFailure(result)) {
+    if (result.kind === 'unavailable')
+      return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
     const { status, title } = describeProblem(result.kind)
     return { kind: 'launch', allowed: false, status, reason: title } as const
   }

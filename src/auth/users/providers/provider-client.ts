@@ -16,6 +16,7 @@ import {
 } from 'openid-client'
 import { createCachedFetch } from '../../../cache/index.ts'
 import type { OidcProvider } from '../../../config/index.ts'
+import { type Failed, fail } from '../../../core/index.ts'
 import {
   type Algorithm,
   type Claims,
@@ -44,9 +45,13 @@ export interface ProviderClient {
   /** Like `discover`, but undefined during an outage: a user who is redirected then sees an error of the browser. */
   reach(): Promise<Configuration | undefined>
   /** The claims of a token that a key of the provider signed. An unknown `kid` causes a new fetch of the keys. */
-  verify(token: string): Promise<Claims | 'invalid' | 'unreachable'>
+  verify(token: string): Promise<Claims | UnverifiedToken>
   /** The `end_session_endpoint`. Undefined if the provider has none that can be used. */
   findLogoutUrl(): Promise<URL | undefined>
+}
+
+interface UnverifiedToken extends Failed {
+  readonly kind: 'invalid' | 'unreachable'
 }
 
 interface Discovery {
@@ -112,12 +117,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     },
     async verify(token) {
       const jwt = decodeJwt(token)
-      if (!jwt) return 'invalid'
+      if (!jwt) return fail({ kind: 'invalid' })
       const { jwks_uri: url } = (await discover())?.serverMetadata() ?? {}
       const keys = url === undefined ? undefined : await findKeys(url, jwt.header.kid)
-      if (!keys) return 'unreachable'
+      if (!keys) return fail({ kind: 'unreachable' })
       const key = keys.find(({ kid }) => kid === jwt.header.kid)
-      return key && verifySignature(jwt, key) ? jwt.claims : 'invalid'
+      return key && verifySignature(jwt, key) ? jwt.claims : fail({ kind: 'invalid' })
     },
     async findLogoutUrl() {
       const { end_session_endpoint: text } = (await discover())?.serverMetadata() ?? {}

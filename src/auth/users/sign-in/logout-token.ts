@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Kysely } from 'kysely'
 import type { OidcProvider } from '../../../config/index.ts'
-import { isRecord } from '../../../core/index.ts'
+import { isFailure, isRecord } from '../../../core/index.ts'
 import { type Claims, decodeJwt } from '../../../jwt/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import { auditEvent } from '../../base/audit.ts'
+import { type Fault, makeFault } from '../../base/fault.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
@@ -29,10 +30,9 @@ interface LogoutToken {
 export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersContext): void {
   app.post(paths.backchannelLogout, async (request, reply) => {
     const token = await readLogoutToken(context, readParameters(request.body).get('logout_token') ?? '')
-    const isEnded = typeof token !== 'string' && (await endSession(token))
-    if (isEnded) return reply.send()
-    const reason = typeof token === 'string' ? token : 'The logout_token was used before'
-    const status = token === UNREACHABLE ? 503 : 400
+    if (!isFailure(token) && (await endSession(token))) return reply.send()
+    const reason = isFailure(token) ? token.text : 'The logout_token was used before'
+    const status = reason === UNREACHABLE ? 503 : 400
     request.log.info({ reason }, 'Back-channel logout refused')
     const event = { kind: 'logout', allowed: false, anonymous: true, status, reason } as const
     await auditEvent(context, request, event)
@@ -52,15 +52,17 @@ export function addBackchannelLogoutRoute(app: FastifyInstance, context: UsersCo
 
 const UNREACHABLE = 'The keys of the provider could not be fetched'
 
-/** OIDC Back-Channel Logout, 2.6. Returns the check that failed as a text. */
-async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | string> {
+/** OIDC Back-Channel Logout, 2.6. */
+async function readLogoutToken(context: UsersContext, text: string): Promise<LogoutToken | Fault> {
   const provider = context.providers.findByIssuer(decodeJwt(text)?.claims.iss)
-  if (provider?.kind !== 'oidc') return 'The logout_token has no known issuer'
+  if (provider?.kind !== 'oidc') return makeFault('The logout_token has no known issuer')
   const claims = await context.providers.getClient(provider).verify(text)
-  if (claims === 'unreachable') return UNREACHABLE
-  if (claims === 'invalid') return 'The signature of the logout_token is invalid'
+  if (isFailure(claims))
+    return makeFault(
+      claims.kind === 'unreachable' ? UNREACHABLE : 'The signature of the logout_token is invalid',
+    )
   const fault = findFault(provider, claims, context.clock() / 1000)
-  if (fault !== undefined) return `The logout_token has ${fault}`
+  if (fault !== undefined) return makeFault(`The logout_token has ${fault}`)
   const { sub, sid, jti } = claims
   return {
     provider,

@@ -10,7 +10,7 @@ import {
   randomPKCECodeVerifier,
 } from 'openid-client'
 import type { OidcProvider } from '../../../config/index.ts'
-import { findCode } from '../../../core/index.ts'
+import { findCode, isFailure } from '../../../core/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import { CLOCK_TOLERANCE_SECONDS, RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -153,9 +153,10 @@ export async function finishSignIn(
     })
     const { id_token: idToken = '', access_token: accessToken } = tokens
     const claims = await client.verify(idToken)
-    if (claims === 'unreachable') return new SignInRefusal('unreachable', 'The keys could not be fetched')
-    if (claims === 'invalid')
-      return new SignInRefusal('bad-response', 'The signature of the id_token is invalid')
+    if (isFailure(claims))
+      return claims.kind === 'unreachable'
+        ? new SignInRefusal('unreachable', 'The keys could not be fetched')
+        : new SignInRefusal('bad-response', 'The signature of the id_token is invalid')
     const refused = checkAuthentication(provider, pending, claims, context.clock())
     if (refused) return refused
     const more = await fetchMissingClaims(provider, configuration, claims, accessToken)
