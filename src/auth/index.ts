@@ -6,14 +6,7 @@
 
 export { isFailure } from '../fhir/index.ts'
 export { type Admin, AdminFailure, COMMAND_LINE } from './admin/action.ts'
-export {
-  addClient,
-  approveClient,
-  type ClientRow,
-  changeClient,
-  removeClient,
-  setClientDisabled,
-} from './admin/clients.ts'
+export { addClient, type ClientRow, changeClient } from './admin/clients.ts'
 export {
   addUser,
   changeUser,
@@ -24,6 +17,7 @@ export {
 } from './admin/clinicians.ts'
 export { explainSignIn } from './admin/explain-sign-in.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
+export { OPERATION_COMMANDS } from './admin/operations.ts'
 export { followAnnouncements } from './admin/system.ts'
 export type { Controls, Reloaded } from './base/context.ts'
 export { Refusal } from './base/refusal.ts'

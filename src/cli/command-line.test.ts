@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../test/support/command-line.ts'
+import { OPERATION_COMMANDS } from '../auth/index.ts'
 import { commandNames, loadCommand } from './commands/index.ts'
 
 const https = {
@@ -16,6 +17,14 @@ describe('sallyport', () => {
     for (const name of commandNames) assert.match(stdout, new RegExp(`^  ${name} +\\S`, 'm'))
     assert.deepEqual(await sallyport([]), { exitCode: 2, stdout, stderr: '' })
     assert.equal((await sallyport(['help'])).stdout, stdout)
+  })
+
+  it('has a command for every operation that is one', () => {
+    const names: readonly string[] = commandNames
+    assert.deepEqual(
+      OPERATION_COMMANDS.filter(({ name }) => !names.includes(name)),
+      [],
+    )
   })
 
   it('prints its version', async () => {

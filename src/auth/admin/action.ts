@@ -6,7 +6,6 @@ import { RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { ClientFault } from '../oauth/clients/validate.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
-import { needsRecentSignIn, type Operation } from './operations.ts'
 
 /** Who administers: a clinician on the pages, a client at the API, the command line, or a developer. */
 export type Actor =
@@ -85,7 +84,20 @@ export interface Change {
 /** Properties for the audit trail: never a secret, a hash of one or a patient's name. */
 export type Properties = Readonly<Record<string, unknown>>
 
-/** An action, which is named like the command: `client disable growth`. */
+/**
+ * Whether a clinician needs a recent sign-in for an operation (ADMIN-4). `asks`: it gives access, or decides who has it. `asks
+ * about administrators`: it ends access, and could lock out other administrators. `never asks`: it ends access or reads.
+ */
+export type SignIn = 'asks' | 'asks about administrators' | 'never asks'
+
+/** An operation of administrators. */
+export interface Operation {
+  /** As in the audit trail and on the command line: `client disable`. */
+  readonly name: string
+  readonly signIn: SignIn
+}
+
+/** An action, which the audit trail names like the command: `client disable growth`. */
 interface Action extends Change {
   readonly operation: Operation
   /** The subject of the operation. */
@@ -158,7 +170,7 @@ export async function recordAction(
     allowed: true,
     status: 200,
     ...describeActor(admin.actor),
-    request: target === undefined ? operation : `${operation} ${target}`,
+    request: target === undefined ? operation.name : `${operation.name} ${target}`,
     requestId: admin.requestId,
     address: admin.address,
     ...((hasValues(before) || hasValues(after)) && { details: shortenChange({ before, after }) }),
@@ -224,6 +236,15 @@ export function requireRecentSignIn({
   return actor.kind === 'clinician' && clock() - actor.authTime >= RECENT_SECONDS * 1000
     ? new AdminFailure('reauthenticate', `this needs a sign-in in the last ${RECENT_SECONDS / 60} minutes`)
     : undefined
+}
+
+/** Whether an operation gives access, so that its pages ask for a sign-in before they are shown. */
+export function givesAccess({ signIn }: Pick<Operation, 'signIn'>): boolean {
+  return signIn === 'asks'
+}
+
+function needsRecentSignIn({ signIn }: Operation, isAboutAdministrator: boolean): boolean {
+  return signIn === 'asks' || (isAboutAdministrator && signIn === 'asks about administrators')
 }
 
 /** A page of a list. `next` is the position after its last item. */

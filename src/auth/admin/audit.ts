@@ -10,7 +10,18 @@ import {
 } from '../../audit/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
-import { type Admin, AdminFailure, type ListPage, type PageRequest, recordAction } from './action.ts'
+import {
+  type Admin,
+  AdminFailure,
+  type ListPage,
+  type Operation,
+  type PageRequest,
+  recordAction,
+} from './action.ts'
+
+export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks' }
+export const SHOW_RECORD: Operation = { name: 'audit show', signIn: 'never asks' }
+export const EXPORT_RECORDS: Operation = { name: 'audit export', signIn: 'never asks' }
 
 /** Records that are read and written without a pause. */
 const PAGE = 100
@@ -59,7 +70,7 @@ export async function exportRecords(
   { fhirBaseUrl, ...filter }: RecordFilter & Pick<ExportOptions, 'fhirBaseUrl'>,
 ): Promise<AsyncGenerator<string> | AdminFailure> {
   if (exporting >= LIMITS.exports) return new AdminFailure('unavailable', 'other exports are running')
-  await recordAction(admin, { operation: 'audit export', target: format, after: { ...filter } })
+  await recordAction(admin, { operation: EXPORT_RECORDS, target: format, after: { ...filter } })
   return writeRecords(admin, format, filter, { fhirBaseUrl, ids: await openEventIds(admin.store) })
 }
 

@@ -24,10 +24,13 @@ import {
   containsText,
   cutPage,
   type ListPage,
+  type Operation,
   type PageRequest,
   type Properties,
   perform,
+  type SignIn,
 } from './action.ts'
+import type { ActionLink, CommandWords, Question } from './operation.ts'
 
 export type ClientRow = Selectable<Schema['client']>
 
@@ -35,6 +38,112 @@ export type ClientRow = Selectable<Schema['client']>
 export interface ChangedClient {
   readonly client: ClientRow
   readonly secret: string | undefined
+}
+
+/** What pages offer depends on it. The settings describe the demo app, so that it does not change on a page. */
+export interface ShownClient extends ClientRow {
+  readonly isConfigured: boolean
+}
+
+/** An operation on clients. With `perform` it needs no parameters: the API, the pages and the command line offer it. */
+export interface ClientOperation {
+  readonly signIn: SignIn
+  /** In the OpenAPI document. */
+  readonly title?: string
+  /** The last part of the path of its page; by default the verb. */
+  readonly path?: string
+  readonly page?: Question
+  readonly link?: ActionLink<ShownClient>
+  readonly command?: CommandWords
+  perform?(admin: Admin, id: string): Promise<ChangedClient | AdminFailure>
+}
+
+/** The operations on clients, by verb. The audit trail and the command line name them `client approve`. */
+export const CLIENT_OPERATIONS = {
+  add: { signIn: 'asks' },
+  approve: {
+    signIn: 'asks',
+    title: 'Approve a client that registered itself',
+    page: {
+      title: name => `Approve ${name}?`,
+      text: 'The app registered itself. After the approval, pages no longer mark it as unverified, and show its logo.',
+      button: 'Approve app',
+      isDangerous: false,
+    },
+    link: { text: 'Approve', style: '', isOffered: client => !client.approved },
+    command: {
+      done: 'Approved',
+      help: `
+An app that registered itself (POST /oauth2/register without the initial access token) is unverified: pages mark it as
+unverified, and the auth server redirects errors to it only after the user has made a decision. Check the URLs and scopes of
+the app first: client show --id <id>`,
+    },
+    perform: approveClient,
+  },
+  set: {
+    signIn: 'asks',
+    path: 'edit',
+    link: { text: 'Change', isOffered: client => !client.isConfigured },
+  },
+  'rotate-secret': {
+    signIn: 'asks',
+    title: 'Replace the secret',
+    page: {
+      title: name => `Rotate the secret of ${name}?`,
+      text: 'The server generates a new secret and shows it once. The old secret stops working at once.',
+      button: 'Rotate secret',
+    },
+    link: { text: 'Rotate secret', isOffered: client => client.auth_method === 'client_secret' },
+    perform: rotateClientSecret,
+  },
+  disable: {
+    signIn: 'asks about administrators',
+    title: 'Disable a client and end its access',
+    page: {
+      title: name => `Disable ${name}?`,
+      text: 'The app is treated like an unknown one. Its access tokens are refused within 5 seconds, for all users.',
+      button: 'Disable app',
+    },
+    link: { text: 'Disable', style: 'btn--danger', isOffered: client => !client.disabled },
+    command: {
+      done: 'Disabled',
+      help: `
+The app is treated like an unknown one. FHIR servers refuse its access tokens within 5 seconds. After client enable, users have
+to consent again.`,
+    },
+    perform: (admin, id) => setClientDisabled(admin, id, true),
+  },
+  enable: {
+    signIn: 'asks',
+    title: 'Enable a client',
+    page: {
+      title: name => `Enable ${name}?`,
+      text: 'The app can be launched again. It does not get its earlier access back.',
+      button: 'Enable app',
+      isDangerous: false,
+    },
+    link: { text: 'Enable', isOffered: client => client.disabled },
+    command: { done: 'Enabled' },
+    perform: (admin, id) => setClientDisabled(admin, id, false),
+  },
+  remove: {
+    signIn: 'asks about administrators',
+    title: 'Remove a client and its access',
+    page: {
+      title: name => `Remove ${name}?`,
+      text: 'The app loses its registration and all access. Its access tokens are refused within 5 seconds, for all users.',
+      button: 'Remove app',
+    },
+    link: { text: 'Remove', style: 'btn--danger', isOffered: client => !client.isConfigured },
+    command: { done: 'Removed', help: "\nFHIR servers refuse the app's access tokens within 5 seconds." },
+    perform: removeClient,
+  },
+} as const satisfies Readonly<Record<string, ClientOperation>>
+
+type ClientVerb = keyof typeof CLIENT_OPERATIONS
+
+function nameOperation(verb: ClientVerb): Operation {
+  return { name: `client ${verb}`, signIn: CLIENT_OPERATIONS[verb].signIn }
 }
 
 /** A property of a client that cannot be stored. */
@@ -59,7 +168,7 @@ export async function addClient(
     if (isFailure(added)) return failProperty(added)
     const client = await getRow(trx, id)
     return {
-      operation: 'client add',
+      operation: nameOperation('add'),
       target: id,
       result: { client, secret: added.secret },
       after: toProperties(client),
@@ -72,7 +181,7 @@ export async function changeClient(
   admin: Admin,
   id: string,
   changes: ClientChanges,
-  verb: 'set' | 'rotate-secret' = 'set',
+  verb: ClientVerb = 'set',
 ): Promise<ChangedClient | AdminFailure> {
   return performOnClient(admin, id, verb, async trx => {
     const changed = await updateClient(trx, id, { changes, ...describeRegistrar(admin) })
@@ -118,16 +227,16 @@ export function setClientDisabled(
 }
 
 /** Deletes a client with its grants. */
-export function removeClient(admin: Admin, id: string): Promise<ClientRow | AdminFailure> {
+export function removeClient(admin: Admin, id: string): Promise<ChangedClient | AdminFailure> {
   return perform(admin, async trx => {
     const client = await lockRow(trx, id)
     if (!client) return failUnknown(id)
     await deleteClient(trx, id, admin.clock())
     return {
-      operation: 'client remove',
+      operation: nameOperation('remove'),
       target: id,
       isAboutAdministrator: client.scope === ADMIN_SCOPE,
-      result: client,
+      result: { client, secret: undefined },
       before: toProperties(client),
     }
   })
@@ -137,7 +246,7 @@ export function removeClient(admin: Admin, id: string): Promise<ClientRow | Admi
 function performOnClient(
   admin: Admin,
   id: string,
-  verb: 'set' | 'rotate-secret' | 'approve' | 'enable' | 'disable',
+  verb: ClientVerb,
   change: (
     trx: Transaction<Schema>,
     client: ClientRow,
@@ -151,7 +260,7 @@ function performOnClient(
     const client = await getRow(trx, id)
     const { before: old, after } = compare(toProperties(before), toProperties(client))
     return {
-      operation: `client ${verb}`,
+      operation: nameOperation(verb),
       target: id,
       isAboutAdministrator: before.scope === ADMIN_SCOPE,
       result: { client, secret: changed.secret },

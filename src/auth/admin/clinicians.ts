@@ -1,3 +1,4 @@
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Transaction } from 'kysely'
 import { isFailure, isId } from '../../fhir/index.ts'
 import { createRandomToken, type Schema } from '../../store/index.ts'
@@ -5,7 +6,16 @@ import { LIMITS } from '../base/limits.ts'
 import { findNewPasswordFault, hashPassword, NO_PASSWORD } from '../users/accounts.ts'
 import { keepAccess } from '../users/validity/facts.ts'
 import { computeAccountMark } from '../users/validity/rule.ts'
-import { type Admin, AdminFailure, compare, type Properties, perform } from './action.ts'
+import {
+  type Admin,
+  AdminFailure,
+  compare,
+  type Operation,
+  type Properties,
+  perform,
+  type SignIn,
+} from './action.ts'
+import type { ActionLink, CommandWords, Question } from './operation.ts'
 import {
   describe,
   findRow,
@@ -26,6 +36,189 @@ export interface NewUser {
   readonly admin?: boolean
   /** Undefined: the user signs in with an identity provider. */
   readonly password?: string | undefined
+}
+
+/** A user, and a new password if the operation set one. Only its hash is stored, so show the password now. */
+export interface ChangedUser extends UserDescription {
+  readonly password?: string
+}
+
+/** What pages offer depends on it. */
+export interface ShownUser extends UserDescription {
+  readonly isSelf: boolean
+  /** Whether users of this server sign in with passwords. */
+  readonly hasPasswords: boolean
+}
+
+/** A user of an identity provider. */
+export const Link = Type.Object(
+  { issuer: Type.String(), subject: Type.String() },
+  { additionalProperties: false },
+)
+
+export const Password = Type.Optional(Type.String({ description: '8 characters to 72 bytes.' }))
+
+const KEEP_APPS = {
+  keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })),
+}
+
+/** The members of an operation on one user. */
+type UserInput = Partial<Static<typeof Link>> & {
+  readonly password?: string
+  readonly keep_apps?: boolean
+}
+
+/** An operation on users. With `perform` the pages offer it, and the API and the command line if they have words for it. */
+export interface UserOperation {
+  readonly signIn: SignIn
+  /** In the audit trail, if it is another one. */
+  readonly verb?: 'set'
+  /** Undefined: the API changes the user by PATCH. */
+  readonly api?: {
+    readonly method: 'POST' | 'DELETE'
+    /** Below the path of the user. */
+    readonly path: string
+    readonly title: string
+    readonly description?: string
+    /** The members of the body, or of the query of a DELETE. */
+    readonly input: TObject
+    /** By default the user. */
+    readonly result?: TSchema
+  }
+  /** The last part of the path of its page; by default the verb. */
+  readonly path?: string
+  readonly page?: Question
+  readonly link?: ActionLink<ShownUser>
+  readonly command?: CommandWords
+  perform?(admin: Admin, target: UserTarget, input: UserInput): Promise<ChangedUser | AdminFailure>
+}
+
+/** The operations on users, by verb. The audit trail and the command line name them `clinician disable`, `account disable`. */
+export const USER_OPERATIONS = {
+  add: { signIn: 'asks' },
+  set: { signIn: 'asks' },
+  'set-password': {
+    signIn: 'asks',
+    api: {
+      method: 'POST',
+      path: 'password',
+      title: 'Reset the password',
+      description: 'Ends all sign-ins and the access of apps. Without a password the server generates one.',
+      input: Type.Object({ password: Password, ...KEEP_APPS }, { additionalProperties: false }),
+      result: Type.Object(
+        { password: Type.String({ description: 'The new password. It is not shown again.' }) },
+        { additionalProperties: false },
+      ),
+    },
+    path: 'reset-password',
+    page: {
+      title: name => `Reset the password of ${name}?`,
+      text: 'The server generates a new password and shows it once. All sign-ins end, and apps lose the access that the user gave them.',
+      button: 'Reset password',
+    },
+    link: { text: 'Reset password', isOffered: user => user.hasPasswords },
+    perform: (admin, target, { password, keep_apps }) =>
+      setPassword(admin, target, { password, keepApps: keep_apps }),
+  },
+  'end-sessions': {
+    signIn: 'never asks',
+    api: {
+      method: 'POST',
+      path: 'end-sessions',
+      title: 'End all sign-ins and the access of apps',
+      input: Type.Object(KEEP_APPS, { additionalProperties: false }),
+    },
+    page: {
+      title: name => `End the sessions of ${name}?`,
+      text: 'All sign-ins end, and apps lose the access that the user gave them. The user can sign in again.',
+      button: 'End sessions',
+    },
+    link: { text: 'End sessions', isOffered: () => true },
+    perform: (admin, target, { keep_apps }) => endSessions(admin, target, { keepApps: keep_apps }),
+  },
+  'make-administrator': {
+    signIn: 'asks',
+    verb: 'set',
+    page: {
+      title: name => `Make ${name} an administrator?`,
+      text: 'Administrators use this area: they change apps, users and keys, and read the audit trail.',
+      button: 'Make administrator',
+    },
+    link: { text: 'Make administrator', isOffered: user => user.kind === 'clinician' && !user.admin },
+    perform: (admin, target) => changeUser(admin, target, { admin: true }),
+  },
+  'remove-administrator': {
+    signIn: 'asks',
+    verb: 'set',
+    page: {
+      title: name => `Remove ${name} from the administrators?`,
+      text: 'The user keeps the account. If no administrator is left, the command line can add one.',
+      button: 'Remove administrator',
+    },
+    link: { text: 'Remove administrator', isOffered: user => user.kind === 'clinician' && user.admin },
+    perform: (admin, target) => changeUser(admin, target, { admin: false }),
+  },
+  disable: {
+    signIn: 'asks about administrators',
+    page: {
+      title: name => `Disable ${name}?`,
+      text: 'The user cannot sign in. All sign-ins end, and apps lose the access that the user gave them.',
+      button: 'Disable user',
+    },
+    link: { text: 'Disable', style: 'btn--danger', isOffered: user => !user.isSelf && !user.disabled },
+    command: {
+      done: 'Disabled',
+      help: `
+FHIR servers refuse the clinician's access tokens within 5 seconds. After clinician enable, the clinician can log in again,
+but apps do not get their access back.`,
+    },
+    perform: (admin, target) => changeUser(admin, target, { disabled: true }),
+  },
+  enable: {
+    signIn: 'asks',
+    page: {
+      title: name => `Enable ${name}?`,
+      text: 'The user can sign in again. Apps do not get their access back.',
+      button: 'Enable user',
+      isDangerous: false,
+    },
+    link: { text: 'Enable', isOffered: user => !user.isSelf && user.disabled },
+    command: { done: 'Enabled' },
+    perform: (admin, target) => changeUser(admin, target, { disabled: false }),
+  },
+  link: {
+    signIn: 'asks',
+    api: {
+      method: 'POST',
+      path: 'links',
+      title: 'Link a user of an identity provider',
+      description: 'Replaces a link of the same issuer and subject to another user.',
+      input: Link,
+    },
+    page: {
+      title: name => `Link ${name} to a provider account`,
+      text: 'The account of the identity provider then signs in as this user. If it is linked to another user, that link is removed.',
+      button: 'Link account',
+      isDangerous: false,
+    },
+    perform: (admin, target, { issuer = '', subject = '' }) => linkUser(admin, target, { issuer, subject }),
+  },
+  unlink: {
+    signIn: 'asks',
+    api: { method: 'DELETE', path: 'links', title: 'Remove a link', input: Link },
+    page: {
+      title: name => `Remove a link of ${name}?`,
+      text: 'The provider account can no longer sign in as this user, and its current sign-ins end.',
+      button: 'Remove link',
+    },
+    perform: (admin, target, { issuer = '', subject = '' }) => unlinkUser(admin, target, { issuer, subject }),
+  },
+} as const satisfies Readonly<Record<string, UserOperation>>
+
+type UserVerb = keyof typeof USER_OPERATIONS
+
+function nameOperation(kind: UserKind, verb: UserVerb): Operation {
+  return { name: `${kind} ${verb}`, signIn: USER_OPERATIONS[verb].signIn }
 }
 
 export function isUsername(text: string): boolean {
@@ -55,7 +248,7 @@ export async function addUser(admin: Admin, user: NewUser): Promise<UserDescript
     await storeRelatedPersons(trx, row.id, user.relatedPersons ?? [])
     const result = await describe(trx, admin.rules, row, admin.clock())
     return {
-      operation: `${user.kind} add`,
+      operation: nameOperation(user.kind, 'add'),
       target: user.username,
       result,
       after: toProperties(result),
@@ -162,10 +355,10 @@ export async function setPassword(
   admin: Admin,
   target: UserTarget,
   {
-    password = createRandomToken().slice(0, 20),
+    password = createPassword(),
     keepApps = false,
-  }: { password?: string | undefined; keepApps?: boolean },
-): Promise<{ readonly user: UserDescription; readonly password: string } | AdminFailure> {
+  }: { readonly password?: string | undefined; readonly keepApps?: boolean | undefined },
+): Promise<ChangedUser | AdminFailure> {
   const fault = checkPassword(admin, password)
   if (fault) return fault
   const password_hash = await hashPassword(password)
@@ -174,14 +367,18 @@ export async function setPassword(
     const for_loopback = row.for_loopback && (admin.isForLoopback ?? false)
     return storeAndEnd(trx, row, { password_hash, for_loopback }, keepApps)
   })
-  return isFailure(user) ? user : { user, password }
+  return isFailure(user) ? user : { ...user, password }
+}
+
+export function createPassword(): string {
+  return createRandomToken().slice(0, 20)
 }
 
 /** Ends all sign-ins of a user, and the access of apps; `keepApps` keeps apps with `offline_access`. */
 export function endSessions(
   admin: Admin,
   target: UserTarget,
-  { keepApps = false }: { readonly keepApps?: boolean } = {},
+  { keepApps = false }: { readonly keepApps?: boolean | undefined } = {},
 ): Promise<UserDescription | AdminFailure> {
   return performOnUser(admin, target, 'end-sessions', (trx, row) =>
     storeAndEnd(trx, row, { access_version: row.access_version + 1 }, keepApps),
@@ -242,7 +439,7 @@ export async function unlinkUser(
 function performOnUser(
   admin: Admin,
   target: UserTarget,
-  verb: 'set' | 'enable' | 'disable' | 'set-password' | 'end-sessions' | 'link' | 'unlink',
+  verb: UserVerb,
   change: (
     trx: Transaction<Schema>,
     row: UserRow,
@@ -259,7 +456,7 @@ function performOnUser(
     const isNewPassword = changed.password_hash !== row.password_hash
     const { before: old, after } = compare(toProperties(before), toProperties(result))
     return {
-      operation: `${before.kind} ${verb}`,
+      operation: nameOperation(before.kind, verb),
       target: row.username,
       isAboutAdministrator: before.admin,
       result,

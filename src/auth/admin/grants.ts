@@ -6,7 +6,16 @@ import {
   revokeGrant,
   selectGrants,
 } from '../oauth/grants/grant.ts'
-import { type Admin, AdminFailure, type ListPage, type PageRequest, perform } from './action.ts'
+import {
+  type Admin,
+  AdminFailure,
+  type ListPage,
+  type Operation,
+  type PageRequest,
+  perform,
+} from './action.ts'
+
+export const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
 
 /** An app's access on behalf of a user, which has not ended. */
 export interface GrantDescription {
@@ -86,6 +95,6 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
       .executeTakeFirst()
     if (!grant || !(await revokeGrant(trx, id, admin.clock())))
       return new AdminFailure('not_found', `there is no grant ${id}`)
-    return { operation: 'grant revoke', target: id, result: { id }, before: grant }
+    return { operation: REVOKE_GRANT, target: id, result: { id }, before: grant }
   })
 }

@@ -6,7 +6,10 @@ import {
   withdrawEveryKey,
   withdrawSigningKey,
 } from '../oauth/keys/signing-key.ts'
-import { type Admin, AdminFailure, recordAction } from './action.ts'
+import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
+
+export const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
+export const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }
 
 export interface KeyDescription {
   readonly kid: string
@@ -46,7 +49,7 @@ export async function rotateKeys(
   const made = await makeNextSigningKey(admin.store, sealer, {
     now,
     signsFrom,
-    record: trx => recordAction(admin, { operation: 'keys rotate', after }, trx),
+    record: trx => recordAction(admin, { operation: ROTATE_KEYS, after }, trx),
   })
   return made ? { signsFrom } : new AdminFailure('conflict', 'another rotation finished first')
 }
@@ -62,7 +65,7 @@ export async function withdrawKey(
   const withdrawn = await withdrawSigningKey(admin.store, sealer, {
     kid,
     now: admin.clock(),
-    record: trx => recordAction(admin, { operation: 'keys withdraw', target: kid, before: { kid } }, trx),
+    record: trx => recordAction(admin, { operation: WITHDRAW_KEY, target: kid, before: { kid } }, trx),
   })
   return withdrawn ? { kid } : new AdminFailure('not_found', `there is no key ${kid}`)
 }
@@ -70,7 +73,7 @@ export async function withdrawKey(
 /** Removes all keys, including the app server's, whatever secret encrypted them. */
 export function withdrawKeys(admin: Admin, sealer: Sealer): Promise<void> {
   return withdrawEveryKey(admin.store, sealer, admin.clock(), trx =>
-    recordAction(admin, { operation: 'keys withdraw', target: '--all' }, trx),
+    recordAction(admin, { operation: WITHDRAW_KEY, target: '--all' }, trx),
   )
 }
 

@@ -1,56 +1,49 @@
-/**
- * Every operation of administrators, as the audit trail names it, and whether a clinician needs a recent sign-in for it
- * (ADMIN-4). `asks`: it gives access, or decides who has it. `asks about administrators`: it ends access, and could lock out
- * other administrators. `never asks`: it ends access or reads.
- */
-export const OPERATIONS = {
-  'client add': 'asks',
-  'client set': 'asks',
-  'client approve': 'asks',
-  'client enable': 'asks',
-  'client rotate-secret': 'asks',
-  'client disable': 'asks about administrators',
-  'client remove': 'asks about administrators',
-  'clinician add': 'asks',
-  'clinician set': 'asks',
-  'clinician enable': 'asks',
-  'clinician set-password': 'asks',
-  'clinician link': 'asks',
-  'clinician unlink': 'asks',
-  'clinician disable': 'asks about administrators',
-  'clinician end-sessions': 'never asks',
-  'account add': 'asks',
-  'account set': 'asks',
-  'account enable': 'asks',
-  'account set-password': 'asks',
-  'account link': 'asks',
-  'account unlink': 'asks',
-  'account disable': 'asks about administrators',
-  'account end-sessions': 'never asks',
-  'grant revoke': 'never asks',
-  'keys rotate': 'asks',
-  'keys withdraw': 'asks',
-  'settings reload': 'asks',
-  // A consequence of a reload.
-  'policy changed': 'never asks',
-  'log-level set': 'never asks',
-  'policy explain': 'never asks',
-  'policy validate': 'never asks',
-  'provider test': 'never asks',
-  'audit list': 'never asks',
-  'audit show': 'never asks',
-  'audit export': 'never asks',
-} as const satisfies Readonly<Record<string, 'asks' | 'asks about administrators' | 'never asks'>>
+import type { Admin, AdminFailure, Operation } from './action.ts'
+import { ENDPOINTS } from './api/routes.ts'
+import { SHOW_RECORD } from './audit.ts'
+import { CLIENT_OPERATIONS, type ClientOperation } from './clients.ts'
+import { USER_OPERATIONS, type UserOperation } from './clinicians.ts'
+import type { CommandWords } from './operation.ts'
+import { POLICY_CHANGED } from './system.ts'
 
-export type Operation = keyof typeof OPERATIONS
+/** Every operation of administrators. */
+export const OPERATIONS: readonly Operation[] = [
+  ...Object.entries(CLIENT_OPERATIONS).map(([verb, { signIn }]) => ({ name: `client ${verb}`, signIn })),
+  ...listUserOperations('clinician'),
+  ...listUserOperations('account'),
+  ...ENDPOINTS.flatMap(({ operation }) => operation ?? []),
+  POLICY_CHANGED,
+  SHOW_RECORD,
+]
 
-/** Whether an operation gives access, so that its pages ask for a sign-in before they are shown. */
-export function givesAccess(operation: Operation): boolean {
-  return OPERATIONS[operation] === 'asks'
+function listUserOperations(kind: string): readonly Operation[] {
+  return Object.entries<UserOperation>(USER_OPERATIONS)
+    .filter(([, { verb }]) => verb === undefined)
+    .map(([verb, { signIn }]) => ({ name: `${kind} ${verb}`, signIn }))
 }
 
-export function needsRecentSignIn(operation: Operation, isAboutAdministrator: boolean): boolean {
-  return (
-    givesAccess(operation) || (isAboutAdministrator && OPERATIONS[operation] === 'asks about administrators')
-  )
+/** An operation on one app or clinician that is also a command. */
+interface OperationCommand extends CommandWords {
+  readonly name: string
+  /** The option with the app or the clinician. */
+  readonly option: 'id' | 'username'
+  perform(admin: Admin, subject: string): Promise<object | AdminFailure>
 }
+
+export const OPERATION_COMMANDS: readonly OperationCommand[] = [
+  ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, { command, perform }]) =>
+    command && perform ? [{ ...command, name: `client ${verb}`, option: 'id' as const, perform }] : [],
+  ),
+  ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, { command, perform }]) =>
+    command && perform
+      ? [
+          {
+            ...command,
+            name: `clinician ${verb}`,
+            option: 'username' as const,
+            perform: (admin: Admin, username: string) => perform(admin, { username }, {}),
+          },
+        ]
+      : [],
+  ),
+]

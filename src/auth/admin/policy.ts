@@ -8,7 +8,10 @@ import {
 } from '../../smart/index.ts'
 import { createUserLookup, type FhirReadResult } from '../base/fhir-reader.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { type Admin, AdminFailure, recordAction } from './action.ts'
+import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
+
+export const EXPLAIN_POLICY: Operation = { name: 'policy explain', signIn: 'never asks' }
+export const VALIDATE_POLICY: Operation = { name: 'policy validate', signIn: 'never asks' }
 
 /** Whether a text is a valid policy file, and its faults. */
 export type PolicyCheck =
@@ -40,7 +43,7 @@ export async function explainPatientAccess(
   const policy = context.controls.getPolicy()
   const facts = await findPatientFacts(context, patientId, policy)
   if (isFailure(facts)) return facts
-  await recordAction(admin, { operation: 'policy explain', target: patientId })
+  await recordAction(admin, { operation: EXPLAIN_POLICY, target: patientId })
   if (!policy) return [{ rule: undefined, reason: 'no policy file is set', clinicians: 'all' }]
   return findPolicyMatches(policy, facts).map(match => ({
     rule: match.rule + 1,

@@ -3,7 +3,9 @@ import { describeError } from '../../core/index.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import type { ProviderReport } from '../users/providers/provider-client.ts'
 import { checkProvider } from '../users/providers/providers.ts'
-import { type Admin, AdminFailure, recordAction } from './action.ts'
+import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
+
+export const TEST_PROVIDER: Operation = { name: 'provider test', signIn: 'never asks' }
 
 export interface ProviderDescription {
   readonly id: string
@@ -38,7 +40,7 @@ export async function testProvider(
 ): Promise<ProviderTest | AdminFailure> {
   const provider = providers.find(id)
   if (!provider) return new AdminFailure('not_found', `there is no sign-in provider ${id}`)
-  await recordAction(admin, { operation: 'provider test', target: id })
+  await recordAction(admin, { operation: TEST_PROVIDER, target: id })
   try {
     return { id, ok: true, reason: undefined, report: await checkProvider(provider) }
   } catch (error) {

@@ -7,7 +7,12 @@ import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
 import type { Controls, Reloaded } from '../base/context.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { type Admin, AdminFailure, compare, recordAction } from './action.ts'
+import { type Admin, AdminFailure, compare, type Operation, recordAction } from './action.ts'
+
+export const RELOAD_SETTINGS: Operation = { name: 'settings reload', signIn: 'asks' }
+/** A consequence of a reload. */
+export const POLICY_CHANGED: Operation = { name: 'policy changed', signIn: 'never asks' }
+export const SET_LOG_LEVEL: Operation = { name: 'log-level set', signIn: 'never asks' }
 
 export interface ServerState {
   readonly name: 'auth' | 'fhir' | 'app'
@@ -86,13 +91,13 @@ export async function reloadSettings(
   { controls }: Pick<AuthContext, 'controls'>,
 ): Promise<Exclude<Reloaded, { readonly problems: readonly string[] }> | AdminFailure> {
   const before = controls.getPolicy()
-  await recordAction(admin, { operation: 'settings reload' })
+  await recordAction(admin, { operation: RELOAD_SETTINGS })
   const reloaded = await controls.reload()
   if (reloaded.problems) return new AdminFailure('conflict', reloaded.problems.join('; '))
   const after = controls.getPolicy()
   if (!isDeepStrictEqual(before, after))
     await recordAction(admin, {
-      operation: 'policy changed',
+      operation: POLICY_CHANGED,
       ...compare({ policy: before }, { policy: after }),
     })
   await announce(admin.store, 'reload', randomUUID(), admin.clock())
@@ -106,7 +111,7 @@ export async function setLogLevel(
   level: LogLevel,
 ): Promise<void> {
   const change = { before: { level: controls.getLogLevel() }, after: { level } }
-  await recordAction(admin, { operation: 'log-level set', target: level, ...change })
+  await recordAction(admin, { operation: SET_LOG_LEVEL, target: level, ...change })
   await controls.setLogLevel(level)
   await announce(admin.store, 'log-level', level, admin.clock())
 }

@@ -16,7 +16,7 @@ import {
 } from '../command.ts'
 import { performCommand } from '../with-store.ts'
 
-export const accountAdd: Command = {
+const accountAdd: Command = {
   usage: `
 Usage: npm run -s sallyport -- account add --username <name> [--patient <id>] [--related-person <id>]… [--display-name <text>]
 
@@ -155,3 +155,5 @@ async function readFirstLine(input: NodeJS.ReadableStream): Promise<string> {
   }
   return (Buffer.concat(chunks).toString('utf8').split('\n')[0] ?? '').replace(/\r$/, '')
 }
+
+export const commands = { 'account add': accountAdd }

@@ -48,7 +48,7 @@ function isAfter(record: KeptRecord, other: KeptRecord): boolean {
   return record.at > other.at || (record.at === other.at && record.id > other.id)
 }
 
-export const audit: Command = {
+const audit: Command = {
   usage: `
 Usage: npm run -s sallyport -- audit [options]
 
@@ -181,7 +181,7 @@ function describeEvent({ kind, method, request, repeats }: KeptRecord): string {
   return hasRequest ? `${method ?? ''} ${request || '[base]'}` : kind
 }
 
-export const auditVerify: Command = {
+const auditVerify: Command = {
   usage: `
 Usage: npm run -s sallyport -- audit verify [--head <head>] [--adopt]
 
@@ -225,3 +225,5 @@ function formatVerification({ records, seals, unsealed, head, problems }: Verifi
   const counts = `${records} records in ${seals} seals, ${unsealed} not yet sealed`
   return `${result}: ${counts}\n${head === undefined ? '' : `Head: ${head}\n`}`
 }
+
+export const commands = { audit, 'audit verify': auditVerify }

@@ -22,7 +22,7 @@ import { withClient } from './check.ts'
 const CERTIFICATE_DAYS = 14
 const DAY_MS = 86_400_000
 
-export const checkCommand: Command = {
+const checkCommand: Command = {
   usage: `
 Usage: npm run -s sallyport -- check
 
@@ -329,3 +329,5 @@ function describeMetadata(
 function getMessage(error: unknown): string {
   return describeError(error).replace(/\.$/, '')
 }
+
+export const commands = { check: checkCommand }

@@ -5,7 +5,7 @@ import { type Command, CommandFailure, formatColumns, getOptional, type Io, isSe
 import { readUpstreamTls } from '../start/files.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
 
-export const checkUpstreamCommand: Command = {
+const checkUpstreamCommand: Command = {
   usage: `
 Usage: npm run -s sallyport -- check upstream [--url <base>] [--write]
 
@@ -120,3 +120,5 @@ export async function withClient<T>(
     await dispatcher.close()
   }
 }
+
+export const commands = { 'check upstream': checkUpstreamCommand }

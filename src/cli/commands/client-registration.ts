@@ -68,7 +68,7 @@ const describingUsage = `\
   --description <text>      one sentence about the app, shown beside its name
   --logo-url <url>          logo; the user's browser fetches it from this URL`
 
-export const clientAdd: Command = {
+const clientAdd: Command = {
   usage: `
 Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <url> --scope "<scopes>"
          (--public | --secret | --jwks-url <url> | --jwks-file <file>)
@@ -114,7 +114,7 @@ const CLEARED = {
   'logo-url': { logoUrl: undefined },
 } as const satisfies Readonly<Record<string, ClientChanges>>
 
-export const clientSet: Command = {
+const clientSet: Command = {
   usage: `
 Usage: npm run -s sallyport -- client set --id <id> [--<option> <value>]… [--clear <option>]…
 
@@ -255,3 +255,5 @@ function readPublicKeys(args: Arguments, io: Io): string {
   if (isFailure(keys)) throw new CommandFailure(`Cannot use --jwks-file: ${keys.text}`)
   return keys
 }
+
+export const commands = { 'client add': clientAdd, 'client set': clientSet }

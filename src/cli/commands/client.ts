@@ -1,19 +1,11 @@
 import type { ClientRow } from '../../auth/index.ts'
 import { isPresent } from '../../store/index.ts'
-import {
-  type Arguments,
-  type Command,
-  CommandFailure,
-  type ExitCode,
-  formatColumns,
-  getSubject,
-  type Io,
-} from '../command.ts'
-import { performCommand, withStore } from '../with-store.ts'
+import { type Command, CommandFailure, formatColumns, getSubject } from '../command.ts'
+import { withStore } from '../with-store.ts'
 
 const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
-export const clientList: Command = {
+const clientList: Command = {
   usage: `
 Usage: npm run -s sallyport -- client list
 
@@ -39,7 +31,7 @@ To see all properties of an app: client show --id <id>`,
   },
 }
 
-export const clientShow: Command = {
+const clientShow: Command = {
   usage: `
 Usage: npm run -s sallyport -- client show --id <id>`,
   options: { id: { type: 'string' } },
@@ -119,64 +111,4 @@ function listValues(name: string, json: string): readonly (readonly string[])[] 
   return values.map((value, at) => [at === 0 ? name : '', value])
 }
 
-export const clientApprove: Command = {
-  usage: `
-Usage: npm run -s sallyport -- client approve --id <id>
-
-An app that registered itself (POST /oauth2/register without the initial access token) is unverified: pages mark it as
-unverified, and the auth server redirects errors to it only after the user has made a decision. Check the URLs and scopes of
-the app first: client show --id <id>`,
-  options: { id: { type: 'string' } },
-  positionals: { min: 0, max: 1 },
-  async run(args, io) {
-    const id = getSubject(args, 'id')
-    const { approveClient } = await import('../../auth/index.ts')
-    await performCommand(io, 'Cannot approve client', admin => approveClient(admin, id))
-    io.stdout.write(`Approved client ${id}\n`)
-    return 0
-  },
-}
-
-export const clientRemove: Command = {
-  usage: `
-Usage: npm run -s sallyport -- client remove --id <id>
-
-FHIR servers refuse the app's access tokens within 5 seconds.`,
-  options: { id: { type: 'string' } },
-  positionals: { min: 0, max: 1 },
-  async run(args, io) {
-    const id = getSubject(args, 'id')
-    const { removeClient } = await import('../../auth/index.ts')
-    await performCommand(io, 'Cannot remove client', admin => removeClient(admin, id))
-    io.stdout.write(`Removed client ${id}\n`)
-    return 0
-  },
-}
-
-export const clientDisable: Command = {
-  usage: `
-Usage: npm run -s sallyport -- client disable --id <id>
-
-The app is treated like an unknown one. FHIR servers refuse its access tokens within 5 seconds. After client enable, users have
-to consent again.`,
-  options: { id: { type: 'string' } },
-  positionals: { min: 0, max: 1 },
-  run: (args, io) => setDisabled(args, io, true),
-}
-
-export const clientEnable: Command = {
-  usage: `
-Usage: npm run -s sallyport -- client enable --id <id>`,
-  options: { id: { type: 'string' } },
-  positionals: { min: 0, max: 1 },
-  run: (args, io) => setDisabled(args, io, false),
-}
-
-async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
-  const id = getSubject(args, 'id')
-  const { setClientDisabled } = await import('../../auth/index.ts')
-  const verb = disabled ? 'disable' : 'enable'
-  await performCommand(io, `Cannot ${verb} client`, admin => setClientDisabled(admin, id, disabled))
-  io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} client ${id}\n`)
-  return 0
-}
+export const commands = { 'client list': clientList, 'client show': clientShow }

@@ -3,7 +3,6 @@ import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import {
   type Arguments,
   type Command,
-  type ExitCode,
   failMisuse,
   formatColumns,
   getOptional,
@@ -16,7 +15,7 @@ import { readFhirUser } from '../start/files.ts'
 import { performCommand, withStore } from '../with-store.ts'
 import { addAccount, readNewPassword, readUsername, warnIfShort } from './account.ts'
 
-export const clinicianAdd: Command = {
+const clinicianAdd: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id> [--admin]
 
@@ -53,7 +52,7 @@ function readPractitioner(text: string, { env, cwd }: Io): string {
   throw failMisuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
 }
 
-export const clinicianList: Command = {
+const clinicianList: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician list`,
   options: {},
@@ -76,7 +75,7 @@ Usage: npm run -s sallyport -- clinician list`,
   },
 }
 
-export const clinicianSetPassword: Command = {
+const clinicianSetPassword: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician set-password --username <name> [--keep-apps]
 
@@ -102,7 +101,7 @@ standard input (at most 72 bytes).`,
   },
 }
 
-export const clinicianSet: Command = {
+const clinicianSet: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician set --username <name> [--admin | --no-admin] [--display-name <text>]
          [--fhir-user <practitioner id>]
@@ -149,37 +148,7 @@ function readChanges(args: Arguments, io: Io): UserChanges {
   return changes
 }
 
-const options = { username: { type: 'string' } } as const
-
-export const clinicianDisable: Command = {
-  usage: `
-Usage: npm run -s sallyport -- clinician disable --username <name>
-
-FHIR servers refuse the clinician's access tokens within 5 seconds. After clinician enable, the clinician can log in again,
-but apps do not get their access back.`,
-  options,
-  positionals: { min: 0, max: 1 },
-  run: (args, io) => setDisabled(args, io, true),
-}
-
-export const clinicianEnable: Command = {
-  usage: `
-Usage: npm run -s sallyport -- clinician enable --username <name>`,
-  options,
-  positionals: { min: 0, max: 1 },
-  run: (args, io) => setDisabled(args, io, false),
-}
-
-async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
-  const username = getSubject(args, 'username')
-  const verb = disabled ? 'disable' : 'enable'
-  const { changeUser } = await import('../../auth/index.ts')
-  await performCommand(io, `Cannot ${verb} clinician`, admin => changeUser(admin, { username }, { disabled }))
-  io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} clinician ${username}\n`)
-  return 0
-}
-
-export const clinicianLink: Command = {
+const clinicianLink: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician link --username <name> --issuer <issuer> --subject <subject>
 
@@ -207,4 +176,12 @@ function noteUnknownIssuer(issuer: string, { env, cwd, stderr }: Io): void {
   const { providers } = readSettings(env, cwd).login
   if (!providers.some(provider => getProviderIssuer(provider) === issuer))
     stderr.write(`Note: no sign-in provider of the settings has the issuer ${issuer}\n`)
+}
+
+export const commands = {
+  'clinician add': clinicianAdd,
+  'clinician list': clinicianList,
+  'clinician set': clinicianSet,
+  'clinician set-password': clinicianSetPassword,
+  'clinician link': clinicianLink,
 }

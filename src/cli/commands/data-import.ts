@@ -16,7 +16,7 @@ import { type Command, CommandFailure, type Output } from '../command.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
 import { findDataFile, loadSettings } from '../with-store.ts'
 
-export const dataImport: Command = {
+const dataImport: Command = {
   usage: `
 Usage: npm run -s sallyport -- data import [--to <url>] <file or folder>...
 
@@ -291,3 +291,5 @@ function formatBar({ read, total }: ImportProgress, text: string, columns: numbe
   const full = total === 0 ? width : Math.min(width, Math.floor((read / total) * width))
   return `[${'#'.repeat(full)}${'-'.repeat(width - full)}] ${text}`
 }
+
+export const commands = { 'data import': dataImport }

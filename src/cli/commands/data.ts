@@ -12,7 +12,7 @@ import { Closing } from '../start/parts.ts'
 import { loadSamplePatients } from '../start/sample-patients.ts'
 import { administer, findDataFile, loadSettings, withSealer } from '../with-store.ts'
 
-export const dataExport: Command = {
+const dataExport: Command = {
   usage: `
 Usage: npm run -s sallyport -- data export <file or folder>
 
@@ -103,7 +103,7 @@ function describeReason(error: unknown): string {
   return isKnown ? `${error.path} exists` : describeError(error)
 }
 
-export const dataReset: Command = {
+const dataReset: Command = {
   usage: `
 Usage: npm run -s sallyport -- data reset [--all] [--yes]
 
@@ -187,3 +187,5 @@ async function resetResources(settings: Settings, io: Io): Promise<void> {
   const order = { dataFile, baseUrl, count: settings.fhir.samplePatients, now: Date.now() }
   await loadSamplePatients(order, new Closing(), line => io.stderr.write(`${line}\n`))
 }
+
+export const commands = { 'data export': dataExport, 'data reset': dataReset }

@@ -31,7 +31,7 @@ const commonUsage = `\
 
 const TESTS_ONLY = `${FOR_TESTS} The audit trail names the command line.`
 
-export const token: Command = {
+const token: Command = {
   usage: `
 Usage: npm run -s sallyport -- token --client <id> [--patient <id>] [--scope "<scopes>"] [--encounter <id>] [--user <username>]
 
@@ -61,7 +61,7 @@ Example:
   },
 }
 
-export const launch: Command = {
+const launch: Command = {
   usage: `
 Usage: npm run -s sallyport -- launch --client <id> --patient <id> [--encounter <id>] [--user <username>] [--open]
 
@@ -171,3 +171,5 @@ async function openInBrowser(link: string, { env, stderr }: Io): Promise<void> {
   })
   browser.unref()
 }
+
+export const commands = { token, launch }

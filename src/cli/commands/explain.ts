@@ -16,7 +16,7 @@ import {
 import { findOfferedOperations, readFhirUser, readUserFilter } from '../start/files.ts'
 
 /** Evaluates the interceptor's decision without a server, token or data. */
-export const explainCommand: Command = {
+const explainCommand: Command = {
   usage: `
 Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1" --scope "patient/Condition.rs" --patient 1
        npm run -s sallyport -- explain --jsonl < requests.jsonl
@@ -208,3 +208,5 @@ function explainLine(line: string, defaults: Defaults, fhirBaseUrl: string): str
   const { allowed, status, by, within, limits, text } = question ? explain(question, fhirBaseUrl) : UNREADABLE
   return `${JSON.stringify({ id, allowed, status, by, within, limits, text })}\n`
 }
+
+export const commands = { explain: explainCommand }

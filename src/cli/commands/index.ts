@@ -1,136 +1,77 @@
 import type { Command, NamedCommand } from '../command.ts'
 
-/** Commands load on demand: `--help` loads none of them, and `settings` not the FHIR server. */
+type Load = () => Promise<{ readonly commands: Readonly<Record<string, Command>> }>
+
+// Commands load on demand: `--help` loads none of them, and `settings` not the FHIR server.
+const start = () => import('./start.ts')
+const settings = () => import('./settings.ts')
+const account = () => import('./account.ts')
+const clinician = () => import('./clinician.ts')
+const operations = () => import('./operation.ts')
+const login = () => import('./login.ts')
+const clientRegistration = () => import('./client-registration.ts')
+const client = () => import('./client.ts')
+const keys = () => import('./keys.ts')
+const audit = () => import('./audit.ts')
+const explain = () => import('./explain.ts')
+const developer = () => import('./developer.ts')
+const dataImport = () => import('./data-import.ts')
+const data = () => import('./data.ts')
+const checkSetup = () => import('./check-setup.ts')
+const checkUpstream = () => import('./check.ts')
+
 const commands = {
-  start: {
-    summary: 'Start all servers, or only the servers that you name',
-    load: async () => (await import('./start.ts')).start,
-  },
-  settings: {
-    summary: 'Print the settings in effect, with secrets masked',
-    load: async () => (await import('./settings.ts')).settings,
-  },
-  'account add': {
-    summary: 'Add a patient or a related person who signs in to apps',
-    load: async () => (await import('./account.ts')).accountAdd,
-  },
-  'clinician add': {
-    summary: 'Add a clinician',
-    load: async () => (await import('./clinician.ts')).clinicianAdd,
-  },
-  'clinician list': {
-    summary: 'List the clinicians',
-    load: async () => (await import('./clinician.ts')).clinicianList,
-  },
-  'clinician set': {
-    summary: 'Change a clinician: name, Practitioner, administrator',
-    load: async () => (await import('./clinician.ts')).clinicianSet,
-  },
+  start: { summary: 'Start all servers, or only the servers that you name', load: start },
+  settings: { summary: 'Print the settings in effect, with secrets masked', load: settings },
+  'account add': { summary: 'Add a patient or a related person who signs in to apps', load: account },
+  'clinician add': { summary: 'Add a clinician', load: clinician },
+  'clinician list': { summary: 'List the clinicians', load: clinician },
+  'clinician set': { summary: 'Change a clinician: name, Practitioner, administrator', load: clinician },
   'clinician set-password': {
     summary: "Set a password; end the clinician's logins and app access",
-    load: async () => (await import('./clinician.ts')).clinicianSetPassword,
+    load: clinician,
   },
-  'clinician disable': {
-    summary: 'Disable a clinician; end the logins and app access',
-    load: async () => (await import('./clinician.ts')).clinicianDisable,
-  },
-  'clinician enable': {
-    summary: 'Enable a disabled clinician',
-    load: async () => (await import('./clinician.ts')).clinicianEnable,
-  },
+  'clinician disable': { summary: 'Disable a clinician; end the logins and app access', load: operations },
+  'clinician enable': { summary: 'Enable a disabled clinician', load: operations },
   'clinician link': {
     summary: "Link a clinician to a user of the hospital's identity provider",
-    load: async () => (await import('./clinician.ts')).clinicianLink,
+    load: clinician,
   },
   'login explain': {
     summary: 'Show who would be signed in with the claims of an identity provider, or why not',
-    load: async () => (await import('./login.ts')).loginExplain,
+    load: login,
   },
-  'client add': {
-    summary: 'Register an app',
-    load: async () => (await import('./client-registration.ts')).clientAdd,
-  },
-  'client list': {
-    summary: 'List the registered apps',
-    load: async () => (await import('./client.ts')).clientList,
-  },
-  'client show': {
-    summary: 'Show the properties of a registered app',
-    load: async () => (await import('./client.ts')).clientShow,
-  },
-  'client set': {
-    summary: 'Change a registered app',
-    load: async () => (await import('./client-registration.ts')).clientSet,
-  },
-  'client approve': {
-    summary: 'Approve an app that registered itself',
-    load: async () => (await import('./client.ts')).clientApprove,
-  },
-  'client disable': {
-    summary: 'Disable an app and revoke its access',
-    load: async () => (await import('./client.ts')).clientDisable,
-  },
-  'client enable': {
-    summary: 'Enable a disabled app',
-    load: async () => (await import('./client.ts')).clientEnable,
-  },
-  'client remove': {
-    summary: 'Remove an app and revoke its access',
-    load: async () => (await import('./client.ts')).clientRemove,
-  },
-  'keys rotate': {
-    summary: 'Replace the signing key without failed requests',
-    load: async () => (await import('./keys.ts')).keysRotate,
-  },
-  'keys withdraw': {
-    summary: 'Remove a leaked signing key at once',
-    load: async () => (await import('./keys.ts')).keysWithdraw,
-  },
-  'keys list': {
-    summary: 'List the signing keys',
-    load: async () => (await import('./keys.ts')).keysList,
-  },
-  audit: {
-    summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests',
-    load: async () => (await import('./audit.ts')).audit,
-  },
-  'audit verify': {
-    summary: 'Verify that no audit record was changed or removed',
-    load: async () => (await import('./audit.ts')).auditVerify,
-  },
-  explain: {
-    summary: 'Show whether a request would be allowed, and why',
-    load: async () => (await import('./explain.ts')).explainCommand,
-  },
-  token: {
-    summary: 'Print an access token for tests of an app',
-    load: async () => (await import('./developer.ts')).token,
-  },
-  launch: {
-    summary: 'Print a link that launches an app for a patient',
-    load: async () => (await import('./developer.ts')).launch,
-  },
+  'client add': { summary: 'Register an app', load: clientRegistration },
+  'client list': { summary: 'List the registered apps', load: client },
+  'client show': { summary: 'Show the properties of a registered app', load: client },
+  'client set': { summary: 'Change a registered app', load: clientRegistration },
+  'client approve': { summary: 'Approve an app that registered itself', load: operations },
+  'client disable': { summary: 'Disable an app and revoke its access', load: operations },
+  'client enable': { summary: 'Enable a disabled app', load: operations },
+  'client remove': { summary: 'Remove an app and revoke its access', load: operations },
+  'keys rotate': { summary: 'Replace the signing key without failed requests', load: keys },
+  'keys withdraw': { summary: 'Remove a leaked signing key at once', load: keys },
+  'keys list': { summary: 'List the signing keys', load: keys },
+  audit: { summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests', load: audit },
+  'audit verify': { summary: 'Verify that no audit record was changed or removed', load: audit },
+  explain: { summary: 'Show whether a request would be allowed, and why', load: explain },
+  token: { summary: 'Print an access token for tests of an app', load: developer },
+  launch: { summary: 'Print a link that launches an app for a patient', load: developer },
   'data import': {
     summary: 'Import FHIR resources into the embedded or another FHIR server',
-    load: async () => (await import('./data-import.ts')).dataImport,
+    load: dataImport,
   },
-  'data export': {
-    summary: 'Export the FHIR resources of the embedded server as NDJSON',
-    load: async () => (await import('./data.ts')).dataExport,
-  },
-  'data reset': {
-    summary: 'Remove all FHIR resources and create the sample patients again',
-    load: async () => (await import('./data.ts')).dataReset,
-  },
+  'data export': { summary: 'Export the FHIR resources of the embedded server as NDJSON', load: data },
+  'data reset': { summary: 'Remove all FHIR resources and create the sample patients again', load: data },
   check: {
     summary: 'Validate settings, certificates, database, sign-in providers and upstream',
-    load: async () => (await import('./check-setup.ts')).checkCommand,
+    load: checkSetup,
   },
   'check upstream': {
     summary: 'Check whether a FHIR server works as the upstream of the gateway',
-    load: async () => (await import('./check.ts')).checkUpstreamCommand,
+    load: checkUpstream,
   },
-} satisfies Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>
+} satisfies Record<string, { readonly summary: string; readonly load: Load }>
 
 export type CommandName = keyof typeof commands
 
@@ -142,5 +83,8 @@ export function getSummary(name: CommandName): string {
 
 export async function loadCommand(name: CommandName): Promise<NamedCommand> {
   const { summary, load } = commands[name]
-  return { name, summary, ...(await load()) }
+  const file: Awaited<ReturnType<Load>> = await load()
+  const command = file.commands[name]
+  if (!command) throw new Error(`No file has the command ${name}`)
+  return { name, summary, ...command }
 }

@@ -12,7 +12,7 @@ import {
 } from '../command.ts'
 import { performCommand, withStore } from '../with-store.ts'
 
-export const keysRotate: Command = {
+const keysRotate: Command = {
   usage: `
 Usage: npm run -s sallyport -- keys rotate
 
@@ -31,7 +31,7 @@ published until the last token that it signed has expired. The auth server also 
   },
 }
 
-export const keysWithdraw: Command = {
+const keysWithdraw: Command = {
   usage: `
 Usage: npm run -s sallyport -- keys withdraw (--kid <kid> | --all)
 
@@ -70,7 +70,7 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   return 0
 }
 
-export const keysList: Command = {
+const keysList: Command = {
   usage: `
 Usage: npm run -s sallyport -- keys list`,
   options: {},
@@ -93,3 +93,5 @@ Usage: npm run -s sallyport -- keys list`,
 function timeText(at: number): string {
   return new Date(at).toISOString()
 }
+
+export const commands = { 'keys rotate': keysRotate, 'keys withdraw': keysWithdraw, 'keys list': keysList }

@@ -11,7 +11,7 @@ import {
 } from '../command.ts'
 import { loadSettings, openConfiguredStore } from '../with-store.ts'
 
-export const loginExplain: Command = {
+const loginExplain: Command = {
   usage: `
 Usage: npm run -s sallyport -- login explain --claims <file> [--provider <id>]
 
@@ -66,3 +66,5 @@ function findProvider(
       : `Cannot explain: there is no sign-in provider ${id}`,
   )
 }
+
+export const commands = { 'login explain': loginExplain }

@@ -2,7 +2,7 @@ import { type EffectiveSetting, listEffectiveSettings, readConfiguration } from 
 import type { Command } from '../command.ts'
 
 /** Prints in the format of the settings file, so that lines can be copied. */
-export const settings: Command = {
+const settings: Command = {
   usage: `
 Usage: npm run -s sallyport -- settings
 
@@ -30,3 +30,5 @@ function formatSetting({ name, env, value, source }: EffectiveSetting): string {
 function formatScalar(value: string): string {
   return /^[\w/.][\w./:,@+= -]*$/.test(value) && !value.includes(': ') ? value : JSON.stringify(value)
 }
+
+export const commands = { settings }

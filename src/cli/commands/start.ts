@@ -49,7 +49,7 @@ export function stopSignal(source: SignalSource, force: () => void, clock: () =>
 /** A request that has arrived but is not yet read counts as running. */
 const ARRIVING_MS = 100
 
-export const start: Command = {
+const start: Command = {
   usage: `
 Usage: npm start [-- [auth|fhir|app …] [--ephemeral] [--ready]]
 
@@ -215,3 +215,5 @@ function describeLogin(
   if (onLoopback) return `${username} / ${password}`
   return seeded ? `${username} / ${password} (shown only once)` : username
 }
+
+export const commands = { start }

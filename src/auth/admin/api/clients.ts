@@ -4,19 +4,17 @@ import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import { changeByMetadata, registerByMetadata } from '../client-metadata.ts'
 import {
-  approveClient,
   type ChangedClient,
+  CLIENT_OPERATIONS,
+  type ClientOperation,
   type ClientRow,
   describeClient,
   findClientRow,
   listClients,
-  removeClient,
-  rotateClientSecret,
-  setClientDisabled,
 } from '../clients.ts'
 import {
-  type AdminCall,
   defineEndpoint,
+  type Endpoint,
   formatTime,
   NONE,
   PAGE_QUERY,
@@ -156,37 +154,25 @@ export const clientEndpoints = [
     handle: async ({ admin, params: { client_id = '' }, body }) =>
       describeChanged(await changeByMetadata(admin, client_id, body)),
   }),
-  defineEndpoint({
-    method: 'DELETE',
-    path: '/clients/:client_id',
-    title: 'Remove a client and its access',
-    result: Client,
-    async handle({ admin, params: { client_id = '' } }) {
-      const client = await removeClient(admin, client_id)
-      return isFailure(client) ? client : describe(client)
-    },
-  }),
-  ...(
-    [
-      ['approve', 'Approve a client that registered itself', (admin, id) => approveClient(admin, id)],
-      ['disable', 'Disable a client and end its access', (admin, id) => setClientDisabled(admin, id, true)],
-      ['enable', 'Enable a client', (admin, id) => setClientDisabled(admin, id, false)],
-      ['rotate-secret', 'Replace the secret', (admin, id) => rotateClientSecret(admin, id)],
-    ] as readonly (readonly [verb: string, title: string, action: Action])[]
-  ).map(([verb, title, action]) =>
-    defineEndpoint({
-      method: 'POST',
-      path: `/clients/:client_id/${verb}`,
-      title,
-      body: NONE,
-      result: ClientWithSecret,
-      handle: async ({ admin, params: { client_id = '' } }) =>
-        describeChanged(await action(admin, client_id)),
-    }),
+  ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, operation]) =>
+    defineAction(verb, operation),
   ),
 ]
 
-type Action = (admin: AdminCall['admin'], id: string) => Promise<ChangedClient | AdminFailure>
+function defineAction(verb: string, { title, perform }: ClientOperation): readonly Endpoint[] {
+  if (title === undefined || !perform) return []
+  const isRemoval = verb === 'remove'
+  return [
+    defineEndpoint({
+      title,
+      ...(isRemoval
+        ? { method: 'DELETE', path: '/clients/:client_id', result: Client }
+        : { method: 'POST', path: `/clients/:client_id/${verb}`, body: NONE, result: ClientWithSecret }),
+      handle: async ({ admin, params: { client_id = '' } }) =>
+        describeChanged(await perform(admin, client_id)),
+    }),
+  ]
+}
 
 function describe(client: ClientRow, lastUsedAt?: number) {
   return {

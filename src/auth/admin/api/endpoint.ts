@@ -1,9 +1,10 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
+import type { Html } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, AdminFailure, type ListPage } from '../action.ts'
+import { type Admin, AdminFailure, type ListPage, type Operation } from '../action.ts'
 
 /** A request of an administrator's client, with checked members. */
 export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {
@@ -40,6 +41,23 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
   readonly result?: TSchema
   /** The content types of a streamed response. */
   readonly streams?: readonly string[]
+  readonly operation?: Operation
+  /** On which an administrator confirms the operation. */
+  readonly page?: {
+    /** Below `/admin`, with the parameters of the endpoint. */
+    readonly path: string
+    readonly section: 'apps' | 'keys'
+    /** A question. */
+    readonly title: string
+    text(params: AdminCall['params']): Html | string
+    readonly button: string
+    readonly isDangerous?: boolean
+    /** The page below `/admin` to which `Cancel` leads. */
+    readonly back: string
+    /** The page after the operation. */
+    readonly done: string
+    refuse?(call: Pick<AdminCall, 'admin' | 'params'>): Promise<AdminFailure | undefined>
+  }
   /** Returns the result, a `StreamedText` or an `AdminFailure`. */
   handle(call: AdminCall<Query, Body>): Promise<unknown>
 }

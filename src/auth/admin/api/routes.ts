@@ -24,7 +24,8 @@ import { policyEndpoints, providerEndpoints, systemEndpoints } from './state.ts'
 import { auditEndpoints, grantEndpoints, keyEndpoints } from './trail.ts'
 import { userEndpoints } from './users.ts'
 
-const ENDPOINTS: readonly Endpoint[] = [
+/** Every endpoint, also the pages' confirmations. */
+export const ENDPOINTS: readonly Endpoint[] = [
   ...clientEndpoints,
   ...userEndpoints,
   ...keyEndpoints,

@@ -3,9 +3,16 @@ import { FEATURE_NAMES, LOG_LEVELS } from '../../../config/index.ts'
 import { isFailure } from '../../../fhir/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import type { ProviderReport } from '../../users/providers/provider-client.ts'
-import { checkPolicy, explainPatientAccess } from '../policy.ts'
-import { listProviders, testProvider } from '../providers.ts'
-import { describeSystem, findServers, reloadSettings, setLogLevel } from '../system.ts'
+import { checkPolicy, EXPLAIN_POLICY, explainPatientAccess, VALIDATE_POLICY } from '../policy.ts'
+import { listProviders, TEST_PROVIDER, testProvider } from '../providers.ts'
+import {
+  describeSystem,
+  findServers,
+  RELOAD_SETTINGS,
+  reloadSettings,
+  SET_LOG_LEVEL,
+  setLogLevel,
+} from '../system.ts'
 import { defineEndpoint, formatTime, NONE, Time } from './endpoint.ts'
 
 const closed = { additionalProperties: false } as const
@@ -28,6 +35,7 @@ export const policyEndpoints = [
       },
       closed,
     ),
+    operation: VALIDATE_POLICY,
     handle: async ({ body: { policy } }) => checkPolicy(policy),
   }),
   defineEndpoint({
@@ -55,6 +63,7 @@ export const policyEndpoints = [
       },
       closed,
     ),
+    operation: EXPLAIN_POLICY,
     async handle({ admin, context, params: { id = '' } }) {
       const found = await explainPatientAccess(admin, context, id)
       if (isFailure(found)) return found
@@ -78,6 +87,7 @@ export const policyEndpoints = [
       { need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }) },
       closed,
     ),
+    operation: RELOAD_SETTINGS,
     async handle({ admin, context }) {
       const reloaded = await reloadSettings(admin, context)
       return isFailure(reloaded) ? reloaded : { need_restart: [...reloaded.needRestart] }
@@ -122,6 +132,7 @@ export const providerEndpoints = [
       },
       closed,
     ),
+    operation: TEST_PROVIDER,
     async handle({ admin, context, params: { id = '' } }) {
       const tested = await testProvider(admin, context, id)
       if (isFailure(tested)) return tested
@@ -229,6 +240,7 @@ export const systemEndpoints = [
     description: 'On all instances, within seconds.',
     body: Level,
     result: Level,
+    operation: SET_LOG_LEVEL,
     async handle({ admin, context, body: { level } }) {
       await setLogLevel(admin, context, level)
       return { level: context.controls.getLogLevel() }

@@ -1,11 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { RecordFilter } from '../../../audit/index.ts'
 import { isFailure } from '../../../fhir/index.ts'
+import { html } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { AdminFailure, recordAction } from '../action.ts'
-import { describeRecord, EXPORT_FORMATS, exportRecords, listRecords } from '../audit.ts'
-import { type GrantDescription, listGrants, revokeGrantById } from '../grants.ts'
-import { type KeyDescription, listKeys, rotateKeys, withdrawKey } from '../keys.ts'
+import {
+  describeRecord,
+  EXPORT_FORMATS,
+  EXPORT_RECORDS,
+  exportRecords,
+  LIST_RECORDS,
+  listRecords,
+} from '../audit.ts'
+import { type GrantDescription, listGrants, REVOKE_GRANT, revokeGrantById } from '../grants.ts'
+import { type KeyDescription, listKeys, ROTATE_KEYS, rotateKeys, WITHDRAW_KEY, withdrawKey } from '../keys.ts'
 import {
   defineEndpoint,
   formatTime,
@@ -52,6 +60,18 @@ export const keyEndpoints = [
     title: 'Publish a new key, which signs a few seconds later',
     body: NONE,
     result: Type.Object({ signs_from: Time }, { additionalProperties: false }),
+    operation: ROTATE_KEYS,
+    page: {
+      path: '/keys/rotate',
+      section: 'keys',
+      title: 'Rotate the signing keys?',
+      text: () =>
+        'A new key is published, and signs as soon as all servers have it. Tokens of the current key stay valid.',
+      button: 'Rotate keys',
+      isDangerous: false,
+      back: '/keys',
+      done: '/keys?done=rotated',
+    },
     async handle({ admin, context }) {
       const rotated = await rotateKeys(admin, context.sealer)
       return isFailure(rotated) ? rotated : { signs_from: formatTime(rotated.signsFrom) }
@@ -63,6 +83,21 @@ export const keyEndpoints = [
     title: 'Withdraw a leaked key at once',
     description: 'Every server refuses its tokens within 5 seconds. A new key signs.',
     result: Type.Object({ kid: Type.String() }, { additionalProperties: false }),
+    operation: WITHDRAW_KEY,
+    page: {
+      path: '/keys/:kid/withdraw',
+      section: 'keys',
+      title: 'Withdraw this key?',
+      text: ({ kid }) =>
+        html`The key <code>${kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
+      button: 'Withdraw key',
+      back: '/keys',
+      done: '/keys?done=withdrawn',
+      async refuse({ admin, params }) {
+        const isKnown = (await listKeys(admin)).some(({ kid }) => kid === params.kid)
+        return isKnown ? undefined : new AdminFailure('not_found', 'there is no such key')
+      },
+    },
     handle: async ({ admin, context, params: { kid = '' } }) => withdrawKey(admin, context.sealer, kid),
   }),
 ]
@@ -122,6 +157,17 @@ export const grantEndpoints = [
     title: 'Revoke a grant with all its tokens',
     description: 'FHIR servers refuse them within 5 seconds.',
     result: Type.Object({ id: Type.String() }, { additionalProperties: false }),
+    operation: REVOKE_GRANT,
+    page: {
+      path: '/grants/:id/revoke',
+      section: 'apps',
+      title: 'Revoke this access?',
+      text: ({ id }) =>
+        html`The app’s tokens of the grant <code>${id}</code> are refused within 5 seconds. The user can launch the app again.`,
+      button: 'Revoke access',
+      back: '/apps',
+      done: '/apps?done=revoked',
+    },
     handle: async ({ admin, params: { id = '' } }) => revokeGrantById(admin, id),
   }),
 ]
@@ -179,10 +225,11 @@ export const auditEndpoints = [
     description: 'A page may have fewer items than `limit`. The request is recorded too.',
     query: Type.Object({ ...FILTER, ...PAGE_QUERY }, { additionalProperties: false }),
     result: PageOf(AuditRecord),
+    operation: LIST_RECORDS,
     async handle({ admin, query: { after, limit, ...query } }) {
       const filter = readFilter(query)
       if (isFailure(filter)) return filter
-      await recordAction(admin, { operation: 'audit list', after: query })
+      await recordAction(admin, { operation: LIST_RECORDS, after: query })
       const page = await listRecords(admin, { ...filter, after, limit })
       return toPage(page, describeRecord)
     },
@@ -197,6 +244,7 @@ export const auditEndpoints = [
       { additionalProperties: false },
     ),
     streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
+    operation: EXPORT_RECORDS,
     async handle({ admin, context, query: { format, ...query } }) {
       const filter = readFilter(query)
       if (isFailure(filter)) return filter

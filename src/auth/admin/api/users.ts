@@ -1,11 +1,9 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../fhir/index.ts'
 import { AdminFailure } from '../action.ts'
-import { addUser, changeUser, endSessions, linkUser, setPassword, unlinkUser } from '../clinicians.ts'
+import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../clinicians.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 import { defineEndpoint, type Endpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
-
-const Link = Type.Object({ issuer: Type.String(), subject: Type.String() }, { additionalProperties: false })
 
 const USER = {
   id: Type.String(),
@@ -23,11 +21,6 @@ const USER = {
   ),
   sign_ins: Type.Integer({ description: 'Browsers in which the user is signed in.' }),
 }
-const Password = Type.Optional(Type.String({ description: '8 characters to 72 bytes.' }))
-const KeepApps = Type.Object(
-  { keep_apps: Type.Optional(Type.Boolean({ description: 'Keep the access of apps with offline_access.' })) },
-  { additionalProperties: false },
-)
 
 /** The members that only one kind of users has. */
 const KINDS = {
@@ -147,49 +140,26 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
       handle: async ({ admin, params: { id = '' }, body }) =>
         describe(await changeUser(admin, { id, kind }, readChanges(body))),
     }),
-    defineEndpoint({
-      method: 'POST',
-      path: `${own}/password`,
-      title: 'Reset the password',
-      description: 'Ends all sign-ins and the access of apps. Without a password the server generates one.',
-      body: Type.Object({ password: Password, ...KeepApps.properties }, { additionalProperties: false }),
-      result: Type.Object(
-        { password: Type.String({ description: 'The new password. It is not shown again.' }) },
-        { additionalProperties: false },
-      ),
-      async handle({ admin, params: { id = '' }, body: { password, keep_apps = false } }) {
-        const done = await setPassword(admin, { id, kind }, { password, keepApps: keep_apps })
-        return isFailure(done) ? done : { password: done.password }
-      },
-    }),
-    defineEndpoint({
-      method: 'POST',
-      path: `${own}/end-sessions`,
-      title: 'End all sign-ins and the access of apps',
-      body: KeepApps,
-      result: User,
-      handle: async ({ admin, params: { id = '' }, body: { keep_apps = false } }) =>
-        describe(await endSessions(admin, { id, kind }, { keepApps: keep_apps })),
-    }),
-    defineEndpoint({
-      method: 'POST',
-      path: `${own}/links`,
-      title: 'Link a user of an identity provider',
-      description: 'Replaces a link of the same issuer and subject to another user.',
-      body: Link,
-      result: User,
-      handle: async ({ admin, params: { id = '' }, body }) =>
-        describe(await linkUser(admin, { id, kind }, body)),
-    }),
-    defineEndpoint({
-      method: 'DELETE',
-      path: `${own}/links`,
-      title: 'Remove a link',
-      query: Link,
-      result: User,
-      handle: async ({ admin, params: { id = '' }, query }) =>
-        describe(await unlinkUser(admin, { id, kind }, query)),
-    }),
+    ...Object.values<UserOperation>(USER_OPERATIONS).flatMap(({ api, perform }) =>
+      api && perform
+        ? [
+            defineEndpoint<TObject, TObject>({
+              method: api.method,
+              path: `${own}/${api.path}`,
+              title: api.title,
+              ...(api.description !== undefined && { description: api.description }),
+              [api.method === 'DELETE' ? 'query' : 'body']: api.input,
+              result: api.result ?? User,
+              async handle({ admin, params: { id = '' }, query, body }) {
+                const changed = await perform(admin, { id, kind }, { ...query, ...body })
+                if (isFailure(changed)) return changed
+                const { password } = changed
+                return password === undefined ? describe(changed) : { password }
+              },
+            }),
+          ]
+        : [],
+    ),
   ]
 }
 

@@ -9,7 +9,7 @@ import {
   renderEmptyState,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
-import { type Client, isConfigured } from '../../oauth/clients/client.ts'
+import { type Client, findRegisteredClient, isConfigured } from '../../oauth/clients/client.ts'
 import { CLIENT_DEFAULTS } from '../../oauth/clients/validate.ts'
 import {
   type AppFormOptions,
@@ -19,28 +19,32 @@ import {
   renderAppForm,
 } from '../../pages/apps/form.ts'
 import { summarizeScopes } from '../../pages/consent/describe-scopes.ts'
-import type { AdminFailure } from '../action.ts'
+import { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
 import {
   addClient,
   type ChangedClient,
+  CLIENT_OPERATIONS,
+  type ClientOperation,
   type ClientRow,
   changeClient,
   failProperty,
   findClientRow,
   listClients,
 } from '../clients.ts'
-import { appActions, buildAppPath, failUnknown, findApp, renderNewSecret } from './app-actions.ts'
 import { renderGrants } from './grants.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
+  defineAction,
   readDone,
   readListing,
+  renderActionLinks,
   renderAdminPage,
   renderFacts,
   renderLink,
   renderNextPage,
   renderSearch,
+  renderSecret,
   renderTable,
 } from './shell.ts'
 
@@ -61,34 +65,32 @@ export const appRoutes: readonly AdminRoute[] = [
       )
       const columns = ['App', 'Client id', 'State', 'Kind', 'Last used']
       const rows = items.map(client => renderRow(client, uses.get(client.client_id)))
-      return request.reply.sendPage(
-        renderAdminPage(
-          request,
-          {
-            section: SECTION,
-            title: 'Apps',
-            lead: 'All registered clients, by client id.',
-            actions: renderLink('/apps/new', 'Register an app', 'btn'),
-            done: readDone(request, DONE),
-          },
-          html`${renderTabs(request)}
+      return renderAdminPage(
+        request,
+        {
+          section: SECTION,
+          title: 'Apps',
+          lead: 'All registered clients, by client id.',
+          actions: renderLink('/apps/new', 'Register an app', 'btn'),
+          done: readDone(request, DONE),
+        },
+        html`${renderTabs(request)}
 ${renderSearch('/apps', 'Find an app by name or client id', request)}
 <div class="after">${rows.length === 0 ? renderNone() : renderTable('Apps, by client id', columns, rows)}</div>
 ${renderNextPage('/apps', request, next)}`,
-        ),
       )
     },
   },
   {
     method: 'GET',
     path: '/apps/new',
-    operation: 'client add',
-    handle: async request => request.reply.sendPage(renderFormPage(request, { form: NEW_APP })),
+    operation: CLIENT_OPERATIONS.add,
+    handle: async request => renderFormPage(request, { form: NEW_APP }),
   },
   {
     method: 'POST',
     path: '/apps/new',
-    operation: 'client add',
+    operation: CLIENT_OPERATIONS.add,
     async handle(request) {
       const { admin, form, reply } = request
       const app = readAppForm(form, { isAdministrator: true })
@@ -98,7 +100,7 @@ ${renderNextPage('/apps', request, next)}`,
         : await addClient(admin, id, { ...CLIENT_DEFAULTS, ...app })
       return isFailure(added) && added.fault
         ? reply.sendPage(renderFormPage(request, { form, fault: added.fault }), { status: 400 })
-        : sendChanged(request, added, 'registered')
+        : showChanged(request, added, 'registered')
     },
   },
   {
@@ -107,24 +109,22 @@ ${renderNextPage('/apps', request, next)}`,
     async handle(request) {
       const row = await findClientRow(request.admin, request.params.id ?? '')
       const client = await findApp(request)
-      if (isFailure(row) || !client) return failUnknown()
-      return request.reply.sendPage(await renderAppPage(request, client, row))
+      return isFailure(row) || !client ? failUnknown() : renderAppPage(request, client, row)
     },
   },
   {
     method: 'GET',
     path: '/apps/:id/edit',
-    operation: 'client set',
+    operation: CLIENT_OPERATIONS.set,
     async handle(request) {
       const client = await findApp(request)
-      if (!client) return failUnknown()
-      return request.reply.sendPage(renderFormPage(request, { form: fillAppForm(client), client }))
+      return client ? renderFormPage(request, { form: fillAppForm(client), client }) : failUnknown()
     },
   },
   {
     method: 'POST',
     path: '/apps/:id/edit',
-    operation: 'client set',
+    operation: CLIENT_OPERATIONS.set,
     async handle(request) {
       const { admin, form, reply } = request
       const client = await findApp(request)
@@ -133,11 +133,45 @@ ${renderNextPage('/apps', request, next)}`,
       const changed = isFailure(read) ? failProperty(read) : await changeClient(admin, client.id, read)
       return isFailure(changed) && changed.fault
         ? reply.sendPage(renderFormPage(request, { form, client, fault: changed.fault }), { status: 400 })
-        : sendChanged(request, changed, 'saved')
+        : showChanged(request, changed, 'saved')
     },
   },
-  ...appActions,
+  ...Object.entries<ClientOperation>(CLIENT_OPERATIONS).flatMap(([verb, operation]) =>
+    defineAppAction(verb, operation),
+  ),
 ]
+
+/** An operation on the app in the path, with a page that asks for confirmation. */
+function defineAppAction(verb: string, { signIn, page, perform }: ClientOperation): readonly AdminRoute[] {
+  if (!page || !perform) return []
+  return defineAction({
+    path: `/apps/:id/${verb}`,
+    operation: { signIn },
+    async ask(request) {
+      const client = await findApp(request)
+      if (!client) return failUnknown()
+      return { ...page, section: SECTION, back: buildAppPath(client.id), title: page.title(client.name) }
+    },
+    async perform(request) {
+      const changed = await perform(request.admin, request.params.id ?? '')
+      return verb === 'remove' && !isFailure(changed)
+        ? '/apps?done=removed'
+        : showChanged(request, changed, 'saved')
+    },
+  })
+}
+
+function findApp({ admin, params }: AdminRequest): Promise<Client | undefined> {
+  return findRegisteredClient(admin.store.db, params.id ?? '')
+}
+
+function failUnknown(): AdminFailure {
+  return new AdminFailure('not_found', 'there is no such app')
+}
+
+function buildAppPath(id: string): string {
+  return `/apps/${encodeURIComponent(id)}`
+}
 
 /** The lists of apps, by `state` of the URL. */
 const STATES = {
@@ -159,12 +193,23 @@ function renderTabs(request: AdminRequest): Html {
   )}</ul></nav>`
 }
 
-function sendChanged(request: AdminRequest, changed: ChangedClient | AdminFailure, done: string) {
+/** Shows a new secret; otherwise the page of the app. */
+function showChanged(
+  request: AdminRequest,
+  changed: ChangedClient | AdminFailure,
+  done: string,
+): Html | string | AdminFailure {
   if (isFailure(changed)) return changed
-  const secret = renderNewSecret(request, changed)
-  return secret
-    ? request.reply.sendPage(secret)
-    : request.reply.redirect(`${paths.admin}${buildAppPath(changed.client.client_id)}?done=${done}`, 303)
+  const { client, secret } = changed
+  const path = buildAppPath(client.client_id)
+  if (secret === undefined) return `${path}?done=${done}`
+  return renderSecret(request, {
+    section: SECTION,
+    title: `Secret of ${client.name}`,
+    label: `Client secret of ${client.client_id}`,
+    value: secret,
+    back: path,
+  })
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -231,7 +276,11 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
       section: SECTION,
       title: client.name,
       lead: client.description,
-      actions: renderActionLinks(row, isFixed),
+      actions: renderActionLinks(
+        buildAppPath(client.id),
+        { ...row, isConfigured: isFixed },
+        CLIENT_OPERATIONS,
+      ),
       done: readDone(request, DONE),
     },
     html`${renderFacts([
@@ -262,17 +311,4 @@ async function renderAppPage(request: AdminRequest, client: Client, row: ClientR
 <h2 class="section__title subhead">Users who gave access</h2>
 ${await renderGrants(request, { clientId: client.id }, buildAppPath(client.id))}`,
   )
-}
-
-function renderActionLinks(
-  { client_id, approved, disabled, auth_method }: ClientRow,
-  isFixed: boolean,
-): Html {
-  const link = (name: string, text: string, kind = 'btn--quiet') =>
-    renderLink(`${buildAppPath(client_id)}/${name}`, text, `btn ${kind} btn--small`)
-  return html`${!approved && link('approve', 'Approve', '')}
-${!isFixed && link('edit', 'Change')}
-${auth_method === 'client_secret' && link('rotate-secret', 'Rotate secret')}
-${disabled ? link('enable', 'Enable') : link('disable', 'Disable', 'btn--danger')}
-${!isFixed && link('remove', 'Remove', 'btn--danger')}`
 }

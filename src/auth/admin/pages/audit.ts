@@ -21,8 +21,10 @@ import {
   EXPORT_FORMATS,
   type ExportFormat,
   exportRecords,
+  LIST_RECORDS,
   listRecords,
   readAuditView,
+  SHOW_RECORD,
 } from '../audit.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
@@ -54,17 +56,16 @@ export const auditRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/audit',
     async handle(request) {
-      const { context, reply, form } = request
+      const { context, form } = request
       const view = readAuditView(form)
-      await recordAction(request.admin, { operation: 'audit list', after: { ...view.filter } })
-      const limit = SHOWN
+      await recordAction(request.admin, { operation: LIST_RECORDS, after: { ...view.filter } })
       const { items: records, next: older } = await listRecords(request.admin, {
         ...view.filter,
         after: form.get('after'),
-        limit,
+        limit: SHOWN,
       })
       const [names, choices] = await Promise.all([findNames(context.store, records), findChoices(context)])
-      return reply.sendPage(renderAuditPage(request, { view, records, older, names, choices }))
+      return renderAuditPage(request, { view, records, older, names, choices })
     },
   },
   {
@@ -75,11 +76,11 @@ export const auditRoutes: readonly AdminRoute[] = [
       const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : -1
       const [record] = (await listRecords(request.admin, { ids: [id], limit: 1 })).items
       if (!record) return reply.sendProblem({ kind: 'not-found' })
-      await recordAction(request.admin, { operation: 'audit show', target: String(id) })
+      await recordAction(request.admin, { operation: SHOW_RECORD, target: String(id) })
       const { fhirBaseUrl } = context.settings
       const event = toAuditEvent(record, { fhirBaseUrl, ids: await openEventIds(context.store) })
       const names = await findNames(context.store, [record])
-      return reply.sendPage(renderRecordPage(request, record, names, event))
+      return renderRecordPage(request, record, names, event)
     },
   },
   { method: 'GET', path: '/audit/export.ndjson', handle: request => sendExport(request, 'ndjson') },

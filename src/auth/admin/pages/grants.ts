@@ -1,8 +1,8 @@
 import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderDateTime } from '../../../web/index.ts'
-import { type GrantDescription, type GrantFilter, listGrants, revokeGrantById } from '../grants.ts'
-import type { AdminRequest, AdminRoute } from './route.ts'
-import { defineAction, renderLink, renderTable } from './shell.ts'
+import { type GrantDescription, type GrantFilter, listGrants } from '../grants.ts'
+import type { AdminRequest } from './route.ts'
+import { renderLink, renderTable } from './shell.ts'
 
 const SHOWN = 50
 
@@ -58,21 +58,3 @@ function countScopes(scope: string): string {
   const count = scope.split(' ').length
   return count === 1 ? '1 scope' : `${count} scopes`
 }
-
-export const grantRoutes: readonly AdminRoute[] = defineAction({
-  path: '/grants/:id/revoke',
-  operation: 'grant revoke',
-  async ask({ params }) {
-    return {
-      section: 'apps',
-      title: 'Revoke this access?',
-      text: html`The app’s tokens of the grant <code>${params.id}</code> are refused within 5 seconds. The user can launch the app again.`,
-      button: 'Revoke access',
-      back: '/apps',
-    }
-  },
-  async perform({ admin, params }) {
-    const revoked = await revokeGrantById(admin, params.id ?? '')
-    return isFailure(revoked) ? revoked : '/apps?done=revoked'
-  },
-})

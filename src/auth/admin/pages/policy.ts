@@ -3,7 +3,13 @@ import { type Html, html, renderAlert, renderEmptyState, renderField } from '../
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { AdminFailure } from '../action.ts'
-import { checkPolicy, explainPatientAccess, type PatientAccess, type PolicyCheck } from '../policy.ts'
+import {
+  checkPolicy,
+  explainPatientAccess,
+  type PatientAccess,
+  type PolicyCheck,
+  VALIDATE_POLICY,
+} from '../policy.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderLink, renderTable } from './shell.ts'
 import { describePolicy } from './system.ts'
@@ -24,7 +30,7 @@ export const policyRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/policy',
-    operation: 'policy validate',
+    operation: VALIDATE_POLICY,
     async handle(request) {
       const { form, reply } = request
       const text = form.get('file') ?? form.get('text') ?? ''

@@ -3,7 +3,13 @@ import { type Html, html, renderAlert, renderEmptyState } from '../../../web/ind
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import type { ProviderReport } from '../../users/providers/provider-client.ts'
-import { listProviders, type ProviderDescription, type ProviderTest, testProvider } from '../providers.ts'
+import {
+  listProviders,
+  type ProviderDescription,
+  type ProviderTest,
+  TEST_PROVIDER,
+  testProvider,
+} from '../providers.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { renderAdminPage, renderFacts, renderTable } from './shell.ts'
 
@@ -12,15 +18,15 @@ export const providerRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/providers',
-    handle: async request => request.reply.sendPage(renderProvidersPage(request)),
+    handle: async request => renderProvidersPage(request),
   },
   {
     method: 'POST',
     path: '/providers/:id/test',
-    operation: 'provider test',
+    operation: TEST_PROVIDER,
     async handle(request) {
       const tested = await testProvider(request.admin, request.context, request.params.id ?? '')
-      return isFailure(tested) ? tested : request.reply.sendPage(renderProvidersPage(request, tested))
+      return isFailure(tested) ? tested : renderProvidersPage(request, tested)
     },
   },
 ]

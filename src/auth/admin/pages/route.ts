@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { isFailure } from '../../../fhir/index.ts'
 import { lockRows, type Schema } from '../../../store/index.ts'
-import { type Html, html, renderErrorPage, renderPage } from '../../../web/index.ts'
+import { Html, html, renderErrorPage, renderPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { RECENT_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -17,10 +17,11 @@ import {
   type Admin,
   type AdminFailure,
   type AdminFailureCode,
+  givesAccess,
+  type Operation,
   refuseWithoutRight,
   requireRecentSignIn,
 } from '../action.ts'
-import { givesAccess, type Operation } from '../operations.ts'
 
 /** A request of an administrator. */
 export interface AdminRequest {
@@ -40,15 +41,18 @@ export interface AdminRequest {
 export type AdminRoute = {
   /** Below `/admin`. */
   readonly path: string
-  handle(request: AdminRequest): Promise<FastifyReply | AdminFailure>
+  handle(request: AdminRequest): Promise<Answer | AdminFailure>
 } & (
   | {
       readonly method: 'GET'
       /** The operation of the form that the page shows. */
-      readonly operation?: Operation
+      readonly operation?: Pick<Operation, 'signIn'>
     }
-  | { readonly method: 'POST'; readonly operation: Operation }
+  | { readonly method: 'POST'; readonly operation: Pick<Operation, 'signIn'> }
 )
+
+/** A page, the path of the next page below the area, or a response that the route has sent. */
+export type Answer = Html | string | FastifyReply
 
 /** Adds routes of the area. This function alone decides who may use them (ADMIN-20). */
 export function addAdminRoutes(
@@ -113,6 +117,8 @@ function addRoute(
       const result =
         stale ??
         (await refuseWithoutRight(() => handle({ context, request, reply, login, admin, params, form })))
+      if (typeof result === 'string') return reply.redirect(`${paths.admin}${result}`, 303)
+      if (result instanceof Html) return reply.sendPage(result)
       if (!isFailure(result)) return result
       return result.code === 'forbidden'
         ? refuse(context, request, reply, login)

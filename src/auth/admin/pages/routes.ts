@@ -1,15 +1,18 @@
 import type { FastifyInstance } from 'fastify'
+import { isFailure } from '../../../fhir/index.ts'
 import { html } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
+import type { AdminFailure } from '../action.ts'
+import type { Endpoint } from '../api/endpoint.ts'
+import { ENDPOINTS } from '../api/routes.ts'
 import { appRoutes } from './apps.ts'
 import { auditRoutes } from './audit.ts'
-import { grantRoutes } from './grants.ts'
 import { keyRoutes } from './keys.ts'
 import { policyRoutes } from './policy.ts'
 import { providerRoutes } from './providers.ts'
 import { type AdminRoute, addAdminRoutes, signInAgain } from './route.ts'
-import { renderAdminPage } from './shell.ts'
+import { defineAction, renderAdminPage } from './shell.ts'
 import { systemRoutes } from './system.ts'
 import { userRoutes } from './users.ts'
 
@@ -30,28 +33,43 @@ const signInRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/signed-in',
     handle: async request =>
-      request.reply.sendPage(
-        renderAdminPage(
-          request,
-          {
-            section: 'system',
-            title: 'You are signed in',
-            lead: 'Close this tab, and continue in the other one.',
-          },
-          html``,
-        ),
+      renderAdminPage(
+        request,
+        {
+          section: 'system',
+          title: 'You are signed in',
+          lead: 'Close this tab, and continue in the other one.',
+        },
+        html``,
       ),
   },
 ]
+
+/** The pages on which an administrator confirms the operations of endpoints. */
+function defineConfirmation({ operation, page, handle }: Endpoint): readonly AdminRoute[] {
+  if (!operation || !page) return []
+  return defineAction({
+    path: page.path,
+    operation,
+    ask: async ({ admin, params }) =>
+      (await page.refuse?.({ admin, params })) ?? { ...page, text: page.text(params) },
+    async perform(request) {
+      const { admin, context, params } = request
+      const app = request.request.server
+      const result = await handle({ admin, context, app, params, query: {}, body: {} })
+      return isFailure<unknown, AdminFailure>(result) ? result : page.done
+    },
+  })
+}
 
 export const adminRoutes: readonly AdminRoute[] = [
   ...signInRoutes,
   ...systemRoutes,
   ...appRoutes,
   ...userRoutes,
-  ...grantRoutes,
   ...keyRoutes,
   ...providerRoutes,
   ...policyRoutes,
   ...auditRoutes,
+  ...ENDPOINTS.flatMap(defineConfirmation),
 ]

@@ -10,9 +10,9 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import { makeSignedInBar, showsSampleData } from '../../pages/page-parts.ts'
-import type { AdminFailure } from '../action.ts'
-import type { Operation } from '../operations.ts'
-import type { AdminRequest, AdminRoute } from './route.ts'
+import type { AdminFailure, Operation } from '../action.ts'
+import type { ActionLink } from '../operation.ts'
+import type { AdminRequest, AdminRoute, Answer } from './route.ts'
 
 /** The sections of the area, in the order of the navigation. */
 const SECTIONS = [
@@ -25,7 +25,7 @@ const SECTIONS = [
   ['audit', '/audit', 'Audit'],
 ] as const
 
-export type Section = (typeof SECTIONS)[number][0]
+type Section = (typeof SECTIONS)[number][0]
 
 interface AdminPage {
   readonly section: Section
@@ -61,7 +61,7 @@ ${body}`,
   )
 }
 
-export interface Confirmation {
+interface Confirmation {
   readonly section: Section
   /** A question. */
   readonly title: string
@@ -69,8 +69,8 @@ export interface Confirmation {
   readonly button: string
   /** The path of the page to which `Cancel` leads, below the area. */
   readonly back: string
-  readonly fields?: Html
-  readonly isDangerous?: boolean
+  readonly fields?: Html | undefined
+  readonly isDangerous?: boolean | undefined
 }
 
 /** Renders the page on which an administrator confirms an action. Its form posts to the path of the page. */
@@ -88,50 +88,36 @@ function renderConfirmation(request: AdminRequest, asked: Confirmation): Html {
 interface Action {
   /** Below the area. */
   readonly path: string
-  readonly operation: Operation
+  readonly operation: Pick<Operation, 'signIn'>
   ask(request: AdminRequest): Promise<Confirmation | AdminFailure>
-  /** Returns a page, or the path of the next one below the area. */
-  perform(request: AdminRequest): Promise<Html | string | AdminFailure>
+  perform(request: AdminRequest): Promise<Answer | AdminFailure>
 }
 
 export function defineAction({ path, operation, ask, perform }: Action): readonly AdminRoute[] {
   return [
     {
-      ...({ method: 'GET', path, operation } as const),
+      method: 'GET',
+      path,
+      operation,
       async handle(request) {
         const asked = await ask(request)
-        return isFailure(asked) ? asked : request.reply.sendPage(renderConfirmation(request, asked))
+        return isFailure(asked) ? asked : renderConfirmation(request, asked)
       },
     },
-    {
-      ...({ method: 'POST', path, operation } as const),
-      async handle(request) {
-        const result = await perform(request)
-        if (isFailure(result)) return result
-        return typeof result === 'string'
-          ? request.reply.redirect(`${paths.admin}${result}`, 303)
-          : request.reply.sendPage(result)
-      },
-    },
+    { method: 'POST', path, operation, handle: perform },
   ]
+}
+
+interface ShownSecret extends Pick<Confirmation, 'section' | 'back'> {
+  readonly title: string
+  readonly label: string
+  readonly value: string
 }
 
 /** Shows a value once: it is not stored. */
 export function renderSecret(
   request: AdminRequest,
-  {
-    section,
-    title,
-    label,
-    value,
-    back,
-  }: {
-    readonly section: Section
-    readonly title: string
-    readonly label: string
-    readonly value: string
-    readonly back: string
-  },
+  { section, title, label, value, back }: ShownSecret,
 ): Html {
   return renderAdminPage(
     request,
@@ -209,6 +195,24 @@ export function renderFacts(facts: readonly (readonly [string, Cell])[]): Html {
   return html`<div class="card card__body"><dl class="kv kv--table">${facts.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? 'None'}</dd></div>`,
   )}</dl></div>`
+}
+
+/** The links to the pages of actions that are offered for an app or a user. */
+export function renderActionLinks<Subject>(
+  path: string,
+  subject: Subject,
+  operations: Readonly<
+    Record<
+      string,
+      Pick<Operation, 'signIn'> & { readonly path?: string; readonly link?: ActionLink<Subject> }
+    >
+  >,
+): Html {
+  return html`${Object.entries(operations).map(
+    ([verb, { path: last = verb, link }]) =>
+      link?.isOffered(subject) &&
+      html`${renderLink(`${path}/${last}`, link.text, `btn ${link.style ?? 'btn--quiet'} btn--small`)}\n`,
+  )}`
 }
 
 export function renderLink(path: string, text: Html | string, kind = ''): Html {

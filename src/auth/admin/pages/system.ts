@@ -1,7 +1,7 @@
 import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderBadge, renderDateTime } from '../../../web/index.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { describeSystem, findServers, reloadSettings, type ServerState } from '../system.ts'
+import { describeSystem, findServers, RELOAD_SETTINGS, reloadSettings, type ServerState } from '../system.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import { defineAction, renderAdminPage, renderFacts, renderLink, renderTable } from './shell.ts'
 
@@ -11,27 +11,24 @@ export const systemRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '',
     async handle(request) {
-      const { context, reply } = request
-      const servers = await findServers(request.request.server, context)
-      return reply.sendPage(
-        renderAdminPage(
-          request,
-          {
-            section: 'system',
-            title: 'System',
-            lead: 'State, versions and settings of the servers.',
-            actions: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
-          },
-          html`${renderTable('Servers', ['Server', 'State', 'Checks', 'URL'], servers.map(renderServer))}
+      const servers = await findServers(request.request.server, request.context)
+      return renderAdminPage(
+        request,
+        {
+          section: 'system',
+          title: 'System',
+          lead: 'State, versions and settings of the servers.',
+          actions: renderLink('/reload', 'Reload settings', 'btn btn--quiet btn--small'),
+        },
+        html`${renderTable('Servers', ['Server', 'State', 'Checks', 'URL'], servers.map(renderServer))}
 <h2 class="section__title subhead">Versions and settings</h2>
-${renderFacts(listFacts(context))}`,
-        ),
+${renderFacts(listFacts(request.context))}`,
       )
     },
   },
   ...defineAction({
     path: '/reload',
-    operation: 'settings reload',
+    operation: RELOAD_SETTINGS,
     ask: async () => ({
       section: 'system',
       title: 'Reload the settings?',

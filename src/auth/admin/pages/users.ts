@@ -1,5 +1,4 @@
 import { isFailure } from '../../../fhir/index.ts'
-import { createRandomToken } from '../../../store/index.ts'
 import {
   type Html,
   html,
@@ -11,22 +10,32 @@ import {
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { Parameters } from '../../base/request.ts'
-import type { AdminFailure } from '../action.ts'
-import { addUser, changeUser } from '../clinicians.ts'
-import { listUsers, type UserDescription, type UserKind } from '../users.ts'
+import { AdminFailure } from '../action.ts'
+import {
+  addUser,
+  type ChangedUser,
+  changeUser,
+  createPassword,
+  Link,
+  USER_OPERATIONS,
+  type UserOperation,
+} from '../clinicians.ts'
+import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 import { renderGrants } from './grants.ts'
 import type { AdminRequest, AdminRoute } from './route.ts'
 import {
+  defineAction,
   readDone,
   readListing,
+  renderActionLinks,
   renderAdminPage,
   renderFacts,
   renderLink,
   renderNextPage,
   renderSearch,
+  renderSecret,
   renderTable,
 } from './shell.ts'
-import { buildUserPath, renderPassword, requireUser, userActions } from './user-actions.ts'
 
 const SHOWN = 50
 const SECTION = 'clinicians'
@@ -39,40 +48,37 @@ export const userRoutes: readonly AdminRoute[] = [
     async handle(request) {
       const { items, next } = await listUsers(request.admin, { ...readListing(request), limit: SHOWN })
       const columns = ['User', 'Username', 'Kind', 'FHIR user', 'State', 'Sign-ins now']
-      return request.reply.sendPage(
-        renderAdminPage(
-          request,
-          {
-            section: SECTION,
-            title: 'Users',
-            lead: 'Clinicians, and the accounts of patients and related persons.',
-            actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
-          },
-          html`${renderSearch('/clinicians', 'Find a user by name or username', request)}
+      return renderAdminPage(
+        request,
+        {
+          section: SECTION,
+          title: 'Users',
+          lead: 'Clinicians, and the accounts of patients and related persons.',
+          actions: renderLink('/clinicians/new', 'Add a user', 'btn'),
+        },
+        html`${renderSearch('/clinicians', 'Find a user by name or username', request)}
 <div class="after">${items.length === 0 ? renderNone() : renderTable('Users, by username', columns, items.map(renderRow))}</div>
 ${renderNextPage('/clinicians', request, next)}`,
-        ),
       )
     },
   },
   {
     method: 'GET',
     path: '/clinicians/new',
-    operation: 'clinician add',
-    handle: async request => request.reply.sendPage(renderNewUser(request)),
+    operation: USER_OPERATIONS.add,
+    handle: async request => renderNewUser(request),
   },
   {
     method: 'POST',
     path: '/clinicians/new',
-    operation: 'clinician add',
+    operation: USER_OPERATIONS.add,
     async handle(request) {
       const { admin, form, reply } = request
       const password = form.get('password') === '1' ? createPassword() : undefined
       const user = await addUser(admin, { ...readUser(form), password })
-      if (isFailure(user)) return reply.sendPage(renderNewUser(request, user), { status: 400 })
-      return password === undefined
-        ? reply.redirect(`${paths.admin}${buildUserPath(user)}?done=added`, 303)
-        : reply.sendPage(renderPassword(request, user, password))
+      return isFailure(user)
+        ? reply.sendPage(renderNewUser(request, user), { status: 400 })
+        : showChanged(request, { ...user, ...(password !== undefined && { password }) }, 'added')
     },
   },
   {
@@ -80,27 +86,93 @@ ${renderNextPage('/clinicians', request, next)}`,
     path: '/clinicians/:id',
     async handle(request) {
       const user = await requireUser(request)
-      if (isFailure(user)) return user
-      return request.reply.sendPage(await renderUserPage(request, user))
+      return isFailure(user) ? user : renderUserPage(request, user)
     },
   },
   {
     method: 'POST',
     path: '/clinicians/:id',
-    operation: 'clinician set',
+    operation: USER_OPERATIONS.set,
     async handle(request) {
-      const { admin, form, params, reply } = request
-      const { displayName, fhirUser } = readUser(form)
-      const user = await changeUser(admin, { id: params.id ?? '' }, { displayName, fhirUser })
-      return isFailure(user) ? user : reply.redirect(`${paths.admin}${buildUserPath(user)}?done=saved`, 303)
+      const { displayName, fhirUser } = readUser(request.form)
+      const target = { id: request.params.id ?? '' }
+      return showChanged(request, await changeUser(request.admin, target, { displayName, fhirUser }), 'saved')
     },
   },
-  ...userActions,
+  ...Object.entries<UserOperation>(USER_OPERATIONS).flatMap(([verb, operation]) =>
+    defineUserAction(verb, operation),
+  ),
 ]
 
-/** As long as a password of `setPassword`. */
-function createPassword(): string {
-  return createRandomToken().slice(0, 20)
+/** An operation on the user in the path, with a page that asks for confirmation. */
+function defineUserAction(
+  verb: string,
+  { signIn, api, path = verb, page, perform }: UserOperation,
+): readonly AdminRoute[] {
+  if (!page || !perform) return []
+  const isAboutLink = api?.input === Link
+  return defineAction({
+    path: `/clinicians/:id/${path}`,
+    operation: { signIn },
+    async ask(request) {
+      const user = await requireUser(request)
+      if (isFailure(user)) return user
+      return {
+        ...page,
+        section: SECTION,
+        back: buildUserPath(user),
+        title: page.title(user.displayName),
+        fields: isAboutLink ? renderLinkFields(request) : undefined,
+      }
+    },
+    async perform(request) {
+      const user = await requireUser(request)
+      if (isFailure(user)) return user
+      const input = isAboutLink ? readLink(request.form) : {}
+      return showChanged(request, await perform(request.admin, user, input), 'saved')
+    },
+  })
+}
+
+async function requireUser({ admin, params }: AdminRequest): Promise<UserDescription | AdminFailure> {
+  return (
+    (await findUser(admin, { id: params.id ?? '' })) ?? new AdminFailure('not_found', 'there is no such user')
+  )
+}
+
+function buildUserPath({ id }: Pick<UserDescription, 'id'>): string {
+  return `/clinicians/${encodeURIComponent(id)}`
+}
+
+/** Shows a new password; otherwise the page of the user. */
+function showChanged(
+  request: AdminRequest,
+  user: ChangedUser | AdminFailure,
+  done: string,
+): Html | string | AdminFailure {
+  if (isFailure(user)) return user
+  if (user.password === undefined) return `${buildUserPath(user)}?done=${done}`
+  return renderSecret(request, {
+    section: SECTION,
+    title: `Password of ${user.displayName}`,
+    label: `New password of ${user.username}`,
+    value: user.password,
+    back: buildUserPath(user),
+  })
+}
+
+function readLink(form: Parameters) {
+  return { issuer: form.get('issuer')?.trim() ?? '', subject: form.get('subject')?.trim() ?? '' }
+}
+
+/** The issuers of the settings are offered; others can be typed. */
+function renderLinkFields({ form, context }: AdminRequest): Html {
+  const { issuer, subject } = readLink(form)
+  const [only, ...others] = context.providers.all.map(provider =>
+    provider.kind === 'oidc' ? provider.issuer : `ldap:${provider.id}`,
+  )
+  return html`${renderField({ name: 'issuer', label: 'Issuer', value: issuer || (others.length === 0 ? (only ?? '') : ''), required: true })}
+${renderField({ name: 'subject', label: 'Subject (sub, or the id of a directory entry)', value: subject, required: true })}`
 }
 
 const KINDS: Readonly<Record<UserKind, string>> = {
@@ -172,12 +244,14 @@ const DONE: Readonly<Record<string, string>> = { added: 'The user is added.', sa
 
 async function renderUserPage(request: AdminRequest, user: UserDescription): Promise<Html> {
   const grants = await renderGrants(request, { userId: user.id }, buildUserPath(user))
+  const isSelf = user.id === request.login.user.id
+  const hasPasswords = request.context.providers.passwords
   return renderAdminPage(
     request,
     {
       section: SECTION,
       title: user.displayName,
-      actions: renderActionLinks(user, request),
+      actions: renderActionLinks(buildUserPath(user), { ...user, isSelf, hasPasswords }, USER_OPERATIONS),
       done: readDone(request, DONE),
     },
     html`${renderFacts([
@@ -199,16 +273,6 @@ ${renderLinks(user)}
 <h2 class="section__title subhead">Apps with access</h2>
 ${grants}`,
   )
-}
-
-function renderActionLinks(user: UserDescription, { context, login }: AdminRequest): Html {
-  const link = (name: string, text: string, kind = 'btn--quiet') =>
-    renderLink(`${buildUserPath(user)}/${name}`, text, `btn ${kind} btn--small`)
-  const isClinician = user.kind === 'clinician'
-  return html`${context.providers.passwords && link('reset-password', 'Reset password')}
-${link('end-sessions', 'End sessions')}
-${isClinician && (user.admin ? link('remove-administrator', 'Remove administrator') : link('make-administrator', 'Make administrator'))}
-${user.id !== login.user.id && (user.disabled ? link('enable', 'Enable') : link('disable', 'Disable', 'btn--danger'))}`
 }
 
 function renderLinks(user: UserDescription): Html {

@@ -1,0 +1,31 @@
+import { OPERATION_COMMANDS } from '../../auth/index.ts'
+import { type Command, getSubject } from '../command.ts'
+import { performCommand } from '../with-store.ts'
+
+/** The commands of operations on one app or clinician, which the table of operations describes. */
+export const commands = Object.fromEntries(
+  OPERATION_COMMANDS.map(operation => [operation.name, defineCommand(operation)]),
+)
+
+function defineCommand({
+  name,
+  option,
+  help = '',
+  done,
+  perform,
+}: (typeof OPERATION_COMMANDS)[number]): Command {
+  const [noun, verb] = name.split(' ')
+  return {
+    usage: `
+Usage: npm run -s sallyport -- ${name} --${option} <${option === 'id' ? 'id' : 'name'}>
+${help}`,
+    options: { [option]: { type: 'string' } },
+    positionals: { min: 0, max: 1 },
+    async run(args, io) {
+      const subject = getSubject(args, option)
+      await performCommand(io, `Cannot ${verb} ${noun}`, admin => perform(admin, subject))
+      io.stdout.write(`${done} ${noun} ${subject}\n`)
+      return 0
+    },
+  }
+}
