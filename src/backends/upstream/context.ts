@@ -4,17 +4,8 @@ import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/in
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Upstream } from './http/client.ts'
 import type { UrlRewriter } from './http/urls.ts'
-import type { KeptPage } from './paging.ts'
 import type { IsUpstreamParameter, UpstreamProfile } from './profile.ts'
 import type { MemberLookups } from './team.ts'
-
-/** The number of matches that the gateway has checked one by one, and the state of the upstream at that time. */
-export interface CheckedCount {
-  readonly count: number
-  /** The number of matches on the upstream, and the time of the newest one, if known: if both are the same, no match has changed. */
-  readonly total: number
-  readonly newest: string | undefined
-}
 
 /** The parts of the gateway that its interactions need. */
 export interface GatewayContext {
@@ -35,10 +26,6 @@ export interface GatewayContext {
   readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
-  /** An access cache for pages of searches on which every entry is a match, by the text of the entries. */
-  readonly checkedPages: AccessCache<KeptPage>
-  /** Numbers of matches that were counted before. */
-  readonly counts: LruMap<CheckedCount>
   /** The searches whose last result had one page, by their path and the names of their parameters. */
   readonly singlePages: LruMap<true>
   readonly versionAccess: VersionAccess

@@ -161,30 +161,21 @@ describe('a gateway in front of a server with cached search results', () => {
     assert.match(seen() ?? '', /^identifier=.*&patient=Patient%2Fann$/)
   })
 
-  it('a repeated count compares the state of the server, and counts again after a change', async () => {
+  it('a count has the matches that the caller may see, also after a change', async () => {
     const entry = Array.from({ length: 25 }, () => post(mine('many')))
     assert.equal((await all('POST ', bundle('transaction', ...entry))).status, 200)
-    const count = async () => {
-      const before = upstream.seen.length
-      const { total } = (await ann('GET Condition?_summary=count')).body
-      const isCounted = upstream.seen
-        .slice(before)
-        .some(it => !it.params.some(([, value]) => value === 'count'))
-      return [total, isCounted]
-    }
-    assert.deepEqual(await count(), [25, true])
-    assert.deepEqual(await count(), [25, false])
+    const count = async () => (await ann('GET Condition?_summary=count')).body.total
+    assert.equal(await count(), 25)
     const contained = [observation('o', 'bob')]
     const evidence = [{ detail: [{ reference: '#o' }] }]
     const { id } = (await all('POST Condition', mine('hidden', { contained, evidence }))).body
     assert.ok(id)
-    assert.deepEqual(await count(), [25, true])
-    assert.deepEqual(await count(), [25, false])
+    assert.equal(await count(), 25)
     await all(`PUT Condition/${id}`, { ...mine('shown'), id })
-    assert.deepEqual(await count(), [26, true])
+    assert.equal(await count(), 26)
     const [first] = readIds(await all('GET Condition?identifier=urn:test|many'))
     await all(`DELETE Condition/${first}`)
-    assert.deepEqual(await count(), [25, true])
+    assert.equal(await count(), 25)
     assert.equal((await fhir.as('bob')('GET Condition?_summary=count')).body.total, 0)
   })
 

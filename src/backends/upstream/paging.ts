@@ -31,14 +31,6 @@ export interface CheckedPage {
   readonly strays: number
   /** The number of the upstream's matches that are left out: a short page would reveal it. */
   readonly omitted: number
-  /** The latest `meta.lastUpdated` of all entries, also of those that are left out; empty if one has none. */
-  findNewest(): string
-}
-
-/** A cached page, on which all entries are matches. */
-export interface KeptPage extends CheckedPage {
-  /** The members of the Bundle after its entries. */
-  readonly rest: Readonly<Record<string, unknown>>
 }
 
 /** The position of a page of the upstream's results. */
@@ -52,12 +44,6 @@ export interface PagePlace {
 export interface UpstreamPage extends CheckedPage {
   /** Where the page is. It may take another request to find out. */
   locate(): PagePlace | Promise<PagePlace | Failure>
-}
-
-export function findNewest(resources: readonly Resource[]): string {
-  const times = resources.map(it => Date.parse(it.meta?.lastUpdated ?? ''))
-  const newest = times.length === 0 ? Number.NaN : Math.max(...times)
-  return Number.isNaN(newest) ? '' : new Date(newest).toISOString()
 }
 
 /** The parameter that carries a page; its name differs from that of an upstream that is a Sallyport itself. */

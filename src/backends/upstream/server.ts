@@ -24,7 +24,6 @@ import { createUrlRewriter } from './http/urls.ts'
 import { watchUpstream } from './http/watch.ts'
 import {
   CONNECTIONS,
-  COUNTS_REMEMBERED,
   PROBE_CONNECTIONS,
   RESPONSE_BYTES,
   SINGLE_PAGES_REMEMBERED,
@@ -167,8 +166,6 @@ function createContext(
     ...gateway,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     accessCache: createAccessCache(),
-    checkedPages: createAccessCache({ entries: 500, digestsAbove: Number.POSITIVE_INFINITY }),
-    counts: new LruMap(COUNTS_REMEMBERED),
     singlePages: new LruMap(SINGLE_PAGES_REMEMBERED),
     versionAccess: options.versionAccess ?? 'current',
     memberLookups: new Map(),

@@ -50,8 +50,6 @@ function endless(resources: readonly object[] = []) {
     isUpstreamParameter: () => false,
     pages: { parameter: '_page', seal: () => '', open: () => undefined },
     accessCache: createAccessCache(),
-    checkedPages: createAccessCache(),
-    counts: new LruMap(1),
     memberLookups: new Map(),
     singlePages: new LruMap(1),
     versionAccess: 'current',

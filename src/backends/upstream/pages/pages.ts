@@ -12,18 +12,16 @@ import { buildGet, NO_CACHE, NO_STORE, setCacheControl } from '../http/build-req
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import {
-  type CheckedPage,
-  type CheckedResource,
-  findNewest,
-  type Links,
-  type PageCursor,
-  type PagePlace,
-  type Relation,
-  type UpstreamPage,
+import type {
+  CheckedPage,
+  CheckedResource,
+  Links,
+  PageCursor,
+  PagePlace,
+  Relation,
+  UpstreamPage,
 } from '../paging.ts'
-import { type KnownPage, openMemory, type PageMemory } from './known-pages.ts'
-import { isFullPage, type PageResponse, requestPage, requestTotal } from './request-page.ts'
+import { isFullPage, requestPage, requestTotal } from './request-page.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
@@ -33,7 +31,7 @@ export class ParsedResource implements CheckedResource {
   readonly text: string
   readonly isPartial: boolean
 
-  constructor(resource: Resource, text: string, isPartial = false) {
+  constructor(resource: Resource, text: string, isPartial: boolean) {
     this.resource = resource
     this.text = text
     this.isPartial = isPartial
@@ -58,8 +56,6 @@ export class ParsedResource implements CheckedResource {
 
 /** Decides which entries of an upstream's page the caller sees. */
 export interface PageCheck {
-  /** Checks with equal keys under the same access have the same result. Undefined if every response must be checked. */
-  readonly key?: string | undefined
   /** Whether a match has the properties that were searched for: an upstream may ignore a parameter. */
   matchesQuery?(resource: Resource): boolean
   isMatch(resource: Resource, check: AccessCheck): boolean
@@ -77,7 +73,7 @@ interface FetchOptions {
 }
 
 /**
- * Fetches a page and leaves out the entries that the caller must not see. Does not check unchanged entries again.
+ * Fetches a page and leaves out the entries that the caller must not see.
  *
  * HAPI leaves out the link to the next page of some results, and of results that it does not store. Another request, which
  * asks for the total, has it. It is sent only if the next page is needed.
@@ -113,46 +109,22 @@ async function fetchOnce(
   pageCheck: PageCheck,
   mayBePart: boolean,
 ): Promise<(CheckedPage & { readonly place: PagePlace; readonly mayLackNext: boolean }) | Failure> {
-  const memory = openMemory(context, request, outgoing, pageCheck.key)
-  const response = await requestPage(context, outgoing, memory?.recall, mayBePart)
+  const response = await requestPage(context, outgoing, mayBePart)
   if (isFailure(response)) return response
   if (response.kind === 'declined') return toFailure(response.response, request)
-  const { bundle } = response
+  const { bundle, entries } = response
   const links = readLinks(context, bundle)
   if (isFailure(links)) return links
-  const checked = await checkResponse(context, request, response, pageCheck, memory)
-  if (isFailure(checked)) return checked
-  const { page, entries } = checked
-  const isFull = links.size === 0 && isFullPage(outgoing, entries, mayBePart)
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
+  const page = await checkEntries(context, request, entries, pageCheck)
+  if (isFailure(page)) return page
+  const isFull = links.size === 0 && isFullPage(outgoing, entries.length, mayBePart)
   return {
     ...page,
-    place: { links, isWhole: isOnlyPage(bundle, entries, links) },
+    place: { links, isWhole: isOnlyPage(bundle, entries.length, links) },
     // The total of a part is the number of its entries.
     mayLackNext: isFull && (mayBePart || bundle.total === undefined),
   }
-}
-
-async function checkResponse(
-  context: GatewayContext,
-  request: FhirRequest,
-  response: Exclude<PageResponse, { kind: 'declined' }> | KnownPage,
-  pageCheck: PageCheck,
-  memory: PageMemory | undefined,
-): Promise<{ readonly page: CheckedPage; readonly entries: number } | Failure> {
-  if (response.kind === 'known') return { page: response.page, entries: response.page.matches.length }
-  const { entries, text, bundle } = response
-  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
-  const checked = await checkEntries(context, request, entries, pageCheck)
-  if (isFailure(checked)) return checked
-  const { page, isCacheable } = checked
-  const isPartial = page.matches.some(it => it.isPartial)
-  if (isCacheable && !isPartial && page.matches.length === entries.length) memory?.keep(text, bundle, page)
-  return { page, entries: entries.length }
-}
-
-interface CheckedEntries {
-  readonly page: CheckedPage
-  readonly isCacheable: boolean
 }
 
 /** Leaves out the entries that the caller must not see. */
@@ -161,14 +133,13 @@ async function checkEntries(
   request: FhirRequest,
   entries: readonly BundleEntry[],
   pageCheck: PageCheck,
-): Promise<CheckedEntries | Failure> {
+): Promise<CheckedPage | Failure> {
   const parsed = await parseEntries(entries)
   if (isFailure(parsed)) return parsed
   const resources = parsed.map(it => it.checked.resource)
   const check = await checkContent(context, request, resources)
   if (isFailure(check)) return check
-  const page = { ...pick(parsed, pageCheck, check), findNewest: () => findNewest(resources) }
-  return { page, isCacheable: check.isCacheable }
+  return pick(parsed, pageCheck, check)
 }
 
 interface ParsedEntry {

@@ -3,18 +3,15 @@ import type { GatewayContext } from '../context.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { findParam, setParam } from '../http/query.ts'
 import type { UpstreamResponse } from '../http/read-response.ts'
-import { explainPageFailure, isJson, isTooLarge, parseBundle, type UpstreamBundle } from '../http/response.ts'
+import { explainPageFailure, isTooLarge, parseBundle, type UpstreamBundle } from '../http/response.ts'
 import { LONG_STRING, LONG_STRING_OF_PAGE } from '../limits.ts'
 import { sendSearch, USUAL_COUNT as USUAL_PART } from './send-search.ts'
 
 /** The upstream's response to the request for a page. */
 export type PageResponse =
-  | ({ readonly kind: 'page'; readonly text: string } & UpstreamBundle)
+  | ({ readonly kind: 'page' } & UpstreamBundle)
   /** Any other status than 200. */
   | { readonly kind: 'declined'; readonly response: UpstreamResponse }
-
-/** Finds a page by its text, so that it is not parsed again. */
-type Recall<Known> = (text: string) => Known | undefined
 
 /** The assumed size of a page that was requested without `_count`. */
 const USUAL_COUNT = 100
@@ -23,12 +20,11 @@ const USUAL_COUNT = 100
  * Requests a page. If it is too large to be inspected, long strings are left out, of a single resource more than of several.
  * If that is not enough, requests a page with a quarter of the resources, down to one.
  */
-export async function requestPage<Known extends object = never>(
+export async function requestPage(
   context: GatewayContext,
   first: UpstreamRequest,
-  recall?: Recall<Known>,
   mayBePart = false,
-): Promise<PageResponse | Known | Failure> {
+): Promise<PageResponse | Failure> {
   let outgoing = first
   for (;;) {
     const count = findCount(outgoing) ?? USUAL_COUNT
@@ -39,24 +35,18 @@ export async function requestPage<Known extends object = never>(
       countEntries: it => (isFailure(it) ? 0 : countEntries(it.status, it.text)),
       mayBePart,
     })
-    const page = readPage(response, recall)
+    const page = readPage(response)
     if (!isTooLarge(page)) return page
     if (count <= 1) return explainPageFailure(page)
     outgoing = setParam(outgoing, COUNT, String(Math.max(1, Math.floor(count / 4))))
   }
 }
 
-function readPage<Known extends object = never>(
-  response: UpstreamResponse | Failure,
-  recall?: Recall<Known>,
-): PageResponse | Known | Failure {
+function readPage(response: UpstreamResponse | Failure): PageResponse | Failure {
   if (isFailure(response)) return response
-  const { status, headers, text } = response
-  if (status !== 200) return { kind: 'declined', response }
-  const known = isJson(headers['content-type']) ? recall?.(text) : undefined
-  if (known) return known
+  if (response.status !== 200) return { kind: 'declined', response }
   const bundle = parseBundle(response)
-  return isFailure(bundle) ? bundle : { kind: 'page', text, ...bundle }
+  return isFailure(bundle) ? bundle : { kind: 'page', ...bundle }
 }
 
 const COUNT = '_count'

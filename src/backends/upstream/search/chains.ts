@@ -22,7 +22,7 @@ import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/response.ts'
 import { LIST_VALUES } from '../limits.ts'
 import { type TakePage, visitPages } from '../pages/pages.ts'
-import { planSearch, type SearchPlan } from './plan.ts'
+import { planSearch } from './plan.ts'
 import { findTypes, type SearchRequest } from './search-request.ts'
 
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>
@@ -76,20 +76,10 @@ export async function visitMatches(
   if (isFailure(resolved)) return resolved
   const plan = await planSearch(context, resolved)
   if (isFailure(plan)) return plan
-  return visitPlan(request, plan, most, take)
-}
-
-/** Visits all pages of a planned search. */
-export async function visitPlan(
-  request: SearchRequest,
-  { context, portions }: SearchPlan,
-  most: number,
-  take: TakePage,
-): Promise<number | 'too-many' | Failure> {
   let count = 0
   let isEnough = false
-  for (const { all, check } of portions) {
-    const visited = await visitPages(context, request, all(), check, most - count, page => {
+  for (const { all, check } of plan.portions) {
+    const visited = await visitPages(plan.context, request, all(), check, most - count, page => {
       isEnough = take(page) === 'enough'
       return isEnough ? 'enough' : undefined
     })

@@ -10,17 +10,14 @@ import {
   type SearchEntry,
   type StoredVersion,
 } from '../../../fhir-api/index.ts'
-import type { CheckedCount, GatewayContext } from '../context.ts'
-import { NO_STORE, setCacheControl } from '../http/build-request.ts'
-import type { UpstreamRequest } from '../http/exchange.ts'
-import { failTooCostly, parseResource } from '../http/response.ts'
+import type { GatewayContext } from '../context.ts'
+import { failTooCostly } from '../http/response.ts'
 import type { CheckedResource } from '../paging.ts'
 import { UpstreamVersion } from '../read-version.ts'
-import { buildStrictSearch, resolveChains, visitMatches, visitPlan } from './chains.ts'
+import { buildStrictSearch, visitMatches } from './chains.ts'
 import { buildExactParams, createSendable } from './condition-params.ts'
 import { listMembershipParameters } from './membership-params.ts'
-import { type PlannedPortion, planSearch, type SearchPlan } from './plan.ts'
-import { findOneType, type SearchRequest } from './search-request.ts'
+import type { SearchRequest } from './search-request.ts'
 
 /** All matches of a search within the caller's access. */
 export async function collectEntries(
@@ -106,79 +103,12 @@ function toVersion(type: string, { id, text }: CheckedResource): StoredVersion {
   return new UpstreamVersion(type, id, { status: 200, headers, text })
 }
 
-/** Fewer matches are read as fast as they are compared. */
-const LEAST_REMEMBERED = 20
-
-/**
- * Counts the matches of a search within the caller's access. The upstream's total may include resources outside the access
- * (GATEWAY-4): it only shows whether a number that was counted before still holds.
- */
+/** Counts the matches of a search within the caller's access. The upstream's total may include resources outside it (GATEWAY-4). */
 export async function countMatches(
   context: GatewayContext,
   request: FhirRequest<Search>,
   most: number,
 ): Promise<number | Failure> {
-  const resolved = await resolveChains(context, request)
-  if (resolved === 'nothing') return 0
-  if (isFailure(resolved)) return resolved
-  const plan = await planSearch(context, resolved)
-  if (isFailure(plan)) return plan
-  const [portion, another] = plan.portions
-  const key = another ? undefined : findKey(resolved)
-  const known = key === undefined ? undefined : context.counts.get(key)
-  if (portion && known && (await isCurrent(context, portion, known))) return known.count
-  const counted = await countEach(request, plan, most)
-  if (isFailure(counted)) return counted
-  const isRemembered = counted.total > LEAST_REMEMBERED && counted.newest !== undefined
-  if (key !== undefined && isRemembered) context.counts.set(key, counted)
-  return counted.count
-}
-
-/** Equal keys have the same matches; undefined where panel membership or several types decide. */
-function findKey({ interaction, access }: SearchRequest): string | undefined {
-  const type = findOneType(interaction)
-  const filter = type === undefined ? undefined : access.filterFor(type, 's')
-  const isDated = interaction.params.some(([name]) => name.startsWith('_lastUpdated'))
-  if (!filter || isDated || (filter !== 'everything' && filter.some(({ panel }) => panel))) return undefined
-  return JSON.stringify([filter, interaction])
-}
-
-async function isCurrent(
-  context: GatewayContext,
-  { count: requestCount }: PlannedPortion,
-  { total, newest }: CheckedCount,
-): Promise<boolean> {
-  const [present, changed] = await Promise.all([
-    askTotal(context, requestCount([])),
-    askTotal(context, requestCount([['_lastUpdated', `gt${newest}`]])),
-  ])
-  return present === total && changed === 0
-}
-
-async function askTotal(
-  { upstream }: GatewayContext,
-  request: UpstreamRequest | undefined,
-): Promise<number | undefined> {
-  const response = request && (await upstream.ask(setCacheControl(request, NO_STORE)))
-  if (!response || isFailure(response) || response.status !== 200) return undefined
-  const bundle = parseResource(response)
-  return !isFailure(bundle) && typeof bundle.total === 'number' ? bundle.total : undefined
-}
-
-async function countEach(
-  request: FhirRequest<Search>,
-  plan: SearchPlan,
-  most: number,
-): Promise<CheckedCount | Failure> {
-  let total = 0
-  const times: string[] = []
-  const count = await visitPlan(request, plan, most, page => {
-    const matches = page.matches.length + page.omitted
-    total += matches
-    if (matches > 0) times.push(page.findNewest())
-  })
-  if (isFailure(count)) return count
-  if (count === 'too-many') return failTooCostly(most)
-  const newest = times.includes('') ? undefined : times.toSorted().at(-1)
-  return { count, total, newest }
+  const count = await visitMatches(context, request, most, () => undefined)
+  return count === 'too-many' ? failTooCostly(most) : count
 }

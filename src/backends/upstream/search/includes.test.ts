@@ -21,7 +21,7 @@ function chainOf(length: number) {
       id: `o${at}`,
       ...(at > 0 && { hasMember: [{ reference: `Observation/o${at - 1}` }] }),
     }
-    return new ParsedResource(resource, JSON.stringify(resource))
+    return new ParsedResource(resource, JSON.stringify(resource), false)
   })
 }
 

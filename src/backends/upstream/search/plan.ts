@@ -41,8 +41,6 @@ export interface PlannedPortion {
   readonly page: (size: number) => UpstreamRequest
   /** The request for all matches. */
   readonly all: () => UpstreamRequest
-  /** The request for the number of matches on the upstream, with further parameters. */
-  readonly count: (more: Params) => UpstreamRequest
   readonly check: PageCheck
   /** Whether few matches are outside the access filter. */
   readonly isComplete: boolean
@@ -112,12 +110,12 @@ export async function planSearch(
     ownIncludes,
     portions: portions.map((portion, at) => {
       const isComplete = portion.isComplete && isFound
-      const build = (params: Params, more: Params = []) => {
+      const build = (params: Params) => {
         const own = params.filter(
           pair => !REPLACED.test(pair[0]) && pair[0] !== UNSENT && !portion.replaced.has(pair),
         )
         const added = portion.params.filter(it => !isRepeated(it, own, context.baseUrl))
-        const sent = [...own, ...added, ...includes, ...more]
+        const sent = [...own, ...added, ...includes]
         const outgoing = buildSearch(request, portion.path, sent, interaction.posted === true, context.urls)
         return setCacheControl(requireStrict(outgoing), chooseCacheControl(context, request))
       }
@@ -128,10 +126,8 @@ export async function planSearch(
           return build(stableOrder ? params : sortById(params))
         },
         all: () => build(isComplete ? query.used : setPageSize(query)),
-        count: more => build(dropCount(query), [['_summary', 'count'], ...more]),
         check: {
           ...check,
-          key: findKey(request, query, at),
           isMatch: (resource, access) => check.isMatch(resource, access) && isFirst(resource, access),
         },
         isComplete,
@@ -146,19 +142,6 @@ function createFirstTest(portions: readonly Portion[], at: number) {
   return (resource: Resource, check: AccessCheck) =>
     portions.length === 1 || portions.findIndex(it => it.finds(resource, check)) === at
 }
-
-/** Undefined if the content of the matches decides which resources are included. */
-function findKey(
-  { interaction, preferences, isStrict }: SearchRequest,
-  { includes }: Query,
-  portion: number,
-): string | undefined {
-  if (includes.length > 0) return undefined
-  const key = JSON.stringify([interaction, preferences.lenient, isStrict, portion])
-  return key.length > LONGEST_KEY ? undefined : key
-}
-
-const LONGEST_KEY = 1_000
 
 /** The `Cache-Control` of a search: always fresh where something is decided by the result, else as the caller or the site says. */
 export function chooseCacheControl(
