@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '../smart/index.ts'
+import { findScopeListFault, MAX_SCOPES, parseScope, type ScopeContext } from '../smart/index.ts'
 import { parseDatabaseUrl } from '../store/index.ts'
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
@@ -187,7 +187,7 @@ export const contexts: SettingType<readonly ScopeContext[]> = {
 }
 
 export const scopes: SettingType<string> = {
-  expected: `SMART scopes, at most ${MOST_SCOPES}, separated by spaces`,
+  expected: `SMART scopes, at most ${MAX_SCOPES}, separated by spaces`,
   separator: ' ',
   parse: text => {
     const parts = text.split(' ').filter(part => part !== '')

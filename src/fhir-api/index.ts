@@ -4,7 +4,8 @@
  * outcome in the audit trail before it sends the response.
  */
 
-export { type AccessCheck, createAccessCheck, findWrittenPatients, seesAll } from './access/access-check.ts'
+export { seesAll } from '../smart/index.ts'
+export { type AccessCheck, createAccessCheck, findWrittenPatients } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
 export {
   dependsOnTypeAlone,

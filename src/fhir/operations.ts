@@ -151,7 +151,7 @@ export function selectLastN<T>(
   dated.sort((a, b) => b.at - a.at)
   const groups = new Map<string, { readonly members: T[] }>()
   for (const { it } of dated) {
-    const keys = listKeys(resourceOf(it))
+    const keys = listCodeKeys(resourceOf(it))
     const known = keys.map(key => groups.get(key)).find(group => group !== undefined)
     const group = known ?? { members: [] }
     for (const key of keys) if (!groups.has(key)) groups.set(key, group)
@@ -168,7 +168,7 @@ function findTime(observation: Resource, baseUrl: string): number {
   return Math.max(Number.NEGATIVE_INFINITY, ...times)
 }
 
-function listKeys({ code }: Resource): readonly string[] {
+function listCodeKeys({ code }: Resource): readonly string[] {
   if (!isRecord(code)) return ['']
   const codings = Array.isArray(code.coding) ? code.coding.filter(isRecord) : []
   if (codings.length > 0) return codings.map(({ system, code: value }) => JSON.stringify([system, value]))

@@ -45,7 +45,7 @@ export function parseEntries(
   if (excess) return excess
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
     return createTooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
-  const entries = mapOrFail(entry, (candidate, at) => parseOne(candidate, baseUrl, at))
+  const entries = mapOrFail(entry, (candidate, at) => parseEntryCandidate(candidate, baseUrl, at))
   return isFailure(entries) ? entries : { type, entries }
 }
 
@@ -57,7 +57,7 @@ export function findEntryExcess(body: unknown, entryLimits: EntryLimits): BadBun
   return entry.length > most ? createTooCostly(`a ${type} may have up to ${most} entries`) : undefined
 }
 
-function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadBundle {
+function parseEntryCandidate(candidate: unknown, baseUrl: string, at: number): Entry | BadBundle {
   const request = isRecord(candidate) ? candidate.request : undefined
   if (!isRecord(candidate) || !isRecord(request))
     return createBadBundle('Cannot process entry: it has no request', at)

@@ -41,13 +41,16 @@ const FORM = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s
  * cannot disagree.
  */
 export function parseInteraction(request: FhirRequest): Parsed {
-  const parsed = parse(request)
+  const parsed = parseUnlisted(request)
   return isNotAllowed(parsed) ? { ...parsed, allow: findMethods(request) } : parsed
 }
 
 /** The methods of a URL, for `Allow` (RFC 9110, 10.2.1); none if there is no such URL. */
 export function findMethods(request: Omit<FhirRequest, 'method'>): readonly string[] {
-  const results = Object.keys(METHODS).map(method => ({ method, parsed: parse({ ...request, method }) }))
+  const results = Object.keys(METHODS).map(method => ({
+    method,
+    parsed: parseUnlisted({ ...request, method }),
+  }))
   const isKnown = results.some(({ parsed }) => !isFailure(parsed) || parsed.status !== 404)
   const methods = results.filter(({ parsed }) => !isNotAllowed(parsed)).map(({ method }) => method)
   return isKnown ? methods : []
@@ -57,7 +60,7 @@ function isNotAllowed(parsed: Parsed): parsed is Misunderstood {
   return isFailure(parsed) && parsed.status === 405
 }
 
-function parse(request: FhirRequest): Parsed {
+function parseUnlisted(request: FhirRequest): Parsed {
   const segments = parsePath(request.path)
   if (isFailure(segments)) return segments
   const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined
@@ -179,7 +182,7 @@ function parseCreate(type: string, call: Call): Parsed {
   const { ifNoneExist } = headers
   if (ifNoneExist === undefined) return requireGeneralParams(call, { kind: 'create', type })
   const excess = findSearchExcess(ifNoneExist)
-  if (excess) return createTooLong('If-None-Exist', excess)
+  if (excess) return createExcess('If-None-Exist', excess)
   const query = readCondition(type, ifNoneExist, baseUrl)
   const criteria = query.includes('?') ? undefined : parseParams(query)
   if (!criteria || !haveCriteria(criteria))
@@ -242,11 +245,11 @@ function parsePosted(call: Call, search: (params: Params) => Interaction): Parse
 
 function readParams(text: string, what: 'query' | 'form'): Params | Misunderstood {
   const excess = findSearchExcess(text)
-  if (excess) return createTooLong(what, excess)
+  if (excess) return createExcess(what, excess)
   return parseParams(text) ?? createMisunderstood(400, `Cannot read ${what}: it is malformed`)
 }
 
-function createTooLong(what: string, excess: string): Misunderstood {
+function createExcess(what: string, excess: string): Misunderstood {
   return createMisunderstood(400, `Cannot read ${what}: ${excess}`, { isExcess: true })
 }
 

@@ -65,7 +65,7 @@ export function readBody(
   if (!expected.includes(parseMediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
     return fail({ problem: 'wrong-content-type', expected, isPatch })
   const isGraphQl = parseMediaType(contentType ?? '') === GRAPHQL_TYPE
-  const read = isGraphQl ? readQuery(bytes) : parse(bytes, bodyLimits.values)
+  const read = isGraphQl ? readQuery(bytes) : parseJsonBody(bytes, bodyLimits.values)
   if (isFailure(read)) return read
   if (interaction.kind === 'bundle') return findEntryExcess(read.body, bodyLimits.entries) ?? read
   if (!isPatch) return read
@@ -89,7 +89,7 @@ export function formatAsForm(
   }
 }
 
-function parse(bytes: Uint8Array, mostValues: number): ReadBody | FhirProblem {
+function parseJsonBody(bytes: Uint8Array, mostValues: number): ReadBody | FhirProblem {
   try {
     const text = decoder.decode(bytes)
     const excess = findJsonExcess(text, mostValues)

@@ -1,4 +1,4 @@
-import { findMatch, type Repository } from '../backends/sqlite/index.ts'
+import { findConditionMatch, type Repository } from '../backends/sqlite/index.ts'
 import { isFailure, parseConditionalReference } from '../fhir-api/index.ts'
 import { fullAccess } from '../smart/index.ts'
 import type { InputFile } from './find-files.ts'
@@ -31,14 +31,14 @@ interface Import {
   readonly onRead: (bytes: number) => void
 }
 
-const LONGEST = 32 * 1024 * 1024
+const MAX_ITEM_BYTES = 32 * 1024 * 1024
 
 /**
  * Imports the files one after the other. A reference need not resolve. A Bundle with a conditional reference that has no
  * match yet waits until the other files are imported, so that the order of the files does not matter.
  */
 export async function importFiles(options: ImportOptions): Promise<ImportReport> {
-  const { files, repository, onProgress = () => {}, limit = LONGEST } = options
+  const { files, repository, onProgress = () => {}, limit = MAX_ITEM_BYTES } = options
   const tally = new Tally()
   const total = files.reduce((sum, file) => sum + file.size, 0)
   let read = 0
@@ -132,6 +132,7 @@ function resolveAll({ names, conditionals }: Survey, repository: Repository): nu
 function resolveConditional(reference: string, repository: Repository): string | undefined {
   const condition = parseConditionalReference(reference)
   const found =
-    condition && findMatch(repository, fullAccess, condition.type, condition.params, Number.POSITIVE_INFINITY)
+    condition &&
+    findConditionMatch(repository, fullAccess, condition.type, condition.params, Number.POSITIVE_INFINITY)
   return !found || isFailure(found) || !found.match ? undefined : `${found.match.type}/${found.match.id}`
 }

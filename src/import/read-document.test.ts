@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findBundleFault, findReferences, readEntry, replaceReferences } from './read-document.ts'
+import { findBundleFault, listReferenceTexts, readEntry, replaceReferences } from './read-document.ts'
 
 const uuid = '6d705d81-8546-43b2-b336-31a282128f2d'
 const patient = { resourceType: 'Patient' }
@@ -62,7 +62,7 @@ const resource = {
 describe('findReferences', () => {
   it('finds references at every depth, and nothing else', () => {
     assert.deepEqual(
-      [...findReferences({ ...resource, extension: [] })],
+      [...listReferenceTexts({ ...resource, extension: [] })],
       ['urn:uuid:1', 'Practitioner?identifier=a|b', 'Practitioner/2'],
     )
   })

@@ -52,7 +52,7 @@ function surveyEntry(bytes: Buffer, names: Map<string, string>, conditionals: Se
   if (entry.kind !== 'resource') return
   const { resource, fullUrl } = entry
   if (fullUrl !== undefined) names.set(fullUrl, `${resource.resourceType}/${resource.id}`)
-  for (const reference of findReferences(resource))
+  for (const reference of listReferenceTexts(resource))
     if (parseConditionalReference(reference)) conditionals.add(reference)
 }
 
@@ -185,10 +185,10 @@ export function withId(resource: unknown): unknown {
 type Replacements = ReadonlyMap<string, string>
 
 /** Every reference of a resource, and every URL of an attachment, which may be that of an entry too. */
-export function* findReferences(value: unknown): Generator<string> {
+export function* listReferenceTexts(value: unknown): Generator<string> {
   if (typeof value !== 'object' || value === null) return
   for (const [key, below] of Object.entries(value)) {
-    if (typeof below === 'object') yield* findReferences(below)
+    if (typeof below === 'object') yield* listReferenceTexts(below)
     else if (isReference(key, below)) yield below
   }
 }

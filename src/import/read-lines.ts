@@ -6,7 +6,7 @@ import {
   type BundleEntry,
   describeTooLong,
   findBundleFault,
-  findReferences,
+  listReferenceTexts,
   parseJson,
   readEntry,
   replaceReferences,
@@ -90,7 +90,7 @@ function* readBundle(
   const fault = findBundleFault(bundle.type)
   if (fault !== undefined) return yield { kind: 'fault', place, fault }
   const entries = Array.isArray(bundle.entry) ? bundle.entry.map(readEntry) : []
-  const by = resolveReferences(entries, find)
+  const by = resolveEntries(entries, find)
   const bytes = length / Math.max(1, entries.length)
   for (const entry of entries) {
     if (entry.kind === 'fault') yield { kind: 'fault', place, fault: entry.fault }
@@ -99,13 +99,13 @@ function* readBundle(
   }
 }
 
-function resolveReferences(entries: readonly BundleEntry[], find: FindConditional): Map<string, string> {
+function resolveEntries(entries: readonly BundleEntry[], find: FindConditional): Map<string, string> {
   const by = new Map<string, string>()
   for (const entry of entries) {
     if (entry.kind !== 'resource') continue
     if (entry.fullUrl !== undefined)
       by.set(entry.fullUrl, `${entry.resource.resourceType}/${entry.resource.id}`)
-    for (const reference of findReferences(entry.resource)) {
+    for (const reference of listReferenceTexts(entry.resource)) {
       const found = find(reference)
       if (found !== undefined) by.set(reference, found)
     }

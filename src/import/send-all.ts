@@ -56,7 +56,7 @@ export async function sendAll(options: SendOptions): Promise<SentReport | BatchR
   let sent = 0
   const send = (groups: readonly Group[]) =>
     inParallel(planBatches(groups), async batch => {
-      const entries = batch.members.map(at => readEntry(repository, stored[at] ?? NONE, options.to))
+      const entries = batch.members.map(at => prepareEntry(repository, stored[at] ?? NONE, options.to))
       const found = await sendEntries(options, entries, batch.isCircle ? 'transaction' : 'batch')
       if (isFailure(found)) return found
       for (const [at, member] of batch.members.entries()) results[member] = found[at] ?? 'updated'
@@ -118,14 +118,14 @@ function readReferences({ repository: { database, names }, to }: SendOptions): {
   }))
   const numbers = new Map(stored.map(({ reference }, at) => [reference, at]))
   const references = stored.map(({ rid }) => {
-    const texts = readContent(database, rid).matchAll(REFERENCE)
+    const texts = readStored(database, rid).matchAll(REFERENCE)
     const targets = texts.map(([, text = '']) => numbers.get(toTarget(text, to)))
     return [...new Set(targets.filter(it => it !== undefined))]
   })
   return { stored, references }
 }
 
-function readContent(database: Repository['database'], rid: number): string {
+function readStored(database: Repository['database'], rid: number): string {
   return String(database.rows('SELECT content FROM resource WHERE rid = ?', [rid])[0]?.[0])
 }
 
@@ -173,8 +173,8 @@ interface Entry {
 }
 
 /** Without version, because the other server numbers its own, and with relative references, because HAPI accepts no others. */
-function readEntry({ database }: Repository, { rid, reference }: Stored, to: string): Entry {
-  const text = readContent(database, rid).replaceAll(
+function prepareEntry({ database }: Repository, { rid, reference }: Stored, to: string): Entry {
+  const text = readStored(database, rid).replaceAll(
     REFERENCE,
     (_, target: string) => `"reference":"${toRelative(target, to)}"`,
   )
@@ -189,7 +189,7 @@ async function sendEntries(
   entries: readonly Entry[],
   type: 'batch' | 'transaction',
 ): Promise<readonly Result[] | BatchRefused> {
-  const versions = await readVersions(options, entries)
+  const versions = await fetchVersions(options, entries)
   const requests = entries.map(
     ({ reference, content }) => `{"resource":${content},"request":{"method":"PUT","url":"${reference}"}}`,
   )
@@ -229,7 +229,7 @@ function readVersion(etag: unknown): string | undefined {
 }
 
 /** The versions that the server has before it is changed. A server without such searches tells none. */
-async function readVersions(
+async function fetchVersions(
   options: SendOptions,
   entries: readonly Entry[],
 ): Promise<ReadonlyMap<string, string>> {

@@ -44,13 +44,13 @@ export interface VerificationKey {
 }
 
 // RFC 7518, 3.3.
-const SMALLEST_RSA_KEY_BITS = 2_048
+const MIN_RSA_KEY_BITS = 2_048
 
 /** A larger key takes too long to verify a signature. */
-export const LARGEST_RSA_KEY_BITS = 8_192
+export const MAX_RSA_KEY_BITS = 8_192
 
 /** The time for a verification grows with the bits of the exponent. OpenSSL has this limit for keys of more than 3,072 bits. */
-const LARGEST_RSA_EXPONENT = 2n ** 64n - 1n
+const MAX_RSA_EXPONENT = 2n ** 64n - 1n
 
 type Jwk = Readonly<Record<string, unknown>>
 
@@ -96,10 +96,8 @@ function importKey(jwk: Jwk): KeyObject | undefined {
 }
 
 function hasUsableSize({ asymmetricKeyDetails = {} }: KeyObject): boolean {
-  const { modulusLength: bits = SMALLEST_RSA_KEY_BITS, publicExponent = 0n } = asymmetricKeyDetails
-  return (
-    bits >= SMALLEST_RSA_KEY_BITS && bits <= LARGEST_RSA_KEY_BITS && publicExponent <= LARGEST_RSA_EXPONENT
-  )
+  const { modulusLength: bits = MIN_RSA_KEY_BITS, publicExponent = 0n } = asymmetricKeyDetails
+  return bits >= MIN_RSA_KEY_BITS && bits <= MAX_RSA_KEY_BITS && publicExponent <= MAX_RSA_EXPONENT
 }
 
 function isPublicMember(member: readonly [string, unknown]): member is [string, string] {

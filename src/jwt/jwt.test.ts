@@ -7,7 +7,7 @@ import {
   type Algorithm,
   computeThumbprint,
   decodeJwt,
-  LARGEST_RSA_KEY_BITS,
+  MAX_RSA_KEY_BITS,
   readKeySet,
   signJwt,
   type VerificationKey,
@@ -185,7 +185,7 @@ describe('readKeySet', () => {
 
   it('ignores every other key', () => {
     const small = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
-    const large = { ...jwk, n: Buffer.alloc(LARGEST_RSA_KEY_BITS / 8 + 1, 0xff).toString('base64url') }
+    const large = { ...jwk, n: Buffer.alloc(MAX_RSA_KEY_BITS / 8 + 1, 0xff).toString('base64url') }
     for (const other of [
       { ...jwk, use: 'enc' },
       { ...jwk, alg: 'RS512' },

@@ -1,5 +1,10 @@
-import { listCompartmentParameters, type Permission, type ResourceReference } from '../fhir/index.ts'
-import { MOST_SCOPE_PARAMETERS } from './scope.ts'
+import {
+  listCompartmentParameters,
+  type Permission,
+  type ResourceReference,
+  resourceTypes,
+} from '../fhir/index.ts'
+import { MAX_SCOPE_PARAMETERS } from './scope.ts'
 
 /** The conditions of one granted scope. A resource must meet all of them. */
 export interface Constraint {
@@ -38,6 +43,20 @@ export const fullAccess: Access = { filterFor: () => 'everything' }
 /** The access of a caller who may touch nothing. */
 export const noAccess: Access = { filterFor: () => [] }
 
+const seeing = new WeakMap<Access, boolean>()
+
+/** Whether a caller may read and search everything, so that no response has to be checked. */
+export function seesAll(access: Access): boolean {
+  let seesEverything = seeing.get(access)
+  if (seesEverything === undefined) {
+    seesEverything = resourceTypes.every(
+      type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
+    )
+    seeing.set(access, seesEverything)
+  }
+  return seesEverything
+}
+
 /** The patients that a policy assigns to a clinician, by any of these. All but `patients` depend on stored data. */
 export interface Panel {
   readonly patients: ReadonlySet<string>
@@ -69,7 +88,7 @@ export function narrow(constraint: Constraint, query: NonNullable<Constraint['qu
   return { ...constraint, query: constraint.query === undefined ? query : [...constraint.query, ...query] }
 }
 
-export function isUnrestricted(constraint: Constraint): boolean {
+export function isUnconditional(constraint: Constraint): boolean {
   return (
     constraint.patient === undefined &&
     constraint.panel === undefined &&
@@ -81,7 +100,7 @@ export function isUnrestricted(constraint: Constraint): boolean {
 
 /** The filter that any of the constraints allows. A constraint that is narrower than another one is dropped. */
 export function uniteConstraints(constraints: readonly Constraint[]): AccessFilter {
-  if (constraints.some(isUnrestricted)) return 'everything'
+  if (constraints.some(isUnconditional)) return 'everything'
   if (constraints.length < 2) return constraints
   const { getKey, getWiderKeys } = createSubjectKeys()
   // By subject and then by query: the index of the first constraint.
@@ -238,7 +257,7 @@ function getKeys(query: Query): Keys {
   if (found) return found
   const items = [...new Set(query.map(pair => JSON.stringify(pair)))].sort()
   const own = items.join()
-  const keys = { own, implied: items.length > MOST_SCOPE_PARAMETERS ? [own] : joinSubsets(items) }
+  const keys = { own, implied: items.length > MAX_SCOPE_PARAMETERS ? [own] : joinSubsets(items) }
   known.set(query, keys)
   return keys
 }

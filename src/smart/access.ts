@@ -1,6 +1,6 @@
 import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
-import { findPatientConstraint, isUnrestricted, narrow, uniteConstraints } from './access-filter.ts'
+import { findPatientConstraint, isUnconditional, narrow, uniteConstraints } from './access-filter.ts'
 import {
   type EnforcementPolicy,
   type Grant,
@@ -62,7 +62,7 @@ function explainFilter(
     covering.push(scope)
     const found = findScopeConstraints(scope, grant, policy, type, permission)
     const constraints = isRelationProtected(policy, scope.context, type, permission)
-      ? found.filter(isUnrestricted)
+      ? found.filter(isUnconditional)
       : found
     if (constraints.length > 0) parts.push({ by: scope, constraints: constraints })
   }

@@ -22,10 +22,11 @@ export {
   groupConstraints,
   hasCompartment,
   isOfNamedOnly,
-  isUnrestricted,
+  isUnconditional,
   noAccess,
   type Panel,
   type PanelMembership,
+  seesAll,
   type VersionAccess,
 } from './access-filter.ts'
 export {
@@ -62,10 +63,10 @@ export {
 export {
   findScopeListFault,
   hasTooManyCombined,
-  LONGEST_SCOPE_LIST,
-  MOST_COMBINED_PARAMETERS,
-  MOST_SCOPE_PARAMETERS,
-  MOST_SCOPES,
+  MAX_COMBINED_PARAMETERS,
+  MAX_SCOPE_LIST_CHARACTERS,
+  MAX_SCOPE_PARAMETERS,
+  MAX_SCOPES,
   type PlainScope,
   parseScope,
   parseScopes,

@@ -177,7 +177,7 @@ export function namesPatients(type: string): boolean {
 
 /** The patients of a clinician: all, or a panel, which may be empty. */
 function findPanel({ rules }: AccessPolicy, user: ResourceReference): Panel | 'all' {
-  const own = rules.filter(rule => matches(rule, user))
+  const own = rules.filter(rule => isFor(rule, user))
   if (own.some(rule => rule.patients === 'all')) return 'all'
   const isMember = own.some(rule => rule.careTeams === 'own')
   return {
@@ -188,7 +188,7 @@ function findPanel({ rules }: AccessPolicy, user: ResourceReference): Panel | 'a
   }
 }
 
-function matches({ clinicians }: PolicyRule, { type, id }: ResourceReference): boolean {
+function isFor({ clinicians }: PolicyRule, { type, id }: ResourceReference): boolean {
   return clinicians === 'all' || clinicians.some(it => it.type === type && it.id === id)
 }
 
@@ -234,7 +234,7 @@ function explainRule(
 /** The members of each care team whom the rule is for. */
 function explainMembers(rule: PolicyRule, teams: PatientFacts['teams']): Omit<PolicyMatch, 'rule'>[] {
   return teams.flatMap(({ id, members }) => {
-    const clinicians = members.filter(member => isClinician(member) && matches(rule, member))
+    const clinicians = members.filter(member => isClinician(member) && isFor(rule, member))
     return clinicians.length === 0
       ? []
       : [{ reason: `members of CareTeam/${id}, which treats the patient`, clinicians }]

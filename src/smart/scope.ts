@@ -59,7 +59,7 @@ function parseText(text: string): Scope | undefined {
   const match = RESOURCE_SCOPE.exec(text)
   if (match) {
     const [, context, type, v1, v2, query] = match
-    const pairs = parseQuery(query)
+    const pairs = parseScopeQuery(query)
     if (pairs === undefined) return undefined
     return {
       kind: 'resource',
@@ -103,10 +103,10 @@ function isSameType(a: string, b: string): boolean {
   return a.length === b.length && a.toLowerCase() === b.toLowerCase()
 }
 
-function parseQuery(query: string | undefined): ResourceScope['query'] | undefined {
+function parseScopeQuery(query: string | undefined): ResourceScope['query'] | undefined {
   if (query === undefined) return []
   const parts = query.split('&')
-  if (parts.length > MOST_SCOPE_PARAMETERS) return undefined
+  if (parts.length > MAX_SCOPE_PARAMETERS) return undefined
   const pairs: [string, string][] = []
   for (const part of parts) {
     const at = part.indexOf('=')
@@ -121,35 +121,35 @@ function parseQuery(query: string | undefined): ResourceScope['query'] | undefin
 }
 
 /** The most scopes of one request, and of one registered client. */
-export const MOST_SCOPES = 100
+export const MAX_SCOPES = 100
 
 /** The longest list of scopes, in characters. An access token with such a list still fits into a header. */
-export const LONGEST_SCOPE_LIST = 8_000
+export const MAX_SCOPE_LIST_CHARACTERS = 8_000
 
 /** The most search parameters of a granular scope. A longer one is outside the grammar and permits nothing. */
-export const MOST_SCOPE_PARAMETERS = 6
+export const MAX_SCOPE_PARAMETERS = 6
 
 /**
  * The most search parameters of all granular scopes with several parameters. Scopes with one parameter are merged into one
  * condition; each of these is a condition of its own for every resource.
  */
-export const MOST_COMBINED_PARAMETERS = 50
+export const MAX_COMBINED_PARAMETERS = 50
 
 /** The limit that a list of scopes exceeds, as the end of a sentence; undefined if none. */
 export function findScopeListFault(list: string): string | undefined {
-  if (list.length > LONGEST_SCOPE_LIST) return `is longer than ${LONGEST_SCOPE_LIST} characters`
+  if (list.length > MAX_SCOPE_LIST_CHARACTERS) return `is longer than ${MAX_SCOPE_LIST_CHARACTERS} characters`
   const texts = list.split(' ').filter(text => text !== '')
-  if (texts.length > MOST_SCOPES) return `has more than ${MOST_SCOPES} scopes`
-  if (texts.some(text => countParameters(text) > MOST_SCOPE_PARAMETERS))
-    return `has a scope with more than ${MOST_SCOPE_PARAMETERS} search parameters`
+  if (texts.length > MAX_SCOPES) return `has more than ${MAX_SCOPES} scopes`
+  if (texts.some(text => countParameters(text) > MAX_SCOPE_PARAMETERS))
+    return `has a scope with more than ${MAX_SCOPE_PARAMETERS} search parameters`
   return hasTooManyCombined(texts.map(countParameters))
-    ? `has more than ${MOST_COMBINED_PARAMETERS} search parameters in scopes that combine several`
+    ? `has more than ${MAX_COMBINED_PARAMETERS} search parameters in scopes that combine several`
     : undefined
 }
 
 /** Whether scopes with these numbers of search parameters combine too many. */
 export function hasTooManyCombined(counts: readonly number[]): boolean {
-  return counts.filter(it => it > 1).reduce((sum, it) => sum + it, 0) > MOST_COMBINED_PARAMETERS
+  return counts.filter(it => it > 1).reduce((sum, it) => sum + it, 0) > MAX_COMBINED_PARAMETERS
 }
 
 // Only granular scopes have an ampersand.

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../src/auth/base/limits.ts'
-import { LONGEST_SCOPE_LIST, MOST_SCOPE_PARAMETERS, MOST_SCOPES } from '../../src/smart/index.ts'
+import { MAX_SCOPE_LIST_CHARACTERS, MAX_SCOPE_PARAMETERS, MAX_SCOPES } from '../../src/smart/index.ts'
 import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
 import { APPS, askConsent, type MeasuredServers } from '../support/measured-servers.ts'
 import { type Case, type Cases, form, type MakeCase, onAuth, page, type RefusedCases } from './cases.ts'
@@ -58,7 +58,7 @@ async function consentPage(servers: MeasuredServers): Promise<Case> {
 /** What can be grown at the auth server, up to its limit. */
 export const ACCEPTED: Cases = {
   'scopes of an authorization request': authorize({
-    scope: `openid ${repeat(MOST_SCOPES - 1, granular).join(' ')}`,
+    scope: `openid ${repeat(MAX_SCOPES - 1, granular).join(' ')}`,
   }),
   'characters of scope': authorize({
     scope: `openid ${repeat(90, at => `patient/Observation.rs?code=${'x'.repeat(55)}${at}`).join(' ')}`,
@@ -73,7 +73,7 @@ export const ACCEPTED: Cases = {
     redirect_uris: urls(LIMITS.urls),
     post_logout_redirect_uris: urls(LIMITS.urls),
   }),
-  'scopes of a registration': register({ scope: repeat(MOST_SCOPES, granular).join(' ') }),
+  'scopes of a registration': register({ scope: repeat(MAX_SCOPES, granular).join(' ') }),
   'characters of client_name': register({ client_name: 'x'.repeat(LIMITS.nameCharacters) }),
   'the portal with a few hundred apps': page('/portal'),
   'characters of a search in the portal': page(`/portal?search=${'x'.repeat(LIMITS.searchCharacters)}`),
@@ -98,17 +98,17 @@ export const REFUSED: RefusedCases = {
   'values of a body': [/200000 values/, registerText(`{"a":[${repeat(400_000, () => '1').join(',')}]}`)],
   'scopes of an authorization request': [
     /100 scopes/,
-    authorize({ scope: repeat(MOST_SCOPES + 1, granular).join(' ') }),
+    authorize({ scope: repeat(MAX_SCOPES + 1, granular).join(' ') }),
   ],
   'the same scope again and again': [
     /100 scopes/,
     authorize({ scope: repeat(300, () => 'patient/Patient.rs').join(' ') }),
   ],
-  'characters of scope': [/8000 characters/, authorize({ scope: 'x'.repeat(LONGEST_SCOPE_LIST + 1) })],
+  'characters of scope': [/8000 characters/, authorize({ scope: 'x'.repeat(MAX_SCOPE_LIST_CHARACTERS + 1) })],
   'search parameters of a scope': [
     /6 search parameters/,
     authorize({
-      scope: `patient/Observation.rs?${repeat(MOST_SCOPE_PARAMETERS + 1, at => `p${at}=x`).join('&')}`,
+      scope: `patient/Observation.rs?${repeat(MAX_SCOPE_PARAMETERS + 1, at => `p${at}=x`).join('&')}`,
     }),
   ],
   'search parameters of combined scopes': [

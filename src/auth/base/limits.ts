@@ -1,4 +1,4 @@
-import { LONGEST_SCOPE_LIST } from '../../smart/index.ts'
+import { MAX_SCOPE_LIST_CHARACTERS } from '../../smart/index.ts'
 import { REFRESH_RETRY_MS } from '../../store/index.ts'
 
 /**
@@ -48,7 +48,7 @@ export const LIMITS = {
     client_id: 256,
     state: 4_096,
     nonce: 1_024,
-    scope: LONGEST_SCOPE_LIST,
+    scope: MAX_SCOPE_LIST_CHARACTERS,
     login_hint: 256,
     acr_values: 1_024,
     id_token_hint: 8_192,

@@ -11,5 +11,5 @@ export {
   type Repository,
   type RepositoryOptions,
 } from './repository/repository.ts'
-export { findMatch } from './search/search.ts'
+export { findConditionMatch } from './search/search.ts'
 export { type FhirServerOptions, fhirServer } from './server.ts'

@@ -27,7 +27,13 @@ import { findHistory } from './history/find-history.ts'
 import type { HistoryContext } from './history/versions.ts'
 import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
-import { collectMatches, findDocuments, findEverything, findMatch, findPage } from './search/search.ts'
+import {
+  collectMatches,
+  findConditionMatch,
+  findDocuments,
+  findEverything,
+  findPage,
+} from './search/search.ts'
 import { finishInTurns, type Steps, takeSnapshots } from './search/search-scope.ts'
 import { OutsideVersion, SqliteVersion } from './stored-version.ts'
 
@@ -109,7 +115,7 @@ export class SqliteSession implements BackendSession {
   }
 
   findMatch(request: FhirRequest, type: string, params: Params): ConditionMatch | Failure {
-    return findMatch(this.#context.repository, request.access, type, params)
+    return findConditionMatch(this.#context.repository, request.access, type, params)
   }
 
   commit(writes: readonly VersionedWrite[], options?: CommitOptions): CommitResult {

@@ -4,7 +4,6 @@ import {
   findReferredPatients,
   namesOtherPatient,
   type Resource,
-  resourceTypes,
   UNKNOWN_PATIENT,
 } from '../../fhir/index.ts'
 import {
@@ -156,18 +155,4 @@ function findStoredPatients(resource: Resource, baseUrl: string): ReadonlySet<st
   namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)
   named.delete(UNKNOWN_PATIENT)
   return named
-}
-
-const fullAccesses = new WeakMap<Access, boolean>()
-
-/** Whether a caller may read and search everything, so that no response has to be checked. */
-export function seesAll(access: Access): boolean {
-  let seesEverything = fullAccesses.get(access)
-  if (seesEverything === undefined) {
-    seesEverything = resourceTypes.every(
-      type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
-    )
-    fullAccesses.set(access, seesEverything)
-  }
-  return seesEverything
 }

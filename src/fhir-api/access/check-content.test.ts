@@ -6,7 +6,7 @@ import { createAccessCache } from '../access-cache.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Failure } from '../response.ts'
-import { checkContent } from './check-content.ts'
+import { checkNewContent } from './check-content.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
 const makeAccess = (filter: AccessFilter): Access => ({
@@ -42,7 +42,8 @@ async function check(
     known: new Set<string>(),
   }
   const content = parseExact(JSON.stringify(resource)) as ExactResource
-  return (await checkContent(context, { access } as FhirRequest, 'c', content, undefined, together))?.problem
+  return (await checkNewContent(context, { access } as FhirRequest, 'c', content, undefined, together))
+    ?.problem
 }
 
 interface Held {
@@ -51,7 +52,7 @@ interface Held {
   readonly excluded: readonly string[]
 }
 
-describe('checkContent', () => {
+describe('checkNewContent', () => {
   it('permits writes within the access filter, and no others', async () => {
     for (const access of [ann, panelled]) {
       assert.equal(await check(access, condition('ann')), undefined)

@@ -6,12 +6,12 @@ import {
   type Resource,
   toPlain,
 } from '../../fhir/index.ts'
-import type { PanelMembership } from '../../smart/index.ts'
+import { type PanelMembership, seesAll } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, isFailure } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
-import { createAccessCheck, findWrittenPatients, seesAll } from './access-check.ts'
+import { createAccessCheck, findWrittenPatients } from './access-check.ts'
 import { checkNamedBinaries } from './binaries.ts'
 import { checkReferences, findHiddenSearch } from './check-references.ts'
 
@@ -26,7 +26,7 @@ export interface WrittenTogether {
 }
 
 /** Fails if new content must not be written. */
-export async function checkContent(
+export async function checkNewContent(
   context: Context,
   request: FhirRequest,
   permission: 'c' | 'u',

@@ -18,11 +18,12 @@ import {
   hasCompartment,
   namesPatients,
   satisfies,
+  seesAll,
 } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
 import { type Failure, isFailure } from '../response.ts'
-import { createAccessCheck, seesAll } from './access-check.ts'
+import { createAccessCheck } from './access-check.ts'
 
 /** So many ids fit into the URL of one search. */
 const IDS_AT_ONCE = 50
@@ -54,7 +55,7 @@ export async function checkReferences(
   const elements = findElements(resource, context.baseUrl)
   const stored = new Set(before ? findElements(before, context.baseUrl).keys() : [])
   const named = [...elements.keys()].filter(
-    it => isOfPatients(getType(it)) && !stored.has(it) && !known.has(it),
+    it => mayNamePatients(getType(it)) && !stored.has(it) && !known.has(it),
   )
   if (named.length > MAX_REFERENCES) return TOO_MANY_REFERENCES
   for (const [type, references] of Map.groupBy(named, getType)) {
@@ -77,7 +78,7 @@ const TOO_MANY_REFERENCES = fail({
 })
 
 /** Whether resources of a type may be about patients. A Patient itself is checked by its id. */
-function isOfPatients(type: string): boolean {
+function mayNamePatients(type: string): boolean {
   return type !== 'Patient' && (hasCompartment(type) || namesPatients(type))
 }
 
@@ -197,7 +198,7 @@ export function dependsOnTypeAlone(type: string, params: Params, baseUrl: string
 }
 
 /** Whether an upstream server may resolve a conditional reference: the caller may search all that it depends on. */
-export function isUnrestricted(
+export function maySearchAll(
   { type, params }: ConditionalReference,
   access: Access,
   baseUrl: string,
@@ -215,6 +216,6 @@ export function findHiddenSearch(content: unknown, access: Access, baseUrl: stri
   return listReferenceElements(content).find(({ text }) => {
     if (!text.includes('?')) return false
     const conditional = parseConditionalReference(text)
-    return !conditional || !isUnrestricted(conditional, access, baseUrl)
+    return !conditional || !maySearchAll(conditional, access, baseUrl)
   })?.element
 }

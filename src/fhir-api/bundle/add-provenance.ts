@@ -24,7 +24,7 @@ export function addProvenance(
 ): FhirRequest | Failure {
   const { interaction, authenticated, preconditions } = request
   if (header === undefined || !mayWrite(interaction)) return request
-  const write = describeWrite(interaction)
+  const write = findWriteUrl(interaction)
   if (!write) return UNSUPPORTED
   // A transaction holds the resource as a whole.
   if (request.content) return STREAMED
@@ -53,7 +53,7 @@ export function addProvenance(
 }
 
 /** The method and URL of a write that certainly makes a new version; undefined for any other interaction. */
-function describeWrite(
+function findWriteUrl(
   interaction: Interaction,
 ): { readonly method: string; readonly url: string } | undefined {
   switch (interaction.kind) {

@@ -106,7 +106,7 @@ export async function performBatch(
     for (const it of new Set(done.slice(-turn.length).flatMap(it => it.error ?? []))) bundle.report(it)
     if (error !== undefined) {
       if (done.every(it => it.error !== undefined)) throw error
-      while (done.length < entries.length) done.push(failEntry(error))
+      while (done.length < entries.length) done.push(describeThrown(error))
     }
     await setImmediate()
   }
@@ -127,7 +127,7 @@ async function takeTurn(
   const began = now()
   const turn: Processed[] = []
   for (const entry of entries) {
-    turn.push(await processEntry(context, bundle, budget, entry).catch(failEntry))
+    turn.push(await processEntry(context, bundle, budget, entry).catch(describeThrown))
     if (now() - began > limits.TURN_MS || turn.some(isUnavailable)) break
   }
   if (local) budget.addWork(now() - began)
@@ -178,16 +178,16 @@ async function confirm(processed: Processed, lost: unknown): Promise<Processed> 
   try {
     await durable
   } catch (error) {
-    return failEntry(error)
+    return describeThrown(error)
   }
-  return durable || lost === undefined || processed.error !== undefined ? processed : failEntry(lost)
+  return durable || lost === undefined || processed.error !== undefined ? processed : describeThrown(lost)
 }
 
 function isUnavailable({ error }: Processed): boolean {
   return error !== undefined && toProblem(error).kind === 'unavailable'
 }
 
-function failEntry(error: unknown): Processed {
+function describeThrown(error: unknown): Processed {
   const response = describeFailedEntry(error)
   return { response, text: formatEntry(response), error }
 }

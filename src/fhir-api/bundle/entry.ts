@@ -66,7 +66,7 @@ export function listDecided({ entries }: Pick<FhirRequest, 'entries'>): Finished
  * stays text: parsed into an object it would need several times the memory.
  */
 export function formatEntry(response: FhirResponse): string {
-  const content = readContent(response)
+  const content = readEntryContent(response)
   if (content === 'invalid') return formatEntry(toResponse(INVALID))
   const { status } = response
   const location = response.location ?? response.headers?.location
@@ -93,7 +93,7 @@ const INVALID = fail({ problem: 'upstream-broken', why: 'its JSON is invalid' })
 
 const OUTCOME = /^\s*\{\s*"resourceType"\s*:\s*"OperationOutcome"/
 
-function readContent({
+function readEntryContent({
   body,
   isUnparsed,
 }: FhirResponse): { readonly text: string; readonly isOutcome: boolean } | 'invalid' | undefined {

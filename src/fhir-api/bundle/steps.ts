@@ -7,7 +7,7 @@ import {
   isRecord,
   parseReference,
 } from '../../fhir/index.ts'
-import { seesAll } from '../access/access-check.ts'
+import { seesAll } from '../../smart/index.ts'
 import { listReferenceElements, parseConditionalReference } from '../access/check-references.ts'
 import type { Context } from '../context.ts'
 import type { PlannedWrite } from '../interactions/plan-change.ts'

@@ -1,6 +1,6 @@
 import { type Entry, fail, type Resource, toPlain } from '../../fhir/index.ts'
 import { failHidden } from '../../smart/index.ts'
-import { checkContent } from '../access/check-content.ts'
+import { checkNewContent } from '../access/check-content.ts'
 import type { Committed } from '../backend.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context } from '../context.ts'
@@ -52,11 +52,13 @@ export async function performTransaction(
   for await (const request of decideEntries(bundle, entries)) requests.push(request)
   for (const request of requests) if (!isFailure(request)) await validateInTurns(request)
   const interactions = requests.flatMap(it => (isFailure(it) ? [] : [it.interaction]))
-  const result = await attempt(context, interactions, () => planAndCommit(context, bundle, entries, requests))
+  const result = await attempt(context, interactions, () =>
+    planAndCommitAll(context, bundle, entries, requests),
+  )
   return isFailure(result) ? result : respond(context, bundle, result)
 }
 
-async function planAndCommit(
+async function planAndCommitAll(
   shared: Context,
   bundle: FhirRequest,
   entries: readonly Entry[],
@@ -210,7 +212,7 @@ async function checkWrites(
     const before = write.kind === 'update' ? write.before : undefined
     const failure =
       (content && permission !== 'd'
-        ? await checkContent(context, request, permission, content, before, transaction)
+        ? await checkNewContent(context, request, permission, content, before, transaction)
         : undefined) ?? planned.conflict
     if (failure) return failEntry(entry, failure)
     await takeTurns()

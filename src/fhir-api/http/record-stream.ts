@@ -1,7 +1,7 @@
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 
 /** The longest match of the pattern, and a character after it. */
-const LONGEST_MATCH = 1_000
+const MAX_MATCH_CHARACTERS = 1_000
 
 /** Patients of one record. A stream may have any number. */
 const PATIENTS_AT_ONCE = 5_000
@@ -27,7 +27,7 @@ export function recordPatients(
   const find = (chunk: Buffer) => {
     const text = kept + chunk.toString('latin1')
     for (const [, id = ''] of text.matchAll(pattern)) if (!recorded.has(id)) found.add(id)
-    kept = text.slice(-LONGEST_MATCH)
+    kept = text.slice(-MAX_MATCH_CHARACTERS)
   }
   const recordFound = async () => {
     const patients = [...found]

@@ -1,6 +1,6 @@
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import type { Interaction, Params } from '../../fhir/index.ts'
-import { checkContent, type WrittenTogether } from '../access/check-content.ts'
+import { checkNewContent, type WrittenTogether } from '../access/check-content.ts'
 import type { Commit } from '../backend.ts'
 import type { Context } from '../context.ts'
 import type { FhirRequest } from '../request.ts'
@@ -76,7 +76,7 @@ async function checkNew(
   const before = change.kind === 'update' ? change.before : undefined
   const known = new Set(change.kind === 'update' ? [`${change.type}/${change.id}`] : [])
   const alone: WrittenTogether = { identities: new Set(), newPatients: new Map(), known }
-  return checkContent(context, request, permission, change.resource, before, alone)
+  return checkNewContent(context, request, permission, change.resource, before, alone)
 }
 
 /** How often a change is planned and committed before a conflict is reported. */

@@ -91,13 +91,13 @@ function read(parameter: SearchParameter, found: ExtractedValue): readonly Index
 }
 
 function indexDate(found: ExtractedValue): readonly DateEntry[] {
-  const range = toRange(found.type, found.value)
+  const range = toDateRange(found.type, found.value)
   return range === undefined
     ? []
     : [{ kind: 'date', parameter: found.parameter, low: range.low, high: range.high }]
 }
 
-function toRange(type: string, value: unknown): DateRange | undefined {
+function toDateRange(type: string, value: unknown): DateRange | undefined {
   switch (type) {
     case 'date':
     case 'dateTime':

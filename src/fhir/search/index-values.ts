@@ -94,7 +94,7 @@ export function indexNumber(found: ExtractedValue): readonly NumberEntry[] {
   const { parameter, value } = found
   if (typeof value === 'number') return [{ kind: 'number', parameter, low: value, high: value }]
   if (found.type !== 'Range' || !isRecord(value)) return []
-  const range = toRange(value.low, value.high)
+  const range = toNumberRange(value.low, value.high)
   return range === undefined ? [] : [{ kind: 'number', parameter, low: range.low, high: range.high }]
 }
 
@@ -105,11 +105,14 @@ export function indexQuantity(found: ExtractedValue): readonly QuantityEntry[] {
     case 'Quantity':
     case 'Age':
     case 'Duration':
-      return createQuantityEntries(found, toRange(value, value), value)
+      return createQuantityEntries(found, toNumberRange(value, value), value)
     case 'Range':
-      return createQuantityEntries(found, toRange(value.low, value.high), value.low ?? value.high)
+      return createQuantityEntries(found, toNumberRange(value.low, value.high), value.low ?? value.high)
     case 'Money':
-      return createQuantityEntries(found, toRange(value, value), { system: currencies, code: value.currency })
+      return createQuantityEntries(found, toNumberRange(value, value), {
+        system: currencies,
+        code: value.currency,
+      })
     case 'SampledData':
       return createQuantityEntries(found, computeSampledRange(value), value.origin)
     default:
@@ -122,7 +125,7 @@ interface Numbers {
   readonly high: number
 }
 
-function toRange(low: unknown, high: unknown): Numbers | undefined {
+function toNumberRange(low: unknown, high: unknown): Numbers | undefined {
   const [least, most] = [readAmount(low), readAmount(high)]
   if (least === undefined && most === undefined) return undefined
   return { low: least ?? -Number.MAX_VALUE, high: most ?? Number.MAX_VALUE }

@@ -18,7 +18,7 @@ export interface HistoryQuery {
 export function parseHistory(params: Params, lenient: boolean): HistoryQuery | BadSearch {
   let query: HistoryQuery = { count: DEFAULT_COUNT, since: undefined, at: undefined, used: [] }
   for (const pair of params) {
-    const read = parseOne(query, pair)
+    const read = parseParameter(query, pair)
     if (read === 'unknown') {
       if (!lenient) return failSearch(`Cannot use ${pair[0]} in a history`)
     } else if (isFailure(read)) return read
@@ -27,7 +27,7 @@ export function parseHistory(params: Params, lenient: boolean): HistoryQuery | B
   return query
 }
 
-function parseOne(
+function parseParameter(
   query: HistoryQuery,
   [name, value]: readonly [string, string],
 ): Partial<HistoryQuery> | BadSearch | 'unknown' {

@@ -34,20 +34,20 @@ export function parseInclude(
   const [direction, modifier] = name.split(':')
   // With :iterate the types are not known beforehand.
   if (value === '*' && modifier === undefined)
-    return direction === '_include' ? types.flatMap(listReferences) : types.flatMap(listReferrers)
+    return direction === '_include' ? types.flatMap(includeReferences) : types.flatMap(includeReferrers)
   const rule = parseRule(name, value, direction, modifier)
   return typeof rule === 'string' ? rule : [rule]
 }
 
 /** `_include=*` means `Type:*` of the searched type. */
-function listReferences(type: string): readonly IncludeRule[] {
-  const parameters = findReferences(type)
+function includeReferences(type: string): readonly IncludeRule[] {
+  const parameters = listReferenceParameters(type)
   if (parameters.length === 0) return []
   return [{ direction: 'forward', iterate: false, source: type, parameters, target: undefined }]
 }
 
 /** `_revinclude=*` means every parameter of every type that may refer to the searched type. */
-function listReferrers(target: string): readonly IncludeRule[] {
+function includeReferrers(target: string): readonly IncludeRule[] {
   return [...resourceTypes].flatMap(source => {
     const parameters = listSearchParameters(source)
       .filter(it => it.type === 'reference' && (it.target?.includes(target) ?? true))
@@ -69,7 +69,7 @@ function parseRule(
     return `Cannot read ${name}: expected Type:parameter, Type:parameter:TargetType or, without :iterate, *`
   if (target !== undefined && !isResourceType(target))
     return `Cannot read ${name}: ${target} is not a resource type`
-  const parameters = parameter === '*' ? findReferences(source) : [parameter]
+  const parameters = parameter === '*' ? listReferenceParameters(source) : [parameter]
   if (parameter !== '*' && findSearchParameter(source, parameter)?.type !== 'reference')
     return `Cannot include by ${source}:${parameter}: it is not a reference`
   return {
@@ -81,7 +81,7 @@ function parseRule(
   }
 }
 
-function findReferences(type: string): readonly string[] {
+function listReferenceParameters(type: string): readonly string[] {
   return listSearchParameters(type)
     .filter(it => it.type === 'reference')
     .map(it => it.code)

@@ -4,10 +4,10 @@ import type { Scope } from './items.ts'
 import { breaksInvariant, type Invariant, type PlanEntry, type RequiredCodes } from './plan.ts'
 
 /** Levels of elements in a resource, which are deeper than in any real one. A resource inside a Bundle starts again. */
-export const deepest = 100
+export const MAX_DEPTH = 100
 
 /** Enough to correct a resource; the response to a hostile body must not be larger than the body. */
-const mostFaults = 100
+const MAX_FAULTS = 100
 
 /** The position of a validation, and its findings. */
 export interface Walk {
@@ -51,7 +51,7 @@ export function createScope(resource: unknown): Scope {
 
 /** Texts never repeat the value, which may be personal data. */
 export function addFault(walk: Walk, code: Fault['code'], text: string): void {
-  if (walk.faults.length < mostFaults) walk.faults.push({ path: formatPath(walk.path), code, text })
+  if (walk.faults.length < MAX_FAULTS) walk.faults.push({ path: formatPath(walk.path), code, text })
 }
 
 export function checkInvariants(walk: Walk, value: unknown, invariants: readonly Invariant[]): void {
@@ -59,7 +59,7 @@ export function checkInvariants(walk: Walk, value: unknown, invariants: readonly
     const { severity, text } = invariant
     if ((severity === 'warning' && !walk.warns) || !breaksInvariant(invariant, value, walk.scope)) continue
     if (severity === 'error') addFault(walk, 'invariant', text)
-    else if (walk.faults.length < mostFaults)
+    else if (walk.faults.length < MAX_FAULTS)
       walk.faults.push({ path: formatPath(walk.path), code: 'invariant', text, severity })
   }
 }

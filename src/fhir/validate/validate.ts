@@ -12,7 +12,7 @@ import {
   checkReference,
   checkSimpleQuantity,
   createScope,
-  deepest,
+  MAX_DEPTH,
   nothingContained,
   startWalk,
   type Walk,
@@ -124,8 +124,8 @@ function* checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): Ge
 }
 
 function isTooDeep(walk: Walk): boolean {
-  if (walk.depth < deepest && walk.path.length <= JSON_DEPTH) return false
-  addFault(walk, 'structure', `Nested deeper than ${deepest} levels`)
+  if (walk.depth < MAX_DEPTH && walk.path.length <= JSON_DEPTH) return false
+  addFault(walk, 'structure', `Nested deeper than ${MAX_DEPTH} levels`)
   return true
 }
 

@@ -43,7 +43,7 @@ export function checkRequest(
   const decision = decide(interaction, grant, policy, access, steps)
   if (!decision.allowed || body === undefined) return decision
   if (interaction.kind === 'bundle') return checkBundle(decision, body, grant, policy, access, steps)
-  const refusal = checkContent(interaction, body, decision.access, policy.fhirBaseUrl)
+  const refusal = checkWrite(interaction, body, decision.access, policy.fhirBaseUrl)
   return refusal ? deny(refusal) : decision
 }
 
@@ -131,7 +131,7 @@ function resolveReferences(value: unknown, resolveReference: (text: string) => s
 }
 
 /** Checks the content of a write, as far as that is possible without stored data. */
-function checkContent(
+function checkWrite(
   interaction: Interaction,
   body: unknown,
   access: Access,
@@ -164,7 +164,7 @@ function checkContent(
       )
     case 'patch':
     case 'patch-conditional':
-      return checkPatch(body, interaction.type, access.filterFor(interaction.type, 'u'), baseUrl)
+      return checkPatchedParts(body, interaction.type, access.filterFor(interaction.type, 'u'), baseUrl)
     default:
       return undefined
   }
@@ -190,7 +190,12 @@ function checkWrittenResource(
 }
 
 /** The server checks the result of a patch. A patch that mentions another patient is refused before. */
-function checkPatch(body: unknown, type: string, filter: Filter, baseUrl: string): Refusal | undefined {
+function checkPatchedParts(
+  body: unknown,
+  type: string,
+  filter: Filter,
+  baseUrl: string,
+): Refusal | undefined {
   const patched = collectPatchedParts(body, type)
   if (!patched)
     return createMisunderstood(400, 'Cannot read body: it is neither a JSON Patch nor a FHIRPath Patch')

@@ -15,7 +15,7 @@ import {
   type FilterSource,
   isOfNamedOnly,
   isProtected,
-  isUnrestricted,
+  isUnconditional,
   type Permission,
   parseScopes,
   type ScopeContext,
@@ -51,7 +51,7 @@ export function checkType(
 }
 
 /** The first refusal, otherwise the first decision. */
-export function requireAll(first: Decision, ...rest: readonly Decision[]): Decision {
+export function requireEach(first: Decision, ...rest: readonly Decision[]): Decision {
   return first.allowed ? (rest.find(decision => !decision.allowed) ?? first) : first
 }
 
@@ -120,7 +120,7 @@ function findDecidingSource(
   within: AccessFilter,
 ): FilterSource['by'] | undefined {
   const decides = (constraint: Constraint) =>
-    within === 'everything' ? isUnrestricted(constraint) : within.includes(constraint)
+    within === 'everything' ? isUnconditional(constraint) : within.includes(constraint)
   return sources.find(part => part.constraints.some(decides))?.by
 }
 

@@ -27,7 +27,7 @@ import {
   deny,
   describeInsufficientScope,
   isChained,
-  requireAll,
+  requireEach,
   type Target,
 } from './check-type.ts'
 import type { Decision, DecisionContext } from './decision.ts'
@@ -45,7 +45,7 @@ function checkTypes(context: DecisionContext, params: Params, target: Target = {
   const types = named.length > 0 ? [...new Set(named)] : findCandidates(context.access, target)
   const [first, ...rest] = types.map(type => checkType(context, type, 's', target))
   if (!first) return denyUnreadable('Cannot search: _type names no resource type')
-  const decision = named.length > 0 ? requireAll(first, ...rest) : requireAny([first, ...rest])
+  const decision = named.length > 0 ? requireEach(first, ...rest) : requireAny([first, ...rest])
   if (decision.allowed || decision.refusal.kind !== 'insufficient-scope') return decision
   return deny(describeInsufficientScope(context, '*', 's'))
 }
@@ -174,7 +174,7 @@ function decideWrite(
 ): Decision {
   const write = checkType(context, type, permission)
   if (criteria === undefined || !write.allowed) return write
-  const decision = requireAll(write, checkType(context, type, 's'))
+  const decision = requireEach(write, checkType(context, type, 's'))
   return decision.allowed ? (checkChains(context, type, criteria) ?? decision) : decision
 }
 
@@ -196,7 +196,7 @@ function decideOperation(context: DecisionContext, operation: Operation): Decisi
   const [head, ...tail] = needs.permissions
   const first = checkType(context, type, head, { id })
   const rest = tail.map(permission => checkType(context, type, permission, { id }))
-  return needs.kind === 'all' ? requireAll(first, ...rest) : requireEither(first, ...rest)
+  return needs.kind === 'all' ? requireEach(first, ...rest) : requireEither(first, ...rest)
 }
 
 function requireEither(first: Decision, ...rest: readonly Decision[]): Decision {

@@ -8,9 +8,8 @@ import {
   type Refused,
   type Resource,
   refuseOutsideGrant,
-  resourceTypes,
 } from '../../fhir/index.ts'
-import { type Access, type AccessFilter, satisfies } from '../../smart/index.ts'
+import { type Access, type AccessFilter, satisfies, seesAll } from '../../smart/index.ts'
 import { refuse } from '../refuse.ts'
 
 interface HostResponse {
@@ -34,7 +33,7 @@ export function createResponseCheck(
   access: Access,
   baseUrl: string,
 ): ((response: HostResponse) => ResponseVerdict) | undefined {
-  if (isUnrestricted(access)) return undefined
+  if (seesAll(access)) return undefined
   if (readsWholeType(interaction, access))
     return response => checkFound(response, interaction, access, baseUrl)
   return response => {
@@ -46,12 +45,6 @@ export function createResponseCheck(
     if (mayRelease(parseLimited(response.body.toString('utf8')), rule, baseUrl)) return 'release'
     return rule.written ? 'empty' : refuseOutsideGrant()
   }
-}
-
-function isUnrestricted(access: Access): boolean {
-  return resourceTypes.every(
-    type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
-  )
 }
 
 /** Whether it is a read of a type that the grant covers completely. */

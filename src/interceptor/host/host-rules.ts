@@ -41,10 +41,10 @@ export function checkHostRules(
     case 'history-type':
       return checkWholeTypes(access, [interaction.type])
     case 'patch':
-      return checkPatch(interaction.type, access)
+      return checkPatchAccess(interaction.type, access)
     case 'patch-conditional':
       return (
-        checkPatch(interaction.type, access) ??
+        checkPatchAccess(interaction.type, access) ??
         checkCondition(interaction.type, interaction.params, access, 'u', baseUrl, steps)
       )
     case 'update-conditional':
@@ -81,7 +81,7 @@ export function isEverything(filter: AccessFilter): boolean {
 }
 
 /** Only the host knows the result of a patch, and a patch can reveal stored data or make it readable. */
-function checkPatch(type: string, access: Access): Refusal | undefined {
+function checkPatchAccess(type: string, access: Access): Refusal | undefined {
   return isEverything(access.filterFor(type, 'u')) && isEverything(access.filterFor(type, 'r'))
     ? undefined
     : refuseUnenforceable('it cannot check the result of a patch')
@@ -97,7 +97,7 @@ function checkCondition(
 ) {
   if (!isEverything(access.filterFor(type, permission)) || !isEverything(access.filterFor(type, 's')))
     return refuseUnenforceable('a condition may match resources outside the grant')
-  return checkChains(type, params, access, baseUrl, steps)
+  return checkChainAccess(type, params, access, baseUrl, steps)
 }
 
 function checkWholeTypes(access: Access, types: readonly string[]): Refusal | undefined {
@@ -124,7 +124,7 @@ function checkSearch(
     )
   return (
     checkReverseIncludes(params, access, isEverything(filter)) ??
-    checkChains(type, params, access, baseUrl, steps)
+    checkChainAccess(type, params, access, baseUrl, steps)
   )
 }
 
@@ -207,7 +207,7 @@ function isPatient(name: string, value: string, patient: string, baseUrl: string
 }
 
 /** The host follows a chain through all of its data, so the grant must cover every type of the chain completely. */
-function checkChains(
+function checkChainAccess(
   type: string,
   params: Params,
   access: Access,

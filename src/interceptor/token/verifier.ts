@@ -4,7 +4,7 @@ import { type Algorithm, decodeJwt, type Jwt, verifySignature } from '../../jwt/
 import {
   type Grant,
   hasTooManyCombined,
-  MOST_COMBINED_PARAMETERS,
+  MAX_COMBINED_PARAMETERS,
   PORTAL_CLIENT,
   type Scope,
 } from '../../smart/index.ts'
@@ -99,7 +99,7 @@ function findExcess(scopes: readonly Scope[]): string | undefined {
   if (counts.filter(count => count > 0).length > GRANULAR_SCOPES)
     return `has more than ${GRANULAR_SCOPES} granular scopes`
   return hasTooManyCombined(counts)
-    ? `has more than ${MOST_COMBINED_PARAMETERS} search parameters in scopes that combine several`
+    ? `has more than ${MAX_COMBINED_PARAMETERS} search parameters in scopes that combine several`
     : undefined
 }
 

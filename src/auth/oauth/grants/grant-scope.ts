@@ -1,7 +1,7 @@
 import { LruMap } from '../../../cache/index.ts'
 import {
   findScopeListFault,
-  MOST_SCOPES,
+  MAX_SCOPES,
   type PlainScope,
   parseScope,
   parseScopes,
@@ -67,14 +67,14 @@ export function rememberScope(key: readonly unknown[], compute: () => string): s
 
 /**
  * Collects the granted scopes for each requested scope, without duplicates. Granular scopes of the request and the client
- * are combined, so there may be more than were requested: it stops once there are more than `MOST_SCOPES`.
+ * are combined, so there may be more than were requested: it stops once there are more than `MAX_SCOPES`.
  */
 export function grantEach(requested: string, grant: (scope: Scope) => readonly string[]): string {
   const granted = new Set<string>()
   for (const text of requested.split(' ')) {
     const scope = parseScope(text)
     if (scope) for (const part of grant(scope)) granted.add(part)
-    if (granted.size > MOST_SCOPES) break
+    if (granted.size > MAX_SCOPES) break
   }
   return [...granted].join(' ')
 }
@@ -132,10 +132,10 @@ export function checkRequestedScope(asked: string): Refusal | undefined {
 /** Refuses a grant without scopes, and one with more scopes than a token may have. */
 export function checkGrantedScope(granted: string): Refusal | undefined {
   if (granted === '') return new Refusal('invalid_scope', 'None of the scopes can be granted to this client.')
-  if (granted.split(' ').length > MOST_SCOPES)
+  if (granted.split(' ').length > MAX_SCOPES)
     return new Refusal(
       'invalid_scope',
-      `The scope combines with the registered granular scopes to more than ${MOST_SCOPES} scopes.`,
+      `The scope combines with the registered granular scopes to more than ${MAX_SCOPES} scopes.`,
     )
   const fault = findScopeListFault(granted)
   return fault === undefined

@@ -26,7 +26,7 @@ export interface AllowedScopes {
 /**
  * Indexes the allowed scopes by type and permission. A scope that they cover completely costs a few lookups. One that
  * they cover partly is compared only with those that share its type and a permission that is not covered, so almost every
- * comparison adds a part to the result, which has at most `MOST_SCOPES` parts. No scope is narrowed twice.
+ * comparison adds a part to the result, which has at most `MAX_SCOPES` parts. No scope is narrowed twice.
  */
 export function indexAllowedScopes(scopes: readonly Scope[]): AllowedScopes {
   const index = new ScopeIndex(scopes)

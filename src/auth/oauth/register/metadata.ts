@@ -1,5 +1,5 @@
 import { isFailure, isRecord } from '../../../fhir/index.ts'
-import { LONGEST_SCOPE_LIST } from '../../../smart/index.ts'
+import { MAX_SCOPE_LIST_CHARACTERS } from '../../../smart/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { Refusal } from '../../base/refusal.ts'
 import {
@@ -61,7 +61,7 @@ const TEXTS: Readonly<Record<string, number>> = {
   client_name: LIMITS.nameCharacters,
   logo_uri: LIMITS.urlCharacters,
   initiate_login_uri: LIMITS.urlCharacters,
-  scope: LONGEST_SCOPE_LIST,
+  scope: MAX_SCOPE_LIST_CHARACTERS,
   jwks_uri: LIMITS.urlCharacters,
 }
 

@@ -39,7 +39,7 @@ export function* findHistory(
   if (isFailure(page)) return page
   const { versions, next } = page
   return {
-    versions: versions.map(version => toEntry(context.repository, version)),
+    versions: versions.map(version => toHistoryEntry(context.repository, version)),
     total: after === undefined && !next ? versions.length : yield* countVersions(context, scope, query),
     cursors: new Map(next && [['next', next]]),
   }
@@ -141,7 +141,7 @@ const TOO_MANY_LEFT_OUT = fail({
   text: `Cannot check more than ${VERSIONS_CHECKED} versions, or ${limits.PAGE_CHARACTERS} characters of them, for one page: request the history of one resource, or with _since`,
 })
 
-function toEntry({ database }: Repository, version: Version): HistoryEntry {
+function toHistoryEntry({ database }: Repository, version: Version): HistoryEntry {
   const { type, id, method, isCreation, updated, content } = version
   const isDeletion = method === 'DELETE'
   return {

@@ -47,7 +47,7 @@ export function* findVersions(
   const { database } = context.repository
   const before = after ? sql`v.seq < ${after[0] ?? 0}` : name('1')
   const seqs: number[] = []
-  for (const source of listSources(context, scope, query)) {
+  for (const source of listVersionSources(context, scope, query)) {
     let missing = limit
     for (const part of divideSource(database, source, before)) {
       const { text, values } = sql`${source.versions} AND ${part} ORDER BY v.seq DESC LIMIT ${missing}`
@@ -68,7 +68,7 @@ export function* countVersions(
   query: HistoryQuery,
 ): Steps<number | undefined> {
   const { database } = context.repository
-  const sources = listSources(context, scope, query)
+  const sources = listVersionSources(context, scope, query)
   if (!scope.isDecidedByIndex || sources.some(({ isCheap }) => !isCheap)) return undefined
   let count = 0
   for (const source of sources)
@@ -106,7 +106,7 @@ interface Source {
 }
 
 /** The versions of each type, or of all types for a caller who may see all. */
-function listSources(
+function listVersionSources(
   context: HistoryContext,
   { parts, rid, isWhole }: HistoryScope,
   query: HistoryQuery,

@@ -53,13 +53,13 @@ export function findCandidates(
   if (compartment) return compartment
   const panels = new Set(filter.flatMap(({ panel }) => panel ?? []))
   const isLarge = (panel: Panel) => !isFew(selectPanelPatients(names, panel), FEW_PATIENTS)
-  if (filter.length > MOST_PARTS || panels.values().some(isLarge)) return undefined
+  if (filter.length > MAX_PARTS || panels.values().some(isLarge)) return undefined
   const parts = filter.map(constraint => selectByConstraint(context, type, constraint))
   const found = parts.flatMap(part => part ?? [])
   return found.length === parts.length ? union(found) : undefined
 }
 
-const MOST_PARTS = 50
+const MAX_PARTS = 50
 const FEW_PATIENTS = 200
 
 function selectByConstraint(

@@ -27,7 +27,7 @@ const PATIENCE = 2
 const GROWTH = 4
 /** So many rows are read in the order of the search in the time in which one is read in another order. */
 const ROWS_IN_ORDER = 12
-const MANY = 10_000
+const MAX_START_RESOURCES = 10_000
 
 /**
  * The first rows of a search in its order. If it starts with few resources, one query finds and sorts them. Otherwise it
@@ -84,7 +84,7 @@ function* findLinkedStart(
   for (const clause of clauses) {
     if (clause.kind !== 'chain' && clause.kind !== 'has') continue
     const rids = yield* findLinked(scope, type, clause)
-    if (rids && scope.isFew(rids, MANY)) return { rids, clause }
+    if (rids && scope.isFew(rids, MAX_START_RESOURCES)) return { rids, clause }
   }
   return undefined
 }
@@ -137,7 +137,7 @@ function* withoutProgress<T>(steps: Generator<number, T>): Steps<T> {
 }
 
 function acceptMany(scope: SearchScope): SearchScope {
-  return { ...scope, isFew: (rows, most = MANY) => scope.isFew(rows, most) }
+  return { ...scope, isFew: (rows, most = MAX_START_RESOURCES) => scope.isFew(rows, most) }
 }
 
 function readFew(scope: SearchScope, search: TypeSearch, start: Start): readonly Row[] {

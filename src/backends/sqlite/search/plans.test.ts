@@ -9,7 +9,7 @@ import { fullAccess } from '../../../smart/index.ts'
 import { openRepository } from '../index.ts'
 import { BASE, createAuthenticator, type Fhir, observation, patient, startFhir } from '../testing/fhir.ts'
 import { CALLERS, choosePatient, GROWING, READS } from '../testing/query-shapes.ts'
-import { findMatch } from './search.ts'
+import { findConditionMatch } from './search.ts'
 
 // More than one step of a search reads: in a single step every walk looks unbounded.
 const PATIENTS = 2_100
@@ -170,7 +170,7 @@ describe('the query plans of all access filters and requests', () => {
   it('limit the steps of the search of a conditional write', () => {
     const repository = openRepository({ file: dataFile, baseUrl: BASE })
     const find = (steps: number) =>
-      findMatch(repository, fullAccess, 'Observation', [['code:missing', 'true']], steps)
+      findConditionMatch(repository, fullAccess, 'Observation', [['code:missing', 'true']], steps)
     assert.match(JSON.stringify(find(4)), /too-costly.*Search by an identifier/)
     assert.deepEqual(find(10), { match: undefined })
     repository.close()

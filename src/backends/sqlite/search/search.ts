@@ -175,7 +175,7 @@ export function* collectMatches(
 }
 
 /** The one resource that meets a condition, found in at most the given number of steps: nothing else is served meanwhile. */
-export function findMatch(
+export function findConditionMatch(
   repository: Repository,
   access: Access,
   type: string,
