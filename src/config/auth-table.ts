@@ -137,14 +137,12 @@ export const authTable = {
 export const appTable = {
   'app.clientId': defineFixed({
     name: 'smart.app.client-id',
-    env: 'SMART_APP_CLIENT_ID',
     type: types.clientId,
     initial: 'sallyport-app',
     about: 'Client id of the app server at the auth server.',
   }),
   'app.authMethod': defineFixed({
     name: 'smart.app.auth-method',
-    env: 'SMART_APP_AUTH_METHOD',
     type: types.oneOf('private_key_jwt', 'none'),
     initial: 'private_key_jwt',
     about:
@@ -152,7 +150,6 @@ export const appTable = {
   }),
   'app.scope': defineFixed({
     name: 'smart.app.scope',
-    env: 'SMART_APP_SCOPE',
     type: types.scopes,
     initial:
       'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Medication.rs patient/Observation.rs patient/AllergyIntolerance.rs patient/Encounter.rs',
@@ -160,7 +157,6 @@ export const appTable = {
   }),
   'app.issuers': defineDerived({
     name: 'smart.app.issuers',
-    env: 'SMART_APP_ISSUERS',
     type: types.baseAddresses,
     otherwise: 'the FHIR base URL',
     about: 'FHIR base URLs (`iss`) from which the app server accepts launches.',
@@ -182,7 +178,6 @@ export const appTable = {
   }),
   'app.frameOrigins': defineDerived({
     name: 'smart.app.frame-origins',
-    env: 'SMART_APP_FRAME_ORIGINS',
     type: types.origins,
     otherwise: 'none',
     about:
@@ -191,7 +186,6 @@ export const appTable = {
   }),
   'app.timeoutSeconds': defineFixed({
     name: 'smart.app.timeout-seconds',
-    env: 'SMART_APP_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '10',
     about:

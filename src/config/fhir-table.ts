@@ -33,7 +33,6 @@ export const fhirTable = {
   }),
   'fhir.versionAccess': defineFixed({
     name: 'smart.fhir.version-access',
-    env: 'SMART_FHIR_VERSION_ACCESS',
     type: types.oneOf('current', 'version'),
     initial: 'current',
     about:
@@ -41,7 +40,6 @@ export const fhirTable = {
   }),
   'fhir.protectedTypes': defineDerived({
     name: 'smart.fhir.protected-types',
-    env: 'SMART_FHIR_PROTECTED_TYPES',
     type: types.resourceTypes,
     otherwise: 'none',
     about:
@@ -50,7 +48,6 @@ export const fhirTable = {
   }),
   'fhir.relationContexts': defineFixed({
     name: 'smart.fhir.relation-contexts',
-    env: 'SMART_FHIR_RELATION_CONTEXTS',
     type: types.contexts,
     initial: 'system',
     about:
@@ -58,7 +55,6 @@ export const fhirTable = {
   }),
   'fhir.bodyLimitMegabytes': defineFixed({
     name: 'smart.fhir.body-limit-mb',
-    env: 'SMART_FHIR_BODY_LIMIT_MB',
     type: types.wholeNumber(1, 12),
     initial: '5',
     about:
@@ -66,7 +62,6 @@ export const fhirTable = {
   }),
   'fhir.binaryLimitMegabytes': defineFixed({
     name: 'smart.fhir.binary-limit-mb',
-    env: 'SMART_FHIR_BINARY_LIMIT_MB',
     type: types.wholeNumber(1, 100),
     initial: '5',
     about:
@@ -74,7 +69,6 @@ export const fhirTable = {
   }),
   'fhir.bundleEntries': defineFixed({
     name: 'smart.fhir.bundle-entries',
-    env: 'SMART_FHIR_BUNDLE_ENTRIES',
     type: types.wholeNumber(1, 5_000),
     initial: '1000',
     about:
@@ -82,7 +76,6 @@ export const fhirTable = {
   }),
   'fhir.smartConfigurationUrl': defineOpen({
     name: 'smart.fhir.smart-configuration-url',
-    env: 'SMART_FHIR_SMART_CONFIGURATION_URL',
     type: types.pageAddress,
     otherwise: "none: Sallyport's own",
     about:
@@ -101,14 +94,12 @@ export const fhirTable = {
 export const upstreamTable = {
   'fhir.upstreamUrl': defineOpen({
     name: 'smart.fhir.upstream-url',
-    env: 'SMART_FHIR_UPSTREAM_URL',
     type: types.baseAddress,
     otherwise: 'none: the embedded FHIR server',
     about: 'FHIR base URL of the upstream. If it is set, the FHIR server is the [gateway](gateway.md).',
   }),
   'fhir.upstream.aliases': defineDerived({
     name: 'smart.fhir.upstream-aliases',
-    env: 'SMART_FHIR_UPSTREAM_ALIASES',
     type: types.baseAddresses,
     otherwise: 'none',
     about: 'Other base URLs that the upstream uses in links and references.',
@@ -116,7 +107,6 @@ export const upstreamTable = {
   }),
   'fhir.upstream.narrowing': defineFixed({
     name: 'smart.fhir.upstream-narrowing',
-    env: 'SMART_FHIR_UPSTREAM_NARROWING',
     type: types.oneOf('auto', 'compartment', 'parameter'),
     initial: 'auto',
     about:
@@ -124,7 +114,6 @@ export const upstreamTable = {
   }),
   'fhir.upstream.profile': defineFixed({
     name: 'smart.fhir.upstream-profile',
-    env: 'SMART_FHIR_UPSTREAM_PROFILE',
     type: types.oneOf('auto', 'hapi', 'if-none-match', 'post-only', 'strict'),
     initial: 'auto',
     about:
@@ -132,7 +121,6 @@ export const upstreamTable = {
   }),
   'fhir.upstream.searchCache': defineFixed({
     name: 'smart.fhir.upstream-search-cache',
-    env: 'SMART_FHIR_UPSTREAM_SEARCH_CACHE',
     type: types.oneOf('bypass', 'allow'),
     initial: 'bypass',
     about:
@@ -140,7 +128,6 @@ export const upstreamTable = {
   }),
   'fhir.upstream.operations': defineDerived({
     name: 'smart.fhir.upstream-operations',
-    env: 'SMART_FHIR_UPSTREAM_OPERATIONS',
     type: types.fhirOperations,
     otherwise: 'none',
     about:
@@ -149,7 +136,6 @@ export const upstreamTable = {
   }),
   'fhir.upstream.searchParameters': defineDerived({
     name: 'smart.fhir.upstream-search-parameters',
-    env: 'SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS',
     type: types.searchParameters,
     otherwise: 'none',
     about:
@@ -158,14 +144,12 @@ export const upstreamTable = {
   }),
   'fhir.upstream.timeoutSeconds': defineFixed({
     name: 'smart.fhir.upstream-timeout-seconds',
-    env: 'SMART_FHIR_UPSTREAM_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '10',
     about: 'How long the gateway waits for the upstream before it answers 504.',
   }),
   'fhir.upstream.responseLimitMegabytes': defineFixed({
     name: 'smart.fhir.upstream-response-limit-mb',
-    env: 'SMART_FHIR_UPSTREAM_RESPONSE_LIMIT_MB',
     type: types.wholeNumber(1, 1024),
     initial: '16',
     about:
@@ -173,21 +157,18 @@ export const upstreamTable = {
   }),
   'fhir.upstream.connections': defineFixed({
     name: 'smart.fhir.upstream-connections',
-    env: 'SMART_FHIR_UPSTREAM_CONNECTIONS',
     type: types.wholeNumber(1, 10_000),
     initial: '64',
     about: 'Maximum number of connections to the upstream, of all workers together.',
   }),
   'fhir.upstream.auth': defineFixed({
     name: 'smart.fhir.upstream-auth',
-    env: 'SMART_FHIR_UPSTREAM_AUTH',
     type: types.oneOf('none', 'bearer', 'basic', 'client-credentials'),
     initial: 'none',
     about: "How the gateway authenticates to the upstream. It never sends an app's token.",
   }),
   'fhir.upstream.token': defineOpen({
     name: 'smart.fhir.upstream-token',
-    env: 'SMART_FHIR_UPSTREAM_TOKEN',
     type: types.headerText,
     otherwise: 'none',
     about: 'Token for `upstream-auth` `bearer`.',
@@ -195,14 +176,12 @@ export const upstreamTable = {
   }),
   'fhir.upstream.username': defineOpen({
     name: 'smart.fhir.upstream-username',
-    env: 'SMART_FHIR_UPSTREAM_USERNAME',
     type: types.headerText,
     otherwise: 'none',
     about: 'Username for `upstream-auth` `basic`.',
   }),
   'fhir.upstream.password': defineOpen({
     name: 'smart.fhir.upstream-password',
-    env: 'SMART_FHIR_UPSTREAM_PASSWORD',
     type: types.headerText,
     otherwise: 'none',
     about: 'Password for `upstream-auth` `basic`.',
@@ -210,21 +189,18 @@ export const upstreamTable = {
   }),
   'fhir.upstream.tokenUrl': defineOpen({
     name: 'smart.fhir.upstream-token-url',
-    env: 'SMART_FHIR_UPSTREAM_TOKEN_URL',
     type: types.pageAddress,
     otherwise: 'none',
     about: 'Token endpoint for `upstream-auth` `client-credentials`.',
   }),
   'fhir.upstream.clientId': defineOpen({
     name: 'smart.fhir.upstream-client-id',
-    env: 'SMART_FHIR_UPSTREAM_CLIENT_ID',
     type: types.clientId,
     otherwise: 'none',
     about: 'Client id for `upstream-auth` `client-credentials`.',
   }),
   'fhir.upstream.clientSecret': defineOpen({
     name: 'smart.fhir.upstream-client-secret',
-    env: 'SMART_FHIR_UPSTREAM_CLIENT_SECRET',
     type: types.headerText,
     otherwise: 'none',
     about: 'Client secret for `upstream-auth` `client-credentials`.',
@@ -232,28 +208,24 @@ export const upstreamTable = {
   }),
   'fhir.upstream.scope': defineOpen({
     name: 'smart.fhir.upstream-scope',
-    env: 'SMART_FHIR_UPSTREAM_SCOPE',
     type: types.headerText,
     otherwise: 'none',
     about: 'Scope for `upstream-auth` `client-credentials`.',
   }),
   'fhir.upstream.tlsCert': defineOpen({
     name: 'smart.fhir.upstream-tls-cert',
-    env: 'SMART_FHIR_UPSTREAM_TLS_CERT',
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the client certificate of the gateway (mTLS).',
   }),
   'fhir.upstream.tlsKey': defineOpen({
     name: 'smart.fhir.upstream-tls-key',
-    env: 'SMART_FHIR_UPSTREAM_TLS_KEY',
     type: types.path,
     otherwise: 'none',
     about: 'PEM file with the private key of `upstream-tls-cert`.',
   }),
   'fhir.upstream.tlsCa': defineOpen({
     name: 'smart.fhir.upstream-tls-ca',
-    env: 'SMART_FHIR_UPSTREAM_TLS_CA',
     type: types.path,
     otherwise: "Node's list",
     about: 'PEM file with the certificate authorities that the gateway trusts for the upstream.',

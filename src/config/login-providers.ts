@@ -16,49 +16,6 @@ export type FhirUserRule =
   | { readonly kind: 'template'; readonly template: string }
   | { readonly kind: 'search'; readonly search: string }
 
-interface Provider {
-  /** In URLs and logs. */
-  readonly id: string
-  /** On the sign-in page. */
-  readonly name: string
-  readonly usernameClaim: string
-  readonly displayNameClaim: string
-  readonly fhirUser: FhirUserRule | undefined
-  /** Undefined: every user of the provider. */
-  readonly allow: ClaimRule | undefined
-  /** Undefined: no administrators. */
-  readonly admin: ClaimRule | undefined
-  /** Whether an unknown user gets an account. */
-  readonly provision: boolean
-}
-
-export interface OidcProvider extends Provider {
-  readonly kind: 'oidc'
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret: string | undefined
-  readonly clientSecretFile: string | undefined
-  readonly clientKeyFile: string | undefined
-  readonly scopes: string
-  readonly acrValues: readonly string[]
-  readonly maxAge: number | undefined
-}
-
-export interface LdapProvider extends Provider {
-  readonly kind: 'ldap'
-  readonly url: string
-  readonly bindDn: string | undefined
-  readonly bindPasswordFile: string | undefined
-  readonly baseDn: string
-  /** Has `{username}`. */
-  readonly userFilter: string
-  /** Has `{dn}` or `{username}`. */
-  readonly groupFilter: string | undefined
-  readonly tlsCa: string | undefined
-}
-
-export type LoginProvider = OidcProvider | LdapProvider
-
 /** `claim=value,value`. */
 export const claimRule: SettingType<ClaimRule> = {
   expected: 'claim=value,value',
@@ -85,7 +42,7 @@ export const loginProviders: SettingType<readonly LoginProvider[]> = {
   parse: text => {
     const list = parseJson(text)
     if (!Array.isArray(list)) return undefined
-    return readEach([...list.entries()], ([at, entry]) => readProvider(entry, at))
+    return readEach([...list.entries()], ([index, entry]) => readProvider(entry, index))
   },
   resolve: (providers, folder) => providers.map(provider => resolvePaths(provider, folder)),
   show: showIds,
@@ -94,21 +51,6 @@ export const loginProviders: SettingType<readonly LoginProvider[]> = {
 /** A list of things that have ids. */
 export function showIds(list: readonly { readonly id: string }[]): readonly string[] | undefined {
   return list.length === 0 ? undefined : list.map(({ id }) => id)
-}
-
-function resolvePaths(provider: LoginProvider, folder: string): LoginProvider {
-  const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(folder, path))
-  if (provider.kind === 'ldap')
-    return {
-      ...provider,
-      bindPasswordFile: absolute(provider.bindPasswordFile),
-      tlsCa: absolute(provider.tlsCa),
-    }
-  return {
-    ...provider,
-    clientSecretFile: absolute(provider.clientSecretFile),
-    clientKeyFile: absolute(provider.clientKeyFile),
-  }
 }
 
 /** The provider of `SMART_LOGIN_ISSUER` and the settings beside it. */
@@ -140,35 +82,26 @@ function findRepeated(texts: readonly string[]): readonly string[] {
 interface Field<T> {
   readonly expected: string
   read(value: unknown): T | undefined
-  readonly required?: true
+  /** The value of a field that is not there. A field without it must be there. */
+  readonly otherwise?: { readonly value: T }
 }
 
-type Fields = Readonly<Record<string, Field<unknown>>>
-type Read<F extends Fields> = {
-  readonly [Name in keyof F]: F[Name] extends { readonly required: true } & Field<infer T>
-    ? T
-    : F[Name] extends Field<infer T>
-      ? T | undefined
-      : never
-}
-
-function defineOptional<T>(type: SettingType<T>): Field<T> {
+function defineRequired<T>({ expected, separator, parse }: SettingType<T>): Field<T> {
   const read = (value: unknown) => {
-    const text = joinList(value, type.separator) ?? value
-    return typeof text === 'object' || text === undefined ? undefined : type.parse(String(text))
+    const text = Array.isArray(value) && separator !== undefined ? value.join(separator) : value
+    return typeof text === 'object' ? undefined : parse(String(text))
   }
-  return { expected: type.expected, read }
+  return { expected, read }
 }
 
-function joinList(value: unknown, separator: string | undefined): string | undefined {
-  return Array.isArray(value) && separator !== undefined ? value.join(separator) : undefined
+function defineOptional<T>(type: SettingType<T>): Field<T | undefined>
+function defineOptional<T>(type: SettingType<T>, value: T): Field<T>
+function defineOptional<T>(type: SettingType<T>, value?: T): Field<T | undefined> {
+  return { ...defineRequired(type), otherwise: { value } }
 }
 
-function defineRequired<T>(type: SettingType<T>): Field<T> & { readonly required: true } {
-  return { ...defineOptional(type), required: true }
-}
-
-const nestedFhirUser: Field<FhirUserRule> = {
+const nestedFhirUser: Field<FhirUserRule | undefined> = {
+  otherwise: { value: undefined },
   expected: 'exactly one of claim, template and search',
   read: value => {
     const [entry, ...more] = isRecord(value) ? Object.entries(value) : []
@@ -177,7 +110,8 @@ const nestedFhirUser: Field<FhirUserRule> = {
   },
 }
 
-const nestedClaimRule: Field<ClaimRule> = {
+const nestedClaimRule: Field<ClaimRule | undefined> = {
+  otherwise: { value: undefined },
   expected: 'a claim and a list of values',
   read: value => {
     if (!isRecord(value) || Object.keys(value).length !== 2) return undefined
@@ -206,16 +140,21 @@ function makeFhirUserRule(kind: string, text: string): FhirUserRule | undefined 
 }
 
 const COMMON = {
+  /** In URLs and logs. */
   id: defineRequired(types.providerId),
+  /** On the sign-in page. */
   name: defineOptional(types.headerText),
   kind: defineOptional(types.oneOf('oidc', 'ldap')),
-  'username-claim': defineOptional(types.claimName),
-  'display-name-claim': defineOptional(types.claimName),
+  'username-claim': defineOptional(types.claimName, OIDC_CLAIMS.usernameClaim),
+  'display-name-claim': defineOptional(types.claimName, OIDC_CLAIMS.displayNameClaim),
   'fhir-user': nestedFhirUser,
+  /** Undefined: every user of the provider. */
   allow: nestedClaimRule,
+  /** Undefined: no administrators. */
   admin: nestedClaimRule,
-  provision: defineOptional(types.flag),
-} as const
+  /** Whether an unknown user gets an account. */
+  provision: defineOptional(types.flag, false),
+}
 
 const OIDC = {
   ...COMMON,
@@ -224,106 +163,100 @@ const OIDC = {
   'client-secret': defineOptional(types.headerText),
   'client-secret-file': defineOptional(types.path),
   'client-key-file': defineOptional(types.path),
-  scopes: defineOptional(types.oidcScopes),
-  'acr-values': defineOptional(types.acrValues),
+  scopes: defineOptional(types.oidcScopes, DEFAULT_SCOPES),
+  'acr-values': defineOptional(types.acrValues, []),
   'max-age': defineOptional(types.wholeNumber(0, 31_536_000)),
-} as const
+}
 
 const LDAP = {
   ...COMMON,
+  'username-claim': defineOptional(types.claimName, 'uid'),
+  'display-name-claim': defineOptional(types.claimName, 'cn'),
   url: defineRequired(types.ldapUrl),
   'bind-dn': defineOptional(types.distinguishedName),
   'bind-password-file': defineOptional(types.path),
   'base-dn': defineRequired(types.distinguishedName),
-  'user-filter': defineOptional(types.ldapFilter('{username}')),
+  'user-filter': defineOptional(types.ldapFilter('{username}'), '(uid={username})'),
   'group-filter': defineOptional(types.ldapFilter('{dn}', '{username}')),
   'tls-ca': defineOptional(types.path),
-} as const
+}
 
-function readProvider(entry: unknown, at: number): LoginProvider {
-  if (!isRecord(entry)) throw createFault(`provider ${at + 1}`, 'expected names with values')
-  const label = `provider ${typeof entry.id === 'string' ? entry.id : at + 1}`
-  return entry.kind === 'ldap' ? readLdap(entry, label) : readOidc(entry, label)
+type CamelCase<Name> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
+/** The values of fields: `client-id` becomes `clientId`. */
+type Read<Fields> = {
+  readonly [Name in keyof Fields as CamelCase<Name>]: Fields[Name] extends Field<infer T> ? T : never
+}
+
+export interface OidcProvider extends Omit<Read<typeof OIDC>, 'name' | 'kind'> {
+  readonly kind: 'oidc'
+  readonly name: string
+}
+
+export interface LdapProvider extends Omit<Read<typeof LDAP>, 'name' | 'kind'> {
+  readonly kind: 'ldap'
+  readonly name: string
+}
+
+export type LoginProvider = OidcProvider | LdapProvider
+
+const PATHS: ReadonlySet<string> = new Set(['clientSecretFile', 'clientKeyFile', 'bindPasswordFile', 'tlsCa'])
+
+function resolvePaths<Provider extends LoginProvider>(provider: Provider, folder: string): Provider {
+  const members = Object.entries(provider).map(([name, value]) => [
+    name,
+    PATHS.has(name) && value !== undefined ? resolve(folder, value) : value,
+  ])
+  return Object.fromEntries(members)
+}
+
+function readProvider(entry: unknown, index: number): LoginProvider {
+  if (!isRecord(entry)) throw createFault(`provider ${index + 1}`, 'expected names with values')
+  const label = `provider ${typeof entry.id === 'string' ? entry.id : index + 1}`
+  const provider = entry.kind === 'ldap' ? readLdap(entry, label) : readOidc(entry, label)
+  if (provider.provision && !provider.fhirUser) throw createFault(label, 'provision needs fhir-user')
+  return provider
 }
 
 function readOidc(entry: Readonly<Record<string, unknown>>, label: string): OidcProvider {
   const read = readFields(OIDC, entry, label)
-  const secrets = [read['client-secret'], read['client-secret-file'], read['client-key-file']]
+  const secrets = [read.clientSecret, read.clientSecretFile, read.clientKeyFile]
   if (secrets.filter(secret => secret !== undefined).length > 1)
     throw createFault(label, 'expected one of client-secret, client-secret-file and client-key-file')
-  return {
-    ...makeCommon(read, OIDC_CLAIMS, label),
-    kind: 'oidc',
-    issuer: read.issuer,
-    clientId: read['client-id'],
-    clientSecret: read['client-secret'],
-    clientSecretFile: read['client-secret-file'],
-    clientKeyFile: read['client-key-file'],
-    scopes: read.scopes ?? DEFAULT_SCOPES,
-    acrValues: read['acr-values'] ?? [],
-    maxAge: read['max-age'],
-  }
+  return { ...read, kind: 'oidc', name: read.name ?? read.id }
 }
 
 function readLdap(entry: Readonly<Record<string, unknown>>, label: string): LdapProvider {
   const read = readFields(LDAP, entry, label)
-  if ((read['bind-dn'] === undefined) !== (read['bind-password-file'] === undefined))
+  if ((read.bindDn === undefined) !== (read.bindPasswordFile === undefined))
     throw createFault(label, 'bind-dn needs bind-password-file, and the other way round')
-  return {
-    ...makeCommon(read, { usernameClaim: 'uid', displayNameClaim: 'cn' }, label),
-    kind: 'ldap',
-    url: read.url,
-    bindDn: read['bind-dn'],
-    bindPasswordFile: read['bind-password-file'],
-    baseDn: read['base-dn'],
-    userFilter: read['user-filter'] ?? '(uid={username})',
-    groupFilter: read['group-filter'],
-    tlsCa: read['tls-ca'],
-  }
+  return { ...read, kind: 'ldap', name: read.name ?? read.id }
 }
 
-function makeCommon(
-  read: Read<typeof COMMON>,
-  claims: Pick<Provider, 'usernameClaim' | 'displayNameClaim'>,
-  label: string,
-): Provider {
-  const { id, name = id, provision = false, allow, admin } = read
-  if (provision && read['fhir-user'] === undefined) throw createFault(label, 'provision needs fhir-user')
-  return {
-    id,
-    name,
-    allow,
-    admin,
-    provision,
-    fhirUser: read['fhir-user'],
-    usernameClaim: read['username-claim'] ?? claims.usernameClaim,
-    displayNameClaim: read['display-name-claim'] ?? claims.displayNameClaim,
-  }
-}
-
-function readFields<F extends Fields>(
-  fields: F,
+function readFields<Fields extends Readonly<Record<string, Field<unknown>>>>(
+  fields: Fields,
   entry: Readonly<Record<string, unknown>>,
   label: string,
-): Read<F> {
+): Read<Fields> {
   const unknown = Object.keys(entry).filter(name => !Object.hasOwn(fields, name))
   const checks = [
     ...unknown.map(name => () => {
       throw createFault(label, `unknown setting ${name}; expected ${Object.keys(fields).join(', ')}`)
     }),
     ...Object.entries(fields).map(([name, field]) => () => [
-      name,
+      name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
       readField(name, field, entry[name], label),
     ]),
   ]
-  return Object.fromEntries(readEach(checks, check => check()) as [string, unknown][]) as Read<F>
+  return Object.fromEntries(readEach(checks, check => check()) as [string, unknown][]) as Read<Fields>
 }
 
 function readField(name: string, field: Field<unknown>, value: unknown, label: string): unknown {
-  if (value === undefined && field.required) throw createFault(label, `${name} is missing`)
-  const read = value === undefined ? undefined : field.read(value)
-  if (value !== undefined && read === undefined)
-    throw createFault(label, `${name}: expected ${field.expected}`)
+  if (value === undefined && field.otherwise) return field.otherwise.value
+  if (value === undefined) throw createFault(label, `${name} is missing`)
+  const read = field.read(value)
+  if (read === undefined) throw createFault(label, `${name}: expected ${field.expected}`)
   return read
 }
 

@@ -5,7 +5,6 @@ import * as types from './setting-types.ts'
 export const loginTable = {
   'login.passwords': defineFixed({
     name: 'smart.login.passwords',
-    env: 'SMART_LOGIN_PASSWORDS',
     type: types.flag,
     initial: 'true',
     about:
@@ -13,7 +12,6 @@ export const loginTable = {
   }),
   'login.providers': defineDerived({
     name: 'smart.login.providers',
-    env: 'SMART_LOGIN_PROVIDERS',
     type: loginProviders,
     otherwise: 'none',
     about:
@@ -22,21 +20,18 @@ export const loginTable = {
   }),
   'login.single.issuer': defineOpen({
     name: 'smart.login.issuer',
-    env: 'SMART_LOGIN_ISSUER',
     type: types.issuer,
     otherwise: 'none',
     about: 'Issuer of a single OpenID Connect provider, which needs no list. Its id is `default`.',
   }),
   'login.single.clientId': defineOpen({
     name: 'smart.login.client-id',
-    env: 'SMART_LOGIN_CLIENT_ID',
     type: types.clientId,
     otherwise: 'none',
     about: 'Client id of this server at the single provider.',
   }),
   'login.single.clientSecret': defineOpen({
     name: 'smart.login.client-secret',
-    env: 'SMART_LOGIN_CLIENT_SECRET',
     type: types.headerText,
     otherwise: 'none: a public client',
     about: 'Client secret of this server at the single provider.',
@@ -44,14 +39,12 @@ export const loginTable = {
   }),
   'login.single.name': defineOpen({
     name: 'smart.login.name',
-    env: 'SMART_LOGIN_NAME',
     type: types.headerText,
     otherwise: '`Single sign-on`',
     about: 'Name of the single provider on the sign-in page.',
   }),
   'login.single.fhirUser': defineOpen({
     name: 'smart.login.fhir-user',
-    env: 'SMART_LOGIN_FHIR_USER',
     type: fhirUserRule,
     otherwise: '`fhirUser`',
     about:
@@ -59,21 +52,18 @@ export const loginTable = {
   }),
   'login.single.allow': defineOpen({
     name: 'smart.login.allow',
-    env: 'SMART_LOGIN_ALLOW',
     type: claimRule,
     otherwise: 'every user of the provider',
     about: 'Users of the single provider who may sign in: one of the values must be in the claim.',
   }),
   'login.single.admin': defineOpen({
     name: 'smart.login.admin',
-    env: 'SMART_LOGIN_ADMIN',
     type: claimRule,
     otherwise: 'none',
     about: 'Users of the single provider who are administrators: one of the values must be in the claim.',
   }),
   'login.single.provision': defineFixed({
     name: 'smart.login.provision',
-    env: 'SMART_LOGIN_PROVISION',
     type: types.flag,
     initial: 'false',
     about:

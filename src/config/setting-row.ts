@@ -15,6 +15,7 @@ export interface BaseSettings {
 export interface SettingRow<T> {
   readonly name: string
   readonly alias?: string
+  /** The documented variable. */
   readonly env: string
   readonly type: SettingType<T>
   /** The default as text, if it is constant. */
@@ -30,7 +31,11 @@ export interface SettingRow<T> {
 
 /** A setting has its documented variable and the variable derived from its name. They are often the same. */
 export function findVariables({ name, env }: Pick<SettingRow<unknown>, 'name' | 'env'>): readonly string[] {
-  return [...new Set([env, name.toUpperCase().replace(/[.-]/g, '_')])]
+  return [...new Set([env, deriveVariable(name)])]
+}
+
+function deriveVariable(name: string): string {
+  return name.toUpperCase().replace(/[.-]/g, '_')
 }
 
 /** A secret may also be the content of a file, which `<variable>_FILE` or `<name>-file` names. */
@@ -43,22 +48,24 @@ export function findFileVariables(row: SettingRow<unknown>): readonly string[] {
 }
 
 type Spec<T> = Omit<SettingRow<T>, 'initial' | 'otherwise' | 'derive'>
+/** Without `env`, the documented variable is the one derived from the name. */
+type Written<Row extends { readonly env: string }> = Omit<Row, 'env'> & Partial<Pick<Row, 'env'>>
 type Fixed<T> = Spec<T> & { readonly initial: string }
 type Open<T> = Spec<T> & { readonly otherwise: string }
 type Derived<T, Default> = Open<T> & { readonly derive: (base: BaseSettings) => Default }
 
-export function defineFixed<T>(row: Fixed<T>): Fixed<T> {
-  return row
+export function defineFixed<T>(row: Written<Fixed<T>>): Fixed<T> {
+  return { env: deriveVariable(row.name), ...row }
 }
 
 /** Without a default. */
-export function defineOpen<T>(row: Open<T>): Open<T> {
-  return row
+export function defineOpen<T>(row: Written<Open<T>>): Open<T> {
+  return { env: deriveVariable(row.name), ...row }
 }
 
 /** With a default that depends on other settings. */
-export function defineDerived<T, Default = T>(row: Derived<T, Default>): Derived<T, Default> {
-  return row
+export function defineDerived<T, Default = T>(row: Written<Derived<T, Default>>): Derived<T, Default> {
+  return { env: deriveVariable(row.name), ...row }
 }
 
 export const none = (): readonly never[] => []

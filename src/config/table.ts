@@ -10,7 +10,6 @@ import * as types from './setting-types.ts'
 const cdsTable = {
   'cds.services': defineDerived({
     name: 'smart.cds.services',
-    env: 'SMART_CDS_SERVICES',
     type: cdsServices,
     otherwise: 'none',
     about:
@@ -19,28 +18,24 @@ const cdsTable = {
   }),
   'cds.single.url': defineOpen({
     name: 'smart.cds.url',
-    env: 'SMART_CDS_URL',
     type: types.baseAddress,
     otherwise: 'none',
     about: 'Base URL of a single CDS service, which needs no list.',
   }),
   'cds.single.id': defineOpen({
     name: 'smart.cds.service',
-    env: 'SMART_CDS_SERVICE',
     type: serviceId,
     otherwise: 'none',
     about: 'Id of the single service: it is called at `{url}/cds-services/{id}`.',
   }),
   'cds.single.name': defineOpen({
     name: 'smart.cds.name',
-    env: 'SMART_CDS_NAME',
     type: types.headerText,
     otherwise: 'the id',
     about: 'Name of the single service in the portal.',
   }),
   'cds.single.clientId': defineOpen({
     name: 'smart.cds.client-id',
-    env: 'SMART_CDS_CLIENT_ID',
     type: types.clientId,
     otherwise: 'none',
     about: 'Client whose registered `patient/` scopes the single service gets.',
