@@ -20,16 +20,25 @@ const NEEDED = {
 
 function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
   const missing = NEEDED[upstream.auth].filter(([key]) => upstream[key] === undefined)
-  const { tlsCert, tlsKey } = upstream
   return [
     ...missing.map(([, variable]) => `SMART_FHIR_UPSTREAM_AUTH=${upstream.auth} needs ${variable}`),
-    ...(tlsCert !== undefined && tlsKey === undefined
-      ? ['SMART_FHIR_UPSTREAM_TLS_CERT needs SMART_FHIR_UPSTREAM_TLS_KEY']
-      : []),
-    ...(tlsKey !== undefined && tlsCert === undefined
-      ? ['SMART_FHIR_UPSTREAM_TLS_KEY needs SMART_FHIR_UPSTREAM_TLS_CERT']
-      : []),
+    ...findPairProblems('SMART_FHIR_UPSTREAM_TLS', upstream),
   ]
+}
+
+/** A certificate and its key belong together. */
+function findPairProblems(
+  prefix: string,
+  { tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>,
+): readonly string[] {
+  return [
+    ...when(tlsCert !== undefined && tlsKey === undefined, `${prefix}_CERT needs ${prefix}_KEY`),
+    ...when(tlsKey !== undefined && tlsCert === undefined, `${prefix}_KEY needs ${prefix}_CERT`),
+  ]
+}
+
+function when(isWrong: boolean, problem: string): readonly string[] {
+  return isWrong ? [problem] : []
 }
 
 /** Beyond these values, one request would block the embedded server for too long. */
@@ -37,31 +46,22 @@ const EMBEDDED_MEGABYTES = 8
 const EMBEDDED_ENTRIES = 1_000
 
 function findEmbeddedProblems({ fhir }: Settings): readonly string[] {
-  const embedded = 'the embedded FHIR server accepts at most'
+  const refuseAbove = (variable: string, value: number, max: number) =>
+    when(value > max, `${variable}: the embedded FHIR server accepts at most ${max}`)
   return [
-    ...(fhir.bodyLimitMegabytes > EMBEDDED_MEGABYTES
-      ? [`SMART_FHIR_BODY_LIMIT_MB: ${embedded} ${EMBEDDED_MEGABYTES}`]
-      : []),
-    ...(fhir.binaryLimitMegabytes > EMBEDDED_MEGABYTES
-      ? [`SMART_FHIR_BINARY_LIMIT_MB: ${embedded} ${EMBEDDED_MEGABYTES}`]
-      : []),
-    ...(fhir.bundleEntries > EMBEDDED_ENTRIES
-      ? [`SMART_FHIR_BUNDLE_ENTRIES: ${embedded} ${EMBEDDED_ENTRIES}`]
-      : []),
+    ...refuseAbove('SMART_FHIR_BODY_LIMIT_MB', fhir.bodyLimitMegabytes, EMBEDDED_MEGABYTES),
+    ...refuseAbove('SMART_FHIR_BINARY_LIMIT_MB', fhir.binaryLimitMegabytes, EMBEDDED_MEGABYTES),
+    ...refuseAbove('SMART_FHIR_BUNDLE_ENTRIES', fhir.bundleEntries, EMBEDDED_ENTRIES),
   ]
 }
 
 function findFeedProblems({ auditFeeds, allowHttp }: Settings): readonly string[] {
-  const { fhirUrl, tlsCert, tlsKey } = auditFeeds
-  const isClear = fhirUrl?.startsWith('http:') && !isLoopbackUrl(fhirUrl)
   return [
-    ...(isClear && !allowHttp ? ['SMART_AUDIT_FEED_URL must use https, or set SMART_ALLOW_HTTP=true'] : []),
-    ...(tlsCert !== undefined && tlsKey === undefined
-      ? ['SMART_AUDIT_TLS_CERT needs SMART_AUDIT_TLS_KEY']
-      : []),
-    ...(tlsKey !== undefined && tlsCert === undefined
-      ? ['SMART_AUDIT_TLS_KEY needs SMART_AUDIT_TLS_CERT']
-      : []),
+    ...when(
+      !allowHttp && isClear(auditFeeds.fhirUrl),
+      'SMART_AUDIT_FEED_URL must use https, or set SMART_ALLOW_HTTP=true',
+    ),
+    ...findPairProblems('SMART_AUDIT_TLS', auditFeeds),
   ]
 }
 
@@ -69,18 +69,21 @@ function findLoginProblems({ login, allowHttp }: Settings): readonly string[] {
   const { providers, passwords, single } = login
   return [
     ...findProviderConflicts(providers),
-    ...(passwords || providers.length > 0 ? [] : ['SMART_LOGIN_PASSWORDS=false needs a sign-in provider']),
-    ...(single.issuer !== undefined && single.clientId === undefined
-      ? ['SMART_LOGIN_ISSUER needs SMART_LOGIN_CLIENT_ID']
-      : []),
-    ...(single.issuer === undefined && isSingleUsed(single)
-      ? ['SMART_LOGIN_* of a provider needs SMART_LOGIN_ISSUER']
-      : []),
+    ...when(!passwords && providers.length === 0, 'SMART_LOGIN_PASSWORDS=false needs a sign-in provider'),
+    ...when(
+      single.issuer !== undefined && single.clientId === undefined,
+      'SMART_LOGIN_ISSUER needs SMART_LOGIN_CLIENT_ID',
+    ),
+    ...when(
+      single.issuer === undefined && isSingleUsed(single),
+      'SMART_LOGIN_* of a provider needs SMART_LOGIN_ISSUER',
+    ),
     ...providers.flatMap(provider => [
       ...findFileProblems(provider),
-      ...(allowHttp || !isProviderClear(provider)
-        ? []
-        : [`sign-in provider ${provider.id} must use https or ldaps, or set SMART_ALLOW_HTTP=true`]),
+      ...when(
+        !allowHttp && isClear(provider.kind === 'oidc' ? provider.issuer : provider.url),
+        `sign-in provider ${provider.id} must use https or ldaps, or set SMART_ALLOW_HTTP=true`,
+      ),
     ]),
   ]
 }
@@ -90,13 +93,12 @@ function findCdsProblems({ cds, allowHttp }: Settings): readonly string[] {
   const isUsed = [id, name, url, clientId].some(value => value !== undefined)
   const isWhole = [id, url, clientId].every(value => value !== undefined)
   return [
-    ...(isUsed && !isWhole
-      ? ['SMART_CDS_URL, SMART_CDS_SERVICE and SMART_CDS_CLIENT_ID belong together']
-      : []),
+    ...when(isUsed && !isWhole, 'SMART_CDS_URL, SMART_CDS_SERVICE and SMART_CDS_CLIENT_ID belong together'),
     ...cds.services.flatMap(service =>
-      allowHttp || service.url.startsWith('https:') || isLoopbackUrl(service.url)
-        ? []
-        : [`CDS service ${service.id} must use https, or set SMART_ALLOW_HTTP=true`],
+      when(
+        !allowHttp && isClear(service.url),
+        `CDS service ${service.id} must use https, or set SMART_ALLOW_HTTP=true`,
+      ),
     ),
   ]
 }
@@ -105,9 +107,9 @@ function isSingleUsed({ issuer: _, provision, ...texts }: Settings['login']['sin
   return provision || Object.values(texts).some(value => value !== undefined)
 }
 
-function isProviderClear(provider: LoginProvider): boolean {
-  const url = provider.kind === 'oidc' ? provider.issuer : provider.url
-  return /^(?:http|ldap):/.test(url) && !isLoopbackUrl(url)
+/** Whether whatever is sent to a URL is not encrypted on its way. */
+function isClear(url: string | undefined): boolean {
+  return url !== undefined && /^(?:http|ldap):/.test(url) && !isLoopbackUrl(url)
 }
 
 /** The files are read when they are needed, so that a changed secret takes effect; here only that it will work. */
@@ -117,7 +119,7 @@ function findFileProblems(provider: LoginProvider): readonly string[] {
       ? [provider.clientSecretFile, provider.clientKeyFile]
       : [provider.bindPasswordFile, provider.tlsCa]
   return files.flatMap(file =>
-    file === undefined || isReadable(file) ? [] : [`sign-in provider ${provider.id} cannot read ${file}`],
+    when(file !== undefined && !isReadable(file), `sign-in provider ${provider.id} cannot read ${file}`),
   )
 }
 
@@ -156,7 +158,7 @@ export function findStartWarnings(settings: Settings): readonly string[] {
 }
 
 function findLab({ lab }: Settings): readonly string[] {
-  return lab ? ['SMART_LAB=true: administrators open every record as any user, without a sign-in'] : []
+  return when(lab, 'SMART_LAB=true: administrators open every record as any user, without a sign-in')
 }
 
 /** Why the lab must not be used off loopback (SETTING-9). `SMART_ALLOW_HTTP` does not count. */
@@ -165,32 +167,29 @@ export function findLabProblems(settings: Settings): readonly string[] {
   if (!lab || onLoopback) return []
   const clear = ADDRESSES.filter(key => settings[key].startsWith('http:')).map(getVariable)
   return [
-    ...(labExposesAllPatients
-      ? []
-      : [
-          'SMART_LAB=true off loopback needs SMART_LAB_EXPOSES_ALL_PATIENTS=true: the lab opens every record',
-        ]),
+    ...when(
+      !labExposesAllPatients,
+      'SMART_LAB=true off loopback needs SMART_LAB_EXPOSES_ALL_PATIENTS=true: the lab opens every record',
+    ),
     ...clear.map(variable => `${variable} must be https off loopback with SMART_LAB=true`),
-    ...(tlsCert === undefined && trustProxy === undefined
-      ? [
-          'SMART_LAB=true off loopback needs https: set SMART_TLS_CERT and SMART_TLS_KEY, or SMART_TRUST_PROXY',
-        ]
-      : []),
+    ...when(
+      tlsCert === undefined && trustProxy === undefined,
+      'SMART_LAB=true off loopback needs https: set SMART_TLS_CERT and SMART_TLS_KEY, or SMART_TRUST_PROXY',
+    ),
   ]
 }
 
 /** https URLs require TLS. It is certain only if this process or a configured proxy terminates it. */
 function findPlainHttp({ tlsCert, trustProxy, allowHttp, bind }: Settings): readonly string[] {
-  if (allowHttp || tlsCert !== undefined || trustProxy !== undefined) return []
-  return [
+  return when(
+    !allowHttp && tlsCert === undefined && trustProxy === undefined,
     `Serving plain http on ${bind.join(', ')}: set SMART_TLS_CERT and SMART_TLS_KEY, or set SMART_TRUST_PROXY to the proxy that terminates https`,
-  ]
+  )
 }
 
-function findTlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly string[] {
-  if (tlsCert === undefined && tlsKey === undefined) return []
-  if (tlsCert === undefined) return ['SMART_TLS_KEY needs SMART_TLS_CERT']
-  if (tlsKey === undefined) return ['SMART_TLS_CERT needs SMART_TLS_KEY']
+function findTlsProblems(settings: Settings): readonly string[] {
+  if (settings.tlsCert === undefined || settings.tlsKey === undefined)
+    return findPairProblems('SMART_TLS', settings)
   return (['issuerUrl', 'fhirBaseUrl', 'appUrl'] as const)
     .filter(key => settings[key].startsWith('http:'))
     .map(key => `${getVariable(key)} must be https with SMART_TLS_CERT`)
@@ -199,9 +198,10 @@ function findTlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly s
 /** Browsers accept `SameSite=None` only from https and from loopback. */
 function findFrameProblems({ app, appUrl }: Settings): readonly string[] {
   const isTrustworthy = appUrl.startsWith('https:') || isLoopbackUrl(appUrl)
-  return app.frameOrigins.length === 0 || isTrustworthy
-    ? []
-    : ['SMART_APP_URL must be https with SMART_APP_FRAME_ORIGINS']
+  return when(
+    app.frameOrigins.length > 0 && !isTrustworthy,
+    'SMART_APP_URL must be https with SMART_APP_FRAME_ORIGINS',
+  )
 }
 
 function findOffLoopbackProblems(
@@ -215,7 +215,7 @@ function findOffLoopbackProblems(
   ]
   return [
     ...missing.map(variable => `${variable} must be set off loopback`),
-    ...(settings.secret === undefined ? ['SMART_SECRET must be set off loopback'] : []),
+    ...when(settings.secret === undefined, 'SMART_SECRET must be set off loopback'),
     ...(settings.allowHttp
       ? []
       : unsafe.map(variable => `${variable} must be https off loopback, or set SMART_ALLOW_HTTP=true`)),
@@ -224,16 +224,15 @@ function findOffLoopbackProblems(
 
 /** Other URLs to which tokens, secrets or records would be sent unencrypted. */
 function listHttpUrls({ fhir, app, fhirBaseUrl }: Settings): readonly string[] {
-  const isClear = (url: string) => url.startsWith('http:') && !isLoopbackUrl(url)
   const { upstreamUrl, upstream } = fhir
+  const usesToken = upstreamUrl !== undefined && upstream.auth === 'client-credentials'
   return [
-    ...(upstreamUrl !== undefined && isClear(upstreamUrl) ? ['SMART_FHIR_UPSTREAM_URL'] : []),
-    ...(upstreamUrl !== undefined &&
-    upstream.auth === 'client-credentials' &&
-    isClear(upstream.tokenUrl ?? '')
-      ? ['SMART_FHIR_UPSTREAM_TOKEN_URL']
-      : []),
-    ...(app.issuers.some(issuer => issuer !== fhirBaseUrl && isClear(issuer)) ? ['SMART_APP_ISSUERS'] : []),
+    ...when(isClear(upstreamUrl), 'SMART_FHIR_UPSTREAM_URL'),
+    ...when(usesToken && isClear(upstream.tokenUrl), 'SMART_FHIR_UPSTREAM_TOKEN_URL'),
+    ...when(
+      app.issuers.some(issuer => issuer !== fhirBaseUrl && isClear(issuer)),
+      'SMART_APP_ISSUERS',
+    ),
   ]
 }
 

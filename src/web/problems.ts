@@ -35,76 +35,72 @@ const DESCRIPTIONS = {
     title: 'The request is not valid',
     text: 'The URL or the form is not valid. Nothing was changed.',
     issue: 'invalid',
-    oauth: 'invalid_request',
   },
   'unknown-host': {
     status: 421,
     title: 'This server does not accept that host name',
     text: 'This server does not accept requests for that host.',
     issue: 'forbidden',
-    oauth: 'invalid_request',
   },
   'cross-site': {
     status: 403,
     title: 'This form came from another site',
     text: 'For your safety, this server accepts only forms of its own pages. Nothing was changed. Go back and try again from here.',
     issue: 'forbidden',
-    oauth: 'invalid_request',
   },
   'loopback-only': {
     status: 403,
     title: 'This page is not available from another computer',
     text: 'Only requests from the computer on which the server runs are allowed.',
     issue: 'forbidden',
-    oauth: 'invalid_request',
   },
   'not-found': {
     status: 404,
     title: 'Page not found',
     text: 'The server has no page or endpoint at this URL. Check the URL for typing errors.',
     issue: 'not-found',
-    oauth: 'invalid_request',
   },
   'method-not-allowed': {
     status: 405,
     title: 'This request is not supported',
     text: 'This URL does not support the method of the request. Nothing was changed.',
     issue: 'not-supported',
-    oauth: 'invalid_request',
   },
   'too-large': {
     status: 413,
     title: 'The request is too large',
     text: 'The body is too large. Nothing was changed.',
     issue: 'too-long',
-    oauth: 'invalid_request',
   },
   'unsupported-media-type': {
     status: 415,
     title: 'This content type is not supported',
     text: 'This URL does not support the content type of the request. Nothing was changed.',
     issue: 'not-supported',
-    oauth: 'invalid_request',
   },
   unexpected: {
     status: 500,
     title: 'Something went wrong',
     text: 'An error occurred on the server. Try again. If it happens again, give your support team the reference below.',
     issue: 'exception',
-    oauth: 'server_error',
   },
   unavailable: {
     status: 503,
     title: 'This page is temporarily unavailable',
     text: 'A component of the server does not respond. Try again in a moment.',
     issue: 'transient',
-    oauth: 'temporarily_unavailable',
   },
-} satisfies Record<Problem['kind'], ProblemDescription>
+} satisfies Record<Problem['kind'], Omit<ProblemDescription, 'oauth'>>
+
+/** The OAuth errors of problems that the caller did not cause. */
+const OAUTH: Partial<Record<Problem['kind'], string>> = {
+  unexpected: 'server_error',
+  unavailable: 'temporarily_unavailable',
+}
 
 /** Describes a problem in general, or with the fault of a malformed request, the size limit, or the right host. */
 export function describeProblem(problem: Problem): ProblemDescription {
-  const general = DESCRIPTIONS[problem.kind]
+  const general = { ...DESCRIPTIONS[problem.kind], oauth: OAUTH[problem.kind] ?? 'invalid_request' }
   if (problem.kind === 'too-large')
     return { ...general, text: `The body is larger than ${problem.limit} bytes. Nothing was changed.` }
   if (problem.kind === 'malformed') return { ...general, text: problem.text }

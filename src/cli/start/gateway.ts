@@ -5,24 +5,10 @@ import { createSealer } from '../../store/index.ts'
 import { findOfferedOperations } from './files.ts'
 import type { Parts } from './parts.ts'
 
-type Given = Pick<
-  GatewayOptions,
-  | 'guard'
-  | 'audit'
-  | 'smartConfiguration'
-  | 'checks'
-  | 'versionAccess'
-  | 'bodyLimit'
-  | 'contentLimit'
-  | 'entryLimit'
-  | 'logger'
-  | 'web'
->
-
 export async function openGateway(
   { settings, live, serialize }: Parts,
   upstreamUrl: string,
-  given: Given,
+  given: Omit<GatewayOptions, 'baseUrl' | 'upstreamUrl'>,
 ): Promise<FastifyInstance> {
   const { createGateway } = await import('../../backends/upstream/index.ts')
   const { upstream } = settings.fhir

@@ -89,20 +89,8 @@ function splitMoment(ms: number, zone: string): DateParts {
 }
 
 function computeParts(ms: number, zone: string): DateParts {
-  const parts = new Map(
-    getFormatter(zone)
-      .formatToParts(ms)
-      .map(({ type, value }) => [type, Number(value)]),
-  )
-  const part = (type: keyof DateParts): number => parts.get(type) ?? 0
-  return {
-    year: part('year'),
-    month: part('month'),
-    day: part('day'),
-    hour: part('hour'),
-    minute: part('minute'),
-    second: part('second'),
-  }
+  const parts = getFormatter(zone).formatToParts(ms)
+  return Object.fromEntries(parts.map(({ type, value }) => [type, Number(value)])) as DateParts
 }
 
 function padTwo(value: number): string {
