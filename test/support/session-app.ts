@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { readSettings } from '../../src/config/index.ts'
 import { type AppServerOptions, createAppServer } from '../../src/session/index.ts'
 import { createSealer, type Store } from '../../src/store/index.ts'
 import { createLogger } from '../../src/web/index.ts'
@@ -43,6 +44,8 @@ type Changes = Partial<Omit<AppServerOptions, 'app'>> & { readonly app?: Partial
 export const APP_SCOPE =
   'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs'
 
+const defaults = readSettings({}, import.meta.dirname)
+
 /** Creates an app server for the given EHRs. */
 export async function sessionApp(
   store: Store,
@@ -59,17 +62,7 @@ export async function sessionApp(
     store,
     sealer: createSealer('a secret of the tests, long enough'),
     fhir: { upstreamUrl: undefined, samplePatients: 60 },
-    app: {
-      clientId: 'sallyport-app',
-      authMethod: 'private_key_jwt',
-      scope: APP_SCOPE,
-      issuers,
-      sessionMaxSeconds: 28_800,
-      sessionIdleSeconds: 1800,
-      frameOrigins: [],
-      timeoutSeconds: 10,
-      ...app,
-    },
+    app: { ...defaults.app, scope: APP_SCOPE, issuers, ...app },
     ...changes,
   })
 }
