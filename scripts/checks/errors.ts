@@ -7,7 +7,7 @@ export const ERROR_TYPES = [
   { file: 'src/fhir-api/response.ts', type: 'UpstreamReason' },
   { file: 'src/auth/base/refusal.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Reason' },
-  { file: 'src/session/launch/refusal.ts', type: 'LaunchRefusal' },
+  { file: 'src/session/launch/refusal.ts', type: 'LaunchProblem' },
   { file: 'src/web/problems.ts', type: 'Problem' },
 ] as const
 

@@ -2,12 +2,13 @@ import { isTimeout } from '../core/index.ts'
 import {
   createOutcome,
   type Failed,
+  fail,
   type IssueCode,
   type OperationOutcome,
   parseExact,
 } from '../fhir/index.ts'
 
-export { fail, isFailure } from '../fhir/index.ts'
+export { type Failed, fail, isFailure } from '../fhir/index.ts'
 
 type Upstream = 'FHIR server' | 'auth server'
 
@@ -91,26 +92,26 @@ function makeResponse(status: number, code: IssueCode, text: string) {
 }
 
 /** `json` is exact JSON (`parseExact`), or undefined if the body is not JSON. */
-export type FetchResult =
-  | { readonly kind: 'answered'; readonly status: number; readonly json: unknown }
-  | { readonly kind: 'unreachable' }
-  | { readonly kind: 'slow' }
+export interface JsonResponse {
+  readonly status: number
+  readonly json: unknown
+}
 
-/** Does not follow redirects, which could carry the bearer token to another host. */
+/** Requests JSON from the FHIR server. Does not follow redirects, which could carry the bearer token to another host. */
 export async function fetchJson(
   fetch: typeof globalThis.fetch,
   url: string,
   options: { readonly timeoutMs: number; readonly headers: Readonly<Record<string, string>> },
-): Promise<FetchResult> {
+): Promise<Result<JsonResponse>> {
   try {
     const response = await fetch(url, {
       headers: options.headers,
       redirect: 'manual',
       signal: AbortSignal.timeout(options.timeoutMs),
     })
-    return { kind: 'answered', status: response.status, json: tryParseExact(await response.text()) }
+    return { status: response.status, json: tryParseExact(await response.text()) }
   } catch (error) {
-    return { kind: isTimeout(error) ? 'slow' : 'unreachable' }
+    return fail({ kind: isTimeout(error) ? 'slow' : 'unreachable', server: 'FHIR server' })
   }
 }
 

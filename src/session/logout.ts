@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Html, html, renderPage, stripQuery } from '../web/index.ts'
-import { isSampleData } from './context.ts'
+import { type Html, html, renderPageHead, stripQuery } from '../web/index.ts'
 import { renderOpenSessions } from './demo/open-sessions.ts'
 import { renderEndedPage, renderFailurePage, type StatePage } from './demo/states.ts'
-import type { Failure } from './failure.ts'
-import { isFailure } from './failure.ts'
+import { type Failure, isFailure } from './failure.ts'
 import type { AppContext } from './oauth/context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
+import { renderAppPage } from './page.ts'
 import { getSessionPath, type Session } from './session.ts'
 import { auditSession, clearSessionCookie, endSession, findSession } from './sessions/session-store.ts'
 
@@ -64,15 +63,10 @@ async function renderWithoutSession(
 
 function renderAskPage({ settings }: AppContext, session: Session): Html {
   const path = getSessionPath(session)
-  return renderPage(
-    {
-      title: 'End session',
-      site: 'Demo app',
-      bar: { kind: 'app' },
-      width: 'flow',
-      sampleData: isSampleData(settings),
-    },
-    html`<div class="pagehead"><div><h1>End this session?</h1><p class="pagehead__lead">This closes the record, and the app can no longer read it. To open it again, launch the app from the patient list.</p></div></div>
+  return renderAppPage(
+    settings,
+    { title: 'End session', width: 'flow' },
+    html`${renderPageHead('End this session?', 'This closes the record, and the app can no longer read it. To open it again, launch the app from the patient list.')}
 <form class="actions" method="post" action="${path}/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="${path}">Keep working</a></form>`,
   )
 }

@@ -77,6 +77,101 @@ export function renderField(options: {
   }${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}>${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
 }
 
+/** The heading of a page, a sentence below it, and buttons beside it. */
+export function renderPageHead(title: Html | string, lead?: Html | string, beside?: Html | false): Html {
+  return html`<div class="pagehead"><div><h1>${title}</h1>${
+    lead !== undefined && html`<p class="pagehead__lead">${lead}</p>`
+  }</div>${beside}</div>`
+}
+
+export function renderHidden(values: Readonly<Record<string, string | undefined>>): readonly Html[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : html`<input type="hidden" name="${name}" value="${value}">`,
+  )
+}
+
+/** A checkbox or radio button with its text and an explanation. */
+export function renderChoice(options: {
+  readonly type: 'checkbox' | 'radio'
+  readonly name: string
+  readonly value: string
+  readonly isChecked: boolean
+  readonly text: string
+  readonly meta?: Html | string | undefined
+}): Html {
+  const { type, name, value, isChecked, text, meta } = options
+  return html`<label class="choice"><input type="${type}" name="${name}" value="${value}"${isChecked && html` checked`}><span class="choice__main">${text}</span>${
+    meta !== undefined && html`<span class="choice__meta">${meta}</span>`
+  }</label>
+`
+}
+
+/** A search in a list. `hidden` keeps the other parameters of the page. */
+export function renderSearchForm(options: {
+  readonly action: string
+  readonly label: string
+  readonly value: string | undefined
+  readonly maxCharacters: number
+  readonly name?: string
+  /** Tells apart the searches of a page. */
+  readonly subject?: string
+  readonly hidden?: Readonly<Record<string, string | undefined>>
+}): Html {
+  const { action, label, value, maxCharacters, name = 'search', subject, hidden = {} } = options
+  return html`<form class="field" role="search"${subject !== undefined && html` aria-label="${subject}"`} action="${action}">${renderHidden(hidden)}<label class="field__label" for="${name}">${label}</label>
+<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="${name}" name="${name}" type="search" maxlength="${maxCharacters}" autocomplete="off" spellcheck="false" value="${value}"></div><button class="btn btn--quiet">Search</button></div></form>`
+}
+
+export interface Column {
+  readonly head: string
+  /** Shown to screen readers only. */
+  readonly isHidden?: boolean
+  /** The label of its cells on a narrow screen, if it is not the head. */
+  readonly label?: string
+  readonly isNowrap?: boolean
+}
+
+type Cell = Html | string | number | undefined
+
+/** A table whose first column names the row, unless `isUnnamed`. */
+export function renderTable(
+  options: {
+    readonly caption: string
+    readonly kind: string
+    readonly columns: readonly (string | Column)[]
+    readonly isUnnamed?: boolean
+  },
+  rows: readonly (readonly Cell[])[],
+): Html {
+  const { caption, kind, isUnnamed = false } = options
+  const columns: readonly Column[] = options.columns.map(column =>
+    typeof column === 'string' ? { head: column } : column,
+  )
+  const renderCell = (cell: Cell, at: number) => {
+    if (at === 0 && !isUnnamed) return html`<th role="rowheader" scope="row">${cell}</th>`
+    const { head, isHidden, label = head, isNowrap } = columns[at] ?? { head: '' }
+    return html`<td role="cell"${!isHidden && html` data-label="${label}"`}${isNowrap && html` class="nowrap"`}>${cell}</td>`
+  }
+  return html`<table class="table ${kind}" role="table">
+<caption class="sr">${caption}</caption>
+<thead role="rowgroup"><tr role="row">${columns.map(
+    ({ head, isHidden }) =>
+      html`<th role="columnheader" scope="col">${isHidden ? html`<span class="sr">${head}</span>` : head}</th>`,
+  )}</tr></thead>
+<tbody role="rowgroup">${rows.map(row => html`<tr role="row">${row.map(renderCell)}</tr>`)}</tbody>
+</table>`
+}
+
+/** A list of names and values. */
+export function renderFacts(
+  facts: readonly (readonly [name: string, value: Html | string])[],
+  kind = '',
+): Html {
+  return html`<dl class="kv${kind !== '' && ` ${kind}`}">${facts.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl>`
+}
+
 /** A value with a button that copies it, which needs `copy.js`. */
 export function renderCopyable(label: string, value: string): Html {
   return html`<div class="field"><p class="field__label">${label}</p><div class="copy"><span class="url url--block">${value}</span><button class="btn btn--quiet btn--small" type="button" data-copy hidden>Copy</button></div></div>`

@@ -9,7 +9,7 @@ export interface PageOptions {
   /** The title of the tab: `Sign in` becomes `Sign in – Sallyport`. */
   readonly title: string
   /** The text after the dash of the title. */
-  readonly site?: string
+  readonly site?: string | undefined
   readonly bar: Bar
   /** The patient banner between bar and content. */
   readonly banner?: Html
@@ -79,7 +79,7 @@ export interface ErrorPageOptions {
   /** Error code or status, for the support staff. */
   readonly code: string
   /** Contains no token and no patient name. */
-  readonly reason?: string
+  readonly reason?: string | undefined
   /** The request id. */
   readonly reference: string
   /** The page that shows the event with this reference. */
@@ -99,10 +99,7 @@ export interface ErrorPageOptions {
 /** Renders event, effect and advice, then code, time and reference. */
 export function renderErrorPage(options: ErrorPageOptions): Html {
   const { title, site, bar = { kind: 'flow' }, sampleData = false } = options
-  return renderPage(
-    { title, bar, sampleData, width: 'flow', ...(site === undefined ? {} : { site }) },
-    renderError(options),
-  )
+  return renderPage({ title, bar, sampleData, width: 'flow', site }, renderError(options))
 }
 
 function renderError(options: ErrorPageOptions): Html {

@@ -15,8 +15,8 @@ export interface Endpoint<Query extends TObject = TObject, Body extends TSchema 
   readonly scopes: readonly string[]
   readonly query: Query
   readonly body: Body
-  /** False for endpoints that a countdown polls. */
-  readonly extendsSession: boolean
+  /** Set for endpoints that a countdown polls. */
+  readonly extendsSession?: false
   answer(sessionRequest: SessionRequest, query: Static<Query>): Promise<Result<Static<Body>>>
 }
 

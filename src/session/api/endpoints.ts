@@ -77,7 +77,6 @@ export const meEndpoint = defineEndpoint({
   scopes: ['openid', 'fhirUser'],
   query: NoQuery,
   body: Profile,
-  extendsSession: true,
   answer: async sessionRequest => {
     const living = await checkSession(sessionRequest.context, sessionRequest.session)
     return isFailure(living) ? living : toProfile(living)
@@ -109,7 +108,6 @@ export const patientEndpoint = defineEndpoint({
   scopes: ['patient/Patient.rs'],
   query: NoQuery,
   body: Patient,
-  extendsSession: true,
   answer: async sessionRequest => {
     const { fhirBaseUrl, patientId } = sessionRequest.session
     const read = await readFhir(sessionRequest, `${fhirBaseUrl}/Patient/${patientId}`)
@@ -133,7 +131,6 @@ const summaryEndpoint = defineEndpoint({
     conditions: Type.Array(Condition),
     medications: Type.Array(MedicationRequest),
   }),
-  extendsSession: true,
   answer: async sessionRequest => {
     const [patient, conditions, medications] = await Promise.all([
       patientEndpoint.answer(sessionRequest, {}),

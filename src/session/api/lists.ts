@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { isRecord, parseReference } from '../../fhir/index.ts'
-import { isFailure } from '../failure.ts'
+import { isFailure, type Result } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
 import {
   CodeableConcept,
@@ -12,7 +12,7 @@ import {
   readFhir,
   type SessionRequest,
 } from '../records/resources.ts'
-import { type Found, searchFhir, sortNewestFirst } from '../records/search-fhir.ts'
+import { type Found, searchFhir } from '../records/search-fhir.ts'
 import { defineEndpoint, findMissingScopes, NoQuery } from './endpoint.ts'
 
 /** The Bundle of a response (API-9). It has no links, because a link would need the token. */
@@ -25,12 +25,15 @@ function BundleOf<Resource extends TSchema>(resource: Resource) {
   })
 }
 
-function createBundle<T>({ resources, total }: Found<T>) {
+function createBundle<T>(found: Result<Found<T>>, count?: number) {
+  if (isFailure(found)) return found
   return {
     resourceType: 'Bundle' as const,
     type: 'searchset' as const,
-    total,
-    entry: resources.map(resource => ({ resource, search: { mode: 'match' as const } })),
+    total: found.total,
+    entry: found.resources
+      .slice(0, count)
+      .map(resource => ({ resource, search: { mode: 'match' as const } })),
   }
 }
 
@@ -61,21 +64,18 @@ export const conditionsEndpoint = defineEndpoint({
     _count: Count,
   }),
   body: BundleOf(Condition),
-  extendsSession: true,
-  answer: async (sessionRequest, { status, _count }) => {
-    const found = await searchFhir(sessionRequest, {
-      type: 'Condition',
-      schema: Condition,
-      params: { 'clinical-status': status, _sort: '-recorded-date' },
-      limit: LISTED_RESOURCES,
-    })
-    if (isFailure(found)) return found
-    const { resources, total } = found
-    const ofStatus = resources.filter(condition => hasStatus(condition, status))
-    const sorted = sortNewestFirst(ofStatus, ({ recordedDate }) => recordedDate)
-    const left = resources.length - ofStatus.length
-    return createBundle({ resources: sorted.slice(0, _count), total: total - left })
-  },
+  answer: async (sessionRequest, { status, _count }) =>
+    createBundle(
+      await searchFhir(sessionRequest, {
+        type: 'Condition',
+        schema: Condition,
+        params: { 'clinical-status': status, _sort: '-recorded-date' },
+        limit: LISTED_RESOURCES,
+        keeps: condition => hasStatus(condition, status),
+        findDate: ({ recordedDate }) => recordedDate,
+      }),
+      _count,
+    ),
 })
 
 /** A server that does not support `clinical-status` ignores it. A resolved condition must not appear as active. */
@@ -90,20 +90,17 @@ export const medicationsEndpoint = defineEndpoint({
   scopes: ['patient/MedicationRequest.rs'],
   query: NoQuery,
   body: BundleOf(MedicationRequest),
-  extendsSession: true,
   answer: async sessionRequest => {
     const found = await searchFhir(sessionRequest, {
       type: 'MedicationRequest',
       schema: MedicationRequest,
       params: { status: 'active' },
       limit: LISTED_RESOURCES,
+      keeps: ({ status }) => status === 'active',
+      findDate: ({ authoredOn }) => authoredOn,
     })
     if (isFailure(found)) return found
-    const { resources, total } = found
-    const active = resources.filter(({ status }) => status === 'active')
-    const named = await nameMedications(sessionRequest, active)
-    const sorted = sortNewestFirst(named, ({ authoredOn }) => authoredOn)
-    return createBundle({ resources: sorted, total: total - (resources.length - active.length) })
+    return createBundle({ ...found, resources: await nameMedications(sessionRequest, found.resources) })
   },
 })
 
@@ -123,22 +120,20 @@ export const vitalsEndpoint = defineEndpoint({
     _count: Count,
   }),
   body: BundleOf(Observation),
-  extendsSession: true,
-  answer: async (sessionRequest, { code, _count }) => {
-    const found = await searchFhir(sessionRequest, {
-      type: 'Observation',
-      schema: Observation,
-      params: {
-        category: 'vital-signs',
-        ...(code === undefined ? {} : { code: `http://loinc.org|${code}` }),
-        _sort: '-date',
-      },
-      limit: _count,
-    })
-    if (isFailure(found)) return found
-    const { resources, total } = found
-    return createBundle({ resources: sortNewestFirst(resources, findEffectiveTime), total })
-  },
+  answer: async (sessionRequest, { code, _count }) =>
+    createBundle(
+      await searchFhir(sessionRequest, {
+        type: 'Observation',
+        schema: Observation,
+        params: {
+          category: 'vital-signs',
+          ...(code === undefined ? {} : { code: `http://loinc.org|${code}` }),
+          _sort: '-date',
+        },
+        limit: _count,
+        findDate: findEffectiveTime,
+      }),
+    ),
 })
 
 export function findEffectiveTime(observation: Observation): string | undefined {
@@ -146,8 +141,8 @@ export function findEffectiveTime(observation: Observation): string | undefined 
   return effectiveDateTime ?? effectiveInstant ?? effectivePeriod?.end ?? effectivePeriod?.start
 }
 
-/** Ids in one search: more would not fit into a URL. */
-const IDS = 100
+/** More ids would not fit into a URL. */
+const IDS_PER_SEARCH = 100
 
 /**
  * Adds the name of a referenced Medication as the display of the reference. It is contained in the request, or the
@@ -158,11 +153,14 @@ async function nameMedications(
   requests: readonly MedicationRequest[],
 ): Promise<readonly MedicationRequest[]> {
   const { fhirBaseUrl, scope } = sessionRequest.session
-  const ids = new Set(requests.flatMap(it => findMedicationId(it, fhirBaseUrl) ?? []))
+  const ids = new Set(requests.flatMap(request => findMedicationId(request, fhirBaseUrl) ?? []))
   const isReadable = findMissingScopes(['patient/Medication.rs'], scope).length === 0
   const names = isReadable ? await readNames(sessionRequest, [...ids]) : new Map<string, string>()
-  return requests.map(it =>
-    withDisplay(it, findContainedName(it) ?? names.get(findMedicationId(it, fhirBaseUrl) ?? '')),
+  return requests.map(request =>
+    withDisplay(
+      request,
+      findContainedName(request) ?? names.get(findMedicationId(request, fhirBaseUrl) ?? ''),
+    ),
   )
 }
 
@@ -191,11 +189,11 @@ async function readNames(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>()
-  for (let at = 0; at < ids.length; at += IDS) {
-    const _id = ids.slice(at, at + IDS).join(',')
-    const query = new URLSearchParams({ _id, _count: String(IDS) })
+  for (let start = 0; start < ids.length; start += IDS_PER_SEARCH) {
+    const _id = ids.slice(start, start + IDS_PER_SEARCH).join(',')
+    const query = new URLSearchParams({ _id, _count: String(IDS_PER_SEARCH) })
     const read = await readFhir(sessionRequest, `${sessionRequest.session.fhirBaseUrl}/Medication?${query}`)
-    for (const medication of !isFailure(read) ? listResources(read) : []) {
+    for (const medication of isFailure(read) ? [] : listResources(read)) {
       const name = findName(medication)
       if (name !== undefined) names.set(String(medication.id), name)
     }

@@ -1,8 +1,8 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { type Html, html, renderPage, version } from '../../web/index.ts'
-import { isSampleData } from '../context.ts'
+import { type Html, html, renderPageHead, renderTable, version } from '../../web/index.ts'
 import type { AppContext } from '../oauth/context.ts'
+import { renderAppPage } from '../page.ts'
 import type { Endpoint } from './endpoint.ts'
 import { endpoints } from './endpoints.ts'
 
@@ -105,30 +105,33 @@ function toPlainJson(schema: TSchema): Record<string, unknown> {
 
 /** `/docs` is generated from the same endpoints as the routes and the OpenAPI document. */
 export function addDocsRoute(app: FastifyInstance, { settings }: AppContext): void {
-  const content = html`<div class="pagehead"><div><h1>Session API</h1><p class="pagehead__lead">Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.</p></div></div>
+  const document = renderAppPage(
+    settings,
+    { title: 'Session API', width: 'mid' },
+    html`${renderPageHead('Session API', 'Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.')}
 <div class="stack">
 ${renderOverview()}
 ${(endpoints as readonly Endpoint[]).map(renderEndpoint)}
 ${renderErrors()}
-</div>`
-  const sampleData = isSampleData(settings)
-  const options = {
-    title: 'Session API',
-    site: 'Demo app',
-    bar: { kind: 'app' },
-    width: 'mid',
-    sampleData,
-  } as const
-  const document = renderPage(options, content)
+</div>`,
+  )
   app.get('/docs', (_request, reply) => reply.sendPage(document))
 }
 
 function renderOverview(): Html {
   return html`<section class="card card--clip" aria-labelledby="h-all"><div class="card__head"><h2 id="h-all">Endpoints</h2><p class="small"><a href="/api/openapi.json">OpenAPI 3.1 document</a></p></div>
-<table class="table table--stack" role="table"><caption class="sr">Endpoints of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Endpoint</th><th role="columnheader" scope="col">Returns</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${endpoints.map(
-    ({ path, title, scopes }) =>
-      html`<tr role="row"><th role="rowheader" scope="row"><a href="#${toAnchor(path)}">GET ${path}</a></th><td role="cell" data-label="Returns">${title}</td><td role="cell" data-label="Required scopes">${renderScopes(scopes)}</td></tr>`,
-  )}</tbody></table></section>`
+${renderTable(
+  {
+    caption: 'Endpoints of the session API',
+    kind: 'table--stack',
+    columns: ['Endpoint', 'Returns', 'Required scopes'],
+  },
+  endpoints.map(({ path, title, scopes }) => [
+    html`<a href="#${toAnchor(path)}">GET ${path}</a>`,
+    title,
+    renderScopes(scopes),
+  ]),
+)}</section>`
 }
 
 function renderEndpoint({ path, description, scopes, query, body }: Endpoint): Html {
@@ -140,27 +143,25 @@ ${renderFields('Response fields', body, 'Required')}
 }
 
 function renderFields(title: string, schema: TSchema, last: 'Default' | 'Required'): Html | undefined {
-  const fields = Object.entries((schema as TObject).properties ?? {})
+  const fields: readonly [string, TSchema][] = Object.entries((schema as TObject).properties ?? {})
   if (fields.length === 0) return undefined
   const required = new Set<string>((schema as TObject).required ?? [])
-  return html`<table class="table table--stack" role="table"><caption class="sr">${title}</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">${title}</th><th role="columnheader" scope="col">Type</th><th role="columnheader" scope="col">${last}</th></tr></thead><tbody role="rowgroup">${fields.map(
-    ([name, field]) =>
-      html`<tr role="row"><th role="rowheader" scope="row"><code>${name}</code>${
-        field.description !== undefined && html`<span class="sub">${renderText(field.description)}</span>`
-      }</th><td role="cell" data-label="Type">${formatType(field)}</td><td role="cell" data-label="${last}">${
-        last === 'Default' ? (field.default ?? 'None') : required.has(name) ? 'Yes' : 'No'
-      }</td></tr>`,
-  )}</tbody></table>`
+  return renderTable(
+    { caption: title, kind: 'table--stack', columns: [title, 'Type', last] },
+    fields.map(([name, field]) => [
+      html`<code>${name}</code>${field.description !== undefined && html`<span class="sub">${renderText(field.description)}</span>`}`,
+      formatType(field),
+      last === 'Default' ? (field.default ?? 'None') : required.has(name) ? 'Yes' : 'No',
+    ]),
+  )
 }
 
 function renderErrors(): Html {
   return html`<section class="card card--clip" aria-labelledby="h-errors"><div class="card__head"><h2 id="h-errors">Errors</h2><p class="small muted">An OperationOutcome as JSON</p></div>
-<table class="table table--stack" role="table"><caption class="sr">Errors</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col">Means</th></tr></thead><tbody role="rowgroup">${Object.entries(
-    ERRORS,
-  ).map(
-    ([status, text]) =>
-      html`<tr role="row"><th role="rowheader" scope="row">${status}</th><td role="cell" data-label="Means">${renderText(text)}</td></tr>`,
-  )}</tbody></table></section>`
+${renderTable(
+  { caption: 'Errors', kind: 'table--stack', columns: ['Status', 'Means'] },
+  Object.entries(ERRORS).map(([status, text]) => [status, renderText(text)]),
+)}</section>`
 }
 
 /** Descriptions are Markdown in the OpenAPI document. They use only code spans. */

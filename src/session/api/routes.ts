@@ -54,7 +54,7 @@ async function auditRequest(
   session: Session | undefined,
   result: Result<unknown>,
 ): Promise<void> {
-  if (!extendsSession) return
+  if (extendsSession === false) return
   const answer = isFailure(result) ? toResponse(result) : undefined
   const status = answer?.status ?? 200
   await auditSession(context, session, {
@@ -101,7 +101,7 @@ const setIdleTime = prepareQuery(
 export async function openSessionRequest(
   context: AppContext,
   request: FastifyRequest,
-  { extendsSession }: { readonly extendsSession: boolean },
+  { extendsSession = true }: { readonly extendsSession?: boolean } = {},
 ): Promise<Result<SessionRequest>> {
   const found = await findSession(context, request)
   if (isFailure(found)) return found

@@ -7,6 +7,7 @@ import {
   NOT_RECORDED,
   renderDate,
   renderDateTime,
+  renderTable,
   renderValue,
 } from '../../web/index.ts'
 import { findMissingScopes } from '../api/endpoint.ts'
@@ -43,7 +44,7 @@ ${content}
 
 /** Replaces records that could not be loaded. It never reads as if there were none. */
 function renderGap(what: string, failure: Failure): Html {
-  return html`<div class="card__body card__body--tight"><p><b>${describeFailure(failure)}.</b> <span class="muted">${adviseOn(what, failure)}</span></p></div>`
+  return renderEmptyList(describeFailure(failure), adviseOn(what, failure))
 }
 
 function renderEmptyList(event: string, advice = ''): Html {
@@ -85,30 +86,28 @@ export function renderConditionsCard(result: Result<Static<typeof conditionsEndp
   if (isFailure(result)) return renderCard(CONDITIONS_CARD, renderGap('conditions', result))
   const { entry, total } = result
   if (entry.length === 0) return renderCard(CONDITIONS_CARD, renderEmptyList('No active condition recorded'))
-  const rows = entry.map(({ resource }) => renderConditionRow(resource))
   return renderCard(
     { ...CONDITIONS_CARD, note: `${formatCount(entry.length, total)} active, newest first`, clip: true },
-    renderConditions(rows),
+    renderTable(
+      {
+        caption: 'Active conditions',
+        kind: 'clin',
+        columns: ['Condition', 'Status', { head: 'Recorded', isNowrap: true }],
+      },
+      entry.map(({ resource }) => listConditionCells(resource)),
+    ),
   )
 }
 
-function renderConditions(rows: readonly Html[]): Html {
-  return html`<table class="table clin" role="table">
-<caption class="sr">Active conditions</caption>
-<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Condition</th><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col">Recorded</th></tr></thead>
-<tbody role="rowgroup">${rows}</tbody>
-</table>`
-}
-
-function renderConditionRow({ code, clinicalStatus, verificationStatus, recordedDate }: Condition): Html {
+function listConditionCells({ code, clinicalStatus, verificationStatus, recordedDate }: Condition) {
   const exact = formatCode(code)
   const doubt = formatDoubt(verificationStatus?.coding?.[0]?.code)
-  return html`<tr role="row"><th role="rowheader" scope="row">${renderValue(formatConcept(code) ?? NOT_RECORDED)}${
-    exact !== undefined && html`<span class="sub">${exact}</span>`
-  }</th><td role="cell" data-label="Status">${renderValue(formatStatus(clinicalStatus?.coding?.[0]?.code))}${
-    doubt !== undefined && html`<span class="sub">${doubt}</span>`
-  }</td><td role="cell" class="nowrap" data-label="Recorded">${renderDate(recordedDate)}</td></tr>
-`
+  const status = formatStatus(clinicalStatus?.coding?.[0]?.code)
+  return [
+    html`${renderValue(formatConcept(code) ?? NOT_RECORDED)}${exact !== undefined && html`<span class="sub">${exact}</span>`}`,
+    html`${renderValue(status)}${doubt !== undefined && html`<span class="sub">${doubt}</span>`}`,
+    renderDate(recordedDate),
+  ]
 }
 
 function formatStatus(code: string | undefined): string {
@@ -140,23 +139,19 @@ export function renderMedicinesCard(result: Result<Static<typeof medicationsEndp
   const note = `${formatCount(entry.length, total)} active ${total === 1 ? 'prescription' : 'prescriptions'}`
   return renderCard(
     { ...MEDICINES_CARD, note, clip: true },
-    renderMedicines(entry.map(({ resource }) => renderMedicineRow(resource))),
+    renderTable(
+      {
+        caption: 'Active prescriptions',
+        kind: 'clin',
+        columns: ['Medicine', 'How to take it', { head: 'Prescribed', isNowrap: true }],
+      },
+      entry.map(({ resource }) => [
+        formatMedicine(findMedicineName(resource)),
+        renderDosage(resource),
+        renderDate(resource.authoredOn),
+      ]),
+    ),
   )
-}
-
-function renderMedicines(rows: readonly Html[]): Html {
-  return html`<table class="table clin" role="table">
-<caption class="sr">Active prescriptions</caption>
-<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Medicine</th><th role="columnheader" scope="col">How to take it</th><th role="columnheader" scope="col">Prescribed</th></tr></thead>
-<tbody role="rowgroup">${rows}</tbody>
-</table>`
-}
-
-function renderMedicineRow(request: MedicationRequest): Html {
-  return html`<tr role="row"><th role="rowheader" scope="row">${formatMedicine(findMedicineName(request))}</th><td role="cell" data-label="How to take it">${renderDosage(
-    request,
-  )}</td><td role="cell" class="nowrap" data-label="Prescribed">${renderDate(request.authoredOn)}</td></tr>
-`
 }
 
 function findMedicineName({
@@ -231,8 +226,9 @@ export async function loadAllergies(sessionRequest: SessionRequest): Promise<All
     schema: AllergyIntolerance,
     params: {},
     limit: LISTED_RESOURCES,
+    keeps: isCurrent,
   })
-  return isFailure(found) ? found : found.resources.filter(isCurrent)
+  return isFailure(found) ? found : found.resources
 }
 
 /** An allergy without a status counts as current: leaving it out could cause harm. */

@@ -11,14 +11,15 @@ import {
   renderDate,
   renderDateTime,
   renderName,
-  renderPage,
+  renderPageHead,
+  renderTable,
 } from '../../web/index.ts'
 import { queryApi } from '../api/endpoint.ts'
 import { patientEndpoint } from '../api/endpoints.ts'
-import { isSampleData, linkPortal } from '../context.ts'
-import type { Failure, Result } from '../failure.ts'
-import { isFailure } from '../failure.ts'
+import { linkPortal } from '../context.ts'
+import { type Failure, isFailure, type Result } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
+import { renderAppPage } from '../page.ts'
 import { getSessionPath, type Session } from '../session.ts'
 import { listOpenSessions, readSessionCookies } from '../sessions/session-store.ts'
 import { nameFailure, renderEndedPage, renderWelcomePage, type StatePage } from './states.ts'
@@ -60,29 +61,38 @@ export async function renderOpenSessions(context: AppContext, request: FastifyRe
 }
 
 function renderList({ settings }: AppContext, open: readonly OpenSession[]): Html {
-  return renderPage(
+  const table = renderTable(
+    {
+      caption: 'Open sessions in this browser',
+      kind: 'table--stack sessions',
+      columns: ['Patient', 'Opened', 'Ends', { head: 'Action', isHidden: true }],
+    },
+    open.map(session => listCells(session, open)),
+  )
+  return renderAppPage(
+    settings,
     {
       title: 'Open sessions',
-      site: 'Demo app',
       bar: { kind: 'app', links: [linkPortal(settings, 'Patients')] },
       width: 'mid',
-      sampleData: isSampleData(settings),
     },
-    html`<div class="pagehead"><div><h1>Open sessions</h1><p class="pagehead__lead">Each session shows one patient, and stays open until it ends or you end it.</p></div></div>
-<div class="stack"><section class="card card--clip" aria-label="Open sessions"><table class="table table--stack sessions" role="table"><caption class="sr">Open sessions in this browser</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Patient</th><th role="columnheader" scope="col">Opened</th><th role="columnheader" scope="col">Ends</th><th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead><tbody role="rowgroup">
-${open.map(one => renderSession(one, open))}</tbody></table></section>
+    html`${renderPageHead('Open sessions', 'Each session shows one patient, and stays open until it ends or you end it.')}
+<div class="stack"><section class="card card--clip" aria-label="Open sessions">${table}</section>
 <p class="actions"><a class="btn btn--quiet" href="/launch">Choose another patient</a></p></div>`,
   )
 }
 
-function renderSession({ session, patient }: OpenSession, open: readonly OpenSession[]): Html {
+function listCells({ session, patient }: OpenSession, open: readonly OpenSession[]) {
   const path = getSessionPath(session)
-  const name = !isFailure(patient) ? renderName(patient.name) : html`${nameFailure(patient)}`
+  const name = isFailure(patient) ? html`${nameFailure(patient)}` : renderName(patient.name)
   const isSimilar = !isFailure(patient) && findAlike(patient, listPeople(open)).length > 0
-  return html`<tr role="row"><th role="rowheader" scope="row"><a href="${path}">${name}</a>${
-    isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`
-  }<span class="sub">${!isFailure(patient) ? describePerson(patient) : `FHIR id ${session.patientId}`}</span></th><td role="cell" data-label="Opened">${renderDateTime(session.createdAt)}</td><td role="cell" data-label="Ends">${renderDateTime(session.endsAt)}</td><td role="cell"><form method="post" action="${path}/logout"><button class="btn btn--quiet btn--small">End session<span class="sr"> of ${name}</span></button></form></td></tr>
-`
+  const who = isFailure(patient) ? `FHIR id ${session.patientId}` : describePerson(patient)
+  return [
+    html`<a href="${path}">${name}</a>${isSimilar && html`&ensp;${renderBadge('Similar name', 'warn')}`}<span class="sub">${who}</span>`,
+    renderDateTime(session.createdAt),
+    renderDateTime(session.endsAt),
+    html`<form method="post" action="${path}/logout"><button class="btn btn--quiet btn--small">End session<span class="sr"> of ${name}</span></button></form>`,
+  ]
 }
 
 function describePerson(person: Person): Html {

@@ -10,23 +10,20 @@ import {
   html,
   listNames,
   NOT_RECORDED,
-  type Person,
   readPerson,
   renderAlert,
   renderBadge,
   renderCountdown,
   renderDateTime,
   renderIcon,
-  renderPage,
   renderPatientBanner,
 } from '../../web/index.ts'
 import { isSampleData, linkPortal } from '../context.ts'
-import type { Failure } from '../failure.ts'
-import { isFailure } from '../failure.ts'
-import type { Patient, SessionRequest } from '../records/resources.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import { renderAppPage } from '../page.ts'
+import type { SessionRequest } from '../records/resources.ts'
 import { getSessionPath, type Session } from '../session.ts'
 import {
-  type Allergies,
   describeFailure,
   renderAllergies,
   renderCard,
@@ -50,13 +47,13 @@ export function renderRecordPage(
     session.createdAt,
     session.endsAt - context.settings.app.sessionIdleSeconds * 1000,
   )
-  return renderPage(
+  return renderAppPage(
+    context.settings,
     {
       title:
         !isFailure(patient) && session.needPatientBanner
           ? `${formatName(readPerson(patient).name)}: summary`
           : 'Summary',
-      site: 'Demo app',
       bar: {
         kind: 'app',
         countdown: renderCountdown({ startedAt, endsAt: session.endsAt, now }),
@@ -83,13 +80,15 @@ ${!session.needPatientBanner && renderPrintHead(record)}
   )
 }
 
-function chooseBanner(
-  session: SessionRequest['session'],
-  { patient, allergies }: DemoRecord,
-  now: number,
-): Html | undefined {
+function chooseBanner(session: Session, { patient, allergies }: DemoRecord, now: number): Html | undefined {
   if (!session.needPatientBanner) return undefined
-  return !isFailure(patient) ? renderBanner(patient, allergies, now) : renderNamelessBanner(patient, session)
+  if (isFailure(patient)) return renderNamelessBanner(patient, session)
+  return renderPatientBanner(readPerson(patient), {
+    now,
+    heading: 'h1',
+    sticky: true,
+    more: [['Allergies', renderAllergies(allergies)]],
+  })
 }
 
 /** Warns of a patient with a similar name: by name if that patient is open in this browser, too. */
@@ -122,7 +121,11 @@ function isOutage({ kind }: Failure): boolean {
 
 /** The EHR shows the patient banner (DEMO-2), but a printed page has no EHR around it. */
 function renderPrintHead({ patient }: DemoRecord): Html {
-  return html`<h1 class="sr">Summary</h1>${!isFailure(patient) && renderPrintedPatient(patient)}`
+  const heading = html`<h1 class="sr">Summary</h1>`
+  if (isFailure(patient)) return heading
+  const person = readPerson(patient)
+  const { label, value } = chooseRecordNumber(person)
+  return html`${heading}<p class="print"><b>${formatName(person.name)}</b>, born ${formatDate(person.born)}, ${label} ${value}</p>`
 }
 
 /**
@@ -176,22 +179,6 @@ function renderEncounter(encounter: DemoRecord['encounter']): Html {
   return html`${title}&ensp;${renderBadge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter)}</span>`
 }
 
-function renderBanner(patient: Patient, allergies: Allergies, now: number): Html {
-  return renderPatientBanner(readPerson(patient), {
-    now,
-    heading: 'h1',
-    sticky: true,
-    more: [['Allergies', renderAllergies(allergies)]],
-  })
-}
-
 function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {
   return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${nameFailure(failure)}</h1><dl class="facts"><div><dt>FHIR id</dt><dd>${patientId}</dd></div></dl></div></section>`
-}
-
-/** For paper, which does not show the EHR's own banner (need_patient_banner false). */
-function renderPrintedPatient(patient: Patient): Html {
-  const person: Person = readPerson(patient)
-  const { label, value } = chooseRecordNumber(person)
-  return html`<p class="print"><b>${formatName(person.name)}</b>, born ${formatDate(person.born)}, ${label} ${value}</p>`
 }

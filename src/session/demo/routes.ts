@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { queryApi } from '../api/endpoint.ts'
 import { patientEndpoint } from '../api/endpoints.ts'
 import { openSessionRequest } from '../api/routes.ts'
-import type { Failure } from '../failure.ts'
-import { isFailure } from '../failure.ts'
+import { type Failure, isFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import type { SessionRequest } from '../records/resources.ts'
 import { findWholeFailure, loadRecord } from './load-record.ts'
@@ -25,10 +24,10 @@ export function addDemoRoutes(app: FastifyInstance, context: AppContext): void {
   })
 
   app.get('/s/:sessionId', async (request, reply) => {
-    const found = await openSessionRequest(context, request, { extendsSession: true })
-    const { page, status } = !isFailure(found)
-      ? await renderSessionPage(found, request)
-      : renderFailurePage({ context, request }, found)
+    const found = await openSessionRequest(context, request)
+    const { page, status } = isFailure(found)
+      ? renderFailurePage({ context, request }, found)
+      : await renderSessionPage(found, request)
     return reply.sendPage(page, { status })
   })
 }

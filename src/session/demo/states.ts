@@ -1,18 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import {
-  formatSince,
-  type Html,
-  html,
-  renderActions,
-  renderBadge,
-  renderErrorPage,
-  renderMark,
-  renderPage,
-  stripQuery,
-} from '../../web/index.ts'
-import { type AppSettings, isSampleData, linkPortal, linkReference } from '../context.ts'
+import { formatSince, type Html, html, renderActions, renderBadge, stripQuery } from '../../web/index.ts'
+import { type AppSettings, linkPortal, linkReference } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
+import { renderAppErrorPage, renderCalmPage } from '../page.ts'
 
 export interface StatePage {
   readonly status: number
@@ -51,7 +42,7 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
 export function renderEndedPage({ settings }: AppContext): Html {
   return renderCalmPage(
     settings,
-    'Your session has ended',
+    { title: 'Your session has ended' },
     html`<p>It expired, you ended it, or the app's access was removed. The record is closed, and you lost no work.</p>
 <p>To continue, <b>launch the app again</b> from the patient list.</p>
 ${renderWaysOn(settings)}`,
@@ -62,7 +53,7 @@ ${renderWaysOn(settings)}`,
 function renderElsewherePage({ settings }: AppContext): Html {
   return renderCalmPage(
     settings,
-    'This session is not open in this browser',
+    { title: 'This session is not open in this browser' },
     html`<p>It has ended, or another browser opened it. A session opens only in the browser that launched it, until that browser is closed.</p>
 <p>To continue, <b>launch the app again</b> from the patient list.</p>
 ${renderWaysOn(settings)}`,
@@ -77,7 +68,7 @@ function renderRefusedPage({ context, request }: Occasion, failure: Failure): St
   const { status, body } = toResponse(failure)
   return {
     status,
-    page: renderErrorPage({
+    page: renderAppErrorPage(context, request, {
       kind: 'refused',
       title: 'This record cannot be shown',
       text: [
@@ -87,14 +78,9 @@ function renderRefusedPage({ context, request }: Occasion, failure: Failure): St
         html`<b>No record was opened.</b> Launch the app again from the patient list.`,
       ],
       code: String(status),
-      reason: body.issue[0]?.details.text ?? '',
-      reference: request.id,
+      reason: body.issue[0]?.details.text,
       referenceUrl: linkReference(context.settings, request.id),
-      now: context.clock(),
       actions: [linkPortal(context.settings, 'Go to patients')],
-      bar: { kind: 'app' },
-      site: 'Demo app',
-      sampleData: isSampleData(context.settings),
     }),
   }
 }
@@ -106,7 +92,7 @@ function renderUnreachablePage(
   const { status, body } = toResponse(failure)
   return {
     status,
-    page: renderErrorPage({
+    page: renderAppErrorPage(context, request, {
       kind: 'unavailable',
       title: 'Patient records cannot be reached',
       text: [
@@ -114,14 +100,9 @@ function renderUnreachablePage(
         'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
       ],
       code: String(status),
-      reason: body.issue[0]?.details.text ?? '',
-      reference: request.id,
-      now: context.clock(),
+      reason: body.issue[0]?.details.text,
       actions: [{ href: stripQuery(request.url), text: 'Try again' }],
       more: renderServers(context, failure, fhirBaseUrl),
-      bar: { kind: 'app' },
-      site: 'Demo app',
-      sampleData: isSampleData(context.settings),
     }),
   }
 }
@@ -155,22 +136,13 @@ function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fh
 export function renderWelcomePage(settings: AppSettings): Html {
   return renderCalmPage(
     settings,
-    'No patient is open',
+    { title: 'No patient is open' },
     html`<p>This app shows one patient in each session: the one that you choose when you launch it.</p>
 <p>Choose a patient here, or launch the app from the patient list.</p>
 ${renderActions({ href: '/launch', text: 'Choose a patient' }, linkPortal(settings, 'Go to patients'), {
   href: '/docs',
   text: 'Session API',
 })}`,
-  )
-}
-
-function renderCalmPage(settings: AppSettings, title: string, content: Html): Html {
-  return renderPage(
-    { title, site: 'Demo app', bar: { kind: 'app' }, width: 'flow', sampleData: isSampleData(settings) },
-    html`<div class="stop">${renderMark('stop__art')}<div class="stop__body"><h1>${title}</h1>
-${content}
-</div></div>`,
   )
 }
 

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type CookieDefinition, type Html, html, renderMark, renderPage } from '../../web/index.ts'
-import { allowsFrames, defineAppCookie, isSampleData } from '../context.ts'
+import { type CookieDefinition, type Html, html } from '../../web/index.ts'
+import { allowsFrames, defineAppCookie } from '../context.ts'
 import type { AppContext } from '../oauth/context.ts'
+import { renderCalmPage } from '../page.ts'
 
 const FRAMES: readonly unknown[] = ['iframe', 'frame', 'embed', 'object']
 
@@ -70,44 +71,31 @@ export function renderFramePage(
   },
 ): Html {
   const inFrame = authorizationUrl !== undefined
-  return renderPage(
+  const query = new URLSearchParams({ ...pickParameters(parameters) })
+  return renderCalmPage(
+    settings,
     {
       title: inFrame ? 'Sign in' : 'Open in a new tab',
-      site: 'Demo app',
-      bar: { kind: 'app' },
-      width: 'flow',
-      sampleData: isSampleData(settings),
+      heading: inFrame ? 'Sign in to open the record' : 'Open the record in a new tab',
       scripts: inFrame ? ['frame.js'] : [],
     },
-    html`<div class="stop">${renderMark('stop__art')}<div class="stop__body">
-<h1>${inFrame ? 'Sign in to open the record' : 'Open the record in a new tab'}</h1>
-<p>${
+    html`<p>${
       inFrame
         ? 'You sign in in a separate window. Then the record opens here.'
         : 'Your browser keeps no cookies for this part of the page, so the record cannot open here.'
     }</p>
-<div class="actions"><a class="btn" id="open-window" href="/launch?${new URLSearchParams({ ...pickParameters(parameters) }).toString()}" target="_blank"${
+<div class="actions"><a class="btn" id="open-window" href="/launch?${query.toString()}" target="_blank"${
       inFrame && html` data-authorization-url="${authorizationUrl}"`
-    }>${inFrame ? 'Sign in' : 'Open in a new tab'}</a></div>
-</div></div>`,
+    }>${inFrame ? 'Sign in' : 'Open in a new tab'}</a></div>`,
   )
 }
 
 /** The window of a sign-in ends here. The script returns to the frame. */
 export function renderReturnPage({ settings }: AppContext): Html {
-  return renderPage(
-    {
-      title: 'Continue in the other window',
-      site: 'Demo app',
-      bar: { kind: 'app' },
-      width: 'flow',
-      sampleData: isSampleData(settings),
-      scripts: ['frame.js'],
-    },
-    html`<div class="stop" id="return-to-frame">${renderMark('stop__art')}<div class="stop__body">
-<h1>Continue in the other window</h1>
-<p>The launch continues in the window from which you came. You can close this one.</p>
-<p>If no record opens there, launch the app again from the patient list.</p>
-</div></div>`,
+  return renderCalmPage(
+    settings,
+    { title: 'Continue in the other window', id: 'return-to-frame', scripts: ['frame.js'] },
+    html`<p>The launch continues in the window from which you came. You can close this one.</p>
+<p>If no record opens there, launch the app again from the patient list.</p>`,
   )
 }

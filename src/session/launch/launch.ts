@@ -5,9 +5,9 @@ import {
   randomPKCECodeVerifier,
   type ServerMetadata,
 } from 'openid-client'
-import { isFailure } from '../failure.ts'
+import { fail, isFailure } from '../failure.ts'
 import { SESSIONS_PER_BROWSER } from '../limits.ts'
-import { createOAuthClient, type OAuthProblem } from '../oauth/client.ts'
+import { createOAuthClient } from '../oauth/client.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
 import {
@@ -21,9 +21,10 @@ import { type LaunchParameters, needsPage } from './frame.ts'
 import { keepLaunch, type LaunchTicket, type PendingLaunch, takeLaunch } from './pending-launch.ts'
 import type { LaunchRefusal } from './refusal.ts'
 
-type BegunLaunch =
-  | { readonly kind: 'begun'; readonly url: string; readonly ticket: LaunchTicket }
-  | LaunchRefusal
+interface BegunLaunch {
+  readonly url: string
+  readonly ticket: LaunchTicket
+}
 
 /**
  * `GET /launch?iss=…&launch=…` (SMART EHR launch). Without both parameters it is a standalone launch: the auth
@@ -34,13 +35,13 @@ export async function beginLaunch(
   query: Readonly<Record<string, unknown>>,
   address: string,
   frame?: Frame,
-): Promise<BegunLaunch> {
+): Promise<BegunLaunch | LaunchRefusal> {
   const { iss, launch } = query
   const [ownIssuer] = context.settings.app.issuers
   if (iss === undefined && launch === undefined && ownIssuer !== undefined)
     return begin(context, { iss: ownIssuer, address, frame })
-  if (typeof iss !== 'string' || iss === '') return { kind: 'bad-parameter', name: 'iss' }
-  if (typeof launch !== 'string' || launch === '') return { kind: 'bad-parameter', name: 'launch' }
+  if (typeof iss !== 'string' || iss === '') return fail({ kind: 'bad-parameter', name: 'iss' })
+  if (typeof launch !== 'string' || launch === '') return fail({ kind: 'bad-parameter', name: 'launch' })
   return begin(context, { iss, launch, address, frame })
 }
 
@@ -54,11 +55,14 @@ interface Origin {
   readonly launch?: string
 }
 
-async function begin(context: AppContext, { iss, launch, address, frame }: Origin): Promise<BegunLaunch> {
+async function begin(
+  context: AppContext,
+  { iss, launch, address, frame }: Origin,
+): Promise<BegunLaunch | LaunchRefusal> {
   const fhirBaseUrl = findAcceptedBase(context.settings.app.issuers, iss)
-  if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
+  if (fhirBaseUrl === undefined) return fail({ kind: 'unknown-issuer', iss })
   const found = await context.discovery.find(fhirBaseUrl)
-  if (isFailure(found)) return { kind: 'no-discovery', failure: found }
+  if (isFailure(found)) return fail({ kind: 'no-discovery', failure: found })
   return redirectToAuthServer(context, found, {
     iss,
     address,
@@ -72,14 +76,14 @@ async function redirectToAuthServer(
   context: AppContext,
   metadata: ServerMetadata,
   { iss, launch, address, frame, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
-): Promise<BegunLaunch> {
+): Promise<BegunLaunch | LaunchRefusal> {
   const codeVerifier = randomPKCECodeVerifier()
   const nonce = randomNonce()
   const { issuer } = metadata
   const framedLaunch = frame && (launch ?? '')
   const pending = { issuer, fhirBaseUrl, nonce, codeVerifier, framedLaunch }
   const ticket = await keepLaunch(context, pending, address)
-  if (!ticket) return { kind: 'too-many-launches' }
+  if (!ticket) return fail({ kind: 'too-many-launches' })
   const url = buildAuthorizationUrl(await createOAuthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: getCallbackUrl(context),
     scope:
@@ -93,11 +97,11 @@ async function redirectToAuthServer(
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
   })
-  return { kind: 'begun', url: url.href, ticket }
+  return { url: url.href, ticket }
 }
 
 function makeStandaloneScope(scope: string): string {
-  const rest = scope.split(' ').filter(one => one !== '' && one !== 'launch' && one !== 'launch/patient')
+  const rest = scope.split(' ').filter(part => part !== '' && part !== 'launch' && part !== 'launch/patient')
   return ['launch/patient', ...rest].join(' ')
 }
 
@@ -130,24 +134,26 @@ type FinishedLaunch =
   | ({ readonly kind: 'opened' } & OpenedSession)
   /** The auth server must show a page, which is never shown in a frame. */
   | { readonly kind: 'needs-window'; readonly parameters: LaunchParameters }
-  | LaunchRefusal
 
 /** The callback of a launch: exchanges the code and opens the session. */
-export async function finishLaunch(context: AppContext, callback: Callback): Promise<FinishedLaunch> {
+export async function finishLaunch(
+  context: AppContext,
+  callback: Callback,
+): Promise<FinishedLaunch | LaunchRefusal> {
   const launch = await takeLaunch(context, callback.state, callback.launchCookie)
   if (!launch)
-    return {
+    return fail({
       kind: 'unknown-state',
       check:
         callback.launchCookie === ''
           ? 'the browser sent no cookie of this launch'
           : 'the launch is unknown, already finished, or expired',
-    }
+    })
   const found = await context.discovery.find(launch.fhirBaseUrl)
-  if (isFailure(found)) return { kind: 'no-discovery', failure: found }
+  if (isFailure(found)) return fail({ kind: 'no-discovery', failure: found })
   // The app sends the code only to the auth server that it started the launch with (RFC 9207, mix-up).
   if (found.issuer !== launch.issuer)
-    return { kind: 'no-tokens', problem: hasOtherIssuer(launch.issuer, found.issuer) }
+    return fail({ kind: 'no-tokens', problem: refuseOtherIssuer(launch.issuer, found.issuer) })
   const exchange = await exchangeCode(context, {
     fhirBaseUrl: launch.fhirBaseUrl,
     metadata: found,
@@ -157,32 +163,32 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
     codeVerifier: launch.codeVerifier,
     requestId: callback.requestId,
   })
+  if (!isFailure(exchange)) return startSession(context, launch, exchange, callback)
   if (exchange.kind === 'bad-callback') return exchange
   if (exchange.kind === 'refused' && launch.framedLaunch !== undefined && needsPage(exchange.error))
     return { kind: 'needs-window', parameters: toParameters(launch, launch.framedLaunch) }
-  if (exchange.kind !== 'granted') return { kind: 'no-tokens', problem: exchange }
-  return startSession(context, launch, exchange, callback)
+  return fail({ kind: 'no-tokens', problem: exchange })
 }
 
 function toParameters({ fhirBaseUrl }: PendingLaunch, launch: string): LaunchParameters {
   return launch === '' ? {} : { iss: fhirBaseUrl, launch }
 }
 
-function hasOtherIssuer(expected: string, issuer: string): OAuthProblem {
+function refuseOtherIssuer(expected: string, issuer: string) {
   const check = `smart-configuration issuer is now ${issuer}, expected ${expected}`
-  return { kind: 'unacceptable', code: 'ISSUER_CHANGED', check }
+  return fail({ kind: 'unacceptable', code: 'ISSUER_CHANGED', check })
 }
 
 async function startSession(
   context: AppContext,
   { fhirBaseUrl, issuer }: PendingLaunch,
-  { grant, identity }: Exchange & { readonly kind: 'granted' },
+  { grant, identity }: Exchange,
   { held, requestId }: Callback,
-): Promise<FinishedLaunch> {
+): Promise<FinishedLaunch | LaunchRefusal> {
   const { patientId } = grant
   if (patientId === undefined) {
     await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
-    return { kind: 'no-patient' }
+    return fail({ kind: 'no-patient' })
   }
   const opening = { fhirBaseUrl, issuer, grant, patientId, identity, held }
   const session = await storeSession(context, opening, requestId).catch(async error => {

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { renderErrorPage } from '../../web/index.ts'
-import { isSampleData, linkPortal, linkReference } from '../context.ts'
+import { linkPortal, linkReference } from '../context.ts'
+import { fail, isFailure } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
+import { renderAppErrorPage } from '../page.ts'
 import { getSessionPath } from '../session.ts'
 import {
   auditSession,
@@ -14,7 +15,6 @@ import { isInFrame, type LaunchParameters, renderFramePage, renderReturnPage, te
 import { beginLaunch, finishLaunch } from './launch.ts'
 import { isWaitingInFrame, type LaunchTicket, makeRoom, planLaunchCookie } from './pending-launch.ts'
 import { describeRefusal, findLongParameter, type LaunchRefusal } from './refusal.ts'
-import { chooseRefusalTexts } from './refusal-page.ts'
 
 type Query = Readonly<Record<string, unknown>>
 
@@ -27,7 +27,7 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
     const tested = frame && testCookies(context, request, reply)
     if (tested) return tested
     const begun = await beginLaunch(context, request.query, request.ip, frame)
-    if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
+    if (isFailure(begun)) return sendRefusal(context, reply, begun)
     await setLaunchCookie(context, request, reply, begun.ticket)
     return reply.redirect(begun.url)
   })
@@ -37,17 +37,17 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
     if (long) return sendRefusal(context, reply, long)
     const { state } = request.query
     if (typeof state !== 'string')
-      return sendRefusal(context, reply, {
-        kind: 'unknown-state',
-        check: 'parameter state is missing or repeated',
-      })
+      return sendRefusal(
+        context,
+        reply,
+        fail({ kind: 'unknown-state', check: 'parameter state is missing or repeated' }),
+      )
     const launch = planLaunchCookie(context, state)
-    const held = readSessionCookies(context, request)
     const finished = await finishLaunch(context, {
       search: request.url.slice(request.url.indexOf('?')),
       state,
       launchCookie: request.cookies[launch.name] ?? '',
-      held,
+      held: readSessionCookies(context, request),
       requestId: request.id,
     })
     if (finished.kind === 'unknown-state')
@@ -56,8 +56,9 @@ export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void
         : sendRefusal(context, reply, finished)
     reply.clearCookie(launch.name, launch.attributes)
     if (finished.kind === 'needs-window') return askForWindow(context, request, reply, finished.parameters)
-    if (finished.kind !== 'opened') return sendRefusal(context, reply, finished)
-    return redirectToSession(context, reply, finished)
+    return isFailure(finished)
+      ? sendRefusal(context, reply, finished)
+      : redirectToSession(context, reply, finished)
   })
 }
 
@@ -80,7 +81,7 @@ async function askForWindow(
   parameters: LaunchParameters,
 ): Promise<FastifyReply> {
   const begun = await beginLaunch(context, parameters, request.ip, 'window')
-  if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
+  if (isFailure(begun)) return sendRefusal(context, reply, begun)
   await setLaunchCookie(context, request, reply, begun.ticket)
   return reply.sendPage(renderFramePage(context, { parameters, authorizationUrl: begun.url }))
 }
@@ -100,21 +101,15 @@ async function sendRefusal(
   reply: FastifyReply,
   refusal: LaunchRefusal,
 ): Promise<FastifyReply> {
-  const { status, ...words } = chooseRefusalTexts(refusal, context.settings)
+  const { status, check, ...texts } = describeRefusal(refusal, context.settings)
   const { id, ip } = reply.request
-  const check = describeRefusal(refusal, context.settings.app.issuers)
-  reply.log.warn({ refusal: refusal.kind, code: words.code, check }, 'Launch refused')
+  reply.log.warn({ refusal: refusal.kind, code: texts.code, check }, 'Launch refused')
   const event = { kind: 'session-open', allowed: false, status, requestId: id, address: ip } as const
   await auditSession(context, undefined, { ...event, reason: check })
-  const page = renderErrorPage({
-    ...words,
-    reference: id,
+  const page = renderAppErrorPage(context, reply.request, {
+    ...texts,
     referenceUrl: linkReference(context.settings, id),
-    now: context.clock(),
     actions: [linkPortal(context.settings, 'Go to patients')],
-    bar: { kind: 'app' },
-    site: 'Demo app',
-    sampleData: isSampleData(context.settings),
   })
   return reply.sendPage(page, { status })
 }

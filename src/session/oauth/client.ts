@@ -17,6 +17,7 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client'
 import { findCode, isTimeout } from '../../core/index.ts'
+import { type Failed, fail } from '../failure.ts'
 import type { AppContext } from './context.ts'
 
 /**
@@ -118,30 +119,32 @@ function describeLocation({ url }: Response): string {
   return `${origin}${pathname}`
 }
 
-export type OAuthProblem =
+export type OAuthFailure = Failed & OAuthProblem
+
+type OAuthProblem =
   /** RFC 6749, 4.1.2.1 and 5.2. */
-  | { readonly kind: 'refused'; readonly error: string; readonly description?: string }
+  | { readonly kind: 'refused'; readonly error: string; readonly description: string | undefined }
   | { readonly kind: 'unreachable' }
   | { readonly kind: 'slow' }
   /** The response failed a check: issuer, state, nonce, audience, signature or format. */
   | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
 
-export function toOAuthProblem(error: unknown): OAuthProblem {
+export function toOAuthFailure(error: unknown): OAuthFailure {
   if (error instanceof AuthorizationResponseError) return makeRefused(error.error, error.error_description)
   if (error instanceof ResponseBodyError)
     return error.status >= 500 || error.status === 429
-      ? { kind: 'unreachable' }
+      ? fail({ kind: 'unreachable' })
       : makeRefused(error.error, error.error_description)
   // A 401 with a challenge: the auth server does not know this client.
   if (error instanceof WWWAuthenticateChallengeError) return makeRefused('invalid_client', undefined)
-  if (isTimeout(error)) return { kind: 'slow' }
-  if (error instanceof TypeError && error.message === 'fetch failed') return { kind: 'unreachable' }
-  if (isServerFailure(error)) return { kind: 'unreachable' }
-  return { kind: 'unacceptable', code: readCode(error), check: describeFailedCheck(error) }
+  if (isTimeout(error)) return fail({ kind: 'slow' })
+  if (error instanceof TypeError && error.message === 'fetch failed') return fail({ kind: 'unreachable' })
+  if (isServerFailure(error)) return fail({ kind: 'unreachable' })
+  return fail({ kind: 'unacceptable', code: readCode(error), check: describeFailedCheck(error) })
 }
 
-function makeRefused(error: string, description: string | undefined): OAuthProblem {
-  return { kind: 'refused', error, ...(description === undefined ? {} : { description }) }
+function makeRefused(error: string, description: string | undefined): OAuthFailure {
+  return fail({ kind: 'refused', error, description })
 }
 
 /** A 5xx without an OAuth body, such as a proxy sends: the library passes the response as the cause. */

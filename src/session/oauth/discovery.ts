@@ -111,7 +111,7 @@ async function readConfiguration(
     timeoutMs,
     headers: { accept: 'application/json' },
   })
-  if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
+  if (isFailure(answer)) return answer
   if (answer.status >= 500) return fail({ kind: 'unreachable', server: 'FHIR server' })
   const document = toPlain(answer.json)
   const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, document) : undefined

@@ -4,9 +4,9 @@ import {
   type ServerMetadata,
   tokenRevocation,
 } from 'openid-client'
-import { type Failure, fail, isFailure, type Result } from '../failure.ts'
+import { type Failed, type Failure, fail, isFailure, type Result } from '../failure.ts'
 import { openTokens, type Session, type Tokens } from '../session.ts'
-import { createOAuthClient, keepKeySet, type OAuthProblem, toOAuthProblem } from './client.ts'
+import { createOAuthClient, keepKeySet, type OAuthFailure, toOAuthFailure } from './client.ts'
 import type { AppContext } from './context.ts'
 import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
@@ -16,11 +16,13 @@ export interface Identity {
   readonly name: string | null
 }
 
-export type Exchange =
-  | { readonly kind: 'granted'; readonly grant: TokenGrant; readonly identity: Identity | undefined }
-  | OAuthProblem
-  /** The authorization response failed a check (issuer, missing or repeated parameter). No token request was sent. */
-  | { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
+export interface Exchange {
+  readonly grant: TokenGrant
+  readonly identity: Identity | undefined
+}
+
+/** The authorization response failed a check (issuer, missing or repeated parameter). No token request was sent. */
+type BadCallback = Failed & { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
 
 interface ExchangeRequest {
   readonly fhirBaseUrl: string
@@ -34,7 +36,10 @@ interface ExchangeRequest {
 }
 
 /** Checks the authorization response (state, RFC 9207 issuer, error) and exchanges the code for tokens. */
-export async function exchangeCode(context: AppContext, request: ExchangeRequest): Promise<Exchange> {
+export async function exchangeCode(
+  context: AppContext,
+  request: ExchangeRequest,
+): Promise<Exchange | OAuthFailure | BadCallback> {
   let asked = false
   const fetch: typeof globalThis.fetch = (input, init) => {
     asked = true
@@ -43,13 +48,14 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
   try {
     const response = await redeem({ ...context, fetch }, request)
     const grant = readTokenGrant(response)
-    if (!grant) return { kind: 'unacceptable', code: 'TOKEN_RESPONSE', check: describeTokenFault(response) }
-    return { kind: 'granted', grant, identity: readIdentity(response.claims()) }
+    if (!grant)
+      return fail({ kind: 'unacceptable', code: 'TOKEN_RESPONSE', check: describeTokenFault(response) })
+    return { grant, identity: readIdentity(response.claims()) }
   } catch (error) {
-    const problem = toOAuthProblem(error)
-    return !asked && problem.kind === 'unacceptable' && CALLBACK_FAULTS.has(problem.code)
-      ? { kind: 'bad-callback', code: problem.code, check: problem.check }
-      : problem
+    const failure = toOAuthFailure(error)
+    return !asked && failure.kind === 'unacceptable' && CALLBACK_FAULTS.has(failure.code)
+      ? { ...failure, kind: 'bad-callback' }
+      : failure
   }
 }
 
@@ -140,9 +146,9 @@ export async function redeemRefreshToken(
       return refuse(context, session, "token response patient, expected the session's patient")
     return grant
   } catch (error) {
-    const problem = toOAuthProblem(error)
-    logRefusal(context, session, problem.kind, checkOf(problem))
-    return toFailure(problem)
+    const refused = toOAuthFailure(error)
+    logRefusal(context, session, refused.kind, findCheck(refused))
+    return toFailure(refused)
   }
 }
 
@@ -155,16 +161,16 @@ function logRefusal({ log }: AppContext, { sessionId }: Session, problem: string
   log.warn({ sessionId, problem, ...(check !== undefined && { check }) }, 'Cannot renew session tokens')
 }
 
-function checkOf(problem: OAuthProblem): string | undefined {
-  if (problem.kind === 'unacceptable') return problem.check
-  return problem.kind === 'refused' ? problem.error : undefined
+function findCheck(refused: OAuthFailure): string | undefined {
+  if (refused.kind === 'unacceptable') return refused.check
+  return refused.kind === 'refused' ? refused.error : undefined
 }
 
-function toFailure(problem: OAuthProblem): Failure {
-  switch (problem.kind) {
+function toFailure({ kind }: OAuthFailure): Failure {
+  switch (kind) {
     case 'unreachable':
     case 'slow':
-      return fail({ kind: problem.kind, server: 'auth server' })
+      return fail({ kind, server: 'auth server' })
     case 'refused':
     case 'unacceptable':
       return fail({ kind: 'session-ended' })

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Decimal as ExactDecimal, toPlain } from '../../fhir/index.ts'
-import { type Failure, type FetchResult, fail, fetchJson, isFailure, type Result } from '../failure.ts'
+import { type Failure, fail, fetchJson, isFailure, type JsonResponse, type Result } from '../failure.ts'
 import type { AppContext } from '../oauth/context.ts'
 import { openTokens, type Session } from '../session.ts'
 import { refreshSession, renewSession } from '../sessions/renew-session.ts'
@@ -167,20 +167,18 @@ async function ask(sessionRequest: SessionRequest, session: Session, url: string
     },
   })
   noteOutage(sessionRequest, answer)
-  return toResult(answer)
+  return isFailure(answer) ? answer : toResult(answer)
 }
 
 /** Remembers the start of an outage: a clinician who reads an old page must know. */
-function noteOutage({ context, session }: SessionRequest, answer: FetchResult): void {
-  const away = answer.kind !== 'answered' || answer.status >= 500
+function noteOutage({ context, session }: SessionRequest, answer: Result<JsonResponse>): void {
+  const away = isFailure(answer) || answer.status >= 500
   if (!away) context.unreachableSince.delete(session.fhirBaseUrl)
   else if (!context.unreachableSince.has(session.fhirBaseUrl))
     context.unreachableSince.set(session.fhirBaseUrl, context.clock())
 }
 
-function toResult(answer: FetchResult): Result<Json> {
-  if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
-  const { status, json } = answer
+function toResult({ status, json }: JsonResponse): Result<Json> {
   if (status === 200 && json !== undefined) return json
   if (status === 401) return fail({ kind: 'token-refused' })
   if (status === 403) return fail({ kind: 'access-refused' })

@@ -18,6 +18,10 @@ interface PatientSearch<Schema extends TSchema> {
   readonly schema: Schema
   readonly params: Readonly<Record<string, string>>
   readonly limit: number
+  /** Whether a resource is wanted: a server may ignore a parameter. */
+  readonly keeps?: (resource: Static<Schema>) => boolean
+  /** The newest come first, unless it is omitted. */
+  readonly findDate?: (resource: Static<Schema>) => string | undefined
 }
 
 export interface Found<T> {
@@ -31,10 +35,11 @@ export async function searchFhir<Schema extends TSchema>(
   sessionRequest: SessionRequest,
   search: PatientSearch<Schema>,
 ): Promise<Result<Found<Static<Schema>>>> {
-  const { fhirBaseUrl } = sessionRequest.session
+  const { fhirBaseUrl, patientId } = sessionRequest.session
+  const query = new URLSearchParams({ patient: patientId, ...search.params, _count: String(search.limit) })
   const resources: Static<Schema>[] = []
   const visited = new Set<string>()
-  let url = searchUrl(sessionRequest.session, search)
+  let url = `${fhirBaseUrl}/${search.type}?${query}`
   let total = 0
   while (!visited.has(url) && visited.size < SEARCH_PAGES) {
     visited.add(url)
@@ -46,21 +51,26 @@ export async function searchFhir<Schema extends TSchema>(
     resources.push(...matches)
     total = Math.max(total, Number(formatDigits(page.total ?? 0)))
     const next = findNextPage(page, fhirBaseUrl)
-    if (next.kind === 'elsewhere') return failUnexpected('its next page is outside the FHIR base')
-    if (next.kind === 'last') return { resources: resources.slice(0, search.limit), total: resources.length }
+    if (isFailure(next)) return next
+    if (next === undefined) return selectWanted(search, resources, resources.length)
     if (resources.length >= search.limit)
-      return {
-        resources: resources.slice(0, search.limit),
-        total: Math.max(total, resources.length),
-      }
-    url = next.url
+      return selectWanted(search, resources, Math.max(total, resources.length))
+    url = next
   }
   return failUnexpected('its pages do not end')
 }
 
-function searchUrl(session: Session, { type, params, limit }: PatientSearch<TSchema>): string {
-  const query = new URLSearchParams({ patient: session.patientId, ...params, _count: String(limit) })
-  return `${session.fhirBaseUrl}/${type}?${query}`
+function selectWanted<Schema extends TSchema>(
+  { limit, keeps = () => true, findDate }: PatientSearch<Schema>,
+  found: readonly Static<Schema>[],
+  total: number,
+): Found<Static<Schema>> {
+  const read = found.slice(0, limit)
+  const wanted = read.filter(keeps)
+  return {
+    resources: findDate ? sortNewestFirst(wanted, findDate) : wanted,
+    total: total - (read.length - wanted.length),
+  }
 }
 
 /** Returns undefined if an entry is malformed. */
@@ -80,20 +90,14 @@ function collectMatches<Schema extends TSchema>(
     : undefined
 }
 
-/**
- * The URL of a Bundle's next page; `elsewhere` if it is not below the FHIR base, where the token must not be sent (API-12).
- */
-export function findNextPage(
-  { link = [] }: SearchBundle,
-  fhirBaseUrl: string,
-):
-  | { readonly kind: 'last' }
-  | { readonly kind: 'elsewhere' }
-  | { readonly kind: 'next'; readonly url: string } {
+/** The URL of a Bundle's next page. It must be below the FHIR base: the token is sent nowhere else (API-12). */
+export function findNextPage({ link = [] }: SearchBundle, fhirBaseUrl: string): Result<string | undefined> {
   const next = link.find(({ relation }) => relation === 'next')?.url
-  if (next === undefined) return { kind: 'last' }
+  if (next === undefined) return undefined
   const url = URL.parse(next, `${fhirBaseUrl}/`)
-  return url && isUnder(url, new URL(fhirBaseUrl)) ? { kind: 'next', url: url.href } : { kind: 'elsewhere' }
+  return url && isUnder(url, new URL(fhirBaseUrl))
+    ? url.href
+    : failUnexpected('its next page is outside the FHIR base')
 }
 
 function isUnder(url: URL, base: URL): boolean {
@@ -126,13 +130,11 @@ type SearchBundle = Static<typeof SearchBundle>
  */
 export function sortNewestFirst<T>(
   items: readonly T[],
-  dateOf: (item: T) => string | undefined,
+  findDate: (item: T) => string | undefined,
 ): readonly T[] {
-  const dated = items.map(item => ({ item, at: Date.parse(dateOf(item) ?? '') }))
-  const rank = (at: number): number => (Number.isNaN(at) ? Number.NEGATIVE_INFINITY : at)
-  return dated.sort((a, b) => compare(rank(b.at), rank(a.at))).map(({ item }) => item)
-}
-
-function compare(a: number, b: number): number {
-  return a === b ? 0 : a < b ? -1 : 1
+  const dated = items.map(item => {
+    const time = Date.parse(findDate(item) ?? '')
+    return { item, rank: Number.isNaN(time) ? -Number.MAX_VALUE : time }
+  })
+  return dated.sort((a, b) => b.rank - a.rank).map(({ item }) => item)
 }
