@@ -45,36 +45,37 @@ export function renderEmptyState(options: {
   }</div>`
 }
 
-export function renderField(options: {
+export interface Field {
   readonly name: string
   readonly label: string
   readonly type?: 'text' | 'password' | 'search'
+  /** The lines of a longer text. */
+  readonly rows?: number | undefined
   readonly value?: string | undefined
   readonly autocomplete?: string
-  readonly required?: boolean
+  readonly required?: boolean | undefined
   readonly autofocus?: boolean
   readonly error?: string | undefined
-  readonly hint?: string
-}): Html {
-  const {
-    name,
-    label,
-    type = 'text',
-    value,
-    autocomplete = 'off',
-    required = false,
-    autofocus = false,
-    error,
-    hint,
-  } = options
+  readonly hint?: Html | string | undefined
+}
+
+export function renderField(options: Field): Html {
+  const { name, label, type = 'text', rows, value, autocomplete = 'off', error, hint } = options
   const described = [error !== undefined && `${name}-error`, hint !== undefined && `${name}-hint`].filter(
     Boolean,
   )
-  return html`<div class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false"${
-    value !== undefined && html` value="${value}"`
-  }${required && html` required`}${autofocus && html` autofocus`}${
+  const start = html`class="input" id="${name}" name="${name}"`
+  const typing = html` autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false"`
+  const state = html`${options.required && html` required`}${options.autofocus && html` autofocus`}${
     error !== undefined && html` aria-invalid="true"`
-  }${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}>${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
+  }${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}`
+  return html`<div class="field"><label class="field__label" for="${name}">${label}</label>${
+    rows === undefined
+      ? html`<input ${start} type="${type}"${typing}${value !== undefined && html` value="${value}"`}${state}>`
+      : html`<textarea ${start}${typing}${state} rows="${rows}">${value}</textarea>`
+  }${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}${
+    hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`
+  }</div>`
 }
 
 /** The heading of a page, a sentence below it, and buttons beside it. */

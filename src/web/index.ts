@@ -10,6 +10,7 @@
 export { getAssetUrl } from './assets.ts'
 export {
   type Action,
+  type Field,
   type IconName,
   renderActions,
   renderAlert,

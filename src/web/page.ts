@@ -1,5 +1,5 @@
 import { getAssetUrl } from './assets.ts'
-import { type Action, renderActions, renderErrorArt } from './components.ts'
+import { type Action, renderActions, renderErrorArt, renderFacts } from './components.ts'
 import { type Html, html, raw } from './html.ts'
 import { formatTime, renderDate } from './person/date.ts'
 import { type Bar, renderTopBar } from './top-bar.ts'
@@ -109,9 +109,7 @@ function renderError(options: ErrorPageOptions): Html {
 ${text.map(paragraph => html`<p>${paragraph}</p>`)}
 ${actions.length > 0 && renderActions(...actions)}
 ${more}
-<div class="card"><dl class="kv kv--table">${listFacts(options).map(
-    ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
-  )}</dl></div>
+<div class="card">${renderFacts(listFacts(options), 'kv--table')}</div>
 </div></div>`
 }
 

@@ -134,7 +134,7 @@ describe('/apps', () => {
     for (const [different, field, text] of cases) {
       const page = await add({ client_id: 'never', ...different })
       assert.equal(page.statusCode, 400, field)
-      assert.match(page.body, new RegExp(` id="${field}"[^>]* aria-invalid="true" autofocus`))
+      assert.match(page.body, new RegExp(` id="${field}"[^>]* autofocus aria-invalid="true"`))
       assert.match(/class="field__error"[^>]*>([^<]*)</.exec(page.body)?.[1] ?? '', text)
       if (field !== 'launch_url') assert.ok(page.body.includes('value="https://growth.example/launch"'))
     }

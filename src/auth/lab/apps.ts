@@ -37,20 +37,16 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
       const fault = findSearchFault(search)
       if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
       const page = /^\d{1,4}$/.test(query.get('page') ?? '') ? Number(query.get('page')) : 0
-      const view = { page, search, removed: query.get('removed') === '1' }
-      return reply.sendPage(
-        renderAppsPage(
-          { settings, login },
-          { ...(await listRegisteredClients(store, { text: search, page })), ...view },
-        ),
-      )
+      const listed = await listRegisteredClients(store, { text: search, page })
+      const view = { ...listed, page, search, removed: query.get('removed') === '1' }
+      return reply.sendPage(renderAppsPage(context, login, view))
     }),
   )
 
   app.get(
     labPaths.appsNew,
     requireClinician(context, async (_request, reply, login) =>
-      reply.sendPage(renderAppFormPage({ settings, login }, { form: NEW_APP })),
+      reply.sendPage(renderAppFormPage(context, login, { form: NEW_APP })),
     ),
   )
 
@@ -72,7 +68,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     labPaths.appsEdit,
     requireApp(async (_request, reply, login, client) =>
-      reply.sendPage(renderAppFormPage({ settings, login }, { form: fillAppForm(client), client })),
+      reply.sendPage(renderAppFormPage(context, login, { form: fillAppForm(client), client })),
     ),
   )
 
@@ -93,7 +89,7 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     labPaths.appsRemove,
     requireApp(async (_request, reply, login, client) =>
-      reply.sendPage(renderRemoveAppPage({ settings, login }, client), { images: listLogos(client) }),
+      reply.sendPage(renderRemoveAppPage(context, login, client), { images: listLogos(client) }),
     ),
   )
 
@@ -130,12 +126,12 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
     { form, client }: { readonly form: Parameters; readonly client?: Client },
   ): FastifyReply {
     if (isFailure(result) && result.fault) {
-      const page = renderAppFormPage({ settings, login }, { form, fault: result.fault, client })
+      const page = renderAppFormPage(context, login, { form, fault: result.fault, client })
       return reply.sendPage(page, { status: 400 })
     }
     if (isFailure(result)) return reply.redirect(labPaths.apps, 303)
     const stored = { client: toClient(result.client), secret: result.secret, isNew: client === undefined }
-    return reply.sendPage(renderStoredApp({ settings, login }, stored))
+    return reply.sendPage(renderStoredApp(context, login, stored))
   }
 }
 

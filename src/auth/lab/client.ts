@@ -4,7 +4,9 @@ import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { findLaunchUrlFault, storeOrigins } from '../oauth/clients/urls.ts'
 import type { AuthContext } from '../oauth/context.ts'
+import type { Problem } from './access.ts'
 import { MAX_CLIENTS } from './limits.ts'
+import { failLink } from './read-link.ts'
 
 const DAY_MS = 86_400_000
 
@@ -13,25 +15,26 @@ const SCOPE =
 
 /**
  * Registers a public client for the origin of a launch URL, for a day, or renews it. A registered app keeps its
- * registration. Returns the fault, if there is one.
+ * registration. Returns the problem, if there is one.
  */
 export async function registerLabClient(
   context: AuthContext,
   request: FastifyRequest,
   { clientId, launchUrl }: { readonly clientId: string; readonly launchUrl: string },
-): Promise<string | undefined> {
+): Promise<Problem | undefined> {
   const fault = findLaunchUrlFault(launchUrl)
-  if (fault !== undefined) return `launch_url: ${fault}`
-  if (!/^[\x21-\x7e]{1,100}$/.test(clientId)) return 'client: expected at most 100 characters without spaces'
+  if (fault !== undefined) return failLink(`launch_url: ${fault}`)
+  if (!/^[\x21-\x7e]{1,100}$/.test(clientId))
+    return failLink('client: expected at most 100 characters without spaces')
   return context.store.db.transaction().execute(async trx => {
     const known = await trx
       .selectFrom('client')
       .select(['expires_at', 'disabled'])
       .where('client_id', '=', clientId)
       .executeTakeFirst()
-    if (known?.disabled) return 'client: an administrator disabled it'
+    if (known?.disabled) return failLink('client: an administrator disabled it')
     if (known && known.expires_at === null) return undefined
-    if (!known && (await isFull(trx))) return `The lab has ${MAX_CLIENTS} clients. Name one of them`
+    if (!known && (await isFull(trx))) return failLink(`The lab has ${MAX_CLIENTS} clients. Name one of them`)
     const { onLoopback } = context.settings
     await storeClient(trx, { clientId, launchUrl, onLoopback, now: context.clock() })
     const reason = 'The lab registered the client for a day'

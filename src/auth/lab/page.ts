@@ -1,7 +1,15 @@
-import { type Html, html, renderActions, renderAlert, renderCopyable, renderPage } from '../../web/index.ts'
+import {
+  type Html,
+  html,
+  renderActions,
+  renderAlert,
+  renderChoice,
+  renderCopyable,
+  renderPageHead,
+} from '../../web/index.ts'
 import type { Parameters } from '../base/request.ts'
 import type { AuthContext } from '../oauth/context.ts'
-import { makeSignedInBar, showsSampleData } from '../pages/page-parts.ts'
+import { renderSignedInPage } from '../pages/page-parts.ts'
 import type { Login } from '../users/find-login.ts'
 import { labPaths } from './paths.ts'
 import { LINK_PARAMETERS } from './read-link.ts'
@@ -18,21 +26,20 @@ export interface LabPageOptions {
 }
 
 /** The launch settings, and the link that they make. Works without scripts. */
-export function renderLabPage({ settings }: AuthContext, options: LabPageOptions): Html {
+export function renderLabPage(context: AuthContext, options: LabPageOptions): Html {
   const { login, form, fault } = options
   const isSent = form.get('patient') !== undefined
-  return renderPage(
-    {
-      title: 'Lab',
-      bar: makeSignedInBar(login, 'developers'),
-      sampleData: showsSampleData(settings),
-      scripts: ['copy.js'],
-    },
-    html`<div class="pagehead"><div><h1>Lab</h1>
-<p class="pagehead__lead">Launch any app with any context, with or without pages, and with simulated errors. Everything else is checked as always.</p></div>
-<a class="btn btn--quiet" href="${login.developerPages?.apps}">Registered apps</a></div>
+  return renderSignedInPage(
+    context,
+    login,
+    { title: 'Lab', current: 'developers', scripts: ['copy.js'] },
+    html`${renderPageHead(
+      'Lab',
+      'Launch any app with any context, with or without pages, and with simulated errors. Everything else is checked as always.',
+      html`<a class="btn btn--quiet" href="${login.developerPages?.apps}">Registered apps</a>`,
+    )}
 <div class="stack">
-${isSent && (fault === undefined ? renderLink(settings.issuerUrl, form) : renderAlert('No link.', `${fault}.`, 'bad'))}
+${isSent && (fault === undefined ? renderLink(context.settings.issuerUrl, form) : renderAlert('No link.', fault, 'bad'))}
 ${renderForm(options)}
 </div>`,
   )
@@ -57,9 +64,8 @@ ${renderActions({ href: link, text: 'Launch', newTab: true })}
 
 function renderForm({ form, fault, clients, usernames }: LabPageOptions): Html {
   const control = (options: FieldOptions) => renderControl(form, fault, options)
-  const yes = (name: string, text: string) =>
-    html`<label class="choice"><input type="checkbox" name="${name}" value="1"${form.get(name) === '1' && html` checked`}><span class="choice__main">${text}</span></label>
-`
+  const box = (name: string, value: string, text: string) =>
+    renderChoice({ type: 'checkbox', name, value, text, isChecked: form.get(name) === value })
   return html`<form class="card card__body stack" method="get" action="${labPaths.lab}">
 <fieldset class="fields"><legend class="legend">Launch</legend>
 ${control({ name: 'client', label: 'App (client id)', values: clients, hint: 'Empty: the app of the portal.' })}
@@ -68,7 +74,7 @@ ${control({ name: 'patient', label: 'Patient id', required: true, hint: 'Require
 ${control({ name: 'encounter', label: 'Encounter id', hint: 'Empty: no encounter.' })}
 ${control({ name: 'user', label: 'User', values: usernames, hint: 'Empty: the user who is signed in.' })}
 </fieldset>
-<fieldset><legend class="legend">Pages and PKCE</legend><div class="choices">${yes('skip_login', 'Skip login: nobody signs in')}${yes('skip_consent', 'Skip consent')}<label class="choice"><input type="checkbox" name="pkce" value="optional"${form.get('pkce') === 'optional' && html` checked`}><span class="choice__main">PKCE is optional</span></label></div></fieldset>
+<fieldset><legend class="legend">Pages and PKCE</legend><div class="choices">${box('skip_login', '1', 'Skip login: nobody signs in')}${box('skip_consent', '1', 'Skip consent')}${box('pkce', 'optional', 'PKCE is optional')}</div></fieldset>
 <fieldset class="fields"><legend class="legend">Context and tokens</legend>
 ${control({ name: 'scope', label: 'Scopes granted at most', hint: 'Empty: as requested and registered.' })}
 ${control({ name: 'token_ttl', label: 'Lifetime of access tokens (seconds)' })}
@@ -113,6 +119,6 @@ function renderControl(form: Parameters, fault: string | undefined, options: Fie
     : html`<input class="input" id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false"${described}${values && html` list="${name}-values"`}${required && html` required`}${isWrong && html` aria-invalid="true" autofocus`}>`
   return html`<div class="field"><label class="field__label" for="${name}">${label}</label>${control}${
     values &&
-    html`<datalist id="${name}-values">${values.map(one => html`<option value="${one}"></option>`)}</datalist>`
+    html`<datalist id="${name}-values">${values.map(suggestion => html`<option value="${suggestion}"></option>`)}</datalist>`
   }${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
 }

@@ -1,11 +1,12 @@
-import { isFailure, isRecord } from '../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../fhir/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import { readParameters } from '../base/request.ts'
 import { findLogoUrlFault } from '../oauth/clients/urls.ts'
 import { checkRequestedScope } from '../oauth/grants/grant-scope.ts'
 import { readOptions } from '../oauth/launch/options.ts'
 import type { LaunchRequest } from '../oauth/launch/prepare.ts'
-import { isSimulation, type LabSettings, SIMULATIONS } from './settings.ts'
+import type { Problem } from './access.ts'
+import { isSimulation, type LabSettings, SIMULATIONS, type Simulation } from './settings.ts'
 
 /** The parameters of `GET /lab/launch`. */
 export interface LabLink {
@@ -46,33 +47,38 @@ export const LINK_PARAMETERS: readonly string[] = [
   'redirect',
 ]
 
-class Fault extends Error {}
-
-/** Reads the parameters of a link, or returns the fault. */
-export function readLink(query: unknown): LabLink | string {
-  try {
-    return readParts(query)
-  } catch (error) {
-    if (error instanceof Fault) return error.message
-    throw error
-  }
+/** Why the parameters make no link. The text begins with the name of a parameter. */
+export function failLink(text: string): Problem {
+  return fail({ status: 400, error: 'invalid_request', text: `${text.replace(/\.$/, '')}.` })
 }
 
-function readParts(query: unknown): LabLink {
+export function readLink(query: unknown): LabLink | Problem {
   const unknown = Object.keys(isRecord(query) ? query : {}).find(name => !LINK_PARAMETERS.includes(name))
-  if (unknown !== undefined) throw new Fault(`${unknown}: expected one of ${LINK_PARAMETERS.join(', ')}`)
+  if (unknown !== undefined) return failLink(`${unknown}: expected one of ${LINK_PARAMETERS.join(', ')}`)
   const { get, unreadable } = readParameters(query)
   const [repeated] = unreadable
-  if (repeated !== undefined) throw new Fault(`${repeated}: expected one value`)
+  if (repeated !== undefined) return failLink(`${repeated}: expected one value`)
   if (get('launch_url') !== undefined && get('client') === undefined)
-    throw new Fault('client: expected the client id of the app at launch_url')
+    return failLink('client: expected the client id of the app at launch_url')
   const options = readOptions({ get: name => get(OPTION_NAMES[name] ?? name), unreadable })
-  if (isFailure(options)) throw new Fault(`${OPTION_NAMES[options.field] ?? options.field}: ${options.text}`)
+  if (isFailure(options)) return failLink(`${OPTION_NAMES[options.field] ?? options.field}: ${options.text}`)
+  const parts = {
+    skipsLogin: readFlag(get, 'skip_login') ?? false,
+    redirects: readFlag(get, 'redirect') ?? true,
+    scope: readScope(get('scope')),
+    simulate: readSimulation(get('simulate')),
+    tokenSeconds: readSeconds(get('token_ttl')),
+    style: readStyle(get('style')),
+    skipsConsent: readFlag(get, 'skip_consent') || undefined,
+    isPkceOptional: readPkce(get('pkce')),
+  }
+  if (!isRead(parts)) return Object.values(parts).find(part => isFailure(part)) ?? failLink('')
+  const { skipsLogin, redirects, ...settings } = parts
   return {
     username: get('user'),
-    skipsLogin: readFlag(get, 'skip_login', false),
+    skipsLogin,
     launchUrl: get('launch_url'),
-    redirects: readFlag(get, 'redirect', true),
+    redirects,
     launch: {
       patientId: get('patient'),
       encounterId: get('encounter'),
@@ -80,70 +86,51 @@ function readParts(query: unknown): LabLink {
       options,
       repeated: false,
     },
-    settings: readSettings(get),
+    settings,
   }
 }
 
-type Get = (name: string) => string | undefined
+type Read<Parts> = { readonly [Name in keyof Parts]: Exclude<Parts[Name], Problem> }
 
-function readSettings(get: Get): LabSettings {
-  const [scope, simulate, tokenSeconds, style] = [
-    readScope(get('scope')),
-    readSimulation(get('simulate')),
-    readTtl(get),
-    readStyle(get('style')),
-  ]
-  return {
-    ...(readFlag(get, 'skip_consent', false) ? { skipsConsent: true } : {}),
-    ...(readPkce(get('pkce')) ? { isPkceOptional: true } : {}),
-    ...(scope === undefined ? {} : { scope }),
-    ...(tokenSeconds === undefined ? {} : { tokenSeconds }),
-    ...(simulate === undefined ? {} : { simulate }),
-    ...(style === undefined ? {} : { style }),
-  }
+function isRead<Parts extends object>(parts: Parts): parts is Parts & Read<Parts> {
+  return !Object.values(parts).some(isFailure)
 }
 
-function readFlag(get: Get, name: string, otherwise: boolean): boolean {
+function readFlag(get: (name: string) => string | undefined, name: string): boolean | undefined | Problem {
   const text = get(name)
-  if (text === undefined) return otherwise
+  if (text === undefined) return undefined
   if (text === '1' || text === 'true') return true
-  if (text === '0' || text === 'false') return false
-  throw new Fault(`${name}: expected 1 or 0`)
+  return text === '0' || text === 'false' ? false : failLink(`${name}: expected 1 or 0`)
 }
 
-function readScope(scope: string | undefined): string | undefined {
+function readScope(scope: string | undefined): string | undefined | Problem {
   const refusal = scope === undefined ? undefined : checkRequestedScope(scope)
-  if (refusal) throw new Fault(`scope: ${refusal.description}`)
-  return scope
+  return refusal ? failLink(`scope: ${refusal.description}`) : scope
 }
 
-function readSimulation(name: string | undefined) {
+function readSimulation(name: string | undefined): Simulation | undefined | Problem {
   if (name === undefined || isSimulation(name)) return name
-  throw new Fault(`simulate: expected one of ${SIMULATIONS.join(', ')}`)
+  return failLink(`simulate: expected one of ${SIMULATIONS.join(', ')}`)
 }
 
-function readTtl(get: Get): number | undefined {
-  const text = get('token_ttl')
+function readSeconds(text: string | undefined): number | undefined | Problem {
   if (text === undefined) return undefined
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (seconds >= 1 && seconds <= LIMITS.extensionTokenSeconds) return seconds
-  throw new Fault(`token_ttl: expected 1 to ${LIMITS.extensionTokenSeconds} seconds`)
+  return seconds >= 1 && seconds <= LIMITS.extensionTokenSeconds
+    ? seconds
+    : failLink(`token_ttl: expected 1 to ${LIMITS.extensionTokenSeconds} seconds`)
 }
 
-function findStyleFault(url: string): string | undefined {
-  return url.length > LIMITS.urlCharacters
-    ? `expected at most ${LIMITS.urlCharacters} characters`
-    : findLogoUrlFault(url)
+function readStyle(url: string | undefined): string | undefined | Problem {
+  if (url === undefined || url === 'none') return url
+  const fault =
+    url.length > LIMITS.urlCharacters
+      ? `expected at most ${LIMITS.urlCharacters} characters`
+      : findLogoUrlFault(url)
+  return fault === undefined ? url : failLink(`style: ${fault}, or none`)
 }
 
-function readStyle(text: string | undefined): string | undefined {
-  const fault = text === undefined || text === 'none' ? undefined : findStyleFault(text)
-  if (fault !== undefined) throw new Fault(`style: ${fault}, or none`)
-  return text
-}
-
-function readPkce(text: string | undefined): boolean {
-  if (text === undefined || text === 'required') return false
-  if (text === 'optional') return true
-  throw new Fault('pkce: expected optional or required')
+function readPkce(text: string | undefined): true | undefined | Problem {
+  if (text === undefined || text === 'required') return undefined
+  return text === 'optional' ? true : failLink('pkce: expected optional or required')
 }

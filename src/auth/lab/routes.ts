@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fail, isFailure } from '../../fhir/index.ts'
 import { sha256 } from '../../store/index.ts'
-import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent } from '../base/audit.ts'
 import { createFhirReader } from '../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE } from '../base/paths.ts'
@@ -10,7 +9,7 @@ import type { User } from '../base/user.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { issueLaunch, prepareLaunch, type ReadyLaunch } from '../oauth/launch/prepare.ts'
 import { describeProblem, UNKNOWN_USER } from '../oauth/launch-contexts.ts'
-import { linkReference } from '../pages/page-parts.ts'
+import { sendErrorPage } from '../pages/page-parts.ts'
 import { findUsableUser, TEST_CLINICIAN } from '../users/accounts.ts'
 import type { Login } from '../users/find-login.ts'
 import { beginLogin, requireClinician } from '../users/login.ts'
@@ -18,7 +17,7 @@ import { checkLaunch, findPageProblem, type Problem } from './access.ts'
 import { registerLabClient } from './client.ts'
 import { renderLabPage } from './page.ts'
 import { labPaths } from './paths.ts'
-import { type LabLink, readLink } from './read-link.ts'
+import { failLink, type LabLink, readLink } from './read-link.ts'
 import { describeSimulation, LAUNCHED, type LabSettings } from './settings.ts'
 
 /** `GET /lab/launch` launches an app as its parameters say, and `GET /lab` is the page that makes such links. */
@@ -27,12 +26,12 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
     labPaths.lab,
     requireClinician(context, async (request, reply, login) => {
       const problem = findPageProblem(context, request, login)
-      if (problem) return sendProblem(request, reply, context, problem)
+      if (problem) return sendProblem(reply, context, problem)
       const link = readLink(request.query)
       const page = renderLabPage(context, {
         login,
         form: readParameters(request.query),
-        fault: typeof link === 'string' ? link.replace(/\.$/, '') : undefined,
+        fault: isFailure(link) ? link.text : undefined,
         ...(await findSuggestions(context)),
       })
       return reply.sendPage(page)
@@ -41,11 +40,11 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
 
   app.get(labPaths.launch, { ...NO_HEAD_ROUTE, onRequest: forbidCaching }, async (request, reply) => {
     const checked = await checkLaunch(context, request)
-    if (isFailure(checked)) return sendProblem(request, reply, context, checked)
+    if (isFailure(checked)) return sendProblem(reply, context, checked)
     const link = readLink(request.query)
-    if (typeof link === 'string') return sendProblem(request, reply, context, toProblem(link))
+    if (isFailure(link)) return sendProblem(reply, context, link)
     const launched = await launch(context, request, checked.login, link)
-    if (isFailure(launched)) return sendProblem(request, reply, context, launched)
+    if (isFailure(launched)) return sendProblem(reply, context, launched)
     return link.redirects ? reply.redirect(launched.url, 302) : reply.send({ launch_url: launched.url })
   })
 }
@@ -63,10 +62,6 @@ async function findSuggestions({ store: { db } }: AuthContext) {
 
 const LISTED = 100
 
-function toProblem(text: string): Problem {
-  return fail({ status: 400, error: 'invalid_request', text: `${text.replace(/\.$/, '')}.` })
-}
-
 async function launch(
   context: AuthContext,
   request: FastifyRequest,
@@ -77,14 +72,14 @@ async function launch(
   if (!user) return fail(describeProblem(UNKNOWN_USER))
   const { clientId } = link.launch
   if (link.launchUrl !== undefined && clientId !== undefined) {
-    const fault = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
-    if (fault !== undefined) return toProblem(fault)
+    const problem = await registerLabClient(context, request, { clientId, launchUrl: link.launchUrl })
+    if (problem) return problem
   }
   const read = await createFhirReader(context, user)
   const prepared = await prepareLaunch(context, user, read, link.launch)
   if (isFailure(prepared))
     return prepared.kind === 'no-patient'
-      ? toProblem('patient: expected the id of a Patient')
+      ? failLink('patient: expected the id of a Patient')
       : fail(describeProblem(prepared))
   const ready = await applySettings(context, user, link, prepared)
   const by = login && login.user.id !== user.id ? login.user.username : undefined
@@ -113,7 +108,7 @@ async function applySettings(
   const loginHash = skipsLogin
     ? sha256(await context.store.db.transaction().execute(trx => beginLogin(context, trx, login)))
     : undefined
-  const lab: LabSettings = { ...settings, ...(loginHash === undefined ? {} : { loginHash }) }
+  const lab: LabSettings = { ...settings, loginHash }
   const launch = { ...ready.launch, extension: JSON.stringify(lab) }
   return { ...ready, launchUrl: launchUrl ?? ready.launchUrl, launch }
 }
@@ -141,25 +136,21 @@ function describeEvent(
 
 /** A browser gets a page, a program JSON as of RFC 6749, 5.2. */
 async function sendProblem(
-  request: FastifyRequest,
   reply: FastifyReply,
   context: AuthContext,
   { status, error, text }: Problem,
 ): Promise<FastifyReply> {
-  await auditEvent(context, request, {
-    ...({ kind: 'launch', allowed: false, status, reason: text, anonymous: true } as const),
-  })
+  const { request } = reply
+  const event = { kind: 'launch', allowed: false, status, reason: text, anonymous: true } as const
+  await auditEvent(context, request, event)
   if (!request.headers.accept?.includes('text/html'))
     return reply.code(status).send({ error, error_description: text })
-  const page = renderErrorPage({
-    kind: 'refused',
+  return sendErrorPage(reply, context, {
+    status,
     title: 'The app was not launched',
     text: [text],
     code: error,
-    reference: request.id,
-    referenceUrl: linkReference(context, request.id),
-    now: context.clock(),
     actions: [{ href: labPaths.lab, text: 'Go to the lab' }],
+    isRecorded: true,
   })
-  return reply.sendPage(page, { status })
 }

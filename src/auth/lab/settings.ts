@@ -3,15 +3,15 @@ import type { RefusalCode } from '../base/refusal.ts'
 /** The settings of a lab launch, which hold for this launch and its grant alone (LAB-3). */
 export interface LabSettings {
   /** The login of a launch without a sign-in: the SHA-256 of an id that no browser has. */
-  readonly loginHash?: string
-  readonly skipsConsent?: true
+  readonly loginHash?: string | undefined
+  readonly skipsConsent?: boolean | undefined
   /** The scopes that may be granted at most. */
-  readonly scope?: string
-  readonly tokenSeconds?: number
-  readonly isPkceOptional?: true
+  readonly scope?: string | undefined
+  readonly tokenSeconds?: number | undefined
+  readonly isPkceOptional?: boolean | undefined
   /** The `smart_style_url`, or `none`. */
-  readonly style?: string
-  readonly simulate?: Simulation
+  readonly style?: string | undefined
+  readonly simulate?: Simulation | undefined
 }
 
 /** RFC 6749, 4.1.2.1; OIDC Core, 3.1.2.6. */
@@ -56,7 +56,7 @@ export const SIMULATIONS = [
 export type Simulation = (typeof SIMULATIONS)[number]
 
 export function isSimulation(name: string): name is Simulation {
-  return SIMULATIONS.some(one => one === name)
+  return SIMULATIONS.some(simulation => simulation === name)
 }
 
 /** Marks an event of a launch that simulates an error. */

@@ -21,14 +21,14 @@ export interface Hooks {
 export interface Extension {
   /** Finds the login of a launch whose user does not sign in. */
   readonly findLogin?: (arrivedAt: number) => Promise<Login | undefined>
-  readonly skipsConsent?: boolean
-  readonly isPkceOptional?: boolean
+  readonly skipsConsent?: boolean | undefined
+  readonly isPkceOptional?: boolean | undefined
   /** The scopes that may be granted at most. */
-  readonly scope?: string
+  readonly scope?: string | undefined
   /** The lifetime of access tokens. */
-  readonly tokenSeconds?: number
+  readonly tokenSeconds?: number | undefined
   /** The `smart_style_url`, or `none`. */
-  readonly style?: string
+  readonly style?: string | undefined
   /** Refuses a request that passed all checks. */
   readonly refuse?: (endpoint: 'authorize' | TokenEvent) => Refusal | undefined
   /** Changes the claims of an access token before it is signed. */

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { isFailure } from '../../fhir/index.ts'
-import { renderErrorPage } from '../../web/index.ts'
 import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
 import { getStatus } from '../base/refusal.ts'
 import { readParameters } from '../base/request.ts'
@@ -10,7 +9,7 @@ import { findPendingAuthorization, storePendingAuthorization } from '../oauth/au
 import { verifyRequest } from '../oauth/authorize/verify.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findCurrentLogin } from '../users/login.ts'
-import { linkReference } from './page-parts.ts'
+import { sendErrorPage } from './page-parts.ts'
 
 /** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */
 export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -50,8 +49,8 @@ export function sendStep(reply: FastifyReply, context: AuthContext, step: Step):
       return reply.redirect(step.url, 302)
     case 'refused': {
       const { code, description } = step.refusal
-      const page = renderErrorPage({
-        kind: 'refused',
+      return sendErrorPage(reply, context, {
+        status: getStatus(code),
         title: 'The app could not be opened',
         text: [
           'The app sent an invalid request. No record was opened.',
@@ -59,31 +58,24 @@ export function sendStep(reply: FastifyReply, context: AuthContext, step: Step):
         ],
         code,
         reason: description,
-        ...describeEnd(reply, context),
+        actions: [START_PAGE],
+        isRecorded: true,
       })
-      return reply.sendPage(page, { status: getStatus(code) })
     }
-    case 'expired': {
-      const page = renderErrorPage({
+    case 'expired':
+      return sendErrorPage(reply, context, {
         kind: 'ended',
+        status: 400,
         title: 'This sign-in has ended',
         text: [
           'It was already completed, or it took longer than 10 minutes. No record was opened.',
           'Open the app again, from the patient list or from the app itself.',
         ],
         code: 'invalid_request',
-        ...describeEnd(reply, context),
+        actions: [START_PAGE],
+        isRecorded: true,
       })
-      return reply.sendPage(page, { status: 400 })
-    }
   }
 }
 
-function describeEnd({ request: { id } }: FastifyReply, context: AuthContext) {
-  return {
-    reference: id,
-    referenceUrl: linkReference(context, id),
-    now: context.clock(),
-    actions: [{ href: paths.portal, text: 'Go to the start page' }],
-  }
-}
+const START_PAGE = { href: paths.portal, text: 'Go to the start page' }

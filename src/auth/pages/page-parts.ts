@@ -1,12 +1,16 @@
 import type { FastifyReply } from 'fastify'
 import {
   type Bar,
+  type BarLink,
+  type ErrorPageOptions,
   formatSince,
   type Html,
   html,
+  type PageOptions,
   type Person,
   renderBadge,
   renderErrorPage,
+  renderPage,
 } from '../../web/index.ts'
 import type { Unavailable } from '../base/fhir-reader.ts'
 import { paths } from '../base/paths.ts'
@@ -18,25 +22,69 @@ import type { Login } from '../users/find-login.ts'
 type SignedInPage = 'portal' | 'developers' | 'manage' | 'activity' | 'access-log' | 'account' | 'admin'
 
 export function makeSignedInBar(login: Login, current?: SignedInPage): Bar {
-  return {
-    kind: 'portal',
-    who: login.user.displayName,
-    links: [
-      ...(isPatientUser(login.user)
-        ? []
-        : [{ href: paths.portal, text: 'Patients', current: current === 'portal' }]),
-      ...(login.developerPages ? [{ ...login.developerPages.start, current: current === 'developers' }] : []),
-      { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
-      ...(isPatientUser(login.user)
-        ? [{ href: paths.accountAccessLog, text: 'Who looked', current: current === 'access-log' }]
-        : []),
-      ...(login.mayViewActivity
-        ? [{ href: paths.activity, text: 'Activity', current: current === 'activity' }]
-        : []),
-      ...(login.admin ? [{ href: paths.admin, text: 'Administration', current: current === 'admin' }] : []),
-      { href: paths.accountSignIns, text: 'Account', current: current === 'account' },
-    ],
-  }
+  const isPatient = isPatientUser(login.user)
+  const pages: readonly (BarLink & { readonly page: SignedInPage; readonly isShown?: boolean })[] = [
+    { page: 'portal', href: paths.portal, text: 'Patients', isShown: !isPatient },
+    ...(login.developerPages ? [{ page: 'developers', ...login.developerPages.start } as const] : []),
+    { page: 'manage', href: paths.manage, text: 'Apps with access' },
+    { page: 'access-log', href: paths.accountAccessLog, text: 'Who looked', isShown: isPatient },
+    { page: 'activity', href: paths.activity, text: 'Activity', isShown: login.mayViewActivity === true },
+    { page: 'admin', href: paths.admin, text: 'Administration', isShown: login.admin },
+    { page: 'account', href: paths.accountSignIns, text: 'Account' },
+  ]
+  const links = pages
+    .filter(({ isShown = true }) => isShown)
+    .map(({ page, href, text }) => ({ href, text, current: page === current }))
+  return { kind: 'portal', who: login.user.displayName, links }
+}
+
+/** A page for a user who is signed in. */
+export function renderSignedInPage(
+  { settings }: Pick<AuthContext, 'settings'>,
+  login: Login,
+  {
+    current,
+    people,
+    ...options
+  }: Omit<PageOptions, 'bar' | 'sampleData'> & {
+    readonly current: SignedInPage
+    /** The patients on the page. */
+    readonly people?: readonly Person[]
+  },
+  body: Html,
+): Html {
+  const bar = makeSignedInBar(login, current)
+  return renderPage({ bar, sampleData: showsSampleData(settings, people), ...options }, body)
+}
+
+interface ErrorOptions
+  extends Partial<Pick<ErrorPageOptions, 'kind' | 'code'>>,
+    Omit<ErrorPageOptions, 'kind' | 'code' | 'reference' | 'referenceUrl' | 'now' | 'bar'> {
+  readonly status: number
+  /** The user who is signed in, if the page has their bar. */
+  readonly login?: Login
+  readonly current?: SignedInPage
+  /** Whether developers get a link to the event. */
+  readonly isRecorded?: boolean
+}
+
+/** Sends a page about a refusal, or about another problem. Its code is the status unless the options have another. */
+export function sendErrorPage(
+  reply: FastifyReply,
+  { settings, clock }: Pick<AuthContext, 'settings' | 'clock'>,
+  { status, login, current, isRecorded = false, ...options }: ErrorOptions,
+): FastifyReply {
+  const { id } = reply.request
+  const page = renderErrorPage({
+    kind: 'refused',
+    code: String(status),
+    reference: id,
+    referenceUrl: isRecorded ? linkReference({ settings }, id) : undefined,
+    now: clock(),
+    ...(login && { bar: makeSignedInBar(login, current) }),
+    ...options,
+  })
+  return reply.sendPage(page, { status })
 }
 
 /** Whether all patients on a page are sample patients of the embedded FHIR server. */
@@ -71,7 +119,7 @@ function createOutageWatch(): OutageWatch {
 /** Shows that the FHIR server is unreachable, and advice. */
 export function sendUnavailable(
   reply: FastifyReply,
-  { settings, clock }: AuthContext,
+  context: AuthContext,
   {
     login,
     outage,
@@ -80,23 +128,22 @@ export function sendUnavailable(
   }: { login: Login; outage: Unavailable; since: number | undefined; tryAgain: string },
 ): FastifyReply {
   reply.request.log.warn({ reason: outage.reason }, 'FHIR server unreachable')
+  const { settings, clock } = context
   const now = clock()
-  const page = renderErrorPage({
+  return sendErrorPage(reply, context, {
     kind: 'unavailable',
+    status: 502,
     title: 'Patient records are unavailable',
     text: [
       `The FHIR server has been unreachable since ${formatSince(since ?? now, now)}. You are still signed in, and nothing you did was lost.`,
       'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
     ],
     code: 'FHIR server unreachable',
-    reference: reply.request.id,
-    now,
     actions: [{ href: tryAgain, text: 'Try again' }],
     more: renderServers(settings, outage),
-    bar: makeSignedInBar(login),
+    login,
     sampleData: showsSampleData(settings),
   })
-  return reply.sendPage(page, { status: 502 })
 }
 
 function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Unavailable): Html {

@@ -6,7 +6,8 @@ import {
   type Person,
   renderDateTime,
   renderEmptyState,
-  renderPage,
+  renderPageHead,
+  renderTable,
 } from '../../../web/index.ts'
 import { createNameReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
@@ -17,7 +18,7 @@ import { describeKind } from '../../oauth/grants/kinds.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { chooseVerb, describeApp, findNames, type Names } from '../activity/describe.ts'
-import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
+import { renderSignedInPage } from '../page-parts.ts'
 
 const SHOWN = 50
 
@@ -63,16 +64,16 @@ export async function readAccessLog(
   }
 }
 
-export function renderAccessLogPage({ settings }: AuthContext, login: Login, log: AccessLog): Html {
+export function renderAccessLogPage(context: AuthContext, login: Login, log: AccessLog): Html {
   const { people, records } = log
   const title = `Who looked at ${findOwnPatient(login.user) === log.patientId ? 'my record' : describeRecord(log)}`
-  const options = { bar: makeSignedInBar(login, 'access-log'), sampleData: showsSampleData(settings, people) }
-  return renderPage(
-    { title, ...options },
-    html`<div class="pagehead"><div><h1>${title}</h1>
-<p class="pagehead__lead">Every time that a person or an app read or changed ${describeRecord(log)}, newest first.</p></div></div>
+  return renderSignedInPage(
+    context,
+    login,
+    { title, current: 'access-log', people },
+    html`${renderPageHead(title, `Every time that a person or an app read or changed ${describeRecord(log)}, newest first.`)}
 ${people.length > 1 && renderChoice(log)}
-${records.length === 0 ? renderNobody() : renderTable(login, log)}
+<div class="card${records.length > 0 && ' card--clip'}">${records.length === 0 ? NOBODY : renderRecords(login, log)}</div>
 ${log.older && html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(log.patientId, log.older)}">Show older entries</a></p>`}`,
   )
 }
@@ -93,33 +94,31 @@ function renderChoice({ people, patientId }: AccessLog): Html {
   )}</nav>`
 }
 
-function renderNobody(): Html {
-  return html`<div class="card">${renderEmptyState({
-    title: 'Nobody looked at this record',
-    text: 'An entry appears here when a person or an app opens it.',
-  })}</div>`
-}
+const NOBODY = renderEmptyState({
+  title: 'Nobody looked at this record',
+  text: 'An entry appears here when a person or an app opens it.',
+})
 
-function renderTable(login: Login, { records, names }: AccessLog): Html {
-  const heads = ['Time', 'Who', 'App', 'Data']
-  return html`<div class="card card--clip"><table class="table table--stack" role="table">
-<caption class="sr">Access to the record, newest first</caption>
-<thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}</tr></thead>
-<tbody role="rowgroup">${records.map(record => renderRow(record, login, names))}</tbody>
-</table></div>`
-}
-
-function renderRow(record: KeptRecord, { user }: Login, names: Names): Html {
-  const { subject, resource_type: type, interaction } = record
-  const who = subject === null ? undefined : subject === user.id ? 'You' : names.user(subject)
-  const kind = type === null ? 'Several kinds of data' : describeKind(type).title
-  return html`<tr role="row">
-<td role="cell" data-label="Time" class="nowrap">${renderDateTime(record.at)}</td>
-<td role="cell" data-label="Who">${who ?? 'The app itself'}</td>
-<td role="cell" data-label="App">${describeApp(record, names)}</td>
-<td role="cell" data-label="Data">${kind}<span class="sub">${chooseVerb(interaction ?? '')}</span></td>
-</tr>
-`
+function renderRecords({ user }: Login, { records, names }: AccessLog): Html {
+  const findWho = (subject: string) => (subject === user.id ? 'You' : names.user(subject))
+  return renderTable(
+    {
+      caption: 'Access to the record, newest first',
+      kind: 'table--stack',
+      columns: [{ head: 'Time', isNowrap: true }, 'Who', 'App', 'Data'],
+      isUnnamed: true,
+    },
+    records.map(record => {
+      const { at, subject, resource_type: type, interaction } = record
+      const kind = type === null ? 'Several kinds of data' : describeKind(type).title
+      return [
+        renderDateTime(at),
+        (subject === null ? undefined : findWho(subject)) ?? 'The app itself',
+        describeApp(record, names),
+        html`${kind}<span class="sub">${chooseVerb(interaction ?? '')}</span>`,
+      ]
+    }),
+  )
 }
 
 function buildUrl(patient: string, before?: string): string {

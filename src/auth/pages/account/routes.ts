@@ -1,7 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Transaction } from 'kysely'
-import type { Schema } from '../../../store/index.ts'
-import { renderErrorPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
@@ -11,7 +8,7 @@ import { tryLogin } from '../../users/attempt.ts'
 import type { Login } from '../../users/find-login.ts'
 import { endLogin, requireLogin } from '../../users/login.ts'
 import { listOwnPatients } from '../../users/own-records.ts'
-import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
+import { sendErrorPage } from '../page-parts.ts'
 import { readAccessLog, renderAccessLogPage } from './access-log.ts'
 import {
   findPasswordFault,
@@ -27,44 +24,27 @@ import {
  * record.
  */
 export function addAccountRoutes(app: FastifyInstance, context: AuthContext): void {
-  const {
-    login: { passwords },
-    developerTools: hasCommandTokens,
-  } = context.settings
-  const sampleData = showsSampleData(context.settings)
+  const { passwords } = context.settings.login
   app.get(
     paths.accountPassword,
-    requireLogin(context, async (request, reply, login) =>
-      passwords
-        ? reply.sendPage(
-            renderPasswordPage(login, {
-              sampleData,
-              isChanged: readParameters(request.query).get('changed') === '1',
-            }),
-          )
-        : sendNoPasswords(context, request, reply, login),
-    ),
+    requireLogin(context, async (request, reply, login) => {
+      if (!passwords) return sendNoPasswords(context, reply, login)
+      const isChanged = readParameters(request.query).get('changed') === '1'
+      return reply.sendPage(renderPasswordPage(context, login, { isChanged }))
+    }),
   )
 
   app.post(
     paths.accountPassword,
     requireLogin(context, async (request, reply, login) =>
-      passwords
-        ? changePassword(context, request, reply, login)
-        : sendNoPasswords(context, request, reply, login),
+      passwords ? changePassword(context, request, reply, login) : sendNoPasswords(context, reply, login),
     ),
   )
 
   app.get(
     paths.accountSignIns,
     requireLogin(context, async (_request, reply, login) =>
-      reply.sendPage(
-        renderSignInsPage(login, await findSignIns(context, login), {
-          passwords,
-          sampleData,
-          hasCommandTokens,
-        }),
-      ),
+      reply.sendPage(renderSignInsPage(context, login, await findSignIns(context, login))),
     ),
   )
 
@@ -82,36 +62,30 @@ export function addAccountRoutes(app: FastifyInstance, context: AuthContext): vo
     paths.accountSignIns,
     requireLogin(context, async (request, reply, login) => {
       const named = readParameters(request.body).get('signIn')
-      const others = (await findSignIns(context, login)).filter(({ isCurrent }) => !isCurrent)
-      await endSignIns(
-        context,
-        request,
-        login,
-        others.filter(({ id }) => named === undefined || id === named).map(({ id }) => id),
+      const ended = (await findSignIns(context, login)).filter(
+        ({ id, isCurrent }) => !isCurrent && (named === undefined || id === named),
       )
+      await context.store.db.transaction().execute(async trx => {
+        for (const { id } of ended) {
+          await endLogin(trx, id)
+          await auditEvent(context, request, { kind: 'logout', status: 303, user: login.user }, trx)
+        }
+      })
       return reply.redirect(paths.accountSignIns, 303)
     }),
   )
 }
 
 /** With `smart.login.passwords` off, users sign in with a provider, which has their password. */
-function sendNoPasswords(
-  { clock }: AuthContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  login: Login,
-): FastifyReply {
-  const page = renderErrorPage({
-    kind: 'refused',
+function sendNoPasswords(context: AuthContext, reply: FastifyReply, login: Login): FastifyReply {
+  return sendErrorPage(reply, context, {
+    status: 403,
     title: 'You have no password here',
     text: ['You sign in with another provider. Change your password there.'],
-    code: '403',
-    reference: request.id,
-    now: clock(),
     actions: [{ href: paths.accountSignIns, text: 'Your sign-ins' }],
-    bar: makeSignedInBar(login, 'account'),
+    login,
+    current: 'account',
   })
-  return reply.sendPage(page, { status: 403 })
 }
 
 async function changePassword(
@@ -122,9 +96,7 @@ async function changePassword(
 ): Promise<FastifyReply> {
   const form = readPasswordForm(readParameters(request.body))
   const refuse = (fault: PasswordFault, status = 400) =>
-    reply.sendPage(renderPasswordPage(login, { sampleData: showsSampleData(context.settings), fault }), {
-      status,
-    })
+    reply.sendPage(renderPasswordPage(context, login, { fault }), { status })
   const fault = findPasswordFault(form)
   if (fault) return refuse(fault)
   const { user } = login
@@ -154,18 +126,3 @@ async function changePassword(
 
 const WRONG: PasswordFault = { field: 'current', text: 'The current password is incorrect.' }
 const TOO_MANY: PasswordFault = { field: 'current', text: 'Too many attempts. Wait a moment and try again.' }
-
-async function endSignIns(
-  context: AuthContext,
-  request: FastifyRequest,
-  { user }: Login,
-  ids: readonly string[],
-): Promise<void> {
-  const event = { kind: 'logout', status: 303, user } as const
-  await context.store.db.transaction().execute(async (trx: Transaction<Schema>) => {
-    for (const id of ids) {
-      await endLogin(trx, id)
-      await auditEvent(context, request, event, trx)
-    }
-  })
-}

@@ -1,6 +1,6 @@
 import { formatRepeats, type KeptRecord } from '../../../audit/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
-import { formatDate, type Html, html, renderBadge } from '../../../web/index.ts'
+import { formatDate, type Html, html, renderBadge, renderFacts } from '../../../web/index.ts'
 import { readDetails } from '../../base/audit.ts'
 import type { Comparison } from '../../base/refusal.ts'
 import type { AuthContext } from '../../oauth/context.ts'
@@ -19,22 +19,24 @@ export function renderGroup(group: LaunchGroup, options: EventsOptions): Html {
   const { view } = options
   return html`<section class="card card--clip run" data-key="${key}" aria-label="${title}, ${formatTime(events[0]?.at ?? 0)}">
 <div class="run__head"><h2>${title}</h2> ${renderNote(group, options)}
-<p class="run__facts">${renderFacts(group, options)}</p>
+<p class="run__facts">${renderGroupFacts(group, options)}</p>
 ${launch !== undefined && view.launch === undefined && html`<a class="run__only" href="${buildUrl(view, { launch, reference: undefined, before: undefined })}">Only this launch</a>`}</div>
 <ol class="run__events">${events.map(event => renderEvent(event, group, options))}</ol>
 </section>`
 }
 
 function renderNote({ first, events }: LaunchGroup, { hooks }: EventsOptions): Html | undefined {
-  const note = [...first, ...events].map(record => hooks?.explainRecord(record)).find(it => it !== undefined)
+  const note = [...first, ...events]
+    .map(record => hooks?.explainRecord(record))
+    .find(found => found !== undefined)
   return note && renderBadge(note.details, 'warn')
 }
 
-function renderFacts(group: LaunchGroup, { names, hooks }: EventsOptions): Html {
+function renderGroupFacts(group: LaunchGroup, { names, hooks }: EventsOptions): Html {
   const { first, events, launch } = group
   const all = [...first, ...events]
   const patient = launch && all.find(({ patient_id }) => patient_id !== null)?.patient_id
-  const subject = launch && all.find(one => one.subject !== null)?.subject
+  const subject = launch && all.find(record => record.subject !== null)?.subject
   const refused = events.filter(({ allowed }) => !allowed).length
   const facts = [
     describeOrigin(group, hooks),
@@ -103,9 +105,7 @@ ${scope !== undefined && html`<p>Scopes of the token: <code>${scope}</code></p>`
 function renderBody(record: KeptRecord, names: Names): Html {
   const { detail, compared = [], claims = {} } = readDetails(record.details)
   return html`${compared.length > 0 && renderComparisons(compared)}
-<dl class="kv kv--table">${listFacts(record, detail, names).map(
-    ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
-  )}</dl>
+${renderFacts(listFacts(record, detail, names), 'kv--table')}
 ${Object.entries(claims).map(([name, values]) => renderClaims(name, values, record.decided_by))}`
 }
 
@@ -148,9 +148,10 @@ const CLAIM_TITLES: Readonly<Record<string, string>> = {
 function renderClaims(name: string, claims: Claims, scope: string | null): Html {
   const all = name === 'id_token' || scope === null ? claims : { ...claims, scope }
   return html`<h3>${CLAIM_TITLES[name] ?? name}</h3>
-<dl class="kv kv--table">${Object.entries(all).map(
-    ([claim, value]) => html`<div><dt>${claim}</dt><dd><code>${formatClaim(claim, value)}</code></dd></div>`,
-  )}</dl>`
+${renderFacts(
+  Object.entries(all).map(([claim, value]) => [claim, html`<code>${formatClaim(claim, value)}</code>`]),
+  'kv--table',
+)}`
 }
 
 const TIMES: ReadonlySet<string> = new Set(['iat', 'exp', 'auth_time', 'nbf'])

@@ -1,11 +1,10 @@
 import type { Parties } from '../../../audit/index.ts'
-import { type Html, html, renderEmptyState, renderPage } from '../../../web/index.ts'
+import { type Html, html, renderEmptyState, renderHidden, renderPageHead } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
-import type { LaunchGroup } from './describe.ts'
-import { describeApp, type Names } from './describe.ts'
+import { renderSignedInPage } from '../page-parts.ts'
+import { describeApp, type LaunchGroup, type Names } from './describe.ts'
 import { renderGroup } from './events.ts'
 import { buildUrl, isNarrowed, KINDS, showsPortal, TIMES, type View } from './view.ts'
 
@@ -28,16 +27,15 @@ export function renderActivityPage(context: AuthContext, options: ActivityPageOp
   const { settings, explainRequest, hooks } = context
   const { login, view, groups, names } = options
   const isLive = !view.before && view.reference === undefined
-  return renderPage(
-    {
-      title: 'Activity',
-      bar: makeSignedInBar(login, 'activity'),
-      sampleData: showsSampleData(settings),
-      scripts: ['activity.js'],
-    },
-    html`<div class="pagehead"><div><h1>Activity</h1>
-<p class="pagehead__lead">Every OAuth and FHIR request by launch, with the reason for each decision.</p></div>
-<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p></div>
+  return renderSignedInPage(
+    context,
+    login,
+    { title: 'Activity', current: 'activity', scripts: ['activity.js'] },
+    html`${renderPageHead(
+      'Activity',
+      'Every OAuth and FHIR request by launch, with the reason for each decision.',
+      html`<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p>`,
+    )}
 ${renderFilters(options)}
 <div id="activity" class="stack" data-live="${isLive ? 'on' : 'off'}">${
       groups.length === 0
@@ -70,8 +68,7 @@ function renderPickers({ view, names, parties }: ActivityPageOptions): Html {
   const patients = addChosen(parties.patients, view.patient).map(id => [id, id] as const)
   const times = Object.entries(TIMES).map(([time, [text]]) => [time, text] as const)
   return html`<form class="narrow narrow__form" method="get" action="${paths.activity}">
-${view.result !== 'all' && html`<input type="hidden" name="result" value="${view.result}">`}
-${view.launch !== undefined && html`<input type="hidden" name="launch" value="${view.launch}">`}
+${renderHidden({ result: view.result === 'all' ? undefined : view.result, launch: view.launch })}
 ${renderPicker('app', 'App', 'All apps', apps, view.app)}
 ${renderPicker('patient', 'Patient', 'All patients', patients, view.patient)}
 ${renderPicker('kind', 'Kind', 'All kinds', Object.entries(KINDS), view.kind)}
@@ -110,16 +107,14 @@ function renderEmpty({ view, kept }: ActivityPageOptions): Html {
       title: 'The audit trail is off',
       text: 'The setting smart.server.audit turns it off.',
     })
-  if (view.reference !== undefined)
-    return renderEmptyState({
-      title: 'No event has this reference',
-      text: 'The event is older than the audit trail, was not recorded, or was counted together with others like it. The log lines of the servers have the same reference.',
-      action: { href: paths.activity, text: 'Show all events' },
-    })
   if (isNarrowed(view))
     return renderEmptyState({
-      title: 'No matching events',
-      text: 'No event matches these filters.',
+      ...(view.reference === undefined
+        ? { title: 'No matching events', text: 'No event matches these filters.' }
+        : {
+            title: 'No event has this reference',
+            text: 'The event is older than the audit trail, was not recorded, or was counted together with others like it. The log lines of the servers have the same reference.',
+          }),
       action: { href: paths.activity, text: 'Show all events' },
     })
   return renderEmptyState({

@@ -1,14 +1,13 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { countRecords, findPage, type KeptRecord, listParties } from '../../../audit/index.ts'
-import { renderErrorPage } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
-import { makeSignedInBar } from '../page-parts.ts'
+import { sendErrorPage } from '../page-parts.ts'
 import { findFirstEvents, findNames, groupByLaunch, limitLaunches } from './describe.ts'
 import { type ActivityPageOptions, renderActivityPage } from './page.ts'
 import { buildFilter, readView, type View } from './view.ts'
@@ -17,24 +16,17 @@ const COUNTED_MS = 3_600_000
 
 /** `GET /activity`: every OAuth and FHIR request by launch, allowed or refused. */
 export function addActivityRoutes(app: FastifyInstance, context: AuthContext): void {
-  const { clock } = context
   app.get(
     paths.activity,
     requireLogin(context, async (request, reply, login) => {
       if (!login.mayViewActivity)
-        return reply.sendPage(
-          renderErrorPage({
-            kind: 'refused',
-            title: 'You do not have access to the activity',
-            text: ['This page lists the requests of every app. Your administrator decides who can see it.'],
-            code: '403',
-            reference: request.id,
-            now: clock(),
-            actions: [{ href: paths.portal, text: 'Go to the start page' }],
-            bar: makeSignedInBar(login),
-          }),
-          { status: 403 },
-        )
+        return sendErrorPage(reply, context, {
+          status: 403,
+          title: 'You do not have access to the activity',
+          text: ['This page lists the requests of every app. Your administrator decides who can see it.'],
+          actions: [{ href: paths.portal, text: 'Go to the start page' }],
+          login,
+        })
       const view = readView(readParameters(request.query))
       return reply.sendPage(renderActivityPage(context, await loadPage(context, login, view)))
     }),

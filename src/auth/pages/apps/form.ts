@@ -1,5 +1,5 @@
 import { findJsonExcess, isFailure } from '../../../fhir/index.ts'
-import { type Html, html } from '../../../web/index.ts'
+import { type Field, type Html, html, renderChoice, renderField, renderHidden } from '../../../web/index.ts'
 import type { Parameters } from '../../base/request.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { ClientChanges } from '../../oauth/clients/store-client.ts'
@@ -122,16 +122,21 @@ export interface AppFormOptions extends FormOptions {
   readonly cancel: string
 }
 
+type FieldOptions = Partial<Pick<Field, 'hint' | 'required' | 'rows'>>
+
 /** The form of an app. Works without scripts. */
 export function renderAppForm(options: AppFormOptions): Html {
-  const { action, client, cancel, isAdministrator, form } = options
-  const field = (property: ClientFault['property'], more: Omit<FieldOptions, 'property'> = {}) =>
-    renderAppField(options, { property, ...more })
+  const { action, client, cancel, isAdministrator, form, fault } = options
+  const field = (property: ClientFault['property'], more: FieldOptions = {}) => {
+    const [name, label] = FIELDS[property]
+    const error = fault?.property === property ? describeFault(fault) : undefined
+    const value = form.get(name) ?? ''
+    return renderField({ name, label, value, error, autofocus: error !== undefined, ...more })
+  }
   const box = (name: string, value: string, text: string, meta: string) =>
-    html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${form.get(name) === value && html` checked`}><span class="choice__main">${text}</span><span class="choice__meta">${meta}</span></label>
-`
+    renderChoice({ type: 'checkbox', name, value, text, meta, isChecked: form.get(name) === value })
   return html`<form class="card card__body stack appform" method="post" action="${action}" novalidate>
-${client && html`<input type="hidden" name="client" value="${client.id}">`}
+${renderHidden({ client: client?.id })}
 ${field('name', { required: true })}
 ${field('redirectUris', { rows: 2, hint: 'One per line, compared exactly: https, http on loopback, or a private-use scheme.' })}
 ${field('launchUrl', { hint: 'The portal sends the browser here with iss and launch. Leave it empty for an app that starts by itself.' })}
@@ -164,15 +169,16 @@ const METHODS = [
 
 function renderMethods({ form, fault, client }: AppFormOptions): Html {
   const [name, label] = FIELDS.authMethod
-  const isWrong = fault?.property === 'authMethod'
-  return html`<fieldset><legend class="legend">${label}</legend><div class="choices">${METHODS.map(
-    ([value, text, meta]) =>
-      html`<label class="choice"><input type="radio" name="${name}" value="${value}"${form.get(name) === value && html` checked`}><span class="choice__main">${text}</span><span class="choice__meta">${meta}</span></label>
-`,
-  )}${
+  const replacesSecret =
     client?.authMethod === 'client_secret' &&
     html`<label class="choice appform__secret"><input type="checkbox" name="new_secret" value="1"${form.get('new_secret') === '1' && html` checked`}><span class="choice__main">Replace the secret</span><span class="choice__meta">The app cannot authenticate with the old one from then on.</span></label>`
-  }</div>${isWrong && renderFault(name, fault)}</fieldset>`
+  return html`<fieldset><legend class="legend">${label}</legend><div class="choices">${METHODS.map(
+    ([value, text, meta]) =>
+      renderChoice({ type: 'radio', name, value, text, meta, isChecked: form.get(name) === value }),
+  )}${replacesSecret}</div>${
+    fault?.property === 'authMethod' &&
+    html`<p class="field__error" id="${name}-error">${describeFault(fault)}</p>`
+  }</fieldset>`
 }
 
 const BELOW: readonly ClientFault['property'][] = ['id', 'description', 'logoUrl', 'postLogoutRedirectUris']
@@ -181,32 +187,6 @@ function hasFaultBelow({ fault }: AppFormOptions): boolean {
   return fault !== undefined && BELOW.includes(fault.property)
 }
 
-interface FieldOptions {
-  readonly property: ClientFault['property']
-  readonly hint?: string
-  readonly required?: true
-  /** The lines of a longer text. */
-  readonly rows?: number
-}
-
-function renderAppField(
-  { form, fault }: AppFormOptions,
-  { property, hint, required, rows }: FieldOptions,
-): Html {
-  const [name, label] = FIELDS[property]
-  const isWrong = fault?.property === property
-  const described = [hint !== undefined && `${name}-hint`, isWrong && `${name}-error`].filter(Boolean)
-  const attributes = html`class="input" id="${name}" name="${name}" autocomplete="off" autocapitalize="none" spellcheck="false"${required && html` required`}${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${isWrong && html` aria-invalid="true" autofocus`}`
-  const value = form.get(name) ?? ''
-  return html`<div class="field"><label class="field__label" for="${name}">${label}</label>${
-    rows === undefined
-      ? html`<input ${attributes} value="${value}">`
-      : html`<textarea ${attributes} rows="${rows}">${value}</textarea>`
-  }${isWrong && renderFault(name, fault)}${hint !== undefined && html`<p class="field__hint" id="${name}-hint">${hint}</p>`}</div>`
-}
-
-function renderFault(name: string, { value, text }: ClientFault): Html {
-  const [first = '', ...rest] = value === undefined ? text : `${value}: ${text}`
-  const shown = value === undefined ? `${first.toUpperCase()}${rest.join('')}` : `${value}: ${text}`
-  return html`<p class="field__error" id="${name}-error">${shown}.</p>`
+function describeFault({ value, text }: ClientFault): string {
+  return value === undefined ? `${text.charAt(0).toUpperCase()}${text.slice(1)}.` : `${value}: ${text}.`
 }

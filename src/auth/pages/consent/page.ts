@@ -5,7 +5,10 @@ import {
   type Person,
   renderAlikeWarning,
   renderDate,
+  renderFacts,
+  renderHidden,
   renderPage,
+  renderPageHead,
   renderPatientBanner,
 } from '../../../web/index.ts'
 import { LIFETIME } from '../../base/limits.ts'
@@ -60,8 +63,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
   const use = patient ? ' to use this record' : ''
   return renderPage(
     { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
-    html`<div class="pagehead"><div><h1>Allow ${client.name}${use}?</h1>
-<p class="pagehead__lead">The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.</p></div></div>
+    html`${renderPageHead(`Allow ${client.name}${use}?`, html`The app at <b>${readHost(options.redirectUri)}</b> requests the access below. Clear anything that it should not have.`)}
 ${renderUnverifiedWarning(client)}
 ${renderPatient(options)}
 <div class="consent">${renderForm(options)}${renderAbout(options)}</div>`,
@@ -83,10 +85,7 @@ function renderForm(options: ConsentPageOptions): Html {
   const items = listConsentItems(scope)
   const writes = items.filter(item => item.writes)
   return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
-<input type="hidden" name="interaction" value="${pendingId}">
-<input type="hidden" name="clinician" value="${login.user.id}">
-<input type="hidden" name="patient" value="${patient?.id}">
-<input type="hidden" name="encounter" value="${encounterId}">
+${renderHidden({ interaction: pendingId, clinician: login.user.id, patient: patient?.id ?? '', encounter: encounterId ?? '' })}
 ${renderReadSections(options, items)}
 ${writes.length > 0 && renderSection('write', describeWrites(writes), html`${writes.map(item => renderWriteRow(item, isChecked))}`)}
 ${renderSection('stay', 'When you are away', renderOfflineRow(options))}
@@ -102,11 +101,11 @@ function renderReadSections(
   const byVerbs = Map.groupBy(reads, item => describePermissions(item.scope.permissions, searchPermission))
   const identity = renderIdentityRow(scope, login)
   if (byVerbs.size === 0) return identity && renderSection('read0', 'Read', identity)
-  return [...byVerbs].map(([verbs, some], at) =>
+  return [...byVerbs].map(([verbs, ofVerbs], at) =>
     renderSection(
       `read${at}`,
       verbs,
-      html`${some.map(item => renderReadRow(item, isChecked))}${at === 0 && identity}`,
+      html`${ofVerbs.map(item => renderReadRow(item, isChecked))}${at === 0 && identity}`,
     ),
   )
 }
@@ -116,8 +115,7 @@ function renderSection(id: string, heading: string, rows: Html): Html {
 }
 
 function renderIdentityRow(scope: string, { user }: Login): Html | undefined {
-  const isShared = hasScope(scope, 'fhirUser') || hasScope(scope, 'profile')
-  if (isShared)
+  if (hasScope(scope, 'fhirUser') || hasScope(scope, 'profile'))
     return renderFixedRow(
       isPatientUser(user) ? 'Your name and identity' : 'Your name and staff identity',
       'Always shared',
@@ -135,30 +133,19 @@ function describeWrites(writes: readonly ConsentItem[]): string {
   )
 }
 
-function renderOfflineRow({
-  scope,
-  wanted,
-  login,
-  accessTokenTtlSeconds,
-  isChecked,
-}: ConsentPageOptions): Html {
+function renderOfflineRow(options: ConsentPageOptions): Html {
+  const { scope, wanted, login, accessTokenTtlSeconds, isChecked } = options
   const latest = formatTime(login.createdAt + LIFETIME.login, { withZone: true })
   const minutes = Math.ceil(accessTokenTtlSeconds / 60)
   const otherwise = hasScope(scope, 'online_access')
     ? `its access ends when you sign out, and at ${latest} at the latest.`
     : `its access ends after ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
-  if (!hasScope(scope, 'offline_access') && hasScope(wanted, 'offline_access'))
-    return renderFixedRow(
-      'No access without you',
-      'Not registered',
-      `The app requested it but is not registered for it: ${otherwise}`,
-    )
-  if (!hasScope(scope, 'offline_access'))
-    return renderFixedRow(
-      'No access without you',
-      'Not requested',
-      `The app did not request it: ${otherwise}`,
-    )
+  if (!hasScope(scope, 'offline_access')) {
+    const [state, why] = hasScope(wanted, 'offline_access')
+      ? ['Not registered', 'The app requested it but is not registered for it']
+      : ['Not requested', 'The app did not request it']
+    return renderFixedRow('No access without you', state, `${why}: ${otherwise}`)
+  }
   return renderRow(
     {
       value: 'offline_access',
@@ -170,19 +157,18 @@ function renderOfflineRow({
 }
 
 function renderAbout({ client, redirectUri, scope, wanted }: ConsentPageOptions): Html {
-  const unregistered = listUnregistered(scope, wanted)
-  const missing = listNotRequested(wanted)
+  const facts: readonly (readonly [string, Html | string])[] = [
+    ['Returns to', html`<code>${redirectUri}</code>`],
+    ['Client id', html`<code>${client.id}</code>`],
+    ['Registered', renderDate(client.createdAt)],
+    ['Requested but not registered for', listUnregistered(scope, wanted)],
+    ['Not requested', listNotRequested(wanted)],
+  ]
   return html`<aside aria-labelledby="s-app"><h2 class="section__title" id="s-app">About the app</h2>
 <div class="card card__body stack">
 <div class="appid">${renderAppTile(client)}<p>${renderAppName(client)}<span class="sub">${readHost(redirectUri)}</span></p></div>
 ${client.description !== undefined && html`<p>${client.description}</p>`}
-<dl class="kv">
-<div><dt>Returns to</dt><dd><code>${redirectUri}</code></dd></div>
-<div><dt>Client id</dt><dd><code>${client.id}</code></dd></div>
-<div><dt>Registered</dt><dd>${renderDate(client.createdAt)}</dd></div>
-${unregistered !== '' && html`<div><dt>Requested but not registered for</dt><dd>${unregistered}</dd></div>`}
-${missing !== '' && html`<div><dt>Not requested</dt><dd>${missing}</dd></div>`}
-</dl>
+${renderFacts(facts.filter(([, value]) => value !== ''))}
 <details class="more"><summary>Exact scopes</summary><p class="url url--block">${scope}</p></details>
 </div></aside>`
 }

@@ -11,8 +11,11 @@ import {
   renderBadge,
   renderDate,
   renderEmptyState,
+  renderFacts,
+  renderHidden,
   renderName,
-  renderPage,
+  renderPageHead,
+  renderTable,
 } from '../../../web/index.ts'
 import { LIFETIME, LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -28,10 +31,10 @@ import {
 } from '../../oauth/grants/grant.ts'
 import type { Login } from '../../users/find-login.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
-import { makeSignedInBar } from '../page-parts.ts'
+import { renderSignedInPage } from '../page-parts.ts'
 import { renderAppIdentity, renderListedApp } from '../portal/apps.ts'
 
-/** The access of an app on behalf of a clinician, from all its grants. */
+/** The access of an app on behalf of a user, from all its grants. */
 export interface AppAccess {
   readonly client: Client
   /** The scopes of all grants. */
@@ -39,29 +42,25 @@ export interface AppAccess {
   /** The ids of the patients, last used first; `every` with `user/` scopes. */
   readonly patients: readonly string[] | 'every'
   readonly lastUsedAt: number
-  /** Undefined: until the clinician removes it. */
+  /** Undefined: until the user removes it. */
   readonly endsAt: number | undefined
 }
 
-/** Finds the apps with current access on behalf of this clinician, last used first. */
-export async function findAccess(
-  context: Pick<AuthContext, 'store' | 'rules' | 'clock' | 'settings'>,
-  userId: string,
-): Promise<readonly AppAccess[]> {
+/** Finds the apps with current access on behalf of this user, last used first. */
+export async function findAccess(context: AuthContext, userId: string): Promise<readonly AppAccess[]> {
   const { store, clock, settings } = context
   const now = clock()
   const grants = (await findGrants(context, userId)).flatMap(grant => {
     const endsAt = findEnd(grant, settings.accessTokenTtlSeconds * 1000)
     return endsAt === undefined || endsAt > now ? [{ ...grant, endsAt }] : []
   })
-  const byClient = [...Map.groupBy(grants, grant => grant.client_id)]
-  const all = await Promise.all(
-    byClient.map(async ([id, some]) => {
-      const client = await findClient(store.db, context, id)
-      return client && summarizeAccess(client, some)
-    }),
-  )
-  return all.filter(access => access !== undefined).toSorted((a, b) => b.lastUsedAt - a.lastUsedAt)
+  const all = [...Map.groupBy(grants, grant => grant.client_id)].map(async ([id, ofClient]) => {
+    const client = await findClient(store.db, context, id)
+    return client && summarizeAccess(client, ofClient)
+  })
+  return (await Promise.all(all))
+    .filter(access => access !== undefined)
+    .toSorted((a, b) => b.lastUsedAt - a.lastUsedAt)
 }
 
 /** Revokes all grants of an app at once. False if there were none. */
@@ -121,13 +120,7 @@ function summarizeAccess(
 }
 
 function coversEveryPatient(scope: string): boolean {
-  return parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
-}
-
-export interface ManageOptions {
-  readonly login: Login
-  readonly sampleData: boolean
-  readonly now: number
+  return parseScopes(scope).some(part => part.kind === 'resource' && part.context === 'user')
 }
 
 interface ManageView {
@@ -137,30 +130,33 @@ interface ManageView {
   readonly removed: Client | undefined
 }
 
-export function renderManagePage(
-  { login, sampleData, now }: ManageOptions,
-  { access, names, removed }: ManageView,
-): Html {
+export function renderManagePage(context: AuthContext, login: Login, view: ManageView): Html {
+  const { access, removed } = view
   const offline = access.filter(({ endsAt }) => endsAt === undefined).length
-  return renderPage(
-    { title: 'Apps with access', bar: makeSignedInBar(login, 'manage'), sampleData },
-    html`<div class="pagehead"><div><h1>Apps with access</h1>
-<p class="pagehead__lead">${isPatientUser(login.user) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
+  return renderSignedInPage(
+    context,
+    login,
+    { title: 'Apps with access', current: 'manage' },
+    html`${renderPageHead(
+      'Apps with access',
+      html`${isPatientUser(login.user) ? 'Apps that you allowed to use a health record.' : 'Apps that use patient records on your behalf.'}${offline > 0 && ` ${describeCount(offline)} access while you are away.`}`,
+    )}
 ${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
-${access.length === 0 ? renderEmpty(login) : renderTable(access, names, now)}
+<div class="card${access.length > 0 && ' card--clip'}">${access.length === 0 ? renderEmpty(login) : renderAccess(view, context.clock())}</div>
 ${access.length > 0 && html`<p class="small muted after">Removal takes effect within seconds: the app’s requests are then refused. The app keeps the data that it has already read.</p>`}`,
   )
 }
 
-export function renderRemovePage({ login, sampleData }: ManageOptions, { client, scope }: AppAccess): Html {
-  return renderPage(
-    { title: `Remove ${client.name}`, bar: makeSignedInBar(login, 'manage'), sampleData, width: 'flow' },
-    html`<div class="pagehead"><div><h1>Remove ${client.name}’s access?</h1>
-<p class="pagehead__lead">Its requests will be refused. The app keeps the data that it has already read.</p></div></div>
+export function renderRemovePage(context: AuthContext, login: Login, { client, scope }: AppAccess): Html {
+  return renderSignedInPage(
+    context,
+    login,
+    { title: `Remove ${client.name}`, current: 'manage', width: 'flow' },
+    html`${renderPageHead(`Remove ${client.name}’s access?`, 'Its requests will be refused. The app keeps the data that it has already read.')}
 <form class="card card__body stack" method="post" action="${paths.manageRemove}">
-<input type="hidden" name="client" value="${client.id}">
+${renderHidden({ client: client.id })}
 <div>${renderAppIdentity(client)}</div>
-<dl class="kv"><div><dt>Permissions</dt><dd>${summarizeScopes(scope)}</dd></div></dl>
+${renderFacts([['Permissions', summarizeScopes(scope)]])}
 <p>You can open the app again later${!isPatientUser(login.user) && ', from the patient list or from the app itself'}.</p>
 <div class="actions"><button class="btn btn--danger">Remove access</button><a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
@@ -172,39 +168,43 @@ function describeCount(offline: number): string {
 }
 
 function renderEmpty({ user }: Login): Html {
-  return html`<div class="card">${renderEmptyState({
+  return renderEmptyState({
     title: 'No app has access',
     text: 'An app appears here after you launch it or allow it to use a record.',
     ...(!isPatientUser(user) && { action: { href: paths.portal, text: 'Go to patients' } }),
-  })}</div>`
+  })
 }
 
-function renderTable(access: readonly AppAccess[], names: ManageView['names'], now: number): Html {
-  const heads = ['App', 'Permissions', 'Records', 'Last used', 'Access ends']
-  return html`<div class="card card--clip"><table class="table table--top table--stack apps" role="table">
-<caption class="sr">Apps with access, last used first</caption>
-<thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}<th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead>
-<tbody role="rowgroup">${access.map(one => renderRow(one, names, now))}</tbody>
-</table></div>`
+function renderAccess({ access, names }: ManageView, now: number): Html {
+  return renderTable(
+    {
+      caption: 'Apps with access, last used first',
+      kind: 'table--top table--stack apps',
+      columns: [
+        'App',
+        'Permissions',
+        'Records',
+        { head: 'Last used', isNowrap: true },
+        'Access ends',
+        { head: 'Action', isHidden: true },
+      ],
+    },
+    access.map(({ client, scope, patients, lastUsedAt, endsAt }) => [
+      renderListedApp(client),
+      renderPermissions(client, scope),
+      renderPatients(client, patients, names),
+      renderTime(lastUsedAt, now),
+      endsAt === undefined
+        ? html`<span class="nowrap">Until you remove it</span> ${renderBadge('Works while you are away', 'warn')}`
+        : html`<span class="nowrap">${renderTime(endsAt, now)}</span>`,
+      html`<a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">Remove<span class="sr"> ${client.name}</span></a>`,
+    ]),
+  )
 }
 
-function renderRow(
-  { client, scope, patients, lastUsedAt, endsAt }: AppAccess,
-  names: ManageView['names'],
-  now: number,
-): Html {
-  return html`<tr role="row">
-<th role="rowheader" scope="row">${renderListedApp(client)}</th>
-<td role="cell" data-label="Permissions">${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${scope}</p></details></td>
-<td role="cell" data-label="Records">${renderPatients(client, patients, names)}</td>
-<td role="cell" data-label="Last used" class="nowrap">${renderTime(lastUsedAt, now)}</td>
-<td role="cell" data-label="Access ends">${
-    endsAt === undefined
-      ? html`<span class="nowrap">Until you remove it</span> ${renderBadge('Works while you are away', 'warn')}`
-      : html`<span class="nowrap">${renderTime(endsAt, now)}</span>`
-  }</td>
-<td role="cell"><a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">Remove<span class="sr"> ${client.name}</span></a></td>
-</tr>`
+/** The permissions in words, and the exact scopes on demand. */
+export function renderPermissions({ name }: Client, scope: string): Html {
+  return html`${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${name}</span></summary><p class="url url--block">${scope}</p></details>`
 }
 
 function renderPatients(client: Client, patients: AppAccess['patients'], names: ManageView['names']): Html {

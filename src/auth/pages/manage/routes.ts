@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Person } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { createNameReader } from '../../base/fhir-reader.ts'
@@ -10,16 +10,8 @@ import type { AuthContext } from '../../oauth/context.ts'
 import { findByIds } from '../../oauth/launch/patients.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireLogin } from '../../users/login.ts'
-import { showsSampleData } from '../page-parts.ts'
 import { listLogos } from '../portal/apps.ts'
-import {
-  type AppAccess,
-  findAccess,
-  type ManageOptions,
-  removeAccess,
-  renderManagePage,
-  renderRemovePage,
-} from './page.ts'
+import { type AppAccess, findAccess, removeAccess, renderManagePage, renderRemovePage } from './page.ts'
 
 /** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
 export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -34,7 +26,7 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
       const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
       const removed = isGone ? await findClient(context.store.db, context, name) : undefined
       const names = await findPeople(context, login, access)
-      return reply.sendPage(renderManagePage(makeOptions(context, login), { access, names, removed }))
+      return reply.sendPage(renderManagePage(context, login, { access, names, removed }))
     }),
   )
 
@@ -44,7 +36,7 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
       const wanted = readParameters(request.query).get('client')
       const access = (await findLoginAccess(login)).find(({ client }) => client.id === wanted)
       if (!access) return reply.redirect(paths.manage, 302)
-      const page = renderRemovePage(makeOptions(context, login), access)
+      const page = renderRemovePage(context, login, access)
       return reply.sendPage(page, { images: listLogos(access.client) })
     }),
   )
@@ -53,7 +45,13 @@ export function addManageRoutes(app: FastifyInstance, context: AuthContext): voi
     paths.manageRemove,
     requireLogin(context, async (request, reply, login) => {
       const clientId = readParameters(request.body).get('client') ?? ''
-      const had = await removeRecorded(context, request, login, clientId)
+      const { user } = login
+      const had = await context.store.db.transaction().execute(async trx => {
+        const removed = await removeAccess(trx, { userId: user.id, clientId, now: context.clock() })
+        const event = { kind: 'revoke', status: 303, client: clientId, user } as const
+        if (removed) await auditEvent(context, request, event, trx)
+        return removed
+      })
       return reply.redirect(
         had ? `${paths.manage}?removed=${encodeURIComponent(clientId)}` : paths.manage,
         303,
@@ -68,31 +66,10 @@ async function findPeople(
   { user }: Login,
   access: readonly AppAccess[],
 ): Promise<ReadonlyMap<string, Person>> {
-  const ids = [
-    ...new Set(
-      access.flatMap(({ patients }) =>
-        patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed),
-      ),
-    ),
-  ]
-  const people = await findByIds(await createNameReader(context, user), ids.slice(0, LIMITS.patientsNamed))
+  const ids = new Set(
+    access.flatMap(({ patients }) => (patients === 'every' ? [] : patients.slice(0, LIMITS.patientsListed))),
+  )
+  const reader = await createNameReader(context, user)
+  const people = await findByIds(reader, [...ids].slice(0, LIMITS.patientsNamed))
   return new Map(people.map(person => [person.id, person]))
-}
-
-async function removeRecorded(
-  context: AuthContext,
-  request: FastifyRequest,
-  { user }: Login,
-  clientId: string,
-): Promise<boolean> {
-  return context.store.db.transaction().execute(async trx => {
-    const had = await removeAccess(trx, { userId: user.id, clientId, now: context.clock() })
-    const event = { kind: 'revoke', status: 303, client: clientId, user } as const
-    if (had) await auditEvent(context, request, event, trx)
-    return had
-  })
-}
-
-function makeOptions({ settings, clock }: AuthContext, login: Login): ManageOptions {
-  return { login, sampleData: showsSampleData(settings), now: clock() }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../../fhir/index.ts'
-import { type Html, html, renderPage } from '../../../web/index.ts'
+import { type Html, html, renderHidden, renderPage, renderPageHead } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
@@ -43,7 +43,7 @@ async function logOut(
 interface ProviderLogout {
   readonly name: string
   readonly url: string
-  readonly fields: Readonly<Record<string, string>>
+  readonly fields: Fields
 }
 
 async function findProviderLogout(
@@ -64,8 +64,8 @@ async function findProviderLogout(
       ...Object.fromEntries(url.searchParams),
       client_id: provider.clientId,
       post_logout_redirect_uri: settings.issuerUrl + paths.loggedOut,
-      ...(idToken === undefined ? {} : { id_token_hint: idToken }),
-      ...(returnTo === undefined ? {} : { state: sealer.seal(returnTo, RETURN_PURPOSE) }),
+      id_token_hint: idToken,
+      state: returnTo && sealer.seal(returnTo, RETURN_PURPOSE),
     },
   }
 }
@@ -82,14 +82,10 @@ function findReturnUrl({ sealer }: AuthContext, state: string): string {
  * its form. With GET, because browsers omit `SameSite=Lax` cookies of the provider from a POST.
  */
 function renderProviderLogout({ name, url, fields }: ProviderLogout): Html {
-  const hidden = Object.entries(fields).map(
-    ([field, value]) => html`<input type="hidden" name="${field}" value="${value}">`,
-  )
   return renderPage(
     { title: 'Signed out', bar: { kind: 'flow' }, width: 'flow', scripts: ['submit.js'] },
-    html`<div class="pagehead"><div><h1>You are signed out</h1>
-<p class="pagehead__lead">One more step: sign out of your ${name}, so that nobody else can use it on this computer.</p></div></div>
-<form class="actions" method="get" action="${url}" data-submit>${hidden}<button class="btn">Sign out of ${name}</button><a class="btn btn--quiet" href="${paths.login}">Stay signed in there</a></form>`,
+    html`${renderPageHead('You are signed out', `One more step: sign out of your ${name}, so that nobody else can use it on this computer.`)}
+<form class="actions" method="get" action="${url}" data-submit>${renderHidden(fields)}<button class="btn">Sign out of ${name}</button><a class="btn btn--quiet" href="${paths.login}">Stay signed in there</a></form>`,
   )
 }
 
@@ -100,10 +96,9 @@ function renderProviderLogout({ name, url, fields }: ProviderLogout): Html {
 export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): void {
   app.get(
     paths.logout,
-    requireLogin(context, async (_request, reply, login) => {
-      const bar = makeSignedInBar(login)
-      return reply.sendPage(renderPage({ title: 'Sign out', bar, width: 'flow' }, renderQuestion()))
-    }),
+    requireLogin(context, async (_request, reply, login) =>
+      reply.sendPage(renderQuestion(login, { lead: LOGOUT_EFFECT, action: paths.logout })),
+    ),
   )
 
   app.post(paths.logout, async (request, reply) => {
@@ -115,16 +110,22 @@ export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): voi
   )
 }
 
-function renderQuestion() {
-  return html`<div class="pagehead"><div><h1>Sign out?</h1>
-<p class="pagehead__lead">${describeLogout()}</p></div></div>
-<form class="actions" method="post" action="/logout"><button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`
+/** Asks the user to confirm a logout. */
+function renderQuestion(
+  login: Login,
+  { lead, action, fields = {} }: { readonly lead: Html; readonly action: string; readonly fields?: Fields },
+): Html {
+  return renderPage(
+    { title: 'Sign out', bar: makeSignedInBar(login), width: 'flow' },
+    html`${renderPageHead('Sign out?', lead)}
+<form class="actions" method="post" action="${action}">${renderHidden(fields)}<button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`,
+  )
 }
 
+type Fields = Readonly<Record<string, string | undefined>>
+
 /** Grants with `offline_access` do not end with the login. */
-function describeLogout(): Html {
-  return html`After you sign out, apps that you opened can no longer read records, except those with access while you are away. <a href="${paths.manage}">Apps with access</a> lists these and lets you remove them.`
-}
+const LOGOUT_EFFECT = html`After you sign out, apps that you opened can no longer read records, except those with access while you are away. <a href="${paths.manage}">Apps with access</a> lists these and lets you remove them.`
 
 /**
  * `end_session_endpoint` (OIDC RP-Initiated Logout). With an ID token of the clinician who is logged in, the login ends
@@ -138,7 +139,13 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     if (!login || login.user.id === logout.subject)
       return logOut(context, request, reply, login, logout.returnTo)
     const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
-    return reply.sendPage(renderEndSessionPage(login, logout, listFields(parameters)), { formTargets })
+    const who = logout.client ? renderAppName(logout.client) : 'An app'
+    const page = renderQuestion(login, {
+      lead: html`${who} asks to sign you out. ${LOGOUT_EFFECT}`,
+      action: paths.endSessionConfirmed,
+      fields: listFields(parameters),
+    })
+    return reply.sendPage(page, { formTargets })
   }
   app.get(paths.endSession, NO_HEAD_ROUTE, (request, reply) =>
     handleLogout(request, reply, readParameters(request.query)),
@@ -161,33 +168,13 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
 }
 
 /** The parameters for the next page, without the ID token, which must not be in a URL of this server. */
-function listFields(parameters: Parameters): Record<string, string> {
+function listFields({ get }: Parameters): Record<string, string> {
   const names = ['client_id', 'post_logout_redirect_uri', 'state'] as const
   return Object.fromEntries(
     names.flatMap(name => {
-      const value = parameters.get(name)
+      const value = get(name)
       return value === undefined ? [] : [[name, value]]
     }),
-  )
-}
-
-/** Asks the user to confirm a logout without a matching ID token. */
-function renderEndSessionPage(
-  login: Login,
-  { client }: LogoutRequest,
-  fields: Readonly<Record<string, string>>,
-): Html {
-  const hidden = Object.entries(fields).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  )
-  const who = client
-    ? html`${renderAppName(client)} asks to sign you out.`
-    : html`An app asks to sign you out.`
-  return renderPage(
-    { title: 'Sign out', bar: makeSignedInBar(login), width: 'flow' },
-    html`<div class="pagehead"><div><h1>Sign out?</h1>
-<p class="pagehead__lead">${who} ${describeLogout()}</p></div></div>
-<form class="actions" method="post" action="${paths.endSessionConfirmed}">${hidden}<button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`,
   )
 }
 

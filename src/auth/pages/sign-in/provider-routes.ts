@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LoginProvider, OidcProvider } from '../../../config/index.ts'
 import { isFailure } from '../../../fhir/index.ts'
-import { renderErrorPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
@@ -19,7 +18,7 @@ import {
   type WantedSignIn,
 } from '../../users/sign-in/oidc.ts'
 import { storePendingSignIn, takePendingSignIn } from '../../users/sign-in/pending-sign-in.ts'
-import { linkReference } from '../page-parts.ts'
+import { sendErrorPage } from '../page-parts.ts'
 import { completeLogin, describeLaunch } from './complete.ts'
 
 /** `GET /login/providers/<id>` redirects to a provider, which redirects back to `GET /login/callback`. */
@@ -133,16 +132,14 @@ export async function refuseSignIn(
     reason: provider ? `${provider.id}: ${refusal.reason}` : refusal.reason,
   })
   const back = pending ? `${paths.login}?interaction=${pending.id}` : paths.login
-  const page = renderErrorPage({
+  return sendErrorPage(reply, context, {
     kind: status >= 500 ? 'unavailable' : 'refused',
+    status,
     title,
     text: paragraphs,
     code: kind,
-    reference: request.id,
-    referenceUrl: linkReference(context, request.id),
-    now: context.clock(),
     actions: [{ href: back, text: 'Back to sign-in' }],
+    isRecorded: true,
     ...(provider && { facts: [['Sign-in', provider.name]] }),
   })
-  return reply.sendPage(page, { status })
 }
