@@ -60,7 +60,7 @@ const TESTED_WITH_IN: ReadonlySet<string> = new Set([
 const SHOWN_AS_JSON: Readonly<Record<string, readonly string[]>> = {
   // Of `/readyz`.
   'src/web/health.ts': ['ok: boolean', 'ok: true', 'ok: false', 'result.ok', 'before?.ok'],
-  'src/cli/start/supervisor.ts': ['ok: false'],
+  'src/cli/workers/supervisor.ts': ['ok: false'],
   'src/auth/admin/system.ts': ['value.ok'],
   // Of the test of a sign-in provider.
   'src/auth/admin/providers.ts': ['ok: boolean', 'ok: true', 'ok: false'],

@@ -16,7 +16,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 if (cluster.isWorker) {
-  const { runWorker } = await import('./start/worker.ts')
+  const { runWorker } = await import('./workers/worker.ts')
   runWorker({ send: message => process.send?.(message), on: process.on.bind(process) })
 } else {
   const { runCommandLine } = await import('./command-line.ts')

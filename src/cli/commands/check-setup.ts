@@ -14,7 +14,7 @@ import { describeError, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io } from '../command.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
-import { describeReason } from '../start/relay-configuration.ts'
+import { describeReason } from '../start/reporting-fetch.ts'
 import { getStoreOptions } from '../with-store.ts'
 import { withClient } from './check.ts'
 

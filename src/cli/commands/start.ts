@@ -17,7 +17,7 @@ import {
 import { chooseServers, endAtUnexpected, type PrintLine, type ServerName } from '../start/parts.ts'
 import { reportCertificate } from '../start/process-metrics.ts'
 import { openMetricsPort, type Running, startServers } from '../start/start-servers.ts'
-import { startWorkers } from '../start/supervisor.ts'
+import { startWorkers } from '../workers/supervisor.ts'
 
 interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown

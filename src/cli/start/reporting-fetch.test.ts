@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createLogger } from '../../web/index.ts'
-import { createReportingFetch } from './relay-configuration.ts'
+import { createReportingFetch } from './reporting-fetch.ts'
 
 const untrusted = new TypeError('fetch failed', {
   cause: Object.assign(new Error('unable to verify'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }),

@@ -18,7 +18,7 @@ import { openFhir } from './fhir.ts'
 import { OwnServers } from './own-fetch.ts'
 import { Closing, type Parts, type PrintLine, type ServerName, type Storage } from './parts.ts'
 import { type Preparation, prepare } from './prepare.ts'
-import { createReportingFetch } from './relay-configuration.ts'
+import { createReportingFetch } from './reporting-fetch.ts'
 
 const PORTS = {
   auth: ['authPort', 'SMART_ISSUER_URL, or SMART_AUTH_PORT behind a proxy'],

@@ -1,6 +1,9 @@
 import type { Controls } from '../../auth/index.ts'
 import type { Serialize } from '../../cache/index.ts'
 import { createChildLogger, createLogger, type Gatherer, getReporter, joinWorkers } from '../../web/index.ts'
+import { followLogLevel, LiveState } from '../start/live.ts'
+import { Closing, endAtUnexpected, openStorage, type Parts, type ServerName } from '../start/parts.ts'
+import { type Serving, serve } from '../start/start-servers.ts'
 import {
   type Channel,
   openChannel,
@@ -9,9 +12,6 @@ import {
   type WorkerInput,
   type WorkerMethods,
 } from './channel.ts'
-import { followLogLevel, LiveState } from './live.ts'
-import { Closing, endAtUnexpected, openStorage, type Parts, type ServerName } from './parts.ts'
-import { type Serving, serve } from './start-servers.ts'
 
 /** Runs the servers in this process as the supervisor requests. */
 export function runWorker(port: Port): void {

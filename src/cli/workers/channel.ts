@@ -2,8 +2,8 @@ import type { Controls } from '../../auth/index.ts'
 import { describeError } from '../../core/index.ts'
 import type { CheckResult, Metrics, ReportSubject } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import type { LiveSettings } from './live.ts'
-import type { Parts, ServerName } from './parts.ts'
+import type { LiveSettings } from '../start/live.ts'
+import type { Parts, ServerName } from '../start/parts.ts'
 
 /** Plain data, so that it can be sent to another process. */
 export interface WorkerInput extends Pick<Parts, 'names' | 'settings' | 'trustedIssuers'> {

@@ -12,11 +12,11 @@ import {
   readProcessMetrics,
   type ServerReports,
 } from '../../web/index.ts'
+import type { LiveSettings } from '../start/live.ts'
+import { Closing, type Parts, type PrintLine, type ServerName } from '../start/parts.ts'
+import { prepare } from '../start/prepare.ts'
+import type { Running } from '../start/start-servers.ts'
 import type { Report, ReportRequest } from './channel.ts'
-import type { LiveSettings } from './live.ts'
-import { Closing, type Parts, type PrintLine, type ServerName } from './parts.ts'
-import { prepare } from './prepare.ts'
-import type { Running } from './start-servers.ts'
 import { forkWorker, REPORT_MS, type WorkerProcess } from './worker-process.ts'
 
 /** Does the work of a start in this process, and runs the servers in several others, behind the same ports (START-8). */

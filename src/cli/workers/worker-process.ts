@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Serialize } from '../../cache/index.ts'
+import type { LiveSettings } from '../start/live.ts'
 import {
   openChannel,
   type Report,
@@ -10,7 +11,6 @@ import {
   type WorkerInput,
   type WorkerMethods,
 } from './channel.ts'
-import type { LiveSettings } from './live.ts'
 import { watchSilence } from './watch-silence.ts'
 
 /** A process of a worker, as its supervisor sees it. */
