@@ -125,7 +125,7 @@ export { couldMatch } from './search/could-match.ts'
 export { indexParameter, indexResource } from './search/index-entries.ts'
 export { createMatcher, matches, matchesClause } from './search/matches.ts'
 export { type HistoryQuery, parseHistory } from './search/parse-history.ts'
-export { parseQuery, type Query, type SortKey } from './search/parse-query.ts'
+export { parseQuery, type Query, type SortKey, type TypeQuery } from './search/parse-query.ts'
 export { parseSearch, type Steps, spendSteps } from './search/parse-search.ts'
 export {
   findShape,

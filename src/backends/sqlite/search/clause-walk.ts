@@ -1,4 +1,10 @@
-import { type Comparison, isFailure, parseSearch, type SearchClause } from '../../../fhir/index.ts'
+import {
+  type Comparison,
+  isFailure,
+  parseSearch,
+  type SearchClause,
+  type TypeQuery,
+} from '../../../fhir/index.ts'
 import type { Names } from '../repository/database.ts'
 import { toKey } from '../repository/index-writer.ts'
 import { buildEntryMatch, type EntryClause, type EntryTable, findFirstAfter } from './entry-match.ts'
@@ -16,8 +22,7 @@ const PASSED = { atOnce: 5_000, most: 200_000 } as const
  */
 export function* findShortest(
   scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
+  { type, clauses }: TypeQuery,
   most: number,
 ): Steps<readonly Walk[] | undefined> {
   const choices = [

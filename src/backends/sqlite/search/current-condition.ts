@@ -1,22 +1,12 @@
-import type { ChainClause, HasClause, SearchClause } from '../../../fhir/index.ts'
+import type { ChainClause, HasClause, SearchClause, TypeQuery } from '../../../fhir/index.ts'
 import { buildAccessCondition } from './access-condition.ts'
 import { buildOwnCondition, isOfColumn } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
 import { all, any, name, type Sql, sql } from './sql.ts'
 
-/**
- * Whether the resource in the row is current and within the caller's access, and all clauses hold for it. `rid` names its
- * number in a row that is read before: SQLite then evaluates most conditions without reading the resource.
- */
-export function buildCurrentCondition(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-  row: string,
-  compartment?: string,
-  rid = `${row}.rid`,
-): Sql {
-  return all([sql`${name(row)}.deleted = 0`, buildConditions(scope, type, clauses, row, compartment, rid)])
+/** Whether the resource in the row is current and within the caller's access, and all clauses hold for it. */
+export function buildCurrentCondition(scope: SearchScope, query: TypeQuery, row: string): Sql {
+  return all([sql`${name(row)}.deleted = 0`, buildConditions(scope, query, row)])
 }
 
 /**
@@ -25,30 +15,27 @@ export function buildCurrentCondition(
  */
 export function isDecidedByValues(
   { filter, compartment, care }: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
+  { type, clauses }: TypeQuery,
 ): boolean {
   const isOfValues = (clause: SearchClause) =>
     clause.kind !== 'chain' && clause.kind !== 'has' && (clause.kind === 'missing' || !isOfColumn(clause))
   return filter(type) === 'everything' && compartment === undefined && !care && clauses.every(isOfValues)
 }
 
-/** Whether the resource in the row, if it is current, is within the caller's access, and all clauses hold for it. */
+/**
+ * Whether the resource in the row, if it is current, is within the caller's access, and all clauses hold for it. `rid`
+ * names its number in a row that is read before: SQLite then evaluates most conditions without reading the resource.
+ */
 export function buildConditions(
   scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
+  { type, clauses }: TypeQuery,
   row: string,
-  compartment?: string,
   rid = `${row}.rid`,
 ): Sql {
   const filter = scope.filter(type)
   return all([
     ...clauses.map(clause => buildCondition(scope, type, clause, row, rid)),
     ...(filter === 'everything' ? [] : [buildAccessCondition(scope, type, filter, row, rid)]),
-    ...(compartment === undefined
-      ? []
-      : [buildAccessCondition(scope, type, [{ patient: compartment }], row)]),
   ])
 }
 
@@ -87,7 +74,7 @@ function buildChainCondition(
   const t = name(nextAlias(row))
   return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.tid = ${tid} AND ${t}.id = e.id
     WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND e.type = ${target.type}
-    AND ${buildCurrentCondition(scope, target.type, [target.clause], nextAlias(row))})`
+    AND ${buildCurrentCondition(scope, toQuery(target), nextAlias(row))})`
 }
 
 function buildHasCondition(scope: SearchScope, type: string, has: HasClause, row: string): Sql {
@@ -95,5 +82,10 @@ function buildHasCondition(scope: SearchScope, type: string, has: HasClause, row
   const t = name(nextAlias(row))
   return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.rid = e.rid
     WHERE e.nid = ${nid} AND e.id = ${name(row)}.id AND e.type = ${type}
-    AND ${buildCurrentCondition(scope, has.type, [has.clause], nextAlias(row))})`
+    AND ${buildCurrentCondition(scope, toQuery(has), nextAlias(row))})`
+}
+
+/** The search at the other end of a link. */
+export function toQuery({ type, clause }: ChainClause['targets'][number]): TypeQuery {
+  return { type, clauses: [clause] }
 }

@@ -1,6 +1,7 @@
-import type { ChainClause, HasClause, SearchClause, SortKey } from '../../../fhir/index.ts'
+import type { ChainClause, HasClause, SortKey, TypeQuery } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
+import { toQuery } from './current-condition.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'
 import type { SearchScope, Steps } from './search-scope.ts'
 import { FEW_LINKS, findStart, type Start, selectReferred, selectReferring } from './select-current.ts'
@@ -12,9 +13,7 @@ import { listSteps, listWalks, type Walk } from './walk.ts'
 export type Row = readonly SqlValue[]
 
 /** A search of one type. */
-export interface TypeSearch {
-  readonly type: string
-  readonly clauses: readonly SearchClause[]
+export interface TypeSearch extends TypeQuery {
   readonly sort: readonly SortKey[]
   readonly limit: number
   /** Only rows after the one with these values of the sort keys and this `rid`. */
@@ -35,7 +34,7 @@ const MAX_START_RESOURCES = 10_000
  * not become full, because matches are rare, it reads the matches of the most selective clause instead.
  */
 export function* findRows(scope: SearchScope, search: TypeSearch): Steps<readonly Row[]> {
-  const few = findStart(scope, search.type, search.clauses, scope.compartment)
+  const few = findStart(scope, search, scope.compartment)
   if (few) return yield* readParts(scope, search, few)
   const walked = readWalks(scope, search, listWalks(scope.names, search.type, search))
   let next = PATIENCE
@@ -57,30 +56,20 @@ function* collectRows(
   search: TypeSearch,
   most: number,
 ): Steps<readonly Row[] | undefined> {
-  const many = yield* findLargeStart(scope, search.type, search.clauses)
+  const many = yield* findLargeStart(scope, search)
   if (many) return yield* readParts(scope, search, many)
-  const walks = yield* findShortest(scope, search.type, search.clauses, most)
+  const walks = yield* findShortest(scope, search, most)
   return walks && (yield* withoutProgress(readWalks(scope, search, walks)))
 }
 
 /** The resources that a search starts with if these may be many. */
-export function* findLargeStart(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): Steps<Start | undefined> {
-  return (
-    findStart(acceptMany(scope), type, clauses, scope.compartment) ??
-    (yield* findLinkedStart(scope, type, clauses))
-  )
+export function* findLargeStart(scope: SearchScope, query: TypeQuery): Steps<Start | undefined> {
+  const isFew: SearchScope['isFew'] = (rows, most = MAX_START_RESOURCES) => scope.isFew(rows, most)
+  return findStart({ ...scope, isFew }, query, scope.compartment) ?? (yield* findLinkedStart(scope, query))
 }
 
 /** The resources of a chain whose other end has few resources within the caller's access. */
-function* findLinkedStart(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): Steps<Start | undefined> {
+function* findLinkedStart(scope: SearchScope, { type, clauses }: TypeQuery): Steps<Start | undefined> {
   for (const clause of clauses) {
     if (clause.kind !== 'chain' && clause.kind !== 'has') continue
     const rids = yield* findLinked(scope, type, clause)
@@ -98,7 +87,7 @@ function* findLinked(
   const ends = clause.kind === 'has' ? [clause] : clause.targets
   const parts: Sql[] = []
   for (const end of ends) {
-    const search = { type: end.type, clauses: [end.clause], sort: [], after: undefined, limit: FEW_LINKS + 1 }
+    const search = { ...toQuery(end), sort: [], after: undefined, limit: FEW_LINKS + 1 }
     const rows = yield* findRows({ ...scope, compartment: undefined, care: undefined }, search)
     if (rows.length > FEW_LINKS) return undefined
     const found = selectNumbers(rows.map(([rid]) => Number(rid)))
@@ -114,15 +103,15 @@ function* findLinked(
 /** The rows whose resources are still found. A resource whose position changed during a pause may be in two rows. */
 export function confirmRows(
   scope: SearchScope,
-  types: readonly Pick<TypeSearch, 'type' | 'clauses'>[],
+  types: readonly TypeQuery[],
   rows: readonly Row[],
 ): readonly Row[] {
   const rids = selectNumbers(rows.map(([rid]) => Number(rid)))
   const found = new Set<SqlValue>()
-  for (const { type, clauses } of types) {
-    const source = openStart(scope, { type, clauses, sort: [] }, { rids })
+  for (const query of types) {
+    const source = openStart(scope, query, { rids })
     const { text, values } =
-      sql`SELECT r.rid FROM ${source.from} AND ${buildSourceCondition(scope, type, source)}`
+      sql`SELECT r.rid FROM ${source.from} AND ${buildSourceCondition(scope, query.type, source)}`
     for (const [rid = null] of scope.database.rows(text, values)) found.add(rid)
   }
   return rows.filter(([rid = null]) => found.delete(rid))
@@ -136,13 +125,9 @@ function* withoutProgress<T>(steps: Generator<number, T>): Steps<T> {
   }
 }
 
-function acceptMany(scope: SearchScope): SearchScope {
-  return { ...scope, isFew: (rows, most = MAX_START_RESOURCES) => scope.isFew(rows, most) }
-}
-
 function readFew(scope: SearchScope, search: TypeSearch, start: Start): readonly Row[] {
   const keys = search.sort.map(key => selectSortValue(scope.names, search.type, key))
-  const source = openStart(scope, search, start)
+  const source = openStart(scope, search, start, search.sort)
   return readRows(scope, search, { ...source, columns: selectColumns(source.rid, keys), hasFirst: false })
 }
 
@@ -190,7 +175,7 @@ function* readWalks(
 }
 
 function listPageSteps(scope: SearchScope, search: TypeSearch, walk: Walk): Iterable<Sql> {
-  return walk.isSorted && findsAll(scope, search.type, search.clauses) ? [walk.start] : listSteps(scope, walk)
+  return walk.isSorted && findsAll(scope, search) ? [walk.start] : listSteps(scope, walk)
 }
 
 /** The first rows of both, each once. */

@@ -1,5 +1,11 @@
-import { listCareDateParameters, type SearchClause, type SortKey } from '../../../fhir/index.ts'
-import { buildConditions, buildCurrentCondition, isDecidedByValues } from './current-condition.ts'
+import {
+  listCareDateParameters,
+  type SearchClause,
+  type SortKey,
+  type TypeQuery,
+} from '../../../fhir/index.ts'
+import { buildAccessCondition } from './access-condition.ts'
+import { buildConditions, isDecidedByValues } from './current-condition.ts'
 import { isColumn } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
 import type { Start } from './select-current.ts'
@@ -18,43 +24,32 @@ export interface Source {
   readonly isCurrent: boolean
 }
 
-interface SortedClauses {
-  readonly type: string
-  readonly clauses: readonly SearchClause[]
-  readonly sort: readonly SortKey[]
-}
-
 export function openStart(
   scope: SearchScope,
-  { type, clauses, sort }: SortedClauses,
+  query: TypeQuery,
   { rids, clause }: Start,
+  sort: readonly SortKey[] = [],
 ): Source {
-  const others = clauses.filter(it => it !== clause)
   const hasValues = clause && clause.kind !== 'chain' && clause.kind !== 'has'
   const isSorted = sort.some(({ parameter }) => isColumn(parameter))
-  if (hasValues && !isSorted && isDecidedByValues(scope, type, clauses))
-    return {
-      from: sql`(SELECT DISTINCT rid FROM (${rids})) r WHERE 1`,
-      rid: 'r.rid',
-      clauses: others,
-      isCurrent: true,
-    }
+  const isCurrent = hasValues === true && !isSorted && isDecidedByValues(scope, query)
   return {
-    // The plus keeps SQLite from starting with all resources of the type.
-    from: sql`resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(type)}`,
+    from: isCurrent
+      ? sql`(SELECT DISTINCT rid FROM (${rids})) r WHERE 1`
+      : // The plus keeps SQLite from starting with all resources of the type.
+        sql`resource r WHERE r.rid IN (${rids}) AND +r.tid = ${scope.names.typeId(query.type)}`,
     rid: 'r.rid',
-    clauses: others,
-    isCurrent: false,
+    clauses: query.clauses.filter(it => it !== clause),
+    isCurrent,
   }
 }
 
 export function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sql): Source {
   const { index, join, where, rid, condition, clause } = walk
-  const others = clauses.filter(it => it !== clause)
   return {
     from: sql`${index} ${join} WHERE ${all([where, range])}`,
     rid,
-    clauses: others,
+    clauses: clauses.filter(it => it !== clause),
     condition,
     isCurrent: false,
   }
@@ -63,10 +58,14 @@ export function openWalk(clauses: readonly SearchClause[], walk: Walk, range: Sq
 /** All conditions that the rows of a source must still meet. */
 export function buildSourceCondition(scope: SearchScope, type: string, source: Source): Sql {
   const { clauses, rid, condition, isCurrent } = source
-  const build = isCurrent ? buildConditions : buildCurrentCondition
+  const { compartment } = scope
   return all([
     ...(condition ? [condition] : []),
-    build(scope, type, clauses, 'r', scope.compartment, rid),
+    ...(isCurrent ? [] : [name('r.deleted = 0')]),
+    buildConditions(scope, { type, clauses }, 'r', rid),
+    ...(compartment === undefined
+      ? []
+      : [buildAccessCondition(scope, type, [{ patient: compartment }], 'r')]),
     buildCareCondition(scope, type),
   ])
 }
@@ -81,10 +80,6 @@ function buildCareCondition({ names, care }: SearchScope, type: string): Sql {
 }
 
 /** Whether a search finds every resource of its type, so that it needs no more rows than it returns. */
-export function findsAll(
-  { filter, care, compartment }: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-): boolean {
+export function findsAll({ filter, care, compartment }: SearchScope, { type, clauses }: TypeQuery): boolean {
   return clauses.length === 0 && filter(type) === 'everything' && !care && compartment === undefined
 }

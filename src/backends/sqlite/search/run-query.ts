@@ -52,8 +52,8 @@ function* findFirst(
 ): Steps<readonly Row[]> {
   const limit = count + 1
   let found: readonly Row[] = []
-  for (const { type, clauses } of types) {
-    const rows = yield* findRows(scope, { type, clauses, sort, after, limit })
+  for (const query of types) {
+    const rows = yield* findRows(scope, { ...query, sort, after, limit })
     found = found.length === 0 ? rows : [...found, ...rows].toSorted(compareRows(sort)).slice(0, limit)
   }
   return found
@@ -87,8 +87,8 @@ export function loadHit({ database, names }: Pick<SearchScope, 'database' | 'nam
 /** The `rid`s of all resources that a query finds in a compartment. */
 export function* findRids(scope: SearchScope, { types }: Query): Steps<readonly number[]> {
   const rids: number[] = []
-  for (const { type, clauses } of types)
-    for (const { text, values } of yield* divideFound(scope, type, clauses)) {
+  for (const query of types)
+    for (const { text, values } of yield* divideFound(scope, query)) {
       for (const [rid] of scope.database.rows(text, values)) rids.push(Number(rid))
       if (rids.length > scope.step) yield
     }
@@ -102,8 +102,8 @@ export function* countQuery(
   most = Number.POSITIVE_INFINITY,
 ): Steps<number> {
   let count = 0
-  for (const { type, clauses } of types) {
-    count += yield* countRows(scope, type, clauses, most - count)
+  for (const query of types) {
+    count += yield* countRows(scope, query, most - count)
     if (count > most) break
   }
   return count
@@ -111,9 +111,7 @@ export function* countQuery(
 
 /** The number of resources that a query finds; undefined if there are more than the limit, or counting is not cheap. */
 export function* countCheaply(scope: SearchScope, query: Query, limit: number): Steps<number | undefined> {
-  const isCheap = query.types.every(
-    ({ type, clauses }) => scope.compartment !== undefined || isBounded(scope, type, clauses),
-  )
+  const isCheap = query.types.every(it => scope.compartment !== undefined || isBounded(scope, it))
   if (!isCheap) return undefined
   const count = yield* countQuery(scope, query, limit)
   return count > limit ? undefined : count

@@ -4,11 +4,12 @@ import type {
   ReferenceValue,
   SearchClause,
   TokenClause,
+  TypeQuery,
 } from '../../../fhir/index.ts'
 import type { AccessFilter } from '../../../smart/index.ts'
 import { findCandidates, selectCompartment, selectOfPatients } from './access-condition.ts'
 import { selectRange } from './clause-walk.ts'
-import { buildCurrentCondition } from './current-condition.ts'
+import { buildCurrentCondition, toQuery } from './current-condition.ts'
 import type { EntryClause } from './entry-match.ts'
 import { canSelect, isOfColumn, selectByEntries } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
@@ -17,25 +18,17 @@ import { name, type Sql, sql, union } from './sql.ts'
 /**
  * Selects the current resources of a type that are within the caller's access and for which all clauses hold. It starts
  * with the few resources of the most selective clause or of the access filter, and evaluates the rest on them. Where
- * nothing is selective, the caller reads the type in steps: it soon has a page. `compartment` limits the result, but not
- * the resources that a chain passes through.
+ * nothing is selective, the caller reads the type in steps: it soon has a page.
  */
-export function selectCurrent(
-  scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
-  columns: Sql,
-  row: string,
-  compartment?: string,
-): Sql {
-  const start = findStart(scope, type, clauses, compartment)
-  const [r, tid] = [name(row), scope.names.typeId(type)]
-  const others = clauses.filter(clause => clause !== start?.clause)
-  const condition = buildCurrentCondition(scope, type, others, row, compartment)
+export function selectCurrent(scope: SearchScope, query: TypeQuery, row: string): Sql {
+  const start = findStart(scope, query)
+  const [r, tid] = [name(row), scope.names.typeId(query.type)]
+  const clauses = query.clauses.filter(clause => clause !== start?.clause)
+  const condition = buildCurrentCondition(scope, { ...query, clauses }, row)
   return start
     ? // The plus keeps SQLite from starting with all resources of the type.
-      sql`SELECT ${columns} FROM resource ${r} WHERE ${r}.rid IN (${start.rids}) AND +${r}.tid = ${tid} AND ${condition}`
-    : sql`SELECT ${columns} FROM resource ${r} INDEXED BY resource_live WHERE ${r}.tid = ${tid} AND ${condition}`
+      sql`SELECT ${r}.rid FROM resource ${r} WHERE ${r}.rid IN (${start.rids}) AND +${r}.tid = ${tid} AND ${condition}`
+    : sql`SELECT ${r}.rid FROM resource ${r} INDEXED BY resource_live WHERE ${r}.tid = ${tid} AND ${condition}`
 }
 
 /** The resources that a search starts with. */
@@ -45,11 +38,13 @@ export interface Start {
   readonly clause?: LeadingClause
 }
 
-/** The few resources among which are all that a search finds; undefined if there are many. */
+/**
+ * The few resources among which are all that a search finds; undefined if there are many. `compartment` limits the search,
+ * but not the resources that a chain passes through.
+ */
 export function findStart(
   scope: SearchScope,
-  type: string,
-  clauses: readonly SearchClause[],
+  { type, clauses }: TypeQuery,
   compartment?: string,
 ): Start | undefined {
   const leading = clauses.filter(canLead).toSorted((a, b) => rank(a) - rank(b))
@@ -91,7 +86,7 @@ function selectNamed(scope: SearchScope, { types, id }: LocalValue): Sql {
 
 function selectById(scope: SearchScope, type: string, id: string): Sql {
   return sql`SELECT o.rid FROM resource o WHERE o.tid = ${scope.names.typeId(type)} AND o.id = ${id}
-    AND ${buildCurrentCondition(scope, type, [], 'o')}`
+    AND ${buildCurrentCondition(scope, { type, clauses: [] }, 'o')}`
 }
 
 function isVisible(scope: SearchScope, rows: Sql): boolean {
@@ -107,14 +102,11 @@ function leadsToFew(scope: SearchScope, type: string, clause: LeadingClause): bo
   switch (clause.kind) {
     case 'chain':
       return (
-        clause.targets.every(target => findStart(few, target.type, [target.clause])) &&
+        clause.targets.every(target => findStart(few, toQuery(target))) &&
         scope.isFew(selectRids(scope, type, clause))
       )
     case 'has':
-      return (
-        findStart(few, clause.type, [clause.clause]) !== undefined &&
-        scope.isFew(selectRids(scope, type, clause))
-      )
+      return findStart(few, toQuery(clause)) !== undefined && scope.isFew(selectRids(scope, type, clause))
     default: {
       const rows = isOfColumn(clause)
         ? selectByEntries(scope.names, type, clause)
@@ -155,18 +147,14 @@ function selectRids(scope: SearchScope, type: string, clause: LeadingClause): Sq
     case 'chain':
       return union(
         clause.targets.map(target =>
-          selectReferring(scope, type, clause, target.type, selectLinked(scope, target)),
+          selectReferring(scope, type, clause, target.type, selectCurrent(scope, toQuery(target), 'l')),
         ),
       )
     case 'has':
-      return selectReferred(scope, type, clause, selectLinked(scope, clause))
+      return selectReferred(scope, type, clause, selectCurrent(scope, toQuery(clause), 'l'))
     default:
       return selectByEntries(scope.names, type, clause)
   }
-}
-
-function selectLinked(scope: SearchScope, { type, clause }: ChainClause['targets'][number]): Sql {
-  return selectCurrent(scope, type, [clause], name('l.rid'), 'l')
 }
 
 /** The resources that refer to one of the targets. */
@@ -193,11 +181,11 @@ export function selectReferred({ names }: SearchScope, type: string, has: HasCla
  * Whether a search reads no more resources than it finds, or starts with few. For a limited caller the access filter
  * alone decides: how many resources a clause holds for depends on other patients' data.
  */
-export function isBounded(scope: SearchScope, type: string, clauses: readonly SearchClause[]): boolean {
+export function isBounded(scope: SearchScope, { type, clauses }: TypeQuery): boolean {
   const filter = scope.filter(type)
   if (filter !== 'everything') return selectCompartment(scope.names, type, filter) !== undefined
   const own = clauses.filter(clause => passesOwn(scope, clause))
-  return clauses.length === 0 || findStart(scope, type, own) !== undefined
+  return clauses.length === 0 || findStart(scope, { type, clauses: own }) !== undefined
 }
 
 /** Whether a chain passes only through resources of one patient, and of types that the caller may see whole. */
