@@ -28,7 +28,7 @@ const DECIDING = [
   'src/fhir-api/http/{authenticate,respond,fhir-api,record}.ts',
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',
-  'src/backends/sqlite/search/access-condition.ts',
+  'src/backends/sqlite/search/planner/access-condition.ts',
   'src/backends/upstream/{access,membership}.ts',
   'src/backends/upstream/search/{known-pages,narrow,paging}.ts',
 ]
@@ -47,7 +47,7 @@ const QUICK = [
  */
 const SLOW = [
   'src/{fhir-api,audit}/**/*.test.ts',
-  'src/backends/sqlite/{conformance,search/access-condition,search/paging}.test.ts',
+  'src/backends/sqlite/{conformance,search/planner/access-condition,search/paging}.test.ts',
   'src/backends/upstream/hostile-*.test.ts',
   'src/backends/upstream/{expand-panels,membership,search/*}.test.ts',
   'test/{audit,oracles,policy,attacks*}.test.ts',

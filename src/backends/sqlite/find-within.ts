@@ -1,7 +1,7 @@
 import { type AccessFilter, groupConstraints } from '../../smart/index.ts'
 import { isVersionNumber, type Repository, type Stored } from './repository/repository.ts'
-import { buildQueriesCondition, buildSubjectCondition } from './search/access-condition.ts'
-import { any, type Sql, sql } from './search/sql.ts'
+import { buildQueriesCondition, buildSubjectCondition } from './search/planner/access-condition.ts'
+import { any, type Sql, sql } from './search/planner/sql.ts'
 
 type Constraints = Exclude<AccessFilter, 'everything'>
 

@@ -32,7 +32,7 @@ import type { Database } from './repository/database.ts'
 import { openRepository } from './repository/open-repository.ts'
 import { type Outbox, openOutbox } from './repository/outbox.ts'
 import type { Repository } from './repository/repository.ts'
-import { createMembership } from './search/access-condition.ts'
+import { createMembership } from './search/planner/access-condition.ts'
 import { type SqliteContext, SqliteSession } from './session.ts'
 
 const everybody: Authenticated = {

@@ -27,6 +27,7 @@ import { findHistory } from './history/find-history.ts'
 import type { HistoryContext } from './history/versions.ts'
 import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
+import { finishInTurns, type Steps, takeSnapshots } from './search/planner/search-scope.ts'
 import {
   collectMatches,
   findConditionMatch,
@@ -34,7 +35,6 @@ import {
   findEverything,
   findPage,
 } from './search/search.ts'
-import { finishInTurns, type Steps, takeSnapshots } from './search/search-scope.ts'
 import { OutsideVersion, SqliteVersion } from './stored-version.ts'
 
 /** The parts that all sessions on one file share. */

@@ -12,8 +12,8 @@ import { findWithin } from '../find-within.ts'
 import { VERSIONS_CHECKED } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
 import type { Repository } from '../repository/repository.ts'
-import { createSearchScope, type Steps } from '../search/search-scope.ts'
-import { findStoredTypes } from '../search/stored-types.ts'
+import { createSearchScope, type Steps } from '../search/planner/search-scope.ts'
+import { findStoredTypes } from '../search/planner/stored-types.ts'
 import { findVersionPatients, toEtag } from '../stored-version.ts'
 import {
   type CheckedVersion,

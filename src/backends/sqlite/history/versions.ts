@@ -9,11 +9,15 @@ import {
 } from '../../../smart/index.ts'
 import type { Database, SqlValue } from '../repository/database.ts'
 import { parseContent, type Repository } from '../repository/repository.ts'
-import { buildQueriesCondition, buildSubjectCondition, findCandidates } from '../search/access-condition.ts'
-import type { Steps } from '../search/search-scope.ts'
-import { countUpTo, createProbe, type SearchScope } from '../search/search-scope.ts'
-import { all, any, name, type Sql, sql } from '../search/sql.ts'
-import { listSteps, type Path } from '../search/walk.ts'
+import {
+  buildQueriesCondition,
+  buildSubjectCondition,
+  findCandidates,
+} from '../search/planner/access-condition.ts'
+import type { Steps } from '../search/planner/search-scope.ts'
+import { countUpTo, createProbe, type SearchScope } from '../search/planner/search-scope.ts'
+import { all, any, name, type Sql, sql } from '../search/planner/sql.ts'
+import { listSteps, type Path } from '../search/planner/walk.ts'
 
 export interface HistoryContext {
   readonly repository: Repository

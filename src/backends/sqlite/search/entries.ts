@@ -3,7 +3,7 @@ import type { Resource } from '../../../fhir/index.ts'
 import type { SearchEntry } from '../../../fhir-api/index.ts'
 import type { Database } from '../repository/database.ts'
 import { COLLECTIONS, findContained, findLastWrite, findVersionPatients } from '../stored-version.ts'
-import type { Hit } from './run-query.ts'
+import type { Hit } from './planner/run-query.ts'
 
 /** The resources of a page, for the audit trail: the index finds the patients of nearly all of them at once. */
 export function toContents(database: Database, hits: readonly Hit[]): readonly SentContent[] {

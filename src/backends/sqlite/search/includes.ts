@@ -1,13 +1,13 @@
 import { fail, type IncludeRule, limits, type Query } from '../../../fhir/index.ts'
 import type { Failure } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import { buildAccessCondition } from './access-condition.ts'
-import { divideStart } from './find-rows.ts'
-import { findRids, type Hit, loadHit } from './run-query.ts'
-import type { SearchScope, Steps } from './search-scope.ts'
-import { findAccessStart } from './select-current.ts'
-import { list, name, type Sql, sql } from './sql.ts'
-import { listSteps, walkReferences } from './walk.ts'
+import { buildAccessCondition } from './planner/access-condition.ts'
+import { divideStart } from './planner/find-rows.ts'
+import { findRids, type Hit, loadHit } from './planner/run-query.ts'
+import type { SearchScope, Steps } from './planner/search-scope.ts'
+import { findAccessStart } from './planner/select-current.ts'
+import { list, name, type Sql, sql } from './planner/sql.ts'
+import { listSteps, walkReferences } from './planner/walk.ts'
 
 /**
  * The resources that `_include` and `_revinclude` add to the matches. `_include` reads its targets (`r`), `_revinclude`

@@ -25,8 +25,8 @@ import type { SqlValue } from '../repository/database.ts'
 import { openRepository } from '../repository/open-repository.ts'
 import type { Repository } from '../repository/repository.ts'
 import { BASE, createAuthenticator, type Fhir, startFhir } from '../testing/fhir.ts'
-import { runQuery } from './run-query.ts'
-import { createSearchScope, finish, type SearchScope } from './search-scope.ts'
+import { runQuery } from './planner/run-query.ts'
+import { createSearchScope, finish, type SearchScope } from './planner/search-scope.ts'
 
 /**
  * SQL finds exactly the resources that `matches` accepts one by one within the access filter. The test searches

@@ -17,8 +17,8 @@ import {
 import { hasCompartment } from '../../../smart/index.ts'
 import { INCLUDES, QUERY_VALUES, SCAN_WEIGHT, SORT_KEYS } from '../limits.ts'
 import type { Repository } from '../repository/repository.ts'
-import { createSearchScope } from './search-scope.ts'
-import { findStoredTypes, isOfPatients } from './stored-types.ts'
+import { createSearchScope } from './planner/search-scope.ts'
+import { findStoredTypes, isOfPatients } from './planner/stored-types.ts'
 
 /** A query without the types of which the caller finds nothing. */
 export interface Criteria extends Query {

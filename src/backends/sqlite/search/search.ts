@@ -28,8 +28,14 @@ import { SqliteVersion } from '../stored-version.ts'
 import { toContents, toEntry } from './entries.ts'
 import { findIncludes, findReferenced } from './includes.ts'
 import { type Criteria, findCareRange, findUsed, parseBounded, parseCriteria } from './parse-criteria.ts'
-import { countCheaply, countQuery, type FoundRows, type Hit, runQuery } from './run-query.ts'
-import { createSearchScope, finish, finishWithin, type SearchScope, type Steps } from './search-scope.ts'
+import { countCheaply, countQuery, type FoundRows, type Hit, runQuery } from './planner/run-query.ts'
+import {
+  createSearchScope,
+  finish,
+  finishWithin,
+  type SearchScope,
+  type Steps,
+} from './planner/search-scope.ts'
 
 /** The highest total that is counted without being requested. */
 const COUNTED = 5_000

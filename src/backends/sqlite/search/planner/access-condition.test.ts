@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Access, type AccessFilter, fullAccess, type Panel } from '../../../smart/index.ts'
-import { condition, createAuthenticator, type Fhir, patient, readIds, startFhir } from '../testing/fhir.ts'
+import { type Access, type AccessFilter, fullAccess, type Panel } from '../../../../smart/index.ts'
+import { condition, createAuthenticator, type Fhir, patient, readIds, startFhir } from '../../testing/fhir.ts'
 
 const to = (reference: string) => ({ reference })
 const makeTeam = (id: string, of: string, members: readonly string[], more: object = {}) => ({

@@ -1,4 +1,4 @@
-import type { AccessFilter } from '../../../smart/index.ts'
+import type { AccessFilter } from '../../../../smart/index.ts'
 import type { SearchScope } from './search-scope.ts'
 import { isOwnPatient } from './select-current.ts'
 import { list, name, type Sql, sql } from './sql.ts'

@@ -5,8 +5,8 @@ import type {
   SearchClause,
   TokenClause,
   TypeQuery,
-} from '../../../fhir/index.ts'
-import type { AccessFilter } from '../../../smart/index.ts'
+} from '../../../../fhir/index.ts'
+import type { AccessFilter } from '../../../../smart/index.ts'
 import { findCandidates, selectCompartment, selectOfPatients } from './access-condition.ts'
 import { selectRange } from './clause-walk.ts'
 import { buildCurrentCondition, toQuery } from './current-condition.ts'

@@ -1,4 +1,4 @@
-import type { TypeQuery } from '../../../fhir/index.ts'
+import type { TypeQuery } from '../../../../fhir/index.ts'
 import { findShortest } from './clause-walk.ts'
 import { isDecidedByValues } from './current-condition.ts'
 import { divideStart, findLargeStart } from './find-rows.ts'

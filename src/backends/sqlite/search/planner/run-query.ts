@@ -1,5 +1,5 @@
-import { limits, type Query } from '../../../fhir/index.ts'
-import type { SqlValue } from '../repository/database.ts'
+import { limits, type Query } from '../../../../fhir/index.ts'
+import type { SqlValue } from '../../repository/database.ts'
 import { countRows, divideFound } from './count-rows.ts'
 import { confirmRows, findRows, type Row } from './find-rows.ts'
 import { noticePauses, type SearchScope, type Steps } from './search-scope.ts'

@@ -7,8 +7,8 @@ import {
   type SearchClause,
   type SearchParameterType,
   type TokenClause,
-} from '../../../fhir/index.ts'
-import { compareValues, type Names, type SqlValue } from '../repository/database.ts'
+} from '../../../../fhir/index.ts'
+import { compareValues, type Names, type SqlValue } from '../../repository/database.ts'
 import { buildComparison, buildEntryMatch, type EntryClause, findFirstAfter } from './entry-match.ts'
 import { any, FALSE, list, name, type Sql, sql } from './sql.ts'
 

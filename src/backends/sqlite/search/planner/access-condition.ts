@@ -1,4 +1,4 @@
-import { isFailure, parseSearch, type ResourceReference } from '../../../fhir/index.ts'
+import { isFailure, parseSearch, type ResourceReference } from '../../../../fhir/index.ts'
 import {
   type AccessFilter,
   type Constraint,
@@ -6,9 +6,9 @@ import {
   groupConstraints,
   type Panel,
   type PanelMembership,
-} from '../../../smart/index.ts'
-import type { Names } from '../repository/database.ts'
-import type { Repository } from '../repository/repository.ts'
+} from '../../../../smart/index.ts'
+import type { Names } from '../../repository/database.ts'
+import type { Repository } from '../../repository/repository.ts'
 import { selectRange } from './clause-walk.ts'
 import { buildOwnCondition } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
-import { type DateRange, fail } from '../../../fhir/index.ts'
-import type { Failure, FhirRequest } from '../../../fhir-api/index.ts'
-import type { Access, AccessFilter, Permission } from '../../../smart/index.ts'
-import { SEARCH_STEPS } from '../limits.ts'
-import type { Database, Names } from '../repository/database.ts'
-import type { Repository } from '../repository/repository.ts'
+import { type DateRange, fail } from '../../../../fhir/index.ts'
+import type { Failure, FhirRequest } from '../../../../fhir-api/index.ts'
+import type { Access, AccessFilter, Permission } from '../../../../smart/index.ts'
+import { SEARCH_STEPS } from '../../limits.ts'
+import type { Database, Names } from '../../repository/database.ts'
+import type { Repository } from '../../repository/repository.ts'
 import { type Sql, sql } from './sql.ts'
 
 /** The resources that a search may find. */

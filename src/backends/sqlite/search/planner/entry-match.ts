@@ -5,8 +5,8 @@ import {
   type ReferenceValue,
   type SearchClause,
   type TokenValue,
-} from '../../../fhir/index.ts'
-import { toKey } from '../repository/index-writer.ts'
+} from '../../../../fhir/index.ts'
+import { toKey } from '../../repository/index-writer.ts'
 import { all, any, join, list, name, type Sql, sql } from './sql.ts'
 
 /** The tables of search values. */

@@ -3,7 +3,7 @@ import {
   type SearchClause,
   type SortKey,
   type TypeQuery,
-} from '../../../fhir/index.ts'
+} from '../../../../fhir/index.ts'
 import { buildAccessCondition } from './access-condition.ts'
 import { buildConditions, isDecidedByValues } from './current-condition.ts'
 import { isColumn } from './own-condition.ts'

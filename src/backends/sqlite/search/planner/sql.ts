@@ -1,4 +1,4 @@
-import type { SqlValue } from '../repository/database.ts'
+import type { SqlValue } from '../../repository/database.ts'
 
 /** A piece of SQL and the values of its question marks. Text from a request is only ever a value. */
 export interface Sql {

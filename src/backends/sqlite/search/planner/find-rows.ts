@@ -1,5 +1,5 @@
-import type { ChainClause, HasClause, SortKey, TypeQuery } from '../../../fhir/index.ts'
-import type { SqlValue } from '../repository/database.ts'
+import type { ChainClause, HasClause, SortKey, TypeQuery } from '../../../../fhir/index.ts'
+import type { SqlValue } from '../../repository/database.ts'
 import { findShortest } from './clause-walk.ts'
 import { toQuery } from './current-condition.ts'
 import { buildSourceCondition, findsAll, openStart, openWalk, type Source } from './row-source.ts'

@@ -1,4 +1,4 @@
-import type { ChainClause, HasClause, SearchClause, TypeQuery } from '../../../fhir/index.ts'
+import type { ChainClause, HasClause, SearchClause, TypeQuery } from '../../../../fhir/index.ts'
 import { buildAccessCondition } from './access-condition.ts'
 import { buildOwnCondition, isOfColumn } from './own-condition.ts'
 import type { SearchScope } from './search-scope.ts'
