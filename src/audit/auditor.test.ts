@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { validate } from '../fhir/index.ts'
 import { createSealer, DatabaseUnavailable, type Store } from '../store/index.ts'
-import { KINDS_COUNTED, SUBJECTS_COUNTED } from './auditor.ts'
+import { KINDS_COUNTED, SUBJECTS_COUNTED } from './count-anonymous.ts'
 import {
   type AuditRecord,
   AuditUnavailable,
@@ -235,13 +235,16 @@ eachDatabase((_name, open) => {
       const check = async () => {
         if (state.unreachable) throw new DatabaseUnavailable('Cannot filter database')
       }
-      const append: Store['append'] = async (table, rows) => {
-        state.appends++
-        await check()
-        await store.append(table, rows)
-      }
-      const appendRecords: Store['appendRecords'] = rows => append('audit_event', rows)
-      return { state, store: { ...store, append, appendRecords, ping: check } }
+      const { trail } = store
+      const watch =
+        <Row>(add: (rows: readonly Row[]) => Promise<void>) =>
+        async (rows: readonly Row[]) => {
+          state.appends++
+          await check()
+          await add(rows)
+        }
+      const watched = { ...trail, append: watch(trail.append), announce: watch(trail.announce) }
+      return { state, store: { ...store, trail: watched, ping: check } }
     }
 
     it('refuses with 503, reports the lost records, and waits before it retries', async () => {

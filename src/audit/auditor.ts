@@ -1,6 +1,9 @@
-import type { Transaction } from 'kysely'
-import type { Schema } from '../store/index.ts'
-import type { AuditRecord, Delivery } from './record.ts'
+import { sql, type Transaction } from 'kysely'
+import { isDatabaseUnavailable, prepareInsert, type Schema, type Store } from '../store/index.ts'
+import { countAnonymous } from './count-anonymous.ts'
+import { doLater } from './later.ts'
+import { type AuditRecord, type Delivery, toRow } from './record.ts'
+import { createIntent, deliverOnce, removeIntents, toDeliveries } from './trail/intents.ts'
 
 /** Every server that has an auditor records a request before it responds (AUDIT-2). */
 export interface Auditor {
@@ -35,7 +38,7 @@ export interface Auditor {
 }
 
 export interface StoreAuditor extends Auditor {
-  /** Call before the store closes. */
+  /** Stores the counts of anonymous requests and the outcomes of changes. Call it before the store closes. */
   flush(): Promise<void>
 }
 
@@ -59,166 +62,155 @@ export const noAudit: Auditor = {
   redeliver: async () => {},
 }
 
-/** How long anonymous requests of one kind and source are counted before the count is stored. */
-const COUNTED_MS = 60_000
-
-/** Kinds and sources of anonymous requests that are counted separately in that time, for each kind of event. */
-export const KINDS_COUNTED = 5
-
-/** Clinicians with a separate count among the rest, for each kind of event. */
-export const SUBJECTS_COUNTED = 20
-
-export interface CountingAuditor extends StoreAuditor {
-  /** Also stores the counts so far. If that fails, they are logged. */
-  flush(): Promise<void>
+export interface AuditorOptions {
+  readonly store: Store
+  /** `smart.server.audit-failure`: how requests are handled while the store does not accept their records. */
+  readonly failure?: 'refuse' | 'allow'
+  /** Receives the records that were not stored. They contain no secret and may be logged. */
+  readonly onError?: (error: unknown, records: readonly AuditRecord[]) => void
+  readonly clock?: () => number
+  /** The anonymous requests of one kind and source that are stored in full in a minute; the others are counted. */
+  readonly fullRecords?: number
 }
 
-interface Counter {
-  readonly group: string
-  readonly record: AuditRecord
-  /** The records that are stored in full. */
-  full: number
-  repeats: number
-}
+/** How long the store is left alone after a failure. */
+const REST_MS = 1000
+const RETRY_MS = 2000
+const REMOVE_MS = 1000
 
-/**
- * Stores the first anonymous requests of a kind and source in full and counts those that follow within a minute, so
- * that an unauthenticated caller cannot fill the disk. The number of kinds and sources is limited for each kind of
- * event; the rest is counted together, separately for each clinician that it names.
- */
-export function countAnonymous(
-  auditor: StoreAuditor,
-  { clock, fullRecords }: { readonly clock: () => number; readonly fullRecords: number },
-): CountingAuditor {
-  let counters = new Map<string, Counter>()
-  let endsAt = 0
-  let timer: NodeJS.Timeout | undefined
+/** Stores records in the audit trail, and counts repeated anonymous requests. */
+export function createAuditor(options: AuditorOptions): StoreAuditor {
+  const { store, failure = 'refuse', onError = () => {}, clock = Date.now, fullRecords = 1 } = options
+  const { trail } = store
+  const anonymous = countAnonymous(add, { clock, fullRecords })
+  const completions = doLater(redeliver, { everyMs: RETRY_MS })
+  const completed = doLater<string>(ids => removeIntents(store, ids), { everyMs: REMOVE_MS })
+  let away: { readonly until: number; readonly cause: unknown } | undefined
 
-  async function flush(): Promise<void> {
-    clearTimeout(timer)
-    timer = undefined
-    const counted = [...counters.values()].filter(({ repeats }) => repeats > 0)
-    counters = new Map()
-    if (counted.length === 0) return
-    const at = clock()
-    // The auditor has reported the failure, with the counts.
-    await auditor.record(...counted.map(counter => countRecord(counter, at))).catch(() => {})
-  }
-
-  function beginMinute(at: number): void {
-    if (at < endsAt && timer) return
-    if (timer) void flush()
-    endsAt = at + COUNTED_MS
-    timer = setTimeout(flush, COUNTED_MS)
-    timer.unref()
-  }
-
-  function count(record: AuditRecord): string | undefined {
-    beginMinute(record.at)
-    const key = computeKey(record)
-    const event = `${record.server} ${record.kind}`
-    if (!counters.has(key) && hasRoom(event, KINDS_COUNTED)) {
-      counters.set(key, { group: event, record, full: 1, repeats: 0 })
-      return key
-    }
-    const known = counters.get(key)
-    if (known && known.full < fullRecords) {
-      known.full += 1
-      return key
-    }
-    if (!repeat(key)) countTogether(event, record)
-    return undefined
-  }
-
-  /** A flood may use up all groups, but must not hide its target: each clinician keeps a separate count. */
-  function countTogether(event: string, record: AuditRecord): void {
-    const { subject, fhirUser } = record
-    const group = `${event} of clinicians`
-    const key = JSON.stringify([event, subject])
-    const isNamed = subject !== undefined && (counters.has(key) || hasRoom(group, SUBJECTS_COUNTED))
-    if (isNamed) add(key, { group, record: { ...summarizeRest(record), subject, fhirUser } })
-    else add(event, { group: 'rest', record: summarizeRest(record) })
-  }
-
-  function add(key: string, counter: Pick<Counter, 'group' | 'record'>): void {
-    if (!repeat(key)) counters.set(key, { ...counter, full: fullRecords, repeats: 1 })
-  }
-
-  function repeat(key: string): boolean {
-    const known = counters.get(key)
-    if (known) known.repeats += 1
-    return known !== undefined
-  }
-
-  function hasRoom(group: string, most: number): boolean {
-    return counters.values().reduce((sum, counter) => sum + (counter.group === group ? 1 : 0), 0) < most
-  }
-
-  async function keepFirst(
-    records: readonly AuditRecord[],
-    keep: (...kept: readonly AuditRecord[]) => Promise<void>,
-  ): Promise<void> {
-    const kept: AuditRecord[] = []
-    const firsts: string[] = []
-    for (const record of records) {
-      const key = record.anonymous ? count(record) : ''
-      if (key !== undefined) kept.push(record)
-      if (key) firsts.push(key)
-    }
-    if (kept.length === 0) return
+  async function write(attempt: () => Promise<void>): Promise<void> {
+    if (away && clock() < away.until) throw away.cause
     try {
-      await keep(...kept)
+      await attempt()
+      away = undefined
+    } catch (cause) {
+      if (isDatabaseUnavailable(cause)) away = { until: clock() + REST_MS, cause }
+      throw cause
+    }
+  }
+
+  function refuse(cause: unknown, records: readonly AuditRecord[]): void {
+    onError(cause, records)
+    if (failure === 'refuse') throw new AuditUnavailable(cause)
+  }
+
+  /** A record that the database refuses is logged and dropped: it must not delay the others. */
+  async function redeliver(deliveries: readonly Delivery[]): Promise<void> {
+    try {
+      await deliverOnce(store, deliveries)
+    } catch (cause) {
+      const [first] = deliveries
+      if (isDatabaseUnavailable(cause) || !first) throw cause
+      if (deliveries.length === 1) return onError(cause, [first.record])
+      for (const delivery of deliveries) await redeliver([delivery])
+    }
+  }
+
+  async function deliver(delivered: readonly Delivery[]): Promise<boolean> {
+    try {
+      await write(() => trail.append(delivered.map(({ id, record }) => toRow(record, id))))
+      return true
+    } catch (cause) {
+      const records = delivered.map(({ record }) => record)
+      onError(cause, records)
+      return false
+    }
+  }
+
+  async function add(records: readonly AuditRecord[]): Promise<void> {
+    const rows = records.map(record => toRow(record))
+    try {
+      await write(() => trail.append(rows))
+    } catch (cause) {
+      refuse(cause, records)
+    }
+  }
+
+  async function addIn(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+    try {
+      await (failure === 'allow' ? insertOrSkip(trx, records) : insert(trx, records))
+    } catch (cause) {
+      refuse(cause, records)
+    }
+  }
+
+  /** Records that were not stored are not counted as stored. */
+  async function keep(
+    records: readonly AuditRecord[],
+    store: (kept: readonly AuditRecord[]) => Promise<void>,
+  ): Promise<void> {
+    const { kept, forget } = anonymous.select(records)
+    try {
+      if (kept.length > 0) await store(kept)
     } catch (error) {
-      // These records were not stored, so the next request is the first again.
-      for (const key of firsts) counters.delete(key)
+      forget()
       throw error
     }
   }
 
   return {
-    ...auditor,
-    async flush() {
-      await flush()
-      await auditor.flush()
+    keeps: true,
+    record: (...records) => keep(records, add),
+    recordIn: (trx, ...records) => keep(records, kept => addIn(trx, kept)),
+    deliver,
+    redeliver,
+    async prepare() {
+      if (failure === 'allow') return
+      try {
+        if (away && clock() < away.until) throw away.cause
+        await store.ping()
+      } catch (cause) {
+        throw new AuditUnavailable(cause)
+      }
     },
-    record: (...records) => keepFirst(records, auditor.record),
-    recordIn: (trx, ...records) => keepFirst(records, (...kept) => auditor.recordIn(trx, ...kept)),
+    async intend(about) {
+      const { id, record: unknown } = createIntent(about)
+      try {
+        await write(() => trail.announce([{ id, at: about.at, record: JSON.stringify(unknown) }]))
+        return id
+      } catch (cause) {
+        refuse(cause, [about])
+        return undefined
+      }
+    },
+    async complete(intent, ...records) {
+      if (intent === undefined) return add(records)
+      const deliveries = toDeliveries(intent, records)
+      if (await deliver(deliveries)) completed.add(intent)
+      else completions.add(...deliveries)
+    },
+    async flush() {
+      await anonymous.flush()
+      await completions.flush()
+      await completed.flush()
+    },
   }
 }
 
-function computeKey({
-  server,
-  kind,
-  allowed,
-  status,
-  client,
-  subject,
-  reason,
-  address,
-}: AuditRecord): string {
-  return JSON.stringify([server, kind, allowed, status, client, subject, reason, address])
+async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+  for (const record of records) await insertRow(trx, toRow(record))
 }
 
-function countRecord({ record, repeats }: Counter, at: number): AuditRecord {
-  const { server, kind, interaction, allowed, status, client, subject, fhirUser, by, reason, address } =
-    record
-  return {
-    at,
-    server,
-    kind,
-    interaction,
-    allowed,
-    status,
-    client,
-    subject,
-    fhirUser,
-    by,
-    reason,
-    address,
-    repeats,
+const insertRow = prepareInsert('audit_event')
+
+/** A savepoint protects the transaction: PostgreSQL aborts all of it if one statement fails. */
+async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+  await sql`savepoint audit`.execute(trx)
+  try {
+    await insert(trx, records)
+  } catch (error) {
+    await sql`rollback to savepoint audit`.execute(trx)
+    throw error
+  } finally {
+    await sql`release savepoint audit`.execute(trx)
   }
-}
-
-function summarizeRest({ at, server, kind, status }: AuditRecord): AuditRecord {
-  return { at, server, kind, allowed: false, status, reason: 'Various reasons, from various addresses' }
 }

@@ -5,9 +5,14 @@
  * decides nothing.
  */
 
-export type { CountingAuditor } from './auditor.ts'
-export { type Auditor, AuditUnavailable, noAudit } from './auditor.ts'
-export { type AuditorOptions, createAuditor } from './create-auditor.ts'
+export {
+  type Auditor,
+  type AuditorOptions,
+  AuditUnavailable,
+  createAuditor,
+  noAudit,
+  type StoreAuditor,
+} from './auditor.ts'
 export {
   type AuditLag,
   type FeedOptions,
@@ -17,17 +22,16 @@ export {
   startFeed,
 } from './feed/feed.ts'
 export { createFhirSender, createSyslogSender } from './feed/senders.ts'
+export { auditRefusal, isAboutAudit } from './fhir/audit-trail.ts'
+export type { SentContent } from './fhir/content-patients.ts'
 export {
-  auditRefusal,
   type FhirAudit,
   type FhirAuditOptions,
+  type FinishedRequest,
   fhirAudit,
-  isAboutAudit,
-} from './fhir/audit-trail.ts'
-export type { SentContent } from './fhir/content-patients.ts'
-export type { FinishedRequest } from './fhir/finished.ts'
+} from './fhir/finished.ts'
 export { type AuditEventOptions, formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
-export { doLater, groupCommit, type Later } from './group-commit.ts'
+export { doLater, type Later } from './later.ts'
 export {
   type AuditKind,
   type AuditRecord,

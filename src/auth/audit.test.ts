@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import { eachDatabaseIfThorough } from '../../test/support/databases.ts'
 import {
-  type CountingAuditor,
   createAuditor,
   createEventIds,
   findRecords,
   type KeptRecord,
+  type StoreAuditor,
   toAuditEvent,
 } from '../audit/index.ts'
 import { validate } from '../fhir/index.ts'
@@ -22,7 +22,7 @@ type Line = readonly (string | number | boolean | null)[]
 
 eachDatabaseIfThorough((_name, open) => {
   describe('the audit trail of the auth server', () => {
-    let auditor: CountingAuditor
+    let auditor: StoreAuditor
     let auth: TestAuthServer
     let clinician: TestBrowser
     let id: string
@@ -38,7 +38,7 @@ eachDatabaseIfThorough((_name, open) => {
     })
     beforeEach(async () => {
       await auditor.flush()
-      await auth.store.db.deleteFrom('audit_event').execute()
+      await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
     })
 
     const records = (): Promise<KeptRecord[]> => findRecords(auth.store, { limit: 100, order: 'oldest' })
@@ -52,7 +52,7 @@ eachDatabaseIfThorough((_name, open) => {
     const launched = async (): Promise<{ readonly launch: string; readonly code: string }> => {
       const code = await auth.getCode(clinician)
       const launch = (await records()).find(({ kind }) => kind === 'launch')?.launch_id
-      await auth.store.db.deleteFrom('audit_event').execute()
+      await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
       return { launch: launch ?? assert.fail('No launch was kept'), code }
     }
     const BAD_CODE = 'invalid_grant: The code is not valid for this request.'
@@ -138,7 +138,7 @@ eachDatabaseIfThorough((_name, open) => {
 
     it('records every request with an issued launch token, even before the login', async () => {
       const launch = await auth.launch(clinician)
-      await auth.store.db.deleteFrom('audit_event').execute()
+      await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
       for (const _ of ['once', 'again'])
         await auth.authorize(auth.openBrowser(), { launch, aud: 'http://other.example/fhir' })
       assert.equal((await lines()).length, 2)
@@ -161,7 +161,7 @@ eachDatabaseIfThorough((_name, open) => {
     it('records app, clinician, launch and patient of a refused authorization', async () => {
       const launch = await auth.launch(clinician)
       const [{ launch_id } = assert.fail('No launch was kept')] = await records()
-      await auth.store.db.deleteFrom('audit_event').execute()
+      await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
       const refused = [
         { code_challenge: undefined },
         { aud: 'http://other.example/fhir' },

@@ -110,7 +110,7 @@ eachDatabase((name, open, create) => {
       now = 2000
       await assert.rejects(store.ping())
       await assert.rejects(store.db.selectFrom('client').selectAll().execute(), isDatabaseUnavailable)
-      await assert.rejects(store.append('audit_event', []), isDatabaseUnavailable)
+      await assert.rejects(store.trail.append([]), isDatabaseUnavailable)
       await assert.rejects(allow(), isDatabaseUnavailable)
       await store.close()
     })

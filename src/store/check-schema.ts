@@ -240,7 +240,7 @@ const SHAPE: Shape = {
   },
   audit_cursor: { feed: 'required', last_id: 'required', moved_at: 'required' },
   audit_refused: { feed: 'required', audit_id: 'required', refused_at: 'required', reason: 'required' },
-  audit_queue: { name: 'required', position: 'required' },
+  audit_waiting: { id: 'required', record: 'required' },
   audit_key: { purpose: 'required', key: 'required' },
   lease: { job: 'required', holder: 'required', ends_at: 'required' },
   runtime_value: { name: 'required', value: 'required', changed_at: 'required', expires_at: 'nullable' },

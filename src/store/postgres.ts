@@ -6,8 +6,9 @@ import {
   listProbeStatements,
   watchAvailability,
 } from './availability.ts'
+import { groupCommit } from './group-commit.ts'
 import type { Schema } from './schema.ts'
-import type { OpenedDatabase, Store, StoreOptions } from './store.ts'
+import type { OpenedDatabase, StoreOptions } from './store.ts'
 
 /** A slow database on a busy machine still responds within this time. */
 const PROBE_MS = 3000
@@ -43,22 +44,22 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
       if (event.level === 'error') availability.report(event.error)
     },
   })
-  const addRows: Store['append'] = async (table, rows) => {
-    await availability.enter()
-    try {
-      await append(pool, table, rows)
-    } catch (error) {
-      availability.report(error)
-      throw error
-    }
-  }
+  const append = (table: keyof Schema) =>
+    groupCommit<object>(async rows => {
+      await availability.enter()
+      try {
+        await insert(pool, table, rows)
+      } catch (error) {
+        availability.report(error)
+        throw error
+      }
+    })
   return {
     db,
     dialect: 'postgres',
     begin: availability.begin,
     ping: availability.probe,
-    append: addRows,
-    appendRecords: rows => addRows('audit_event', rows),
+    trail: { append: append('audit_event'), announce: append('audit_intent'), read: async () => db },
     pool: () => ({
       idle: pool.idleCount,
       busy: pool.totalCount - pool.idleCount,
@@ -141,11 +142,7 @@ function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string)
 }
 
 /** The text of the statement does not depend on the number of rows, and there is one commit. */
-async function append(
-  pool: pg.Pool,
-  table: string,
-  rows: readonly Readonly<Record<string, unknown>>[],
-): Promise<void> {
+async function insert(pool: pg.Pool, table: string, rows: readonly object[]): Promise<void> {
   const [first] = rows
   if (!first) return
   const columns = Object.keys(first)

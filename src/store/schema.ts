@@ -32,7 +32,7 @@ export interface Schema {
   audit_seal: AuditSealTable
   audit_cursor: AuditCursorTable
   audit_refused: AuditRefusedTable
-  audit_queue: AuditQueueTable
+  audit_waiting: AuditWaitingTable
   audit_key: AuditKeyTable
   lease: LeaseTable
   runtime_value: RuntimeValueTable
@@ -403,10 +403,10 @@ interface AuditRefusedTable {
   reason: string
 }
 
-/** SQLite: how many bytes of a file with audit records were moved to the trail. */
-interface AuditQueueTable {
-  name: string
-  position: number
+/** SQLite: audit records that are durable but not yet in the trail, as JSON. It has no indexes. */
+interface AuditWaitingTable {
+  id: Generated<number>
+  record: string
 }
 
 /** A random key of this trail. */

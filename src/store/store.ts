@@ -20,16 +20,26 @@ export interface Store {
    * while the last one failed, every use of the store fails at once.
    */
   ping(): Promise<void>
-  /**
-   * Adds rows in one commit and resolves when they are on disk, without blocking. For frequent rows that never
-   * change: all rows of a call share one wait for the disk.
-   */
-  append<Table extends keyof Schema>(table: Table, rows: readonly Insertable<Schema[Table]>[]): Promise<void>
-  /** Adds audit records in the same way. On SQLite they wait in a queue until a query uses the audit trail. */
-  appendRecords(rows: readonly Insertable<Schema['audit_event']>[]): Promise<void>
+  readonly trail: Trail
   close(): Promise<void>
   /** PostgreSQL: the connections of this process. */
   readonly pool?: () => PoolUse
+}
+
+/** The audit trail, in the table `audit_event`. */
+export interface Trail {
+  /**
+   * Adds records and resolves when they are on disk. Concurrent calls share one commit. Rejects only for the caller's own
+   * records, unless the database is unavailable.
+   */
+  append(records: readonly Insertable<Schema['audit_event']>[]): Promise<void>
+  /** Adds announcements of changes in the same way. */
+  announce(intents: readonly Insertable<Schema['audit_intent']>[]): Promise<void>
+  /**
+   * The database, for queries of the trail: all records that any process has appended are in `audit_event`. On SQLite they
+   * wait in `audit_waiting` first, because adding them to the indexes takes longer than a request should.
+   */
+  read(): Promise<Kysely<Schema>>
 }
 
 interface PoolUse {
@@ -57,7 +67,7 @@ export interface StoreOptions {
   readonly writeWaitMs?: number
   /** SQLite: the number of this worker process. */
   readonly worker?: number
-  /** SQLite: receives the reason why audit records stay in the queue, unless the database is unavailable. */
+  /** SQLite: receives the reason why audit records stay in `audit_waiting`, unless the database is unavailable. */
   readonly onStuckRecords?: (error: unknown) => void
   /** True if requests depend on the audit trail: the store is unavailable while the trail does not accept writes. */
   readonly auditRequired?: boolean

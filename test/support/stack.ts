@@ -3,13 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { samplePatients } from '../../sample-patients/index.ts'
-import {
-  type Auditor,
-  type CountingAuditor,
-  createAuditor,
-  fhirAudit,
-  noAudit,
-} from '../../src/audit/index.ts'
+import { type Auditor, createAuditor, fhirAudit, noAudit, type StoreAuditor } from '../../src/audit/index.ts'
 import { buildSmartConfiguration, createAuthServer, initialize } from '../../src/auth/index.ts'
 import { keepFirstSigningKey } from '../../src/auth/oauth/keys/signing-key.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
@@ -37,7 +31,7 @@ export interface Stack {
   readonly settings: Settings
   readonly store: Store
   /** Keeps the audit trail; anonymous requests are counted until it is flushed. */
-  readonly audit: Pick<CountingAuditor, 'flush'>
+  readonly audit: Pick<StoreAuditor, 'flush'>
   readonly auth: FastifyInstance
   readonly fhir: FastifyInstance
   readonly app: FastifyInstance

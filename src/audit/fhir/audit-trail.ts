@@ -1,17 +1,13 @@
 import { type AnyProblem, createMisunderstood, type FhirProblem, type Interaction } from '../../fhir/index.ts'
 import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import type { Auditor } from '../auditor.ts'
-import type { AuditRecord } from '../record.ts'
 import { openEventIds } from '../trail/event-ids.ts'
 import { findRecords } from '../trail/find.ts'
-import { withUnknownOutcome } from '../trail/intents.ts'
-import { createPatientRecord, createRecords, type FinishedRequest } from './finished.ts'
 import { createPatientCache, isShown, searchAudit } from './search.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 
 /** Serves `AuditEvent` from the trail, regardless of the server's own data or upstream. */
-interface AuditTrail {
+export interface AuditTrail {
   serve<P extends AnyProblem>(
     asked: AuditQuestion<P>,
   ): Promise<{ readonly status: 200; readonly body: string } | FhirProblem | P>
@@ -29,7 +25,7 @@ export function isAboutAudit(interaction: Interaction): boolean {
   return 'type' in interaction && interaction.type === 'AuditEvent' && interaction.kind !== 'operation'
 }
 
-function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
+export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
   return {
     async serve({ interaction, access, panelMembers, lenient = false }) {
       switch (interaction.kind) {
@@ -89,42 +85,4 @@ async function read<P extends AnyProblem>(
 
 function failUnsupported(text: string, allow: readonly string[]): FhirProblem {
   return createMisunderstood(405, text, { allow })
-}
-
-export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
-  /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
-  record(finished: FinishedRequest): Promise<void>
-  /** Records the patients of a response that was too long to be read before it was sent. */
-  recordPatients(finished: FinishedRequest, patients: readonly string[]): Promise<void>
-  /** For a server that stores the records with the change and delivers them. */
-  createRecords(finished: FinishedRequest): readonly AuditRecord[]
-  /** The record of a change whose outcome is not yet known. */
-  createBegunRecords(begun: FinishedRequest): readonly AuditRecord[]
-  /** Before and after a change at another server: see `Auditor`. */
-  intend(begun: FinishedRequest): Promise<string | undefined>
-  complete(intent: string | undefined, finished: FinishedRequest): Promise<void>
-}
-
-export interface FhirAuditOptions {
-  readonly auditor: Auditor
-  readonly store: Store
-  readonly fhirBaseUrl: string
-}
-
-export function fhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
-  // That of a Bundle is filed under the patients of its entries.
-  const begunRecord = (begun: FinishedRequest) => createRecords(begun, fhirBaseUrl)[0]
-  return {
-    ...openAuditTrail(store, fhirBaseUrl),
-    prepare: auditor.prepare,
-    deliver: auditor.deliver,
-    redeliver: auditor.redeliver,
-    record: finished => auditor.record(...createRecords(finished, fhirBaseUrl)),
-    recordPatients: (finished, patients) =>
-      auditor.record(createPatientRecord(finished, patients, fhirBaseUrl)),
-    createRecords: finished => (auditor.keeps ? createRecords(finished, fhirBaseUrl) : []),
-    createBegunRecords: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
-    intend: begun => auditor.intend(begunRecord(begun)),
-    complete: (intent, finished) => auditor.complete(intent, ...createRecords(finished, fhirBaseUrl)),
-  }
 }

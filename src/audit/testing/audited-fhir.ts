@@ -150,8 +150,7 @@ export function describeAudited(title: string, define: (audited: Audited) => voi
         findEventId: async record => (await openEventIds(store)).format(record ?? assert.fail()),
         newest: async () => (await findRecords(store, { limit: 1 }))[0],
         addMany: (count, patients) =>
-          store.append(
-            'audit_event',
+          store.trail.append(
             Array.from({ length: count }, (_, at) => ({
               at: Date.now() - at,
               server: 'fhir' as const,
@@ -178,17 +177,6 @@ interface Refused {
   readonly probe?: boolean
 }
 
-/** Refuses records before they reach the queue, which accepts every record as long as its disk does. */
-function refuseQueued(store: Store, client: string | undefined): () => void {
-  const { appendRecords } = store
-  const refuse: Store['appendRecords'] = rows =>
-    client === undefined || rows.some(row => row.client_id === client)
-      ? Promise.reject(new Error('refused'))
-      : appendRecords(rows)
-  Object.assign(store, { appendRecords: refuse })
-  return () => Object.assign(store, { appendRecords })
-}
-
 /** Makes the database refuse audit rows and accept everything else. Returns a function that ends this. */
 export async function refuseRecords(
   store: Store,
@@ -197,18 +185,22 @@ export async function refuseRecords(
   const { db, dialect } = store
   const run = (text: string) => sql.raw(text).execute(db)
   const column = dialect === 'sqlite' ? 'new.' : ''
-  const taken = [
+  const ofOthers = (cell: string) => (client === undefined ? [] : [`coalesce(${cell}, '') <> '${client}'`])
+  const unite = (conditions: readonly string[]) => conditions.join(' or ') || 'false'
+  const isTaken = unite([
     ...(probe ? [] : [`${column}${ROWS[table].ofProbe}`]),
-    ...(client === undefined ? [] : [`coalesce(${column}client_id, '') <> '${client}'`]),
-  ]
-  const isTaken = taken.length === 0 ? 'false' : taken.join(' or ')
+    ...ofOthers(`${column}client_id`),
+  ])
   if (dialect === 'sqlite') {
-    await run(`create trigger refuse_${table} before insert on ${table} when not (${isTaken})
-               begin select raise(abort, 'refused'); end`)
-    const allowQueue = table === 'audit_event' ? refuseQueued(store, client) : () => {}
+    const tables = [
+      [table, isTaken],
+      ...(table === 'audit_event' ? [['audit_waiting', unite(ofOthers("new.record ->> 'client_id'"))]] : []),
+    ]
+    for (const [refusing, isAccepted] of tables)
+      await run(`create trigger refuse_${refusing} before insert on ${refusing} when not (${isAccepted})
+                 begin select raise(abort, 'refused'); end`)
     return async () => {
-      allowQueue()
-      await run(`drop trigger refuse_${table}`)
+      for (const [refusing] of tables) await run(`drop trigger refuse_${refusing}`)
     }
   }
   await run(`alter table ${table} add constraint refuse_${table} check (${isTaken}) not valid`)

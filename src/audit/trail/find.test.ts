@@ -105,7 +105,12 @@ eachDatabase((_, open) => {
     before(async () => {
       store = await open()
       await fill(store)
-      all = await store.db.selectFrom('audit_event').selectAll().orderBy('at').orderBy('id').execute()
+      all = await (await store.trail.read())
+        .selectFrom('audit_event')
+        .selectAll()
+        .orderBy('at')
+        .orderBy('id')
+        .execute()
     })
 
     for (const [title, filter] of Object.entries(FILTERS))
@@ -146,19 +151,16 @@ eachDatabase((_, open) => {
         ...Array.from({ length: 2001 }, (_, at) => ({ at: 10 + at, patient: 'ada' })),
         ...Array.from({ length: 5 }, (_, at) => ({ at, patient: 'bea', launch: 'rare' })),
       ]
-      await other.append(
-        'audit_event',
-        rows.map(row => toRow({ ...createRecord(100), ...row, patients: undefined })),
-      )
+      await other.trail.append(rows.map(row => toRow({ ...createRecord(100), ...row, patients: undefined })))
       const { next } = await findPage(other, { onlyPatients: ['ada'], launch: 'rare', limit: 5 })
       assert.equal(next?.at, 11)
     })
 
     it('have no patients left after they are deleted', async () => {
       const other = await open()
-      await other.append('audit_event', [toRow(createRecord(3)), toRow(createRecord(4))])
+      await other.trail.append([toRow(createRecord(3)), toRow(createRecord(4))])
       assert.equal(await sweepAudit(other, sealer, { days: 1 }, Date.now()), 0)
-      await other.append('audit_event', [toRow(createRecord(100))])
+      await other.trail.append([toRow(createRecord(100))])
       assert.equal(await sweepAudit(other, sealer, { days: 1 }, Date.now()), 2)
       assert.deepEqual(await other.db.selectFrom('audit_event_patient').selectAll().execute(), [])
     })
@@ -192,10 +194,7 @@ eachDatabase((_, open) => {
 })
 
 async function fill(store: Store): Promise<void> {
-  await store.append(
-    'audit_event',
-    Array.from({ length: 2100 }, (_, at) => toRow(createRecord(at))),
-  )
+  await store.trail.append(Array.from({ length: 2100 }, (_, at) => toRow(createRecord(at))))
   await sql.raw(store.dialect === 'sqlite' ? 'analyze' : 'vacuum analyze audit_event').execute(store.db)
 }
 

@@ -1,6 +1,8 @@
-import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { EVERYTHING, listTerms, type Range, type RecordFilter, type Term } from './terms.ts'
+
+type Database = Kysely<Schema>
 
 export type KeptRecord = Selectable<Schema['audit_event']>
 
@@ -54,18 +56,19 @@ export async function findRecords(store: Store, options: FindOptions): Promise<K
 
 /** Finds records with a bounded amount of work: see `RecordPage.next`. */
 export async function findPage(store: Store, options: FindOptions): Promise<RecordPage> {
-  const chosen = await plan(store, options)
+  const db = await store.trail.read()
+  const chosen = await plan(db, options)
   const { limit } = options
   const hasRest = chosen.rest.length > 0
   const read = hasRest ? Math.max(limit, limitRead(chosen, READ_FOR_PAGE)) : limit
-  const records = await readRecords(store, chosen, options, read)
+  const records = await readRecords(db, chosen, options, read)
     .selectAll()
     .orderBy('at', chooseDirection(options))
     .orderBy('id', chooseDirection(options))
     .limit(limit)
     .execute()
   const mayFollow = hasRest && records.length < limit
-  return { records, next: mayFollow ? await findEnd(store, chosen, options, read) : undefined }
+  return { records, next: mayFollow ? await findEnd(db, chosen, options, read) : undefined }
 }
 
 /** The kinds of the index `audit_event_oauth`, word for word. */
@@ -73,7 +76,7 @@ const OAUTH = sql<boolean>`kind in ('launch', 'authorize', 'token', 'refresh', '
 
 /** Finds the first OAuth events of each launch, oldest first. */
 export async function findFirstOAuthEvents(
-  { db }: Store,
+  { trail }: Store,
   launches: readonly string[],
   limit: number,
 ): Promise<readonly KeptRecord[]> {
@@ -82,6 +85,7 @@ export async function findFirstOAuthEvents(
     launch => sql`select * from (select * from audit_event where launch_id = ${launch} and ${OAUTH}
       order by at, id limit ${limit}) as found`,
   )
+  const db = await trail.read()
   return db
     .selectFrom(sql<KeptRecord>`(${sql.join(parts, sql` union all `)})`.as('event'))
     .selectAll()
@@ -91,8 +95,9 @@ export async function findFirstOAuthEvents(
 }
 
 /** Lists the clients and patients of the newest records. */
-export async function listParties({ db }: Store): Promise<Parties> {
+export async function listParties({ trail }: Store): Promise<Parties> {
   const newest = sql<Party>`(select client_id, patient_id from audit_event order by at desc, id desc limit ${READ_FOR_PAGE})`
+  const db = await trail.read()
   const rows = await db.selectFrom(newest.as('found')).selectAll().distinct().execute()
   return {
     clients: [...new Set(rows.flatMap(row => row.client_id ?? []))],
@@ -116,10 +121,11 @@ export interface Counts {
 
 /** Undefined if a bounded amount of work does not suffice. */
 export async function countRecords(store: Store, filter: RecordFilter): Promise<Counts | undefined> {
-  const chosen = await plan(store, filter)
+  const db = await store.trail.read()
+  const chosen = await plan(db, filter)
   const read = limitRead(chosen, COUNTED_AT_MOST)
-  if (await findEnd(store, chosen, filter, read)) return undefined
-  const rows = await readRecords(store, chosen, filter, read)
+  if (await findEnd(db, chosen, filter, read)) return undefined
+  const rows = await readRecords(db, chosen, filter, read)
     .select(({ fn }) => [
       'allowed',
       fn.countAll().as('records'),
@@ -145,28 +151,27 @@ interface Plan {
  * The term that limits access, or that has the fewest rows in an index, drives the search. Its rows are compared with
  * the other terms.
  */
-async function plan(store: Store, filter: FindBounds & RecordFilter): Promise<Plan> {
+async function plan(db: Database, filter: FindBounds & RecordFilter): Promise<Plan> {
   const terms = listTerms(filter)
   const access = terms.find(({ limitsAccess }) => limitsAccess)
   const indexed = access ? [access] : terms.filter(({ ranges }) => ranges)
-  const sizes =
-    indexed.length < 2 ? [0] : await Promise.all(indexed.map(term => countRows(store, term, filter)))
+  const sizes = indexed.length < 2 ? [0] : await Promise.all(indexed.map(term => countRows(db, term, filter)))
   const best = indexed[sizes.indexOf(Math.min(...sizes))]
   const rest = terms.filter(term => term !== best || term.hasOthers)
   return { driver: best?.ranges ?? EVERYTHING, rest: rest.map(({ condition }) => condition) }
 }
 
 /** Counts up to the limit of a page. */
-async function countRows(store: Store, { ranges = [] }: Term, bounds: FindBounds): Promise<number> {
-  const { count } = await selectFrom(store, selectKeys(ranges, bounds, READ_FOR_PAGE))
+async function countRows(db: Database, { ranges = [] }: Term, bounds: FindBounds): Promise<number> {
+  const { count } = await selectFrom(db, selectKeys(ranges, bounds, READ_FOR_PAGE))
     .select(({ fn }) => fn.countAll().as('count'))
     .executeTakeFirstOrThrow()
   return Number(count)
 }
 
 /** The last row that is read, if there may be others. */
-function findEnd(store: Store, { driver }: Plan, bounds: FindBounds, read: number) {
-  return selectFrom(store, selectKeys(driver, bounds, read))
+function findEnd(db: Database, { driver }: Plan, bounds: FindBounds, read: number) {
+  return selectFrom(db, selectKeys(driver, bounds, read))
     .select(['page.at', 'page.id'])
     .orderBy('page.at', chooseDirection(bounds))
     .orderBy('page.id', chooseDirection(bounds))
@@ -210,7 +215,7 @@ function selectRange({ table, condition }: Range, bounds: FindBounds, limit: num
     order by at ${direction}, ${id} ${direction} limit ${limit}`
 }
 
-function selectFrom({ db }: Store, keys: RawBuilder<unknown>) {
+function selectFrom(db: Database, keys: RawBuilder<unknown>) {
   return db.selectFrom(sql<TrailPosition>`(${keys})`.as('page'))
 }
 
@@ -219,7 +224,7 @@ function selectFrom({ db }: Store, keys: RawBuilder<unknown>) {
  * which PostgreSQL would use their indexes. SQLite never reorders a cross join: it would read all records, and look up
  * each of them among the keys.
  */
-function readRecords({ db }: Store, { driver, rest }: Plan, bounds: FindBounds, read: number) {
+function readRecords(db: Database, { driver, rest }: Plan, bounds: FindBounds, read: number) {
   const records = sql<KeptRecord>`(select audit_event.* from (${selectKeys(driver, bounds, read)}) as page
     cross join audit_event where audit_event.id = page.id limit ${read})`
   return db.selectFrom(records.as('event')).where(({ and }) => and(rest))

@@ -51,7 +51,8 @@ export async function waitForSettledId(store: Store): Promise<number> {
   }
 }
 
-export async function findLastId({ db }: Store): Promise<number> {
+export async function findLastId({ trail }: Store): Promise<number> {
+  const db = await trail.read()
   const row = await db
     .selectFrom('audit_event')
     .select(({ fn }) => fn.max('id').as('id'))
@@ -113,6 +114,7 @@ function divide(records: readonly KeptRecord[]): readonly (readonly KeptRecord[]
   return parts
 }
 
+/** Reads records up to an id that `findLastId` has returned. */
 export function readAfter({ db }: Store, position: number, end: number, limit: number) {
   return db
     .selectFrom('audit_event')

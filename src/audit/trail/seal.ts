@@ -185,7 +185,7 @@ export async function recordHead(store: Store, now: number): Promise<void> {
     .executeTakeFirst()
   const last = numUpdatedRows > 0n ? await findLastSeal(store) : undefined
   if (!last) return
-  await store.append('audit_event', [
+  await store.trail.append([
     toRow({ at: now, server: 'auth', kind: 'seal', allowed: true, status: 200, reason: formatHead(last) }),
   ])
 }

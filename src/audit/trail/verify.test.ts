@@ -28,7 +28,7 @@ const createRow = (at: number) => ({ ...toRow(createRecord(at)), id: at })
 async function add(store: Store, ...ats: readonly number[]): Promise<void> {
   // The probe of PostgreSQL adds a record by the sequence, whose ids these rows have.
   if (store.dialect === 'postgres') await run(store, "select setval('audit_event_id_seq', 1000)")
-  await store.append('audit_event', ats.map(createRow))
+  await store.trail.append(ats.map(createRow))
 }
 
 /** Three seals with three records each. */
@@ -202,7 +202,8 @@ eachDatabase((_, openAny) => {
       const store = await open()
       const maker = createSealMaker(store, sealer)
       await fill(store)
-      const read = () => store.db.selectFrom('audit_event').selectAll().where('id', '>', 9).execute()
+      const read = async () =>
+        (await store.trail.read()).selectFrom('audit_event').selectAll().where('id', '>', 9).execute()
       await add(store, 10)
       const { signal } = new AbortController()
       await maker.process(await read(), 9, signal)
@@ -215,12 +216,8 @@ eachDatabase((_, openAny) => {
     it('seals few records at once if they have many patients', async () => {
       const store = await open()
       const patients = Array.from({ length: 4000 }, (_, at) => `patient-number-${at}`)
-      await store.append(
-        'audit_event',
-        [1, 2, 3, 4, 5, 6].map(at => ({
-          ...toRow({ ...createRecord(at), patient: undefined, patients }),
-          id: at,
-        })),
+      await store.trail.append(
+        [1, 2, 3, 4, 5, 6].map(at => toRow({ ...createRecord(at), patient: undefined, patients })),
       )
       await sealTrail(store, sealer)
       const { seals, records, problems } = await verifyTrail(store, sealer)

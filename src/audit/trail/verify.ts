@@ -198,7 +198,8 @@ async function verifyCursors(store: Store, { problems }: Chain): Promise<void> {
 }
 
 async function report(store: Store, { before, foreign: _, ...chain }: Chain): Promise<Verification> {
-  const { count } = await store.db
+  const db = await store.trail.read()
+  const { count } = await db
     .selectFrom('audit_event')
     .select(({ fn }) => fn.countAll().as('count'))
     .where('id', '>', before.last_id)

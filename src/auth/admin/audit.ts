@@ -146,7 +146,8 @@ export async function findLastUses(
 }
 
 async function findLastUse({ store }: Pick<Admin, 'store'>, clientId: string): Promise<number | undefined> {
-  const recorded = await store.db
+  const trail = await store.trail.read()
+  const recorded = await trail
     .selectFrom('audit_event')
     .select(['at', 'allowed'])
     .where('client_id', '=', clientId)

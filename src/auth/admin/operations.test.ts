@@ -57,7 +57,7 @@ eachDatabaseIfThorough((_, open) => {
       }
     })
     const lastChange = async () => {
-      const row = await auth.store.db
+      const row = await (await auth.store.trail.read())
         .selectFrom('audit_event')
         .selectAll()
         .where('kind', '=', 'admin')
@@ -105,7 +105,7 @@ eachDatabaseIfThorough((_, open) => {
       succeed(await removeClient(admin, 'growth'))
       assert.equal((await lastChange()).before.client_name, 'Growth')
       assert.equal(fail(await approveClient(admin, 'growth')), 'not_found')
-      const { details } = await auth.store.db
+      const { details } = await (await auth.store.trail.read())
         .selectFrom('audit_event')
         .select(({ fn }) => fn.agg<string>('max', ['details']).as('details'))
         .executeTakeFirstOrThrow()

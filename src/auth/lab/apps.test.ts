@@ -228,7 +228,7 @@ describe('/apps', () => {
   })
 
   it('records each change like a command, with the clinician, but no refused one', async () => {
-    await auth.store.db.deleteFrom('audit_event').execute()
+    await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
     await add({ client_id: 'told' })
     await add({ client_id: 'told' })
     await browser.post('/apps/edit', { ...GROWTH, client: 'told' })

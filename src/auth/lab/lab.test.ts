@@ -281,7 +281,7 @@ describe('the audit trail of a lab launch', () => {
     const store = await open()
     const auth = await TestAuthServer.open(store, { ...LAB, audit: createAuditor({ store }) })
     for (const simulate of ['authorize:access_denied', 'token:invalid_grant', 'access-token:expired']) {
-      await store.db.deleteFrom('audit_event').execute()
+      await (await store.trail.read()).deleteFrom('audit_event').execute()
       const query = new URLSearchParams({ patient: 'juniper', redirect: '0', simulate, ...WITHOUT_PAGES })
       const { launch_url } = (await auth.openBrowser().get(`/lab/launch?${query}`)).json()
       const launch = new URL(launch_url).searchParams.get('launch') ?? assert.fail()

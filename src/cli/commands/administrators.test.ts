@@ -12,7 +12,11 @@ const run = (line: string, stdin = '') => sallyport(line.split(' '), { env: {}, 
 
 async function readDetails(): Promise<readonly unknown[]> {
   const store = await openStore(`sqlite:${join(cwd, 'data', 'sallyport.db')}`)
-  const rows = await store.db.selectFrom('audit_event').select('details').orderBy('id').execute()
+  const rows = await (await store.trail.read())
+    .selectFrom('audit_event')
+    .select('details')
+    .orderBy('id')
+    .execute()
   await store.close()
   return rows.map(({ details }) => JSON.parse(details ?? '{}'))
 }

@@ -85,7 +85,7 @@ eachDatabaseIfThorough((name, _open, create) => {
         assert.match(unknown.stderr, /^Seal 1 was changed, or made with another SMART_SECRET$/m)
         assert.equal((await sallyport(['audit', 'verify', '--adopt'], { env: other })).exitCode, 0)
         assert.equal((await sallyport(['audit', 'verify', '--adopt'], { env })).exitCode, 0)
-        await store.db.deleteFrom('audit_event').where('kind', '=', 'login').execute()
+        await (await store.trail.read()).deleteFrom('audit_event').where('kind', '=', 'login').execute()
         await store.close()
         assert.equal((await sallyport(['audit', 'verify', '--adopt'], { env: other })).exitCode, 1)
         const changed = await sallyport(['audit', 'verify'], { env })

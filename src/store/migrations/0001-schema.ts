@@ -286,9 +286,9 @@ const listTables = (uuid: string, number: string): readonly string[] => [
     at bigint not null,
     record text not null
   )`,
-  `create table audit_queue (
-    name text primary key,
-    position bigint not null
+  `create table audit_waiting (
+    id ${number} primary key,
+    record text not null
   )`,
   `create table audit_cursor (
     feed text primary key,

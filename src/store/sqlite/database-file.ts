@@ -140,8 +140,9 @@ export class Connection {
     return this.run<Row>({ sql, parameters }).rows
   }
 
-  write(sql: string, ...parameters: readonly unknown[]): void {
-    this.#prepare(sql).statement.run(...parameters.map(asInput))
+  /** Returns the number of changed rows. */
+  write(sql: string, ...parameters: readonly unknown[]): number {
+    return Number(this.#prepare(sql).statement.run(...parameters.map(asInput)).changes)
   }
 
   close(): void {

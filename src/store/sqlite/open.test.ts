@@ -43,10 +43,10 @@ describe('openSqlite', () => {
   it('has the same records by the name of the file and by a link to it', async () => {
     const [path, link] = [join(folder, 'linked.db'), join(folder, 'link.db')]
     const first = await openStore(`sqlite:${path}`, { worker: 1 })
-    await first.appendRecords([{ at: 1, server: 'fhir', kind: 'fhir', allowed: true, status: 200 }])
+    await first.trail.append([{ at: 1, server: 'fhir', kind: 'fhir', allowed: true, status: 200 }])
     symlinkSync(path, link)
     const second = await openStore(`sqlite:${link}`)
-    const found = await second.db.selectFrom('audit_event').select('at').execute()
+    const found = await (await second.trail.read()).selectFrom('audit_event').select('at').execute()
     assert.deepEqual(found, [{ at: 1 }])
     await Promise.all([first.close(), second.close()])
   })

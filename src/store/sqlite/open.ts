@@ -11,16 +11,11 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import {
-  type Availability,
-  isDatabaseUnavailable,
-  listProbeStatements,
-  watchAvailability,
-} from '../availability.ts'
+import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
 import type { Schema } from '../schema.ts'
 import { makeFolder, type OpenedDatabase, type StoreOptions } from '../store.ts'
-import { openAuditQueue } from './audit-queue.ts'
-import { type Connection, commit, type DatabaseFile, insertRows, openDatabaseFile } from './database-file.ts'
+import { type Connection, commit, type DatabaseFile, openDatabaseFile } from './database-file.ts'
+import { openTrail } from './trail.ts'
 
 class SharedSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -33,40 +28,19 @@ export async function openSqlite(
   path: string,
   options: Pick<StoreOptions, 'writeWaitMs' | 'clock' | 'auditRequired' | 'worker' | 'onStuckRecords'> = {},
 ): Promise<OpenedDatabase> {
-  const { writeWaitMs, clock, auditRequired = true, worker, onStuckRecords } = options
+  const { writeWaitMs, clock, auditRequired = true } = options
   makeFolder(dirname(resolve(path)))
   closeSync(openSync(path, 'a', 0o600))
   // SQLite keeps its log beside the file itself, not beside a link to it.
   const absolute = realpathSync(path)
   const file = await openDatabaseFile(absolute, writeWaitMs)
-  const queue = openAuditQueue(file, {
-    path: absolute,
-    worker,
-    onError: error => {
-      availability.report(error)
-      if (!isDatabaseUnavailable(error)) onStuckRecords?.(error)
-    },
-  })
   const availability = watchAvailability({
-    tryWrite: async () => {
-      await commit(file, () => runAll(file.writes, listProbeStatements(auditRequired)))
-      if (auditRequired) await queue.probe()
-    },
+    tryWrite: () => commit(file, () => runAll(file.writes, listProbeStatements(auditRequired))),
     ...(clock && { clock }),
   })
-  const write = async (work: () => Promise<void>) => {
-    file.check()
-    await availability.enter()
-    try {
-      await work()
-    } catch (error) {
-      availability.report(error)
-      throw error
-    }
-  }
   const db = new Kysely<Schema>({
     dialect: {
-      createDriver: () => new SqliteDriver(file, availability, queue.drain),
+      createDriver: () => new SqliteDriver(file, availability),
       createQueryCompiler: () => new SqliteQueryCompiler(),
       createAdapter: () => new SharedSqliteAdapter(),
       createIntrospector: kysely => new SqliteIntrospector(kysely),
@@ -75,21 +49,21 @@ export async function openSqlite(
       if (event.level === 'error') availability.report(event.error)
     },
   })
+  const trail = openTrail(file, { ...options, path: absolute, db, availability })
   return {
     db,
     dialect: 'sqlite',
-    begin: availability.begin,
+    trail,
+    begin() {
+      availability.begin()
+      trail.begin()
+    },
     ping: async () => {
       file.check()
       await availability.probe()
     },
-    append: (table, rows) =>
-      write(async () => {
-        if (rows.length > 0) await commit(file, () => insertRows(file.writes, table, rows))
-      }),
-    appendRecords: rows => write(() => queue.add(rows)),
     close: async () => {
-      await queue.close()
+      await trail.close()
       await db.destroy()
       await file.close()
     },
@@ -108,19 +82,17 @@ function runAll(connection: Connection, statements: readonly string[]): void {
 export class SqliteDriver implements Driver {
   readonly #file: DatabaseFile
   readonly #availability: Availability
-  readonly #drainQueue: () => Promise<void>
 
-  constructor(file: DatabaseFile, availability: Availability, drainQueue: () => Promise<void>) {
+  constructor(file: DatabaseFile, availability: Availability) {
     this.#file = file
     this.#availability = availability
-    this.#drainQueue = drainQueue
   }
 
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<SqliteSession> {
     await this.#availability.enter()
-    return new SqliteSession(this.#file, this.#drainQueue)
+    return new SqliteSession(this.#file)
   }
 
   beginTransaction(session: SqliteSession): Promise<void> {
@@ -161,12 +133,10 @@ export class SqliteDriver implements Driver {
 
 class SqliteSession implements DatabaseConnection {
   readonly #file: DatabaseFile
-  readonly #drainQueue: () => Promise<void>
   #giveBack: (() => void) | undefined
 
-  constructor(file: DatabaseFile, drainQueue: () => Promise<void>) {
+  constructor(file: DatabaseFile) {
     this.#file = file
-    this.#drainQueue = drainQueue
   }
 
   async begin(): Promise<void> {
@@ -194,8 +164,6 @@ class SqliteSession implements DatabaseConnection {
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#giveBack) return this.#file.writes.run(query)
-    // Every acknowledged record belongs to the trail, even if it still waits in the queue.
-    if (query.sql.includes('audit_event')) await this.#drainQueue()
     if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
     const result = await this.#write<Row>(query)
     await this.#file.flush()

@@ -130,7 +130,7 @@ describe('the administration API', () => {
     }
     const operations = OPERATIONS.map(({ name }) => name)
     const isRecorded = async ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) => {
-      const { request } = await auth.store.db
+      const { request } = await (await auth.store.trail.read())
         .selectFrom('audit_event')
         .select('request')
         .where('request_id', '=', String(headers['x-request-id']))
@@ -262,7 +262,7 @@ describe('the administration API', () => {
       .where('client_id', '=', 'former')
       .execute()
     assert.equal((await send('GET', '/clients', undefined, former)).statusCode, 401)
-    const refused = await auth.store.db
+    const refused = await (await auth.store.trail.read())
       .selectFrom('audit_event')
       .select('reason')
       .where('allowed', '=', false)

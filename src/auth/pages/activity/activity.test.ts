@@ -111,7 +111,10 @@ describe('GET /activity', () => {
     const { body } = await browser.get('/activity?launch=of-alba')
     assert.match(body, /<span>Patient\/juniper<\/span>/)
     assert.doesNotMatch(body, /Dr\. alba/)
-    await auth.store.db.deleteFrom('audit_event').where('launch_id', '=', 'of-alba').execute()
+    await (await auth.store.trail.read())
+      .deleteFrom('audit_event')
+      .where('launch_id', '=', 'of-alba')
+      .execute()
   })
 
   it('shows the requests of the portal itself only on request', async () => {
@@ -204,7 +207,7 @@ describe('GET /activity after OAuth requests', () => {
     await createAuditor({ store: auth.store }).record(...many)
     assert.equal(countEvents(await show(`?launch=${launch}`)), 103)
     assert.equal(countEvents(await show(`?launch=${launch}&kind=fhir`)), 100)
-    await auth.store.db.deleteFrom('audit_event').where('launch_id', '=', launch).execute()
+    await (await auth.store.trail.read()).deleteFrom('audit_event').where('launch_id', '=', launch).execute()
   })
 
   it('shows at most 30 launches on a page, and links to the next ones', async () => {
@@ -220,7 +223,7 @@ describe('GET /activity after OAuth requests', () => {
     assert.equal(countEvents(body), 30)
     const older = /href="(\/activity\?[^"]*before=[^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? ''
     assert.equal(countEvents((await browser.get(older)).body), 5)
-    await auth.store.db.deleteFrom('audit_event').where('client_id', '=', 'many').execute()
+    await (await auth.store.trail.read()).deleteFrom('audit_event').where('client_id', '=', 'many').execute()
   })
 
   it('finds a refusal by the reference of its error page, with the sent and the registered redirect_uri', async () => {
@@ -327,7 +330,9 @@ describe('GET /activity after OAuth requests', () => {
       await auth.authorize(browser, { client_id })
       await auth.exchange(unknownToken, { client_id })
     }
-    const rows = JSON.stringify(await auth.store.db.selectFrom('audit_event').selectAll().execute())
+    const rows = JSON.stringify(
+      await (await auth.store.trail.read()).selectFrom('audit_event').selectAll().execute(),
+    )
     for (const hidden of [unknownToken, VERIFIER, 'Robin Ahmadi', 'Smith'])
       assert.equal(rows.includes(hidden), false, hidden)
   })

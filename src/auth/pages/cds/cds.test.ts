@@ -99,7 +99,7 @@ describe('decision support in the portal', () => {
   })
 
   it('gives the service the registered patient/ scopes for this patient, until it responds', async () => {
-    await auth.store.db.deleteFrom('audit_event').execute()
+    await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
     await show()
     const { access_token, ...rest } = authorization()
     const scope = 'patient/Patient.rs patient/Observation.rs'

@@ -37,7 +37,7 @@ describe('the logout of a provider’s user', () => {
     jar = new Map()
     hospital.logoutTokens.length = 0
     auth.time.now = Date.now()
-    await auth.store.db.deleteFrom('audit_event').execute()
+    await (await auth.store.trail.read()).deleteFrom('audit_event').execute()
   })
 
   const signIn = async (user = 'user-1') => {
@@ -135,7 +135,7 @@ describe('the logout of a provider’s user', () => {
     // FHIR servers fetch this list at least every 5 s.
     const { revoked } = (await auth.openBrowser().get('/oauth2/revocations?since=0')).json()
     assert(revoked.includes(computeRevocationKey(online.launch_id)))
-    const records = await auth.store.db
+    const records = await (await auth.store.trail.read())
       .selectFrom('audit_event')
       .select(['fhir_user', 'reason'])
       .where('kind', '=', 'logout')

@@ -441,7 +441,7 @@ describe('a sign-in that fails', () => {
     const denied = await signIn(browser, hospital, '')
     assert.match(denied.body, /You were not signed in/)
     await audit.flush()
-    const records = await store.db
+    const records = await (await store.trail.read())
       .selectFrom('audit_event')
       .select(['kind', 'allowed', 'status', 'subject', 'reason'])
       .orderBy('id')

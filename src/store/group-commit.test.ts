@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { DatabaseUnavailable } from './availability.ts'
 import { groupCommit } from './group-commit.ts'
 
 function slowDisk() {
@@ -16,8 +17,6 @@ function slowDisk() {
   return { groups, write }
 }
 
-const isOutage = (error: unknown) => error instanceof Error && error.message === 'disk full'
-
 async function turn(): Promise<void> {
   for (let times = 0; times < 3; times++) await new Promise(resolve => setImmediate(resolve))
 }
@@ -25,9 +24,9 @@ async function turn(): Promise<void> {
 describe('groupCommit', () => {
   it('writes rows of one turn together, and resolves each caller when they are durable', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write, isOutage })
+    const commit = groupCommit<string>(write)
     let resolved = 0
-    const both = ['a', 'b'].map(row => commit.add([row]).then(() => resolved++))
+    const both = ['a', 'b'].map(row => commit([row]).then(() => resolved++))
     await turn()
     assert.deepEqual(
       groups.map(group => group.rows),
@@ -41,10 +40,10 @@ describe('groupCommit', () => {
 
   it('collects rows while a commit is running', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write, isOutage })
-    const first = commit.add(['a'])
+    const commit = groupCommit<string>(write)
+    const first = commit(['a'])
     await turn()
-    const rest = [commit.add(['b']), commit.add(['c', 'd'])]
+    const rest = [commit(['b']), commit(['c', 'd'])]
     await turn()
     assert.equal(groups.length, 1)
     groups[0]?.done()
@@ -57,17 +56,17 @@ describe('groupCommit', () => {
 
   it('fails only callers whose rows were not written', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write, isOutage })
-    const lost = commit.add(['a'])
+    const commit = groupCommit<string>(write)
+    const lost = commit(['a'])
     await turn()
-    const kept = commit.add(['b'])
+    const kept = commit(['b'])
     await turn()
-    groups[0]?.fail(new Error('disk full'))
+    groups[0]?.fail(new DatabaseUnavailable('disk full'))
     await assert.rejects(lost, /disk full/)
     await turn()
     groups[1]?.done()
     await kept
-    const after = commit.add(['c'])
+    const after = commit(['c'])
     await turn()
     groups[2]?.done()
     await after
@@ -75,11 +74,11 @@ describe('groupCommit', () => {
 
   it('rejects rows if too many are waiting', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write, isOutage, limit: 2 })
-    const first = commit.add(['a'])
+    const commit = groupCommit<string>(write, 2)
+    const first = commit(['a'])
     await turn()
-    const waiting = commit.add(['b', 'c'])
-    await assert.rejects(commit.add(['d']), /2 are waiting/)
+    const waiting = commit(['b', 'c'])
+    await assert.rejects(commit(['d']), /2 are waiting/)
     groups[0]?.done()
     await first
     await turn()
@@ -93,8 +92,8 @@ describe('groupCommit', () => {
       if (rows.includes('bad')) throw new Error('constraint failed')
       written.push([...rows])
     }
-    const commit = groupCommit<string>({ write, isOutage })
-    const callers = [['a'], ['b', 'bad'], ['c'], ['d', 'e'], ['bad']].map(rows => commit.add(rows))
+    const commit = groupCommit<string>(write)
+    const callers = [['a'], ['b', 'bad'], ['c'], ['d', 'e'], ['bad']].map(rows => commit(rows))
     const results = await Promise.allSettled(callers)
     assert.deepEqual(
       results.map(({ status }) => status),
@@ -107,10 +106,10 @@ describe('groupCommit', () => {
     let writes = 0
     const write = async () => {
       writes++
-      throw new Error('disk full')
+      throw new DatabaseUnavailable('disk full')
     }
-    const commit = groupCommit<string>({ write, isOutage })
-    const results = await Promise.allSettled([commit.add(['a']), commit.add(['b']), commit.add(['c'])])
+    const commit = groupCommit<string>(write)
+    const results = await Promise.allSettled([commit(['a']), commit(['b']), commit(['c'])])
     assert.ok(results.every(({ status }) => status === 'rejected'))
     assert.equal(writes, 1)
   })

@@ -13,14 +13,13 @@ const row = (at: number, patient_id: string | null = null) => ({
 })
 
 eachDatabase((name, open, create) => {
-  describe('Store.append', () => {
-    it('adds all rows of a call, visible to another store at once', async () => {
+  describe('Store.trail', () => {
+    it('has all records of a call, for another store at once', async () => {
       const url = await create()
       const store = await openStore(url)
-      await store.append('audit_event', [row(1, 'ada')])
-      await store.appendRecords([row(2)])
+      await Promise.all([store.trail.append([row(1, 'ada')]), store.trail.append([row(2)])])
       const other = await openStore(url)
-      const rows = await other.db
+      const rows = await (await other.trail.read())
         .selectFrom('audit_event')
         .select(['at', 'allowed', 'patient_id', 'reason'])
         .orderBy('id')
@@ -32,28 +31,28 @@ eachDatabase((name, open, create) => {
       await Promise.all([store.close(), other.close()])
     })
 
-    it('adds all rows or none', async () => {
+    it('adds all records of a call or none', async () => {
       const store = await open()
       const bad = { ...row(3), status: null as unknown as number }
-      await assert.rejects(store.append('audit_event', [row(1), bad]))
-      await store.append('audit_event', [row(5)])
-      const rows = await store.db.selectFrom('audit_event').select('at').execute()
+      await assert.rejects(store.trail.append([row(1), bad]))
+      await store.trail.append([row(5)])
+      const rows = await (await store.trail.read()).selectFrom('audit_event').select('at').execute()
       assert.deepEqual(rows, [{ at: 5 }])
     })
 
-    it('accepts thousands of rows, in parallel with transactions and other calls', async () => {
+    it('accepts thousands of records, in parallel with transactions and other calls', async () => {
       const store = await open()
       const many = Array.from({ length: 4000 }, (_, at) => row(at))
       await Promise.all([
-        store.append('audit_event', many),
-        store.append('audit_event', many),
-        store.append('audit_event', []),
+        store.trail.append(many),
+        store.trail.append(many),
+        store.trail.append([]),
         store.db.transaction().execute(async trx => {
           await trx.insertInto('login_failure').values({ username_address_hash: 'x', at: 1 }).execute()
           await new Promise(resolve => setImmediate(resolve))
         }),
       ])
-      const { count } = await store.db
+      const { count } = await (await store.trail.read())
         .selectFrom('audit_event')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()

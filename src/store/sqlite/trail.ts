@@ -1,0 +1,185 @@
+import { once } from 'node:events'
+import { setImmediate as letOthersRun } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { Kysely } from 'kysely'
+import { type Availability, DatabaseUnavailable, isDatabaseUnavailable } from '../availability.ts'
+import { groupCommit } from '../group-commit.ts'
+import type { Schema } from '../schema.ts'
+import type { StoreOptions, Trail } from '../store.ts'
+import { type Connection, commit, type DatabaseFile, insertRows, type Row } from './database-file.ts'
+import { moveBatch } from './move-batch.ts'
+import { SharedRuns } from './shared-runs.ts'
+
+/**
+ * The audit trail has many indexes, so adding a record changes many pages. Records wait in a table without indexes, and are
+ * moved to the trail in batches: every second, before a query, and by a thread if there are many (decision 0250).
+ */
+export interface SqliteTrail extends Trail {
+  /** Call when the tables exist. */
+  begin(): void
+  close(): Promise<void>
+}
+
+interface TrailOptions extends Pick<StoreOptions, 'worker' | 'onStuckRecords'> {
+  /** The path of the file. */
+  readonly path: string
+  readonly db: Kysely<Schema>
+  readonly availability: Availability
+}
+
+const MOVE_EVERY_MS = 1000
+/** A thread moves more. */
+const MAX_MOVED_HERE = 300
+const BATCH_HERE = 100
+/** If more records wait, requests wait until they are moved. */
+const MAX_WAITING = 100_000
+const APPENDED_BETWEEN_CHECKS = 5000
+
+export function openTrail(file: DatabaseFile, options: TrailOptions): SqliteTrail {
+  const { path, db, worker, availability, onStuckRecords } = options
+  const moves = new SharedRuns(moveAll)
+  let timer: NodeJS.Timeout | undefined
+  let mover: Mover | undefined
+  let reported = ''
+  let appended = 0
+  let isClosed = false
+
+  /** Uses the database while it is available, and reports errors. */
+  async function use<T>(work: () => Promise<T>): Promise<T> {
+    if (isClosed) throw new DatabaseUnavailable('Cannot use database: it is closed')
+    file.check()
+    await availability.enter()
+    try {
+      return await work()
+    } catch (error) {
+      availability.report(error)
+      throw error
+    }
+  }
+
+  function write(work: () => void): Promise<void> {
+    return use(() => commit(file, work))
+  }
+
+  async function append(rows: readonly Row[]): Promise<void> {
+    if (appended >= APPENDED_BETWEEN_CHECKS) {
+      if (countWaiting() > MAX_WAITING) await use(() => moves.run())
+      appended = 1
+    }
+    await write(() => {
+      for (const row of rows) addRow(file.writes, row)
+    })
+    appended += rows.length
+  }
+
+  /** The ids of waiting records have no gaps. */
+  function countWaiting(): number {
+    const [found] = file.reads.all('select max(id) - min(id) + 1 as count from audit_waiting')
+    return Number(found?.count ?? 0)
+  }
+
+  async function moveAll(): Promise<void> {
+    // Records that are moved to a deleted database would be lost.
+    file.check()
+    const waiting = countWaiting()
+    if (waiting === 0) return
+    if (waiting > MAX_MOVED_HERE) await moveInThread()
+    else while ((await moveHere()) === BATCH_HERE) await letOthersRun()
+    await file.flush()
+  }
+
+  function moveHere(): Promise<number> {
+    return commit(file, () => moveBatch(file.writes, BATCH_HERE))
+  }
+
+  async function moveInThread(): Promise<void> {
+    mover ??= startMover(path)
+    const current = mover
+    try {
+      await current.move()
+    } catch (error) {
+      mover = undefined
+      await current.end()
+      throw error
+    }
+  }
+
+  /** Records that cannot be moved now are moved later. */
+  async function moveLater(): Promise<void> {
+    try {
+      await moves.run()
+      reported = ''
+    } catch (error) {
+      availability.report(error)
+      if (reported !== String(error) && !isDatabaseUnavailable(error)) onStuckRecords?.(error)
+      reported = String(error)
+    }
+  }
+
+  return {
+    append: groupCommit(append),
+    announce: groupCommit(rows => write(() => insertRows(file.writes, 'audit_intent', rows))),
+    async read() {
+      await use(() => moves.run())
+      return db
+    },
+    begin() {
+      if (worker === undefined) timer = setInterval(moveLater, MOVE_EVERY_MS).unref()
+    },
+    async close() {
+      clearInterval(timer)
+      isClosed = true
+      if (appended > 0) await moveLater()
+      await moves.finish()
+      await mover?.end()
+    },
+  }
+}
+
+/** A record with a delivery id does not wait: the trail refuses a second one with the same id. */
+function addRow(connection: Connection, row: Row): void {
+  const missing = REQUIRED.find(column => row[column] === undefined || row[column] === null)
+  if (missing) throw new TypeError(`Cannot store audit record: it has no ${missing}`)
+  if (row.delivery_id) insertRows(connection, 'audit_event', [row])
+  else connection.write('insert into audit_waiting (record) values (?)', JSON.stringify(row))
+}
+
+/** The trail would refuse a record without these, but only after it was acknowledged. */
+const REQUIRED = ['at', 'server', 'kind', 'allowed', 'status'] as const
+
+interface Mover {
+  /** Moves all waiting records. */
+  move(): Promise<void>
+  end(): Promise<void>
+}
+
+interface Outcome {
+  readonly failure?: string
+  readonly errcode?: number
+}
+
+/** The thread takes tens of milliseconds to start. A larger young generation would only take memory. */
+function startMover(path: string): Mover {
+  const thread = new Worker(new URL('./trail-thread.ts', import.meta.url), {
+    workerData: path,
+    resourceLimits: { maxYoungGenerationSizeMb: 2 },
+  })
+  thread.unref()
+  // Without a listener an error would end the process. `move` reports it.
+  thread.on('error', () => {})
+  return {
+    async move() {
+      thread.ref()
+      try {
+        thread.postMessage('move')
+        const [{ failure, errcode }] = (await once(thread, 'message')) as [Outcome]
+        if (failure !== undefined) throw Object.assign(new Error(failure), { errcode })
+      } finally {
+        thread.unref()
+      }
+    },
+    async end() {
+      await thread.terminate()
+    },
+  }
+}
