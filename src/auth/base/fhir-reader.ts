@@ -1,5 +1,5 @@
-import { isTimeout } from '../../core/index.ts'
-import { type Failed, fail, isId, type Resource } from '../../fhir/index.ts'
+import { type Failed, fail, isRecord, isTimeout } from '../../core/index.ts'
+import { isId, type Resource } from '../../fhir/index.ts'
 import { LIMITS } from './limits.ts'
 import type { AuthSettings } from './settings.ts'
 import type { User } from './user.ts'
@@ -135,13 +135,7 @@ function readPositions({ link }: Resource, fhirBaseUrl: string) {
 }
 
 function isLink(value: unknown): value is { readonly relation: string; readonly url: string } {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'relation' in value &&
-    'url' in value &&
-    typeof value.url === 'string'
-  )
+  return isRecord(value) && typeof value.url === 'string'
 }
 
 /** A page is read with the user's token, so a position is only a query of the same type or of the base. */
@@ -153,11 +147,15 @@ function isPosition(position: string, type: string): boolean {
   )
 }
 
-export function isResource(value: unknown): value is Resource {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'resourceType' in value &&
-    typeof value.resourceType === 'string'
-  )
+function isResource(value: unknown): value is Resource {
+  return isRecord(value) && typeof value.resourceType === 'string'
+}
+
+/** The resources of a type in a Bundle. */
+export function listResources({ entry }: Resource, type: string): readonly Resource[] {
+  const entries: readonly unknown[] = Array.isArray(entry) ? entry : []
+  return entries
+    .map(item => (isRecord(item) ? item.resource : undefined))
+    .filter(isResource)
+    .filter(({ resourceType, id }) => resourceType === type && typeof id === 'string')
 }

@@ -90,31 +90,14 @@ export class Refusal extends Failing {
   }
 }
 
-/** RFC 6749, 5.2. */
+/** RFC 6749, 5.2. All others are 400. */
+const STATUSES: Partial<Record<RefusalCode, 401 | 403 | 500 | 503>> = {
+  invalid_client: 401,
+  access_denied: 403,
+  temporarily_unavailable: 503,
+  server_error: 500,
+}
+
 export function getStatus(code: RefusalCode): 400 | 401 | 403 | 500 | 503 {
-  switch (code) {
-    case 'invalid_client':
-      return 401
-    case 'access_denied':
-      return 403
-    case 'temporarily_unavailable':
-      return 503
-    case 'server_error':
-      return 500
-    case 'invalid_request':
-    case 'invalid_grant':
-    case 'invalid_scope':
-    case 'unauthorized_client':
-    case 'unsupported_grant_type':
-    case 'unsupported_response_type':
-    case 'login_required':
-    case 'consent_required':
-    case 'interaction_required':
-    case 'request_not_supported':
-    case 'request_uri_not_supported':
-    case 'registration_not_supported':
-    case 'invalid_redirect_uri':
-    case 'invalid_client_metadata':
-      return 400
-  }
+  return STATUSES[code] ?? 400
 }

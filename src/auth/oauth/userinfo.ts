@@ -2,12 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../fhir/index.ts'
 import { paths } from '../base/paths.ts'
 import { forbidCaching } from '../base/request.ts'
-import { buildFhirUser } from '../base/user.ts'
 import { authenticateBearer, sendBearerError } from './access-token.ts'
 import { findClient } from './clients/client.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from './clients/urls.ts'
 import type { AuthContext } from './context.ts'
-import { type Grant, hasScope } from './grants/grant.ts'
+import { buildUserClaims, hasScope } from './grants/grant.ts'
 
 /** `/oauth2/userinfo` (OIDC Core, 5.3). */
 export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -19,20 +18,10 @@ export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): v
     const client = await findClient(context.store.db, context, clientId)
     if (client) limitToClientOrigins(client, request, reply)
     return grant && hasScope(scope, 'openid')
-      ? reply.send(describeUser(context, grant, scope))
+      ? reply.send({ sub: grant.user.id, ...buildUserClaims(context.settings, grant, scope) })
       : sendBearerError(reply, 'insufficient-scope', 'openid')
   }
   app.options(paths.userinfo, { onRequest: createOriginHook(context.store) }, answerPreflight)
   app.get(paths.userinfo, { onRequest }, sendUserinfo)
   app.post(paths.userinfo, { onRequest }, sendUserinfo)
-}
-
-/** The claims about the user, as in the ID token. */
-function describeUser({ settings }: AuthContext, { user, fhirUserId }: Grant, scope: string) {
-  const fhirUser = hasScope(scope, 'fhirUser')
-  return {
-    sub: user.id,
-    ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
-    ...(fhirUser || hasScope(scope, 'profile') ? { name: user.displayName } : {}),
-  }
 }

@@ -3,13 +3,13 @@ import type { AuthSettings } from '../base/settings.ts'
 
 const defaults = readSettings({}, import.meta.dirname)
 
-/** The default settings on loopback, without the lab. */
+/** The default settings on loopback, without developer tools. */
 export const testSettings: AuthSettings = {
   ...defaults,
   lab: false,
   developerTools: false,
   app: {
-    clientId: defaults.app.clientId,
+    ...defaults.app,
     // Most tests use a public client.
     authMethod: 'none',
     scope:

@@ -2,9 +2,10 @@ import type { Kysely } from 'kysely'
 import { prepareQuery, type Schema } from '../../store/index.ts'
 import type { DeveloperPages } from '../base/context.ts'
 import { isPatientUser, type User } from '../base/user.ts'
+import { toUser } from './accounts.ts'
 import { isStillAdministrator } from './validity/evidence.ts'
-import { ACCOUNT_COLUMNS, findRelatedPersons, parseBasis, toGiven } from './validity/facts.ts'
-import { type AccessRules, findEnd } from './validity/rule.ts'
+import { ACCOUNT_COLUMNS, keepGood, parseBasis } from './validity/facts.ts'
+import type { AccessRules } from './validity/rule.ts'
 
 /** A user's login in a browser. */
 export interface Login {
@@ -75,26 +76,17 @@ export function selectLogins(db: Kysely<Schema>) {
 export type LoginRow = Awaited<ReturnType<ReturnType<typeof selectLogins>['execute']>>[number]
 
 /** The logins that are still good. */
-export async function keepGoodLogins(
+export function keepGoodLogins(
   db: Kysely<Schema>,
   rules: AccessRules,
   rows: readonly LoginRow[],
   now: number,
 ): Promise<readonly LoginRow[]> {
-  const related = await findRelatedPersons(db, rows)
-  return rows.filter(row => {
-    const given = { ...toGiven(row, related), isRevoked: false, endsAt: row.expires_at }
-    return findEnd(given, rules, now) === undefined
-  })
+  return keepGood(db, rules, rows, now, row => ({ isRevoked: false, endsAt: row.expires_at }))
 }
 
 function toLogin(row: LoginRow, rules: AccessRules): Login {
-  const user = {
-    id: row.account_id,
-    username: row.username,
-    displayName: row.display_name,
-    fhirUserId: row.fhir_user_id,
-  }
+  const user = toUser({ ...row, id: row.account_id })
   return {
     idHash: row.id_hash,
     createdAt: row.created_at,

@@ -5,6 +5,7 @@ import {
   type PlainScope,
   parseScope,
   parseScopes,
+  type ResourceScope,
   type Scope,
   type ScopeContext,
 } from '../../../smart/index.ts'
@@ -83,10 +84,7 @@ function grantOne(scope: Scope, allowed: AllowedScopes, terms: ScopeTerms): read
   if (scope.kind === 'plain') return isPlainGranted(scope, allowed, terms) ? [scope.text] : []
   const known = toCanonical(scope)
   if (!known || !isContextGranted(scope.context, terms)) return []
-  return allowed
-    .narrow(known)
-    .flatMap(part => dropLoneSearch(part, terms) ?? [])
-    .map(part => part.text)
+  return allowed.narrow(known).flatMap(part => dropLoneSearch(part, terms.searchPermission))
 }
 
 // SMART 2.2: an unknown role is ignored (`launch/patient?role=…`).
@@ -96,11 +94,13 @@ function isPlainGranted(scope: PlainScope, allowed: AllowedScopes, terms: ScopeT
   return isAllowed && PLAIN.get(name)?.(terms) === true
 }
 
-// If `r` includes the search, `s` without `r` would grant nothing.
-function dropLoneSearch(scope: Parameters<typeof keepPermissions>[0], { searchPermission }: ScopeTerms) {
-  return searchPermission === 's' || scope.permissions.has('r')
-    ? scope
-    : keepPermissions(scope, permission => permission !== 's')
+/** The scope as text. If `r` includes the search, `s` without `r` would grant nothing. */
+export function dropLoneSearch(scope: ResourceScope, searchPermission: 'r' | 's'): readonly string[] {
+  const kept =
+    searchPermission === 's' || scope.permissions.has('r')
+      ? scope
+      : keepPermissions(scope, permission => permission !== 's')
+  return kept ? [kept.text] : []
 }
 
 function isContextGranted(context: ScopeContext, terms: ScopeTerms): boolean {

@@ -1,24 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { lockRows, prepareInsert, prepareQuery, type Schema, sha256 } from '../../../store/index.ts'
-import type { User } from '../../base/user.ts'
+import type { AuthSettings } from '../../base/settings.ts'
+import { buildFhirUser, type User } from '../../base/user.ts'
 import { findLoginRow } from '../../users/find-login.ts'
-import {
-  ACCOUNT_COLUMNS,
-  findRelatedPersons,
-  parseBasis,
-  type RelatedPersons,
-  readBasis,
-  toGiven,
-} from '../../users/validity/facts.ts'
-import {
-  type AccessRules,
-  type Basis,
-  computeClientMark,
-  findEnd,
-  type Given,
-  isUsableClient,
-} from '../../users/validity/rule.ts'
+import { ACCOUNT_COLUMNS, keepGood, parseBasis, readBasis } from '../../users/validity/facts.ts'
+import { type AccessRules, type Basis, computeClientMark, isUsableClient } from '../../users/validity/rule.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
 import { readExtension } from '../hooks.ts'
@@ -167,19 +154,13 @@ export function selectGrants(db: Kysely<Schema>) {
 export type GrantRow = Awaited<ReturnType<ReturnType<typeof selectGrants>['execute']>>[number]
 
 /** The grants that are still good. */
-export async function keepGoodGrants(
+export function keepGoodGrants(
   db: Kysely<Schema>,
   rules: AccessRules,
   rows: readonly GrantRow[],
   now: number,
 ): Promise<readonly GrantRow[]> {
-  const related = await findRelatedPersons(db, rows)
-  return rows.filter(row => findEnd(toGivenGrant(row, related), rules, now) === undefined)
-}
-
-function toGivenGrant(row: GrantRow, related: RelatedPersons): Given {
-  return {
-    ...toGiven(row, related),
+  return keepGood(db, rules, rows, now, row => ({
     isRevoked: row.revoked_at !== null,
     endsAt: findLatestEnd(row),
     client: {
@@ -191,7 +172,7 @@ function toGivenGrant(row: GrantRow, related: RelatedPersons): Given {
       disabled: Boolean(row.client_disabled),
       for_loopback: Boolean(row.client_for_loopback),
     },
-  }
+  }))
 }
 
 /** When a grant ends: undefined means never, 0 that its login has ended. */
@@ -255,6 +236,19 @@ export function buildContextMembers(context: Pick<AuthContext, 'settings' | 'hoo
   }
 }
 
+/** The claims about the user in an ID token and a user info response (OIDC Core, 5.1; SMART 2.2, scopes for identity). */
+export function buildUserClaims(
+  { fhirBaseUrl }: Pick<AuthSettings, 'fhirBaseUrl'>,
+  { user, fhirUserId }: Grant,
+  scope: string,
+) {
+  const fhirUser = hasScope(scope, 'fhirUser')
+  return {
+    ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, fhirBaseUrl) } : {}),
+    ...(fhirUser || hasScope(scope, 'profile') ? { name: user.displayName } : {}),
+  }
+}
+
 /** The owner of a grant, active or not. */
 export interface AuditedGrant {
   readonly client: string
@@ -268,43 +262,30 @@ export async function findGrantForAudit(
   db: Kysely<Schema>,
   sent: { readonly code: string | undefined; readonly refreshToken: string | undefined },
 ): Promise<AuditedGrant | undefined> {
-  const id = (await findGrantOfCode(db, sent.code)) ?? (await findGrantOfRefreshToken(db, sent.refreshToken))
-  if (id === undefined) return undefined
+  const found = await db
+    .selectFrom('authorization_code')
+    .select('grant_id')
+    .where('code_hash', '=', sha256(sent.code ?? ''))
+    .unionAll(
+      db
+        .selectFrom('refresh_token')
+        .select('grant_id')
+        .where('token_hash', '=', sha256(sent.refreshToken ?? '')),
+    )
+    .executeTakeFirst()
+  if (!found) return undefined
   const row = await db
     .selectFrom('grant')
     .innerJoin('clinician', 'clinician.id', 'grant.clinician_id')
     .select(['clinician.id', 'fhir_user_id', 'patient_id', 'client_id'])
-    .where('grant.id', '=', id)
+    .where('grant.id', '=', found.grant_id)
     .executeTakeFirst()
   return (
     row && {
       client: row.client_id,
       user: { id: row.id, fhirUserId: row.fhir_user_id },
       patient: row.patient_id ?? undefined,
-      launch: id,
+      launch: found.grant_id,
     }
   )
-}
-
-async function findGrantOfCode(db: Kysely<Schema>, code: string | undefined): Promise<string | undefined> {
-  if (code === undefined) return undefined
-  const found = await db
-    .selectFrom('authorization_code')
-    .select('grant_id')
-    .where('code_hash', '=', sha256(code))
-    .executeTakeFirst()
-  return found?.grant_id
-}
-
-async function findGrantOfRefreshToken(
-  db: Kysely<Schema>,
-  token: string | undefined,
-): Promise<string | undefined> {
-  if (token === undefined) return undefined
-  const found = await db
-    .selectFrom('refresh_token')
-    .select('grant_id')
-    .where('token_hash', '=', sha256(token))
-    .executeTakeFirst()
-  return found?.grant_id
 }

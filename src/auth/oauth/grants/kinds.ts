@@ -2,22 +2,14 @@
 interface Kind {
   readonly title: string
   readonly text: string
-  /** For use in a sentence: "Reads conditions and medicines". */
-  readonly noun: string
+  /** For use in a sentence, such as "Reads conditions and medicines"; by default the title. */
+  readonly noun?: string
 }
 
 /** By R4 type, in the order in which a wildcard offers them: US Core and related types. */
-const KINDS = {
-  Patient: {
-    title: 'Patient details',
-    text: 'Name, birth date, sex, address and contact details.',
-    noun: 'patient details',
-  },
-  Condition: {
-    title: 'Conditions',
-    text: 'Problems and diagnoses, past and present.',
-    noun: 'conditions',
-  },
+const KINDS: Readonly<Record<string, Kind>> = {
+  Patient: { title: 'Patient details', text: 'Name, birth date, sex, address and contact details.' },
+  Condition: { title: 'Conditions', text: 'Problems and diagnoses, past and present.' },
   MedicationRequest: {
     title: 'Medicines prescribed',
     text: 'Name, dose and instructions of each prescription.',
@@ -28,84 +20,57 @@ const KINDS = {
     text: 'Vital signs, laboratory results, social history and questionnaires.',
     noun: 'measurements',
   },
-  AllergyIntolerance: {
-    title: 'Allergies',
-    text: 'Allergies and intolerances, with their reactions.',
-    noun: 'allergies',
-  },
-  Immunization: { title: 'Vaccinations', text: 'Vaccines given, and when.', noun: 'vaccinations' },
-  Procedure: { title: 'Procedures', text: 'Operations and other treatments.', noun: 'procedures' },
+  AllergyIntolerance: { title: 'Allergies', text: 'Allergies and intolerances, with their reactions.' },
+  Immunization: { title: 'Vaccinations', text: 'Vaccines given, and when.' },
+  Procedure: { title: 'Procedures', text: 'Operations and other treatments.' },
   DiagnosticReport: {
     title: 'Reports',
     text: 'Laboratory, imaging and other reports with their conclusions.',
-    noun: 'reports',
   },
   DocumentReference: {
     title: 'Notes and documents',
     text: 'Clinical notes, letters and scanned documents.',
     noun: 'documents',
   },
-  Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.', noun: 'encounters' },
-  CarePlan: {
-    title: 'Care plans',
-    text: 'Treatment and activities planned for the patient.',
-    noun: 'care plans',
-  },
-  CareTeam: { title: 'Care teams', text: 'The people who look after the patient.', noun: 'care teams' },
-  Goal: { title: 'Goals', text: 'The aims of the treatment.', noun: 'goals' },
+  Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.' },
+  CarePlan: { title: 'Care plans', text: 'Treatment and activities planned for the patient.' },
+  CareTeam: { title: 'Care teams', text: 'The people who look after the patient.' },
+  Goal: { title: 'Goals', text: 'The aims of the treatment.' },
   MedicationDispense: {
     title: 'Medicines dispensed',
     text: 'Medicines supplied by a pharmacy.',
     noun: 'dispensed medicines',
   },
-  MedicationStatement: {
-    title: 'Medicines taken',
-    text: 'Medicines that the patient reports taking.',
-    noun: 'medicines taken',
-  },
+  MedicationStatement: { title: 'Medicines taken', text: 'Medicines that the patient reports taking.' },
   Medication: {
     title: 'Names of medicines',
     text: 'Names, strengths and forms of the medicines that prescriptions refer to.',
-    noun: 'names of medicines',
   },
-  ServiceRequest: { title: 'Orders', text: 'Referrals and orders for tests and treatment.', noun: 'orders' },
-  Specimen: { title: 'Specimens', text: 'Samples that were taken.', noun: 'specimens' },
-  ImagingStudy: { title: 'Images', text: 'Imaging studies, such as X-rays.', noun: 'images' },
-  Device: { title: 'Devices', text: 'Implants and other devices.', noun: 'devices' },
-  QuestionnaireResponse: {
-    title: 'Questionnaires',
-    text: 'Answers to questionnaires.',
-    noun: 'questionnaires',
-  },
-  Appointment: { title: 'Appointments', text: 'Planned visits.', noun: 'appointments' },
-  Coverage: { title: 'Insurance', text: 'Who pays for the care.', noun: 'insurance' },
-  RelatedPerson: { title: 'Relatives', text: 'Relatives and carers.', noun: 'relatives' },
-  Provenance: {
-    title: 'Sources of entries',
-    text: 'Who recorded each entry, and when.',
-    noun: 'sources of entries',
-  },
-} as const satisfies Readonly<Record<string, Kind>>
+  ServiceRequest: { title: 'Orders', text: 'Referrals and orders for tests and treatment.' },
+  Specimen: { title: 'Specimens', text: 'Samples that were taken.' },
+  ImagingStudy: { title: 'Images', text: 'Imaging studies, such as X-rays.' },
+  Device: { title: 'Devices', text: 'Implants and other devices.' },
+  QuestionnaireResponse: { title: 'Questionnaires', text: 'Answers to questionnaires.' },
+  Appointment: { title: 'Appointments', text: 'Planned visits.' },
+  Coverage: { title: 'Insurance', text: 'Who pays for the care.' },
+  RelatedPerson: { title: 'Relatives', text: 'Relatives and carers.' },
+  Provenance: { title: 'Sources of entries', text: 'Who recorded each entry, and when.' },
+}
 
 export const offeredTypes: readonly string[] = Object.keys(KINDS)
 
-const EVERYTHING: Kind = {
+const EVERYTHING = {
   title: 'Everything in the record',
   text: 'All kinds of data, including kinds that are added later.',
   noun: 'everything in the record, including kinds of data that are added later',
 }
 
-export function describeKind(type: string): Kind {
+export function describeKind(type: string): Required<Kind> {
   if (type === '*') return EVERYTHING
-  const known: Readonly<Record<string, Kind>> = KINDS
-  const plain = type.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-  return (
-    (Object.hasOwn(known, type) ? known[type] : undefined) ?? {
-      title: plain,
-      text: `Entries of the kind “${plain}”.`,
-      noun: `${plain.toLowerCase()} entries`,
-    }
-  )
+  const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : undefined
+  if (kind) return { noun: kind.title.toLowerCase(), ...kind }
+  const title = type.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  return { title, text: `Entries of the kind “${title}”.`, noun: `${title.toLowerCase()} entries` }
 }
 
 /** A part of a kind that can be approved separately: a value of its `category` search parameter. */

@@ -67,22 +67,9 @@ function encodeValue(text: string): string {
   return encodeURIComponent(text.toWellFormed().replace(/[\\,|$]/g, '\\$&'))
 }
 
-const MONTHS: readonly string[] = [
-  'jan',
-  'feb',
-  'mar',
-  'apr',
-  'may',
-  'jun',
-  'jul',
-  'aug',
-  'sep',
-  'oct',
-  'nov',
-  'dec',
-]
+const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
 
-const MONTH = String.raw`(?<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?`
+const MONTH = String.raw`(?<month>${MONTHS.join('|')})[a-z]*\.?`
 const YEAR = String.raw`(?<year>(?:18|19|20)\d\d)`
 
 /** The usual notations. A month in letters comes before or after its day. */

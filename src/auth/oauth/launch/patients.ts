@@ -1,6 +1,10 @@
-import type { Resource } from '../../../fhir/index.ts'
 import { type Person, readPerson } from '../../../web/index.ts'
-import { type FhirReader, type FhirReadResult, isResource, type Unavailable } from '../../base/fhir-reader.ts'
+import {
+  type FhirReader,
+  type FhirReadResult,
+  listResources,
+  type Unavailable,
+} from '../../base/fhir-reader.ts'
 import {
   buildNumberQuery,
   buildPartOfNumberQuery,
@@ -162,18 +166,6 @@ export function listPeople({ recent, patients }: PatientList): readonly Person[]
 
 function countListed(list: PatientList): number {
   return listPeople(list).length
-}
-
-export function listResources(bundle: Resource, type: string): readonly Resource[] {
-  const entries: unknown = bundle.entry
-  if (!Array.isArray(entries)) return []
-  return entries.flatMap((entry: unknown) => {
-    const resource: unknown =
-      typeof entry === 'object' && entry !== null && 'resource' in entry ? entry.resource : undefined
-    return isResource(resource) && resource.resourceType === type && typeof resource.id === 'string'
-      ? [resource]
-      : []
-  })
 }
 
 const names = new Intl.Collator('en', { sensitivity: 'base' })

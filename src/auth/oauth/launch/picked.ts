@@ -6,10 +6,9 @@ import {
   type Person,
   readPerson,
 } from '../../../web/index.ts'
-import type { FhirReader, Unavailable } from '../../base/fhir-reader.ts'
+import { type FhirReader, listResources, type Unavailable } from '../../base/fhir-reader.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { encodeName } from './patient-queries.ts'
-import { listResources } from './patients.ts'
 
 /** The selected patient, with the data of the launch form. */
 export interface Picked {

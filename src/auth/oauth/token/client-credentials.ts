@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Claims } from '../../../jwt/index.ts'
-import { parseScopes, type ResourceScope } from '../../../smart/index.ts'
+import { parseScopes } from '../../../smart/index.ts'
 import { Refusal } from '../../base/refusal.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { ADMIN_SCOPE, type Client } from '../clients/client.ts'
@@ -9,10 +8,11 @@ import {
   checkGrantedScope,
   checkRequestedScope,
   compareScope,
+  dropLoneSearch,
   grantEach,
   rememberScope,
 } from '../grants/grant-scope.ts'
-import { indexAllowedScopes, keepPermissions, toCanonical } from '../grants/narrow.ts'
+import { indexAllowedScopes, toCanonical } from '../grants/narrow.ts'
 import { makeClientTokenPrefix } from '../revocations.ts'
 import type { TokenRequest, UnsignedTokens } from './token-response.ts'
 
@@ -58,14 +58,24 @@ function isAdministrator({ scope, authMethod }: Client): boolean {
 }
 
 function buildResponse(
-  context: Pick<AuthContext, 'settings' | 'clock'>,
+  { settings, clock }: Pick<AuthContext, 'settings' | 'clock'>,
   client: Client,
   scope: string,
   audience: string,
 ): UnsignedTokens {
-  const lifetimeSeconds = Math.min(context.settings.accessTokenTtlSeconds, MAX_SECONDS)
+  const lifetimeSeconds = Math.min(settings.accessTokenTtlSeconds, MAX_SECONDS)
+  const issuedAt = Math.floor(clock() / 1000)
   return {
-    accessToken: buildBackendToken(context, { client, scope, audience, lifetimeSeconds }),
+    accessToken: {
+      iss: settings.issuerUrl,
+      sub: client.id,
+      aud: audience,
+      client_id: client.id,
+      scope,
+      jti: `${makeClientTokenPrefix(client)}.${randomBytes(12).toString('base64url')}`,
+      iat: issuedAt,
+      exp: issuedAt + lifetimeSeconds,
+    },
     response: { token_type: 'Bearer', expires_in: lifetimeSeconds, scope },
   }
 }
@@ -83,40 +93,4 @@ function grantSystemScope(requested: string, allowed: string, fhir: AuthSettings
       return known ? limits.narrow(known).flatMap(part => dropLoneSearch(part, searchPermission)) : []
     })
   })
-}
-
-// If `r` includes the search, `s` without `r` would grant nothing.
-function dropLoneSearch(scope: ResourceScope, searchPermission: 'r' | 's'): readonly string[] {
-  const kept =
-    searchPermission === 's' || scope.permissions.has('r')
-      ? scope
-      : keepPermissions(scope, permission => permission !== 's')
-  return kept ? [kept.text] : []
-}
-
-function buildBackendToken(
-  { settings, clock }: Pick<AuthContext, 'settings' | 'clock'>,
-  {
-    client,
-    scope,
-    audience,
-    lifetimeSeconds,
-  }: {
-    readonly client: Client
-    readonly scope: string
-    readonly audience: string
-    readonly lifetimeSeconds: number
-  },
-): Claims {
-  const issuedAt = Math.floor(clock() / 1000)
-  return {
-    iss: settings.issuerUrl,
-    sub: client.id,
-    aud: audience,
-    client_id: client.id,
-    scope,
-    jti: `${makeClientTokenPrefix(client)}.${randomBytes(12).toString('base64url')}`,
-    iat: issuedAt,
-    exp: issuedAt + lifetimeSeconds,
-  }
 }

@@ -9,7 +9,7 @@ import type { AuthSettings } from '../../base/settings.ts'
 import { buildFhirUser } from '../../base/user.ts'
 import type { Client } from '../clients/client.ts'
 import type { AuthContext } from '../context.ts'
-import { buildContextMembers, type Grant, hasScope } from '../grants/grant.ts'
+import { buildContextMembers, buildUserClaims, type Grant, hasScope } from '../grants/grant.ts'
 import { readExtension } from '../hooks.ts'
 import { signOwnJwt } from '../keys/key-ring.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
@@ -121,11 +121,9 @@ function buildIdToken(
 ): Claims {
   const { grant, scope, nonce, now, lifetimeSeconds } = options
   const issuedAt = Math.floor(now / 1000)
-  const { id, displayName } = grant.user
-  const fhirUser = hasScope(scope, 'fhirUser')
   return {
     iss: settings.issuerUrl,
-    sub: id,
+    sub: grant.user.id,
     aud: grant.clientId,
     iat: issuedAt,
     exp: issuedAt + lifetimeSeconds,
@@ -133,8 +131,7 @@ function buildIdToken(
     ...(grant.acr === undefined ? {} : { acr: grant.acr }),
     ...(grant.amr === undefined ? {} : { amr: grant.amr }),
     ...(nonce === undefined ? {} : { nonce }),
-    ...(fhirUser ? { fhirUser: buildFhirUser(grant.fhirUserId, settings.fhirBaseUrl) } : {}),
-    ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),
+    ...buildUserClaims(settings, grant, scope),
   }
 }
 

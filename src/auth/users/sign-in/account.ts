@@ -1,10 +1,9 @@
 import type { Kysely } from 'kysely'
 import { getProviderIssuer, type LoginProvider } from '../../../config/index.ts'
-import type { Resource } from '../../../fhir/index.ts'
 import { isFailure } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
 import type { Schema } from '../../../store/index.ts'
-import { createUserLookup, isResource, type LookupContext } from '../../base/fhir-reader.ts'
+import { createUserLookup, type LookupContext, listResources } from '../../base/fhir-reader.ts'
 import type { User } from '../../base/user.ts'
 import { NO_PASSWORD } from '../accounts.ts'
 import type { UsersContext } from '../context.ts'
@@ -173,22 +172,8 @@ async function findPractitioner(
       : await read(`${query.query}&_count=2`)
   if (result.kind === 'unavailable') return new SignInRefusal('fhir-unavailable', result.reason)
   if (result.kind === 'absent') return new SignInRefusal('no-practitioner')
-  const [first, second] = listPractitioners(result.resource)
+  const found = query.kind === 'id' ? [result.resource] : listResources(result.resource, 'Practitioner')
+  const [first, second] = found.flatMap(({ id }) => id ?? [])
   if (first === undefined) return new SignInRefusal('no-practitioner')
   return second === undefined ? first : new SignInRefusal('several-practitioners')
-}
-
-/** The ids of the Practitioners: the resource itself, or the matches of a search. */
-function listPractitioners(resource: Resource): readonly string[] {
-  const { entry } = resource
-  const resources = Array.isArray(entry)
-    ? entry.map((one: unknown) =>
-        typeof one === 'object' && one !== null && 'resource' in one ? one.resource : one,
-      )
-    : [resource]
-  return resources
-    .filter(isResource)
-    .flatMap(({ resourceType, id }) =>
-      resourceType === 'Practitioner' && typeof id === 'string' ? [id] : [],
-    )
 }

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 import { lockRows, prepareQuery, type Schema } from '../../../store/index.ts'
 import { isPatientUser } from '../../base/user.ts'
-import { type AccessRules, type Basis, computeAccountMark, type Given } from './rule.ts'
+import { type AccessRules, type Basis, computeAccountMark, findEnd, type Given } from './rule.ts'
 
-/** The columns of a query of logins or grants, joined with `clinician` and `clinician_link`, that `toGiven` reads. */
+/** The columns of a query of logins or grants, joined with `clinician` and `clinician_link`, that `keepGood` reads. */
 export const ACCOUNT_COLUMNS = [
   'clinician.id as account_id',
   'clinician.password_hash',
@@ -29,14 +29,11 @@ interface StoredRow {
   readonly link_provisioned: boolean | null
 }
 
-/** The RelatedPersons of accounts now, by account. */
-export type RelatedPersons = ReadonlyMap<string, readonly string[]>
-
 /** Reads the RelatedPersons of the accounts whose logins or grants depend on them; most accounts have none. */
-export async function findRelatedPersons(
+async function findRelatedPersons(
   db: Kysely<Schema>,
   rows: readonly Pick<StoredRow, 'account_id' | 'basis'>[],
-): Promise<RelatedPersons> {
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const dependent = rows.filter(({ basis }) => parseBasis(basis).relatedPersons !== undefined)
   const ids = [...new Set(dependent.map(({ account_id }) => account_id))]
   if (ids.length === 0) return new Map()
@@ -49,8 +46,26 @@ export async function findRelatedPersons(
   return new Map(ids.map(id => [id, (byAccount.get(id) ?? []).map(row => row.related_person_id)]))
 }
 
-/** The part of a login or a grant that does not depend on its kind. */
-export function toGiven(row: StoredRow, relatedPersons: RelatedPersons) {
+/** The logins or the grants that are still good. `describe` reads what depends on their kind. */
+export async function keepGood<Row extends StoredRow>(
+  db: Kysely<Schema>,
+  rules: AccessRules,
+  rows: readonly Row[],
+  now: number,
+  describe: (row: Row) => Pick<Given, 'isRevoked' | 'endsAt' | 'client'>,
+): Promise<readonly Row[]> {
+  const relatedPersons = await findRelatedPersons(db, rows)
+  return rows.filter(row => {
+    const given = {
+      ...toGiven(row),
+      ...describe(row),
+      relatedPersons: relatedPersons.get(row.account_id) ?? [],
+    }
+    return findEnd(given, rules, now) === undefined
+  })
+}
+
+function toGiven(row: StoredRow) {
   return {
     accountMark: row.account_mark,
     account: {
@@ -67,8 +82,7 @@ export function toGiven(row: StoredRow, relatedPersons: RelatedPersons) {
       row.linked_id === null
         ? undefined
         : { accountId: row.linked_id, isProvisioned: Boolean(row.link_provisioned) },
-    relatedPersons: relatedPersons.get(row.account_id) ?? [],
-  } satisfies Partial<Given>
+  }
 }
 
 /** Empty for a row without a basis, whose mark matches no account. */
