@@ -25,9 +25,7 @@ export interface Initialized {
 /** The sample data always has this Practitioner. */
 const SAMPLE_PRACTITIONER = 'practitioner-1'
 
-/**
- * Creates the signing key, the demo app's client and the test clinician at the first start.
- */
+/** Creates the signing key, the demo app's client and the test clinician at the first start. */
 export async function initialize({
   settings,
   store,
@@ -40,20 +38,17 @@ export async function initialize({
   // Fails if the key was sealed with another secret.
   await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).getSigningKey()
   await registerOwnClient(store, settings, clock())
-  const { seedClinicianPassword: password, onLoopback } = settings
-  const test = { password, practitionerId, passwordCost, isForLoopback: onLoopback }
-  const seeded = await seedClinician(store, test)
-  return { seeded }
+  const { seedClinicianPassword: password, onLoopback: isForLoopback } = settings
+  return { seeded: await seedClinician(store, { password, practitionerId, passwordCost, isForLoopback }) }
 }
 
-/**
- * Registers the demo app's client, and updates its URLs and scope at every start, so that changed settings take effect.
- */
+/** Registers the demo app's client, and updates its URLs and scope at every start, so that changed settings take effect. */
 async function registerOwnClient({ db }: Store, settings: AuthSettings, now: number): Promise<void> {
   const configured = {
     redirect_uris: JSON.stringify([`${settings.appUrl}/callback`]),
     post_logout_redirect_uris: JSON.stringify([`${settings.appUrl}/logout`]),
-    ...chooseAuthMethod(settings),
+    auth_method: settings.app.authMethod,
+    jwks_url: settings.app.authMethod === 'none' ? null : makeAppKeySetUrl(settings),
     launch_url: settings.smartClientLaunchUrl,
     scope: settings.app.scope,
   }
@@ -83,10 +78,4 @@ async function registerOwnClient({ db }: Store, settings: AuthSettings, now: num
       .execute()
     await storeOrigins(trx, row.client_id)
   })
-}
-
-function chooseAuthMethod(settings: AuthSettings) {
-  return settings.app.authMethod === 'none'
-    ? ({ auth_method: 'none', jwks_url: null } as const)
-    : ({ auth_method: 'private_key_jwt', jwks_url: makeAppKeySetUrl(settings) } as const)
 }

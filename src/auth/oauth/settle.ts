@@ -1,6 +1,5 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
-import { type Kysely, sql } from 'kysely'
-import type { Schema } from '../../store/index.ts'
+import { sql } from 'kysely'
 import { LIMITS } from '../base/limits.ts'
 import { keepGoodLogins, selectLogins } from '../users/find-login.ts'
 import { isUsableClient } from '../users/validity/rule.ts'
@@ -150,21 +149,14 @@ async function endGrants(
   const good = new Set(await keepGoodGrants(db, rules, grants, now))
   const ended = grants.filter(grant => !good.has(grant))
   if (ended.length === 0) return
-  await setRevoked(
-    db,
-    ended.map(({ id }) => id),
-    now,
-  )
-  // The list of revocations drops grants when tokens without an extension have expired.
-  for (const { id, extension } of ended)
-    if (extension !== null) await revoke(db, id, now, now + LIMITS.extensionTokenSeconds * 1000)
-}
-
-async function setRevoked(db: Kysely<Schema>, ids: readonly string[], now: number): Promise<void> {
+  const ids = ended.map(({ id }) => id)
   await db
     .updateTable('grant')
     .set({ revoked_at: now })
     .where('id', 'in', ids)
     .where('revoked_at', 'is', null)
     .execute()
+  // The list of revocations drops grants when tokens without an extension have expired.
+  for (const { id, extension } of ended)
+    if (extension !== null) await revoke(db, id, now, now + LIMITS.extensionTokenSeconds * 1000)
 }

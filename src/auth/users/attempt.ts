@@ -93,49 +93,75 @@ export async function tryLogin(
   })
 }
 
-/** The limits of failed attempts: for a username from a network, and for the network. */
+/** An attempt that counts as a failure until it is released. */
+export interface Reservation {
+  release(trx: Kysely<Schema>): Promise<void>
+}
+
+/**
+ * The limits of failed attempts: for a username from a network, and for the network. Failures are counted in the database,
+ * so that all instances share the count.
+ */
 export function createAttemptLimit(
-  { store, settings, clock }: Pick<UsersContext, 'store' | 'settings' | 'clock'>,
+  { store: { db }, settings, clock }: Pick<UsersContext, 'store' | 'settings' | 'clock'>,
   { username, address }: Pick<Attempt, 'username' | 'address'>,
 ) {
   const network = findNetwork(address)
-  const makeLimit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
-  const ofUsername = createFailureCounter(store, makeLimit(settings.loginFailureLimit), [username, network])
-  const ofNetwork = createFailureCounter(store, makeLimit(settings.loginFailureLimitPerAddress), [network])
+  const ofUsername = { key: hashSender(username, network), count: settings.loginFailureLimit }
+  const ofNetwork = { key: hashSender(network), count: settings.loginFailureLimitPerAddress }
+
+  /** Seconds until the next attempt is allowed, without `own` rows of this attempt. */
+  async function wait(own = 0): Promise<number> {
+    const since = clock() - settings.loginFailureWindowSeconds * 1000
+    const seconds = [ofUsername, ofNetwork].map(async ({ key, count }) => {
+      const oldest = await db
+        .selectFrom('login_failure')
+        .select('at')
+        .where('username_address_hash', '=', key)
+        .where('at', '>', since)
+        .orderBy('at', 'desc')
+        .offset(count - 1 + own)
+        .limit(1)
+        .executeTakeFirst()
+      return oldest === undefined ? 0 : Math.ceil((oldest.at - since) / 1000)
+    })
+    return Math.max(...(await Promise.all(seconds)))
+  }
+
+  async function add(trx: Kysely<Schema>, attempt: string | null = null): Promise<void> {
+    const rows = [ofUsername, ofNetwork].map(({ key }) => ({
+      username_address_hash: key,
+      at: clock(),
+      attempt,
+    }))
+    await trx.insertInto('login_failure').values(rows).execute()
+  }
+
   return {
-    /** Seconds until the next attempt is allowed. */
-    wait: async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock())),
-    async add(trx: Kysely<Schema>): Promise<void> {
-      await ofUsername.add(trx, clock())
-      await ofNetwork.add(trx, clock())
+    wait: () => wait(),
+    add: (trx: Kysely<Schema>) => add(trx),
+    async clear(trx: Kysely<Schema>): Promise<void> {
+      await trx.deleteFrom('login_failure').where('username_address_hash', '=', ofUsername.key).execute()
     },
-    clear: (trx: Kysely<Schema>) => ofUsername.clear(trx),
     /**
      * Counts an attempt as a failure before its password is checked, so that simultaneous attempts cannot exceed the limit.
      * Returns undefined if the limit is reached: each attempt sees the rows of all that were counted before it.
      */
     async reserve(): Promise<Reservation | undefined> {
       const attempt = createRandomToken()
-      const release = (trx: Kysely<Schema>) => deleteAttempt(trx, attempt)
-      await store.db.transaction().execute(async trx => {
-        await ofUsername.add(trx, clock(), attempt)
-        await ofNetwork.add(trx, clock(), attempt)
-      })
-      const isAllowed = (await ofUsername.wait(clock(), 1)) === 0 && (await ofNetwork.wait(clock(), 1)) === 0
-      if (isAllowed) return { release }
-      await release(store.db)
+      const release = async (trx: Kysely<Schema>) => {
+        await trx.deleteFrom('login_failure').where('attempt', '=', attempt).execute()
+      }
+      await add(db, attempt)
+      if ((await wait(1)) === 0) return { release }
+      await release(db)
       return undefined
     },
   }
 }
 
-/** An attempt that counts as a failure until it is released. */
-export interface Reservation {
-  release(trx: Kysely<Schema>): Promise<void>
-}
-
-async function deleteAttempt(trx: Kysely<Schema>, attempt: string): Promise<void> {
-  await trx.deleteFrom('login_failure').where('attempt', '=', attempt).execute()
+function hashSender(...sender: readonly string[]): string {
+  return sha256(JSON.stringify(sender))
 }
 
 type LoginContext = Pick<UsersContext, 'store' | 'settings' | 'clock' | 'checkPassword' | 'rules'>
@@ -164,40 +190,4 @@ function findByUsername({ db }: Store, username: string) {
     .select(['id', 'fhir_user_id', 'password_hash', 'access_version', 'disabled', 'for_loopback'])
     .where('username', '=', username)
     .executeTakeFirst()
-}
-
-interface FailureLimit {
-  readonly count: number
-  readonly withinSeconds: number
-}
-
-/** Counts the failed logins of one sender, in the database, so that all instances share the count. */
-function createFailureCounter(
-  { db }: Store,
-  { count, withinSeconds }: FailureLimit,
-  sender: readonly string[],
-) {
-  const key = sha256(JSON.stringify(sender))
-  return {
-    async add(trx: Kysely<Schema>, now: number, attempt: string | null = null): Promise<void> {
-      await trx.insertInto('login_failure').values({ username_address_hash: key, at: now, attempt }).execute()
-    },
-    async clear(trx: Kysely<Schema>): Promise<void> {
-      await trx.deleteFrom('login_failure').where('username_address_hash', '=', key).execute()
-    },
-    /** Seconds until the next attempt is allowed, without `own` rows of this attempt. */
-    async wait(now: number, own = 0): Promise<number> {
-      const since = now - withinSeconds * 1000
-      const oldest = await db
-        .selectFrom('login_failure')
-        .select('at')
-        .where('username_address_hash', '=', key)
-        .where('at', '>', since)
-        .orderBy('at', 'desc')
-        .offset(count - 1 + own)
-        .limit(1)
-        .executeTakeFirst()
-      return oldest === undefined ? 0 : Math.ceil((oldest.at - since) / 1000)
-    },
-  }
 }

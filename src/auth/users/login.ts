@@ -9,7 +9,6 @@ import type { UsersContext } from './context.ts'
 import { findLoginByHash, type Login } from './find-login.ts'
 import type { ProviderLogin } from './providers/provider-login.ts'
 import { isDeveloper, mayViewActivity } from './rights.ts'
-import type { Evidence } from './validity/evidence.ts'
 import { isOffline, readBasis } from './validity/facts.ts'
 import type { AccessRules, Basis } from './validity/rule.ts'
 
@@ -32,12 +31,13 @@ export async function recordLoginUse(
 export async function beginLogin(
   context: Pick<UsersContext, 'sealer' | 'clock' | 'rules'>,
   trx: Transaction<Schema>,
-  { userId, before, provider, byTools }: NewLogin,
+  newLogin: NewLogin,
 ): Promise<string> {
+  const { userId, before, provider, byTools } = newLogin
   const id = createRandomToken()
   const now = context.clock()
   const columns = {
-    ...(await makeBasis(trx, context.rules, userId, { evidence: provider?.evidence, byTools })),
+    ...(await makeBasis(trx, context.rules, newLogin)),
     ...(provider && { issuer: provider.issuer, subject: provider.subject }),
   }
   await trx
@@ -65,18 +65,13 @@ interface NewLogin {
   readonly byTools?: { readonly endsAt?: number } | undefined
 }
 
-async function makeBasis(
-  trx: Kysely<Schema>,
-  rules: AccessRules,
-  userId: string,
-  { evidence, byTools }: { readonly evidence: Evidence | undefined; readonly byTools: object | undefined },
-) {
+async function makeBasis(trx: Kysely<Schema>, rules: AccessRules, { userId, provider, byTools }: NewLogin) {
   const known = await readBasis(trx, rules, userId)
   if (!known) throw new Error('Cannot begin a login: there is no such account')
   const basis: Basis = {
     ...known.basis,
     ...(byTools && { developerTools: true }),
-    ...(evidence && { evidence }),
+    ...(provider && { evidence: provider.evidence }),
   }
   return { account_mark: known.account_mark, basis: JSON.stringify(basis) }
 }
@@ -191,11 +186,11 @@ function isNavigation({ headers }: FastifyRequest): boolean {
   return headers['x-requested-with'] === undefined && (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
 }
 
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+type LoginHandler = (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>
+
 /** Redirects to the login page without a login. */
-export function requireLogin(
-  context: UsersContext,
-  handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
-): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+export function requireLogin(context: UsersContext, handle: LoginHandler): Handler {
   return async (request, reply) => {
     const login = await findCurrentLogin(context, request)
     return login ? handle(request, reply, login) : reply.redirect(paths.login, 302)
@@ -203,10 +198,7 @@ export function requireLogin(
 }
 
 /** Like `requireLogin`, for pages about all patients: patients who sign in are redirected to their own pages (PATIENTS-3). */
-export function requireClinician(
-  context: UsersContext,
-  handle: (request: FastifyRequest, reply: FastifyReply, login: Login) => Promise<FastifyReply>,
-): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+export function requireClinician(context: UsersContext, handle: LoginHandler): Handler {
   return requireLogin(context, async (request, reply, login) =>
     isPatientUser(login.user)
       ? reply.redirect(paths.manage, request.method === 'GET' ? 302 : 303)

@@ -54,11 +54,7 @@ export async function keepFirstSigningKey(
 export async function makeNextSigningKey(
   store: Store,
   sealer: Sealer,
-  {
-    now,
-    signsFrom,
-    record,
-  }: { readonly now: number; readonly signsFrom: number; readonly record?: RecordChange },
+  { now, signsFrom, record }: Record<'now' | 'signsFrom', number> & { readonly record?: RecordChange },
   after?: number,
 ): Promise<boolean> {
   const privateKey = await makePrivateKey()
@@ -72,9 +68,7 @@ export async function makeNextSigningKey(
   })
 }
 
-/**
- * Removes a leaked key at once. A new key signs from now on. False if there is no such key.
- */
+/** Removes a leaked key at once. A new key signs from now on. False if there is no such key. */
 export async function withdrawSigningKey(
   store: Store,
   sealer: Sealer,
@@ -113,14 +107,12 @@ async function insertKeyAfter(
     if (await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })) return generation
 }
 
+function findNewestKey(db: Kysely<Schema>) {
+  return db.selectFrom('signing_key').selectAll().orderBy('generation', 'desc').limit(1).executeTakeFirst()
+}
+
 async function findNewestGeneration(trx: Kysely<Schema>): Promise<number> {
-  const newest = await trx
-    .selectFrom('signing_key')
-    .select('generation')
-    .orderBy('generation', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return newest?.generation ?? 0
+  return (await findNewestKey(trx))?.generation ?? 0
 }
 
 // Also retires a key that has not signed yet.
@@ -141,11 +133,7 @@ async function insertKey(
   db: Kysely<Schema>,
   sealer: Sealer,
   privateKey: KeyObject,
-  {
-    generation,
-    now,
-    signsFrom,
-  }: { readonly generation: number; readonly now: number; readonly signsFrom: number },
+  { generation, now, signsFrom }: Record<'generation' | 'now' | 'signsFrom', number>,
 ): Promise<boolean> {
   const jwk = privateKey.export({ format: 'jwk' })
   const publicJwk = toPublicJwk(jwk)
@@ -181,12 +169,7 @@ function toPublicJwk({ n = '', e = '' }: JsonWebKey): PublicJwk {
  * key that is sealed with another secret than theirs.
  */
 export async function canOpenSigningKeys({ db }: Store, sealer: Sealer): Promise<boolean> {
-  const newest = await db
-    .selectFrom('signing_key')
-    .selectAll()
-    .orderBy('generation', 'desc')
-    .limit(1)
-    .executeTakeFirst()
+  const newest = await findNewestKey(db)
   if (!newest) return true
   try {
     openSigningKey(newest.private_jwk_sealed, JSON.parse(newest.public_jwk), sealer)

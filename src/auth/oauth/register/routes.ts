@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import { isFailure } from '../../../fhir/index.ts'
 import { isSameText, type Schema, sha256 } from '../../../store/index.ts'
@@ -10,6 +10,7 @@ import { Refusal } from '../../base/refusal.ts'
 import { forbidCaching, readJson, sendOAuthError } from '../../base/request.ts'
 import type { AuthSettings } from '../../base/settings.ts'
 import { type BearerError, sendBearerError } from '../access-token.ts'
+import type { Client } from '../clients/client.ts'
 import { insertClient } from '../clients/store-client.ts'
 import type { AuthContext } from '../context.ts'
 import { type ClientMetadata, readClientMetadata } from './metadata.ts'
@@ -38,7 +39,7 @@ export function addRegisterRoutes(app: FastifyInstance, context: AuthContext): v
       await auditEvent(context, request, event, trx)
       return client
     })
-    return sendCreated(reply, registered)
+    return reply.code(201).send(registered)
   })
 }
 
@@ -86,24 +87,14 @@ function checkRegistration(
   return authorization === undefined ? 'no-token' : 'invalid-token'
 }
 
-function sendCreated(reply: FastifyReply, body: Readonly<Record<string, unknown>>): FastifyReply {
-  return reply.code(201).send(body)
-}
-
 /** RFC 7591, 3.2.1. */
 type Registered = Readonly<Record<string, unknown>>
-
-interface NewRegistration {
-  readonly approved: boolean
-  readonly isForLoopback: boolean
-  readonly now: number
-}
 
 /** Registers a client with a new id. It is never first-party, so it needs consent. */
 async function registerClient(
   trx: Transaction<Schema>,
   metadata: ClientMetadata,
-  { approved, isForLoopback, now }: NewRegistration,
+  { approved, isForLoopback, now }: Pick<Client, 'approved' | 'isForLoopback'> & { readonly now: number },
 ): Promise<Registered & { readonly client_id: string }> {
   const added = await insertClient(trx, randomUUID(), {
     app: { ...metadata.app, approved },
