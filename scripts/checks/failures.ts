@@ -63,7 +63,9 @@ const SHOWN_AS_JSON: Readonly<Record<string, readonly string[]>> = {
   'src/cli/workers/supervisor.ts': ['ok: false'],
   'src/auth/admin/system.ts': ['value.ok'],
   // Of the test of a sign-in provider.
-  'src/auth/admin/providers.ts': ['ok: boolean', 'ok: true', 'ok: false'],
+  'src/auth/admin/providers.ts': ['ok: true', 'ok: false'],
+  // Of the validation of a policy file.
+  'src/auth/admin/policy.ts': ['valid: true', 'valid: false'],
 }
 
 const RULES: readonly Rule[] = [
@@ -103,7 +105,6 @@ function findAll(text: string, pattern: RegExp): readonly string[] {
 /** Faults that are known and wait for their turn: it only gets shorter. */
 const REMAINING: ReadonlySet<string> = new Set([
   "'body' in answer",
-  "'client' in result",
   "'failure' in answer",
   "'failure' in it",
   "'faults' in checked",
@@ -116,19 +117,14 @@ const REMAINING: ReadonlySet<string> = new Set([
   "'resourceType' in found",
   "'server' in failure",
   "'sessionId' in params",
-  "'settings' in read",
   "'status' in answer",
   'class Fault extends Error',
   'class InvalidMetadata extends Error',
   'class RolledBack extends Error',
-  'class Unauthorized extends Error',
   'const LARGEST_PAGE',
-  'const LARGEST_RESPONSE',
   'const LONGEST_BODY',
-  'const LONGEST_CHANGE',
   'const LONGEST_DETAILS',
   'const LONGEST_KEY',
-  'const LONGEST_LINE',
   'const LONGEST_LOGGED',
   'const LONGEST_MS',
   'const LONGEST_NAME',
@@ -149,10 +145,6 @@ const REMAINING: ReadonlySet<string> = new Set([
   'const MOST_METHODS',
   'const MOST_NAMED',
   'const MOST_NAMES',
-  'const MOST_PROBLEMS',
   'const MOST_REFUSED',
   'const MOST_RESULTS',
-  'const MOST_TEAMS',
-  'valid: false',
-  'valid: true',
 ])

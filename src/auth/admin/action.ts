@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import { Failing, isFailure } from '../../fhir/index.ts'
@@ -40,6 +41,15 @@ export interface Admin {
   /** Of the HTTP request. */
   readonly requestId?: string
   readonly address?: string
+}
+
+/** For the operations of an HTTP request. */
+export function makeAdmin(
+  { store, audit, clock, rules }: Pick<Admin, 'store' | 'audit' | 'clock' | 'rules'>,
+  request: Pick<FastifyRequest, 'id' | 'ip'>,
+  who: Pick<Admin, 'actor' | 'mayAct' | 'isForLoopback'>,
+): Admin {
+  return { store, audit, clock, rules, ...who, requestId: request.id, address: request.ip }
 }
 
 /** Whoever runs a command has access to the machine, and needs no other right. */
@@ -122,15 +132,6 @@ export function perform<Result>(
   })
 }
 
-/** Thrown, so that the transaction is rolled back. */
-class Unauthorized extends Error {
-  readonly failure: AdminFailure
-  constructor(failure: AdminFailure) {
-    super(failure.sentence)
-    this.failure = failure
-  }
-}
-
 /**
  * Handles a request of an administrator. Returns a failure if the right ended before an action was recorded, or if the
  * action needs a recent sign-in.
@@ -141,7 +142,7 @@ export async function refuseWithoutRight<Result>(
   try {
     return await handle()
   } catch (error) {
-    if (error instanceof Unauthorized) return error.failure
+    if (error instanceof AdminFailure) return error
     throw error
   }
 }
@@ -151,8 +152,9 @@ function hasValues(properties: Properties = {}): boolean {
 }
 
 /**
- * Records an action of an administrator, in the transaction of its change if it has one. Throws if the actor no longer has
- * the right (ADMIN-10), or signed in too long ago (ADMIN-4): every action is recorded, so none can be performed without this.
+ * Records an action of an administrator, in the transaction of its change if it has one. If the actor no longer has the
+ * right (ADMIN-10), or signed in too long ago (ADMIN-4), throws the failure, so that the transaction is rolled back. Every
+ * action is recorded, so none can be performed without this.
  */
 export async function recordAction(
   admin: Admin,
@@ -160,9 +162,9 @@ export async function recordAction(
   trx?: Transaction<Schema>,
 ): Promise<void> {
   if (!(await admin.mayAct(trx ?? admin.store.db)))
-    throw new Unauthorized(new AdminFailure('forbidden', 'you are not an administrator'))
+    throw new AdminFailure('forbidden', 'you are not an administrator')
   const stale = needsRecentSignIn(operation, isAboutAdministrator) ? requireRecentSignIn(admin) : undefined
-  if (stale) throw new Unauthorized(stale)
+  if (stale) throw stale
   const record: AuditRecord = {
     at: admin.clock(),
     server: 'auth',
@@ -191,7 +193,7 @@ function describeActor(actor: Actor): Pick<AuditRecord, 'method' | 'client' | 's
   }
 }
 
-const LONGEST_CHANGE = 7_000
+const MAX_CHANGE_CHARACTERS = 7_000
 
 /** The lengths of texts and lists in a long change, the first that suffice. */
 const SHORTER = [
@@ -203,7 +205,7 @@ const SHORTER = [
 /** The audit trail drops details that are too long. */
 function shortenChange(change: Change): Change {
   const shortened = [change, ...SHORTER.map(limits => shorten(change, limits))]
-  return shortened.find(it => JSON.stringify(it).length <= LONGEST_CHANGE) ?? {}
+  return shortened.find(it => JSON.stringify(it).length <= MAX_CHANGE_CHARACTERS) ?? {}
 }
 
 function shorten(change: Change, { characters, items }: (typeof SHORTER)[number]): Change {

@@ -1,4 +1,5 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises'
+import { type Static, Type } from '@sinclair/typebox'
 import {
   type AuditEventOptions,
   findPage,
@@ -8,6 +9,7 @@ import {
   type TrailPosition,
   toAuditEvent,
 } from '../../audit/index.ts'
+import { isFailure } from '../../fhir/index.ts'
 import { LIMITS } from '../base/limits.ts'
 import type { Parameters } from '../base/request.ts'
 import {
@@ -18,10 +20,11 @@ import {
   type PageRequest,
   recordAction,
 } from './action.ts'
+import { CLOSED, defineEndpoint, PAGE_QUERY, PageOf, StreamedText, Time, toPage } from './endpoint.ts'
 
 export const LIST_RECORDS: Operation = { name: 'audit list', signIn: 'never asks' }
 export const SHOW_RECORD: Operation = { name: 'audit show', signIn: 'never asks' }
-export const EXPORT_RECORDS: Operation = { name: 'audit export', signIn: 'never asks' }
+const EXPORT_RECORDS: Operation = { name: 'audit export', signIn: 'never asks' }
 
 /** Records that are read and written without a pause. */
 const PAGE = 100
@@ -214,3 +217,86 @@ export function buildAuditQuery({ fields }: AuditView, after?: string): string {
   if (after !== undefined) query.set('after', after)
   return query.size === 0 ? '' : `?${query}`
 }
+
+const Instant = Type.Optional(
+  Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}(T|$)', description: 'A date, or a date and time.' }),
+)
+
+const FILTER = {
+  since: Instant,
+  before: Instant,
+  kind: Type.Optional(Type.String({ description: 'For example `fhir`, `login`, `admin`.' })),
+  outcome: Type.Optional(Type.Union([Type.Literal('allowed'), Type.Literal('refused')])),
+  patient: Type.Optional(Type.String({ description: 'The id of a patient.' })),
+  user: Type.Optional(Type.String({ description: 'For example `Practitioner/1`.' })),
+  client_id: Type.Optional(Type.String()),
+  launch: Type.Optional(Type.String()),
+}
+
+const AuditFilter = Type.Object(FILTER, CLOSED)
+
+function readFilter(query: Static<typeof AuditFilter>): RecordFilter | AdminFailure {
+  const { since, before, kind, outcome, patient, user, client_id, launch } = query
+  const [from, until] = [since, before].map(text => (text === undefined ? undefined : Date.parse(text)))
+  if (Number.isNaN(from) || Number.isNaN(until)) return new AdminFailure('invalid', 'a time is not valid')
+  return {
+    since: from,
+    before: until,
+    events: kind === undefined ? undefined : [{ kind }],
+    allowed: outcome === undefined ? undefined : outcome === 'allowed',
+    patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
+    users: user === undefined ? undefined : [user],
+    client: client_id,
+    launch,
+  }
+}
+
+const AuditRecord = Type.Object(
+  {
+    id: Type.Integer(),
+    at: Time,
+    server: Type.String(),
+    kind: Type.String(),
+    allowed: Type.Boolean(),
+    status: Type.Integer(),
+  },
+  { description: 'With the further columns that have a value.' },
+)
+
+export const auditEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/audit',
+    title: 'Audit records, newest first',
+    description: 'A page may have fewer items than `limit`. The request is recorded too.',
+    query: Type.Object({ ...FILTER, ...PAGE_QUERY }, CLOSED),
+    result: PageOf(AuditRecord),
+    operation: LIST_RECORDS,
+    async handle({ admin, query: { after, limit, ...query } }) {
+      const filter = readFilter(query)
+      if (isFailure(filter)) return filter
+      await recordAction(admin, { operation: LIST_RECORDS, after: query })
+      const page = await listRecords(admin, { ...filter, after, limit })
+      return toPage(page, describeRecord)
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/audit/export',
+    title: 'Audit records as a file, newest first',
+    description: `At most ${LIMITS.exportedRecords} records: choose times for more. NDJSON has FHIR AuditEvents.`,
+    query: Type.Object(
+      { ...FILTER, format: Type.Union([Type.Literal('ndjson'), Type.Literal('csv')], { default: 'ndjson' }) },
+      CLOSED,
+    ),
+    streams: Object.values(EXPORT_FORMATS).map(({ type }) => type),
+    operation: EXPORT_RECORDS,
+    async handle({ admin, context, query: { format, ...query } }) {
+      const filter = readFilter(query)
+      if (isFailure(filter)) return filter
+      const { fhirBaseUrl } = context.settings
+      const parts = await exportRecords(admin, format, { ...filter, fhirBaseUrl })
+      return isFailure(parts) ? parts : new StreamedText(EXPORT_FORMATS[format].type, parts)
+    },
+  }),
+]

@@ -1,4 +1,7 @@
+import { type Static, Type } from '@sinclair/typebox'
 import { sql } from 'kysely'
+import { isFailure } from '../../fhir/index.ts'
+import { html } from '../../web/index.ts'
 import {
   findLatestEnd,
   type GrantRow,
@@ -14,8 +17,9 @@ import {
   type PageRequest,
   perform,
 } from './action.ts'
+import { CLOSED, defineEndpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
 
-export const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
+const REVOKE_GRANT: Operation = { name: 'grant revoke', signIn: 'never asks' }
 
 /** An app's access on behalf of a user, which has not ended. */
 export interface GrantDescription {
@@ -98,3 +102,73 @@ export function revokeGrantById(admin: Admin, id: string): Promise<{ readonly id
     return { operation: REVOKE_GRANT, target: id, result: { id }, before: grant }
   })
 }
+
+const Grant = Type.Object(
+  {
+    id: Type.String({ description: 'Also the id of its launch in the audit trail.' }),
+    client_id: Type.String(),
+    clinician_id: Type.String(),
+    username: Type.String(),
+    scope: Type.String(),
+    patient: Type.Optional(Type.String()),
+    created_at: Time,
+    last_used_at: Time,
+    expires_at: Type.Optional(Time),
+  },
+  CLOSED,
+)
+
+function describeGrant(grant: GrantDescription): Static<typeof Grant> {
+  return {
+    id: grant.id,
+    client_id: grant.clientId,
+    clinician_id: grant.userId,
+    username: grant.username,
+    scope: grant.scope,
+    ...(grant.patientId !== undefined && { patient: grant.patientId }),
+    created_at: formatTime(grant.createdAt),
+    last_used_at: formatTime(grant.lastUsedAt),
+    ...(grant.endsAt !== undefined && { expires_at: formatTime(grant.endsAt) }),
+  }
+}
+
+export const grantEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/grants',
+    title: 'Grants that have not ended, newest first',
+    description: 'Needs `client_id` or `clinician_id`. A page may have fewer items than `limit`.',
+    query: Type.Object(
+      {
+        client_id: Type.Optional(Type.String()),
+        clinician_id: Type.Optional(Type.String({ description: 'The id of a clinician or an account.' })),
+        ...PAGE_QUERY,
+      },
+      CLOSED,
+    ),
+    result: PageOf(Grant),
+    async handle({ admin, query: { client_id, clinician_id, ...page } }) {
+      const found = await listGrants(admin, { clientId: client_id, userId: clinician_id, ...page })
+      return isFailure(found) ? found : toPage(found, describeGrant)
+    },
+  }),
+  defineEndpoint({
+    method: 'DELETE',
+    path: '/grants/:id',
+    title: 'Revoke a grant with all its tokens',
+    description: 'FHIR servers refuse them within 5 seconds.',
+    result: Type.Object({ id: Type.String() }, CLOSED),
+    operation: REVOKE_GRANT,
+    page: {
+      path: '/grants/:id/revoke',
+      section: 'apps',
+      title: 'Revoke this access?',
+      text: ({ id }) =>
+        html`The app’s tokens of the grant <code>${id}</code> are refused within 5 seconds. The user can launch the app again.`,
+      button: 'Revoke access',
+      back: '/apps',
+      done: '/apps?done=revoked',
+    },
+    handle: async ({ admin, params: { id = '' } }) => revokeGrantById(admin, id),
+  }),
+]

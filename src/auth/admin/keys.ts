@@ -1,4 +1,6 @@
+import { type Static, Type } from '@sinclair/typebox'
 import type { Sealer } from '../../store/index.ts'
+import { html } from '../../web/index.ts'
 import { KEY_LEAD_MS } from '../oauth/keys/key-ring.ts'
 import {
   canOpenSigningKeys,
@@ -7,17 +9,23 @@ import {
   withdrawSigningKey,
 } from '../oauth/keys/signing-key.ts'
 import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
+import { CLOSED, defineEndpoint, formatTime, NONE, Time } from './endpoint.ts'
 
-export const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
-export const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }
+const ROTATE_KEYS: Operation = { name: 'keys rotate', signIn: 'asks' }
+const WITHDRAW_KEY: Operation = { name: 'keys withdraw', signIn: 'asks' }
 
-export interface KeyDescription {
-  readonly kid: string
-  readonly state: 'signs' | 'next' | 'retired'
-  readonly createdAt: number
-  readonly signsFrom: number
-  readonly retiredAt: number | undefined
-}
+const Key = Type.Object(
+  {
+    kid: Type.String(),
+    state: Type.Union([Type.Literal('signs'), Type.Literal('next'), Type.Literal('retired')]),
+    created_at: Time,
+    signs_from: Time,
+    retired_at: Type.Optional(Time),
+  },
+  CLOSED,
+)
+
+export type KeyDescription = Static<typeof Key>
 
 /** The signing keys, newest first. */
 export async function listKeys({
@@ -30,9 +38,9 @@ export async function listKeys({
   return rows.map(row => ({
     kid: row.kid,
     state: row === signing ? 'signs' : row.signs_from > now ? 'next' : 'retired',
-    createdAt: row.created_at,
-    signsFrom: row.signs_from,
-    retiredAt: row.retired_at ?? undefined,
+    created_at: formatTime(row.created_at),
+    signs_from: formatTime(row.signs_from),
+    ...(row.retired_at !== null && { retired_at: formatTime(row.retired_at) }),
   }))
 }
 
@@ -40,18 +48,18 @@ export async function listKeys({
 export async function rotateKeys(
   admin: Admin,
   sealer: Sealer,
-): Promise<{ readonly signsFrom: number } | AdminFailure> {
+): Promise<{ readonly signs_from: string } | AdminFailure> {
   const fault = await requireSameSecret(admin, sealer)
   if (fault) return fault
   const now = admin.clock()
   const signsFrom = now + KEY_LEAD_MS.byCommand
-  const after = { signs_from: new Date(signsFrom).toISOString() }
+  const after = { signs_from: formatTime(signsFrom) }
   const made = await makeNextSigningKey(admin.store, sealer, {
     now,
     signsFrom,
     record: trx => recordAction(admin, { operation: ROTATE_KEYS, after }, trx),
   })
-  return made ? { signsFrom } : new AdminFailure('conflict', 'another rotation finished first')
+  return made ? after : new AdminFailure('conflict', 'another rotation finished first')
 }
 
 /** Removes a leaked key at once. A new key signs from now on (KEY-4). */
@@ -84,3 +92,56 @@ const OTHER_SECRET =
 async function requireSameSecret({ store }: Admin, sealer: Sealer): Promise<AdminFailure | undefined> {
   return (await canOpenSigningKeys(store, sealer)) ? undefined : new AdminFailure('conflict', OTHER_SECRET)
 }
+
+export const keyEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/keys',
+    title: 'Signing keys, newest first',
+    result: Type.Object({ items: Type.Array(Key) }, CLOSED),
+    handle: async ({ admin }) => ({ items: await listKeys(admin) }),
+  }),
+  defineEndpoint({
+    method: 'POST',
+    path: '/keys',
+    title: 'Publish a new key, which signs a few seconds later',
+    body: NONE,
+    result: Type.Object({ signs_from: Time }, CLOSED),
+    operation: ROTATE_KEYS,
+    page: {
+      path: '/keys/rotate',
+      section: 'keys',
+      title: 'Rotate the signing keys?',
+      text: () =>
+        'A new key is published, and signs as soon as all servers have it. Tokens of the current key stay valid.',
+      button: 'Rotate keys',
+      isDangerous: false,
+      back: '/keys',
+      done: '/keys?done=rotated',
+    },
+    handle: ({ admin, context }) => rotateKeys(admin, context.sealer),
+  }),
+  defineEndpoint({
+    method: 'DELETE',
+    path: '/keys/:kid',
+    title: 'Withdraw a leaked key at once',
+    description: 'Every server refuses its tokens within 5 seconds. A new key signs.',
+    result: Type.Object({ kid: Type.String() }, CLOSED),
+    operation: WITHDRAW_KEY,
+    page: {
+      path: '/keys/:kid/withdraw',
+      section: 'keys',
+      title: 'Withdraw this key?',
+      text: ({ kid }) =>
+        html`The key <code>${kid}</code> is removed at once, and all tokens that it signed become invalid: users have to launch their apps again. Do this if the key has leaked.`,
+      button: 'Withdraw key',
+      back: '/keys',
+      done: '/keys?done=withdrawn',
+      async refuse({ admin, params }) {
+        const isKnown = (await listKeys(admin)).some(({ kid }) => kid === params.kid)
+        return isKnown ? undefined : new AdminFailure('not_found', 'there is no such key')
+      },
+    },
+    handle: ({ admin, context, params: { kid = '' } }) => withdrawKey(admin, context.sealer, kid),
+  }),
+]

@@ -305,7 +305,7 @@ eachDatabaseIfThorough((_, open) => {
 
     it('lists the keys without their private parts', async () => {
       const [key] = await listKeys(admin)
-      assert.deepEqual(Object.keys(key ?? {}), ['kid', 'state', 'createdAt', 'signsFrom', 'retiredAt'])
+      assert.deepEqual(Object.keys(key ?? {}), ['kid', 'state', 'created_at', 'signs_from'])
     })
   })
 })

@@ -1,5 +1,14 @@
+import { Type } from '@sinclair/typebox'
 import { parsePolicyText } from '../../config/index.ts'
-import { isFailure, isId, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import {
+  type Failed,
+  fail,
+  isFailure,
+  isId,
+  isRecord,
+  parseReference,
+  type Resource,
+} from '../../fhir/index.ts'
 import {
   type AccessPolicy,
   findPolicyMatches,
@@ -7,28 +16,29 @@ import {
   type PatientFacts,
 } from '../../smart/index.ts'
 import { createUserLookup, type FhirReadResult } from '../base/fhir-reader.ts'
+import { LIMITS } from '../base/limits.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { type Admin, AdminFailure, type Operation, recordAction } from './action.ts'
+import { CLOSED, defineEndpoint } from './endpoint.ts'
+import { reloadEndpoint } from './system.ts'
 
-export const EXPLAIN_POLICY: Operation = { name: 'policy explain', signIn: 'never asks' }
+const EXPLAIN_POLICY: Operation = { name: 'policy explain', signIn: 'never asks' }
 export const VALIDATE_POLICY: Operation = { name: 'policy validate', signIn: 'never asks' }
 
-/** Whether a text is a valid policy file, and its faults. */
-export type PolicyCheck =
-  | { readonly valid: true; readonly rules: number }
-  | { readonly valid: false; readonly problems: readonly string[] }
-
+/** The number of rules of a valid policy file, or its faults. */
 export function checkPolicy(text: string): PolicyCheck {
   const policy = parsePolicyText(text)
   return isFailure(policy)
-    ? { valid: false, problems: policy.problems.map(formatPolicyProblem) }
-    : { valid: true, rules: policy.rules.length }
+    ? fail({ problems: policy.problems.map(formatPolicyProblem) })
+    : { rules: policy.rules.length }
 }
+
+export type PolicyCheck = { readonly rules: number } | ({ readonly problems: readonly string[] } & Failed)
 
 /** A rule that lets clinicians see a patient. */
 export interface PatientAccess {
-  /** The number of the rule in the file, from 1. Undefined without a policy file. */
-  readonly rule: number | undefined
+  /** The number of the rule in the file, from 1. Absent without a policy file. */
+  readonly rule?: number
   readonly reason: string
   readonly clinicians: 'all' | readonly string[]
 }
@@ -44,7 +54,7 @@ export async function explainPatientAccess(
   const facts = await findPatientFacts(context, patientId, policy)
   if (isFailure(facts)) return facts
   await recordAction(admin, { operation: EXPLAIN_POLICY, target: patientId })
-  if (!policy) return [{ rule: undefined, reason: 'no policy file is set', clinicians: 'all' }]
+  if (!policy) return [{ reason: 'no policy file is set', clinicians: 'all' }]
   return findPolicyMatches(policy, facts).map(match => ({
     rule: match.rule + 1,
     reason: match.reason,
@@ -70,14 +80,14 @@ async function findPatientFacts(
 }
 
 /** More care teams of one patient are not read. */
-const MOST_TEAMS = 100
+const MAX_TEAMS = 100
 
 async function findCareTeams(
   context: AuthContext,
   patientId: string,
 ): Promise<PatientFacts['teams'] | AdminFailure> {
   const read = await createUserLookup(context, 'CareTeam')
-  const found = await read(`CareTeam?patient=${patientId}&status=active&_count=${MOST_TEAMS}`)
+  const found = await read(`CareTeam?patient=${patientId}&status=active&_count=${MAX_TEAMS}`)
   const bundle = toResource(found, 'the care teams cannot be read')
   if (isFailure(bundle)) return bundle
   const entries: readonly unknown[] = Array.isArray(bundle.entry) ? bundle.entry : []
@@ -102,3 +112,63 @@ function toResource(result: FhirReadResult, absent: string): Resource | AdminFai
     ? new AdminFailure('not_found', absent)
     : new AdminFailure('unavailable', 'the FHIR server is unavailable')
 }
+
+export const policyEndpoints = [
+  defineEndpoint({
+    method: 'POST',
+    path: '/policy/validate',
+    title: 'Validate a policy file',
+    description: 'Changes nothing.',
+    body: Type.Object(
+      { policy: Type.String({ description: 'YAML or JSON.', maxLength: LIMITS.policyCharacters }) },
+      CLOSED,
+    ),
+    result: Type.Object(
+      {
+        valid: Type.Boolean(),
+        rules: Type.Optional(Type.Integer()),
+        problems: Type.Optional(Type.Array(Type.String())),
+      },
+      CLOSED,
+    ),
+    operation: VALIDATE_POLICY,
+    async handle({ body: { policy } }) {
+      const checked = checkPolicy(policy)
+      return isFailure(checked)
+        ? { valid: false, problems: checked.problems }
+        : { valid: true, rules: checked.rules }
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/policy/patients/:id',
+    title: 'The clinicians who may see a patient, and why',
+    description:
+      'By the policy in effect on this server, for `user/` scopes. Reads the patient from the FHIR server.',
+    result: Type.Object(
+      {
+        items: Type.Array(
+          Type.Object(
+            {
+              rule: Type.Optional(
+                Type.Integer({
+                  description: 'The number of the rule, from 1. Absent without a policy file.',
+                }),
+              ),
+              reason: Type.String(),
+              clinicians: Type.Union([Type.Literal('all'), Type.Array(Type.String())]),
+            },
+            CLOSED,
+          ),
+        ),
+      },
+      CLOSED,
+    ),
+    operation: EXPLAIN_POLICY,
+    async handle({ admin, context, params: { id = '' } }) {
+      const items = await explainPatientAccess(admin, context, id)
+      return isFailure(items) ? items : { items }
+    },
+  }),
+  reloadEndpoint,
+]

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { LOG_LEVELS, type LogLevel, listFeatures } from '../../config/index.ts'
-import { isRecord } from '../../fhir/index.ts'
+import { FEATURE_NAMES, LOG_LEVELS, type LogLevel, listFeatures } from '../../config/index.ts'
+import { isFailure, isRecord } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type CheckResult, getGatherer, version } from '../../web/index.ts'
 import type { Controls, Reloaded } from '../base/context.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { type Admin, AdminFailure, compare, type Operation, recordAction } from './action.ts'
+import { CLOSED, defineEndpoint, formatTime, NONE, Time } from './endpoint.ts'
 
 export const RELOAD_SETTINGS: Operation = { name: 'settings reload', signIn: 'asks' }
 /** A consequence of a reload. */
 export const POLICY_CHANGED: Operation = { name: 'policy changed', signIn: 'never asks' }
-export const SET_LOG_LEVEL: Operation = { name: 'log-level set', signIn: 'never asks' }
+const SET_LOG_LEVEL: Operation = { name: 'log-level set', signIn: 'never asks' }
 
 export interface ServerState {
   readonly name: 'auth' | 'fhir' | 'app'
@@ -177,3 +179,118 @@ async function repeat(controls: Controls, name: string, value: string): Promise<
   const level = LOG_LEVELS.find(known => name === 'log-level' && known === value)
   if (level !== undefined && level !== controls.getLogLevel()) await controls.setLogLevel(level)
 }
+
+/** Also the policy file is reloaded, so that the endpoint is among those of the policy. */
+export const reloadEndpoint = defineEndpoint({
+  method: 'POST',
+  path: '/policy/reload',
+  title: 'Reload the policy file',
+  description:
+    'Also the sign-in providers and the certificates. If anything is invalid, nothing changes (409). Other instances read their own files within seconds.',
+  body: NONE,
+  result: Type.Object(
+    { need_restart: Type.Array(Type.String(), { description: 'Changed settings that need a restart.' }) },
+    CLOSED,
+  ),
+  operation: RELOAD_SETTINGS,
+  async handle({ admin, context }) {
+    const reloaded = await reloadSettings(admin, context)
+    return isFailure(reloaded) ? reloaded : { need_restart: [...reloaded.needRestart] }
+  },
+})
+
+const Level = Type.Object({ level: Type.Union(LOG_LEVELS.map(level => Type.Literal(level))) }, CLOSED)
+
+const System = Type.Object(
+  {
+    version: Type.String(),
+    node: Type.String(),
+    started_at: Time,
+    database: Type.Union([Type.Literal('sqlite'), Type.Literal('postgres')]),
+    upstream_url: Type.Optional(Type.String()),
+    policy_rules: Type.Optional(Type.Integer()),
+    audit: Type.Boolean(),
+    ...Object.fromEntries(FEATURE_NAMES.map(name => [name, Type.Boolean()])),
+    servers: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          url: Type.String(),
+          reachable: Type.Boolean(),
+          ready: Type.Boolean(),
+          processes: Type.Optional(Type.Integer()),
+          checks: Type.Array(
+            Type.Object(
+              {
+                name: Type.String(),
+                ok: Type.Boolean(),
+                reason: Type.Optional(Type.String()),
+                note: Type.Optional(Type.String({ description: 'The profile of the upstream in use.' })),
+              },
+              CLOSED,
+            ),
+          ),
+        },
+        CLOSED,
+      ),
+    ),
+  },
+  CLOSED,
+)
+
+export const systemEndpoints = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/system',
+    title: 'Servers, database, upstream and versions',
+    result: System,
+    async handle({ app, context }) {
+      const { version, node, startedAt, database, upstreamUrl, policyRules, audit, features } =
+        describeSystem(context)
+      const servers = await findServers(app, context)
+      return {
+        version,
+        node,
+        started_at: formatTime(startedAt),
+        database,
+        audit,
+        ...Object.fromEntries(features.map(({ name, isOn }) => [name, isOn])),
+        ...(upstreamUrl !== undefined && { upstream_url: upstreamUrl }),
+        ...(policyRules !== undefined && { policy_rules: policyRules }),
+        servers: servers.map(({ name, url, checks, processes }) => ({
+          name,
+          url,
+          reachable: checks !== undefined,
+          ready: checks?.every(({ ok }) => ok) ?? false,
+          ...(processes !== undefined && { processes }),
+          checks: (checks ?? []).map(({ name: check, ok, reason, note }) => ({
+            name: check,
+            ok,
+            ...(reason !== undefined && { reason }),
+            ...(note !== undefined && { note }),
+          })),
+        })),
+      }
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/log-level',
+    title: 'The log level',
+    result: Level,
+    handle: async ({ context }) => ({ level: context.controls.getLogLevel() }),
+  }),
+  defineEndpoint({
+    method: 'PUT',
+    path: '/log-level',
+    title: 'Set the log level until the next start',
+    description: 'On all instances, within seconds.',
+    body: Level,
+    result: Level,
+    operation: SET_LOG_LEVEL,
+    async handle({ admin, context, body: { level } }) {
+      await setLogLevel(admin, context, level)
+      return { level: context.controls.getLogLevel() }
+    },
+  }),
+]

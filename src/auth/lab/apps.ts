@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
 import { isFailure } from '../../fhir/index.ts'
 import type { Schema } from '../../store/index.ts'
-import { type Admin, type AdminFailure, refuseWithoutRight } from '../admin/action.ts'
+import { type Admin, type AdminFailure, makeAdmin, refuseWithoutRight } from '../admin/action.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, removeClient } from '../admin/clients.ts'
 import { type Parameters, readParameters } from '../base/request.ts'
 import { type Client, findClient, toClient } from '../oauth/clients/client.ts'
@@ -137,27 +137,11 @@ export function addAppRoutes(app: FastifyInstance, context: AuthContext): void {
 
 /** The acts of a developer are recorded like those of administrators. */
 function asDeveloper(context: AuthContext, request: FastifyRequest, { user, idHash }: Login): Admin {
-  const { store, audit, clock, rules } = context
-  const actor = {
-    kind: 'developer',
-    method: 'lab',
-    id: user.id,
-    fhirUserId: user.fhirUserId,
-  } as const
+  const { id, fhirUserId } = user
   const mayAct = async (db: Kysely<Schema>) => {
     const login = await findLoginByHash(db, context, idHash)
     return login !== undefined && isDeveloper(context.settings, login)
   }
-  const isForLoopback = rules.onLoopback
-  return {
-    store,
-    audit,
-    clock,
-    rules,
-    actor,
-    mayAct,
-    isForLoopback,
-    requestId: request.id,
-    address: request.ip,
-  }
+  const actor = { kind: 'developer', method: 'lab', id, fhirUserId } as const
+  return makeAdmin(context, request, { actor, mayAct, isForLoopback: context.rules.onLoopback })
 }

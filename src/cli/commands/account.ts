@@ -98,7 +98,7 @@ export function readUsername(text: string): string {
   )
 }
 
-const LONGEST_LINE = 4096
+const MAX_LINE_BYTES = 4096
 /** bcrypt ignores further bytes. */
 const MAX_BYTES = 72
 const SHORT = 8
@@ -151,7 +151,7 @@ async function readFirstLine(input: NodeJS.ReadableStream): Promise<string> {
     const bytes = Buffer.from(chunk)
     chunks.push(bytes)
     length += bytes.length
-    if (bytes.includes('\n') || length > LONGEST_LINE) break
+    if (bytes.includes('\n') || length > MAX_LINE_BYTES) break
   }
   return (Buffer.concat(chunks).toString('utf8').split('\n')[0] ?? '').replace(/\r$/, '')
 }

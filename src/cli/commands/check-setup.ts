@@ -10,7 +10,7 @@ import {
   type Settings,
   SettingsError,
 } from '../../config/index.ts'
-import { describeError, parseJson } from '../../core/index.ts'
+import { describeError, fail, isFailure, parseJson } from '../../core/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type Command, formatColumns, type Io } from '../command.ts'
 import { readFeedTls, readPolicy, readTls, readTrustedIssuers, readUpstreamTls } from '../start/files.ts'
@@ -56,8 +56,8 @@ function makeFinding(level: Finding['level'], subject: string) {
 }
 
 async function checkSetup(io: Io): Promise<readonly Finding[]> {
-  const read = readOrList(io)
-  if (!('settings' in read)) return read
+  const read = readOrFail(io)
+  if (isFailure(read)) return read.findings
   const { settings } = read
   const checks = [
     checkDatabase(settings),
@@ -73,12 +73,12 @@ async function checkSetup(io: Io): Promise<readonly Finding[]> {
   ]
 }
 
-function readOrList(io: Io): Configuration | readonly Finding[] {
+function readOrFail(io: Io) {
   try {
     return readConfiguration(io.env, io.cwd)
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error
-    return error.problems.map(makeFinding('problem', 'settings'))
+    return fail({ findings: error.problems.map(makeFinding('problem', 'settings')) })
   }
 }
 

@@ -79,7 +79,7 @@ function print(
   io.stdout.write(`${lines.join('\n')}\n`)
 }
 
-const LARGEST_RESPONSE = 64 * 1024 * 1024
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 /** Sends with the gateway's credentials, and only to the gateway's upstream. */
 export async function withClient<T>(
@@ -94,7 +94,7 @@ export async function withClient<T>(
   const auth = isUpstream ? readUpstreamAuth(fhir.upstream) : ({ kind: 'none' } as const)
   const credentials = createCredentials({ auth, fetch, clock: Date.now, timeoutMs })
   const dispatcher = new Agent({
-    maxResponseSize: LARGEST_RESPONSE,
+    maxResponseSize: MAX_RESPONSE_BYTES,
     ...(isUpstream && { connect: readUpstreamTls(fhir.upstream) }),
   })
   const send: Send = async ({ method, path, headers = {}, body = null }) => {

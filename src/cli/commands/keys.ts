@@ -23,10 +23,10 @@ published until the last token that it signed has expired. The auth server also 
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const { rotateKeys } = await import('../../auth/index.ts')
-    const { signsFrom } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
+    const { signs_from } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
       rotateKeys(admin, await openSealer()),
     )
-    io.stdout.write(`A new key signs from ${timeText(signsFrom)}\n`)
+    io.stdout.write(`A new key signs from ${signs_from}\n`)
     return 0
   },
 }
@@ -78,20 +78,10 @@ Usage: npm run -s sallyport -- keys list`,
   async run(_args, io) {
     const { listKeys } = await import('../../auth/index.ts')
     const keys = await withStore(io, store => listKeys({ store, clock: Date.now }))
-    const lines = keys.map(key => [
-      key.kid,
-      key.state,
-      timeText(key.createdAt),
-      timeText(key.signsFrom),
-      key.retiredAt === undefined ? '' : timeText(key.retiredAt),
-    ])
+    const lines = keys.map(key => [key.kid, key.state, key.created_at, key.signs_from, key.retired_at ?? ''])
     io.stdout.write(`${formatColumns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
     return 0
   },
-}
-
-function timeText(at: number): string {
-  return new Date(at).toISOString()
 }
 
 export const commands = { 'keys rotate': keysRotate, 'keys withdraw': keysWithdraw, 'keys list': keysList }

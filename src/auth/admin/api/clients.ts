@@ -21,7 +21,7 @@ import {
   PageOf,
   Time,
   toPage,
-} from './endpoint.ts'
+} from '../endpoint.ts'
 
 const Text = Type.String({ minLength: 1 })
 const OptionalText = Type.Optional(Type.Union([Text, Type.Null()], { description: '`null`: no value.' }))

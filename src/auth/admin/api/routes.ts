@@ -17,11 +17,15 @@ import {
 } from '../../oauth/access-token.ts'
 import { ADMIN_SCOPE, type Client, findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, AdminFailure, type AdminFailureCode, refuseWithoutRight } from '../action.ts'
+import { type Admin, AdminFailure, type AdminFailureCode, makeAdmin, refuseWithoutRight } from '../action.ts'
+import { auditEndpoints } from '../audit.ts'
+import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from '../endpoint.ts'
+import { grantEndpoints } from '../grants.ts'
+import { keyEndpoints } from '../keys.ts'
+import { policyEndpoints } from '../policy.ts'
+import { providerEndpoints } from '../providers.ts'
+import { systemEndpoints } from '../system.ts'
 import { clientEndpoints } from './clients.ts'
-import { type AdminCall, type Endpoint, NONE, readMembers, StreamedText } from './endpoint.ts'
-import { policyEndpoints, providerEndpoints, systemEndpoints } from './state.ts'
-import { auditEndpoints, grantEndpoints, keyEndpoints } from './trail.ts'
 import { userEndpoints } from './users.ts'
 
 /** Every endpoint, also the pages' confirmations. */
@@ -67,7 +71,7 @@ export function addAdminApi(app: FastifyInstance, context: AuthContext): void {
 
 /** Only the token of a client that still has the scope, never a cookie, which a page of another site could use. */
 async function findAdmin(context: AuthContext, request: FastifyRequest): Promise<Admin | BearerFailure> {
-  const { store, audit, clock, rules, settings } = context
+  const { store, settings } = context
   const token = await authenticateBearer(context, request.headers.authorization, settings.issuerUrl)
   if (isFailure(token)) return token
   const client = await findAdministrator(store.db, context, token)
@@ -78,9 +82,7 @@ async function findAdmin(context: AuthContext, request: FastifyRequest): Promise
     if (isFailure(await findIssuedFor(db, context, token))) return false
     return (await findAdministrator(db, context, token)) !== undefined
   }
-  const actor = { kind: 'client', id } as const
-  const by = { actor, mayAct, isForLoopback, requestId: request.id, address: request.ip }
-  return { store, audit, clock, rules, ...by }
+  return makeAdmin(context, request, { actor: { kind: 'client', id }, mayAct, isForLoopback })
 }
 
 async function findAdministrator(

@@ -2,8 +2,8 @@ import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../fhir/index.ts'
 import { AdminFailure } from '../action.ts'
 import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../clinicians.ts'
+import { defineEndpoint, type Endpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from '../endpoint.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
-import { defineEndpoint, type Endpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from './endpoint.ts'
 
 const USER = {
   id: Type.String(),

@@ -37,13 +37,13 @@ const STATES = {
   retired: renderBadge('Retired'),
 } as const
 
-function renderKey({ kid, state, createdAt, signsFrom, retiredAt }: KeyDescription) {
+function renderKey({ kid, state, created_at, signs_from, retired_at }: KeyDescription) {
   return [
     html`<code class="url">${kid}</code>`,
     STATES[state],
-    renderDateTime(createdAt),
-    renderDateTime(signsFrom),
-    retiredAt === undefined ? 'No' : renderDateTime(retiredAt),
+    renderDateTime(Date.parse(created_at)),
+    renderDateTime(Date.parse(signs_from)),
+    retired_at === undefined ? 'No' : renderDateTime(Date.parse(retired_at)),
     renderLink(
       `/keys/${encodeURIComponent(kid)}/withdraw`,
       html`Withdraw<span class="sr"> ${kid}</span>`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createAuditor, findRecords } from '../../../audit/index.ts'
+import { isFailure } from '../../../fhir/index.ts'
 import { readForm } from '../../testing/read-form.ts'
 import { TestAuthServer } from '../../testing/test-auth-server.ts'
 import type { TestBrowser } from '../../testing/test-browser.ts'
@@ -266,7 +267,7 @@ describe('/admin', () => {
     assert.match(JSON.stringify(checkPolicy('rules: []\nrules: []\n')), /must be unique at line 2/)
     const keys = [...Array(14_000).keys()].map(key => key.toString(36))
     const started = process.cpuUsage()
-    assert.equal(checkPolicy(`{${keys.join(',')}}`).valid, false)
+    assert.ok(isFailure(checkPolicy(`{${keys.join(',')}}`)))
     const { user } = process.cpuUsage(started)
     assert.ok(user < 1_000_000, `${user} µs`)
   })

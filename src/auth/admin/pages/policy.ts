@@ -1,4 +1,4 @@
-import { isFailure } from '../../../fhir/index.ts'
+import { fail, isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderAlert, renderEmptyState, renderField } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
@@ -36,16 +36,15 @@ export const policyRoutes: readonly AdminRoute[] = [
       const text = form.get('file') ?? form.get('text') ?? ''
       const checked = text.length > LIMITS.policyCharacters ? TOO_LONG : checkPolicy(text)
       return reply.sendPage(renderPolicyPage(request, { text, checked }), {
-        status: checked.valid ? 200 : 422,
+        status: isFailure(checked) ? 422 : 200,
       })
     },
   },
 ]
 
-const TOO_LONG: PolicyCheck = {
-  valid: false,
+const TOO_LONG = fail({
   problems: [`more than ${LIMITS.policyCharacters.toLocaleString('en')} characters`],
-}
+})
 
 function readPatient({ form }: AdminRequest): string {
   return (
@@ -107,11 +106,11 @@ function renderFound(patient: string, found: readonly PatientAccess[] | AdminFai
 }
 
 /** A long list helps nobody. */
-const MOST_PROBLEMS = 50
+const MAX_PROBLEMS = 50
 
 function renderCheck(checked: PolicyCheck): Html {
-  if (checked.valid)
+  if (!isFailure(checked))
     return html`<div role="status">${renderAlert('The file is valid.', `It has ${checked.rules} rules.`, 'ok')}</div>`
   return html`${renderAlert('The file is invalid.', 'A server does not start with it.', 'bad')}
-<ul>${checked.problems.slice(0, MOST_PROBLEMS).map(problem => html`<li>${problem}</li>`)}</ul>`
+<ul>${checked.problems.slice(0, MAX_PROBLEMS).map(problem => html`<li>${problem}</li>`)}</ul>`
 }

@@ -2,7 +2,6 @@ import { isFailure } from '../../../fhir/index.ts'
 import { type Html, html, renderAlert, renderEmptyState } from '../../../web/index.ts'
 import { CLOCK_TOLERANCE_SECONDS } from '../../base/limits.ts'
 import { paths } from '../../base/paths.ts'
-import type { ProviderReport } from '../../users/providers/provider-client.ts'
 import {
   listProviders,
   type ProviderDescription,
@@ -62,21 +61,22 @@ function renderNone(): Html {
   return html`<div class="card">${renderEmptyState({ title: 'No sign-in providers', text: 'Users sign in with a password of this server.' })}</div>`
 }
 
-function renderTest({ id, ok, reason, report }: ProviderTest): Html {
+function renderTest(tested: ProviderTest): Html {
+  const { id, ok, reason = '' } = tested
   return html`<section class="stack" aria-label="Result of the test">
-<div role="status">${ok ? renderAlert(`${id} can be used.`, '', 'ok') : renderAlert(`${id} cannot be used.`, reason ?? '', 'bad')}</div>
-${report && renderFacts(listFacts(report))}
+<div role="status">${ok ? renderAlert(`${id} can be used.`, '', 'ok') : renderAlert(`${id} cannot be used.`, reason, 'bad')}</div>
+${tested.jwks_uri !== undefined && renderFacts(listFacts(tested))}
 </section>`
 }
 
-function listFacts(report: ProviderReport) {
-  const url = (text: string) => html`<span class="url">${text}</span>`
+function listFacts(tested: ProviderTest) {
+  const url = (text: string | undefined) => html`<span class="url">${text}</span>`
   return [
-    ['Authorization endpoint', url(report.authorizationEndpoint)],
-    ['Token endpoint', url(report.tokenEndpoint)],
-    ['Key set', url(report.keySetUrl)],
-    ['Keys', html`${report.keyIds.map(kid => html`<p><code class="url">${kid}</code></p>`)}`],
-    ['Clock', describeClock(report.clockAheadSeconds)],
+    ['Authorization endpoint', url(tested.authorization_endpoint)],
+    ['Token endpoint', url(tested.token_endpoint)],
+    ['Key set', url(tested.jwks_uri)],
+    ['Keys', html`${tested.kids?.map(kid => html`<p><code class="url">${kid}</code></p>`)}`],
+    ['Clock', describeClock(tested.clock_ahead_seconds)],
   ] as const
 }
 

@@ -18,6 +18,7 @@ import {
   type AdminFailure,
   type AdminFailureCode,
   givesAccess,
+  makeAdmin,
   type Operation,
   refuseWithoutRight,
   requireRecentSignIn,
@@ -109,7 +110,7 @@ function addRoute(
     async handler(request, reply) {
       const login = getLogin(request)
       if (!login) return signIn(context, request, reply)
-      const admin = makeAdmin(context, request, login)
+      const admin = asClinician(context, request, login)
       const stale = operation && givesAccess(operation) ? requireRecentSignIn(admin) : undefined
       if (stale && method === 'GET') return signInAgain(context, reply, login, request.url)
       const params = dropNul(request.params)
@@ -132,27 +133,15 @@ function dropNul(params: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(params ?? {}).filter(([, value]) => !value.includes('\0')))
 }
 
-function makeAdmin(context: AuthContext, request: FastifyRequest, login: Login): Admin {
-  const { store, audit, clock, rules } = context
-  const { user } = login
+function asClinician(context: AuthContext, request: FastifyRequest, login: Login): Admin {
+  const { id, fhirUserId } = login.user
   const authTime = login.isAuthTimeKnown ? login.authTime : 0
-  const actor = { kind: 'clinician', id: user.id, fhirUserId: user.fhirUserId, authTime } as const
   const mayAct = async (db: Kysely<Schema>) => {
-    await lockRows(db, db.selectFrom('clinician').select('id').where('id', '=', user.id)).execute()
+    await lockRows(db, db.selectFrom('clinician').select('id').where('id', '=', id)).execute()
     return (await findLoginByHash(db, context, login.idHash))?.admin ?? false
   }
-  const { isForLoopback } = login
-  return {
-    store,
-    audit,
-    clock,
-    rules,
-    actor,
-    mayAct,
-    isForLoopback,
-    requestId: request.id,
-    address: request.ip,
-  }
+  const actor = { kind: 'clinician', id, fhirUserId, authTime } as const
+  return makeAdmin(context, request, { actor, mayAct, isForLoopback: login.isForLoopback })
 }
 
 const STATUSES: Readonly<Record<AdminFailureCode, number>> = {

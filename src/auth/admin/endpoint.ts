@@ -1,10 +1,10 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
-import type { Html } from '../../../web/index.ts'
-import { LIMITS } from '../../base/limits.ts'
-import type { AuthContext } from '../../oauth/context.ts'
-import { type Admin, AdminFailure, type ListPage, type Operation } from '../action.ts'
+import type { Html } from '../../web/index.ts'
+import { LIMITS } from '../base/limits.ts'
+import type { AuthContext } from '../oauth/context.ts'
+import { type Admin, AdminFailure, type ListPage, type Operation } from './action.ts'
 
 /** A request of an administrator's client, with checked members. */
 export interface AdminCall<Query extends TObject = TObject, Body extends TSchema = TSchema> {
@@ -69,7 +69,9 @@ export function defineEndpoint<Query extends TObject, Body extends TSchema>(
   return endpoint
 }
 
-export const NONE = Type.Object({}, { additionalProperties: false })
+export const CLOSED = { additionalProperties: false } as const
+
+export const NONE = Type.Object({}, CLOSED)
 
 export const Time = Type.String({ format: 'date-time' })
 
