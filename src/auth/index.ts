@@ -5,8 +5,8 @@
  */
 
 export { isFailure } from '../fhir/index.ts'
-export { type Admin, AdminFailure, COMMAND_LINE } from './admin/action.ts'
-export { addClient, type ClientRow, changeClient } from './admin/clients.ts'
+export { type Admin, AdminFailure, COMMAND_LINE, listAll } from './admin/action.ts'
+export { addClient, type ClientRow, changeClient, findClientRow, listClients } from './admin/clients.ts'
 export {
   addUser,
   changeUser,
@@ -19,6 +19,7 @@ export { explainSignIn } from './admin/explain-sign-in.ts'
 export { listKeys, rotateKeys, withdrawKey, withdrawKeys } from './admin/keys.ts'
 export { OPERATION_COMMANDS } from './admin/operations.ts'
 export { followAnnouncements } from './admin/system.ts'
+export { listUsers, type UserDescription } from './admin/users.ts'
 export type { Controls, Reloaded } from './base/context.ts'
 export { Refusal } from './base/refusal.ts'
 export type { AuthSettings } from './base/settings.ts'

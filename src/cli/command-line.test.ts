@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../test/support/command-line.ts'
 import { OPERATION_COMMANDS } from '../auth/index.ts'
-import { commandNames, loadCommand } from './commands/index.ts'
+import { readOptions } from './command-line.ts'
+import { commandNames } from './commands/index.ts'
 
 const https = {
   SMART_ISSUER_URL: 'https://localhost:9000',
@@ -27,18 +28,33 @@ describe('sallyport', () => {
     )
   })
 
+  it('accepts the options that a usage lists, and those of its first lines', () => {
+    const usage = `
+Usage: npm run -s sallyport -- tea [--milk] --to <url>
+         [--sugar <r|s>] --cup 1
+
+Not an option: --lemon <half>.
+
+Options:
+  --cup <number>      cups
+  --scope "<scopes>"  scopes, see --lemon
+  --no-milk           without`
+    const value = { type: 'string', multiple: true }
+    const flag = { type: 'boolean' }
+    const options = { milk: flag, to: value, sugar: value, cup: value, scope: value, 'no-milk': flag }
+    assert.deepEqual(readOptions(usage), options)
+  })
+
   it('prints its version', async () => {
     assert.match((await sallyport(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
   })
 
   for (const name of commandNames) {
-    it(`explains ${name} with --help, and every option of it`, async () => {
-      const command = await loadCommand(name)
+    it(`explains ${name} with --help`, async () => {
       const { exitCode, stdout, stderr } = await sallyport([...name.split(' '), '--help'])
       assert.equal(exitCode, 0)
       assert.equal(stderr, '')
       assert.match(stdout, /^Usage: npm /m)
-      for (const option of Object.keys(command.options)) assert.match(stdout, new RegExp(`--${option}\\b`))
     })
   }
 

@@ -42,7 +42,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
 async function runCommand(command: NamedCommand, args: readonly string[], io: Io): Promise<ExitCode> {
   const parsed = parseCommand(command, args)
   if (parsed.values.help === true) return print(io, formatCommandHelp(command))
-  const { min, max } = command.positionals
+  const { min, max } = command.positionals ?? { min: 0, max: 0 }
   const count = parsed.positionals.length
   if (count > max) throw failMisuse(`Unexpected argument ${parsed.positionals[max]}: see ${parsed.help}`)
   if (count < min) failMissing(parsed, 'argument')
@@ -54,7 +54,7 @@ function parseCommand(command: NamedCommand, args: readonly string[]): Arguments
   try {
     const parsed = parseArgs({
       args: [...args],
-      options: { ...command.options, help: { type: 'boolean', short: 'h' } },
+      options: { ...readOptions(command.usage), help: { type: 'boolean', short: 'h' } },
       allowPositionals: true,
       strict: true,
     })
@@ -64,6 +64,21 @@ function parseCommand(command: NamedCommand, args: readonly string[]): Arguments
     const reason = describeError(error).split('. ')[0]
     throw failMisuse(`${reason}: see ${help}`)
   }
+}
+
+type Options = Readonly<Record<string, { type: 'boolean' } | { type: 'string'; multiple: true }>>
+
+/** The options that a usage lists, or names in its first lines. `--name <text>` has a value. */
+export function readOptions(usage: string): Options {
+  const [first = ''] = usage.trim().split('\n\n')
+  const named = first.matchAll(/--(\w[\w-]*)( "?<\w)?/g)
+  const listed = usage.matchAll(/^ {2}--(\w[\w-]*)( "?<\w)?/gm)
+  return Object.fromEntries(
+    [...named, ...listed].map(([, name = '', value]) => [
+      name,
+      value === undefined ? { type: 'boolean' } : { type: 'string', multiple: true },
+    ]),
+  )
 }
 
 function handleUnknownCommand(first: string, second: string | undefined, io: Io): ExitCode {

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { ParseArgsOptionsConfig } from 'node:util'
 
 /** Everything that a command uses outside its process state, so that tests can run it in process. */
 export interface Io {
@@ -21,17 +20,18 @@ export interface Output {
 export type ExitCode = 0 | 1 | 2 | 3
 
 export interface Arguments {
-  readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
+  /** By option. Of an option that is repeated, the last value counts, unless a command reads several. */
+  readonly values: Readonly<Record<string, boolean | readonly string[] | undefined>>
   readonly positionals: readonly string[]
   /** The command that prints the help text. */
   readonly help: string
 }
 
 export interface Command {
-  /** The text of `--help` below the name and summary. */
+  /** The text of `--help` below the name and summary. It also defines the options. */
   readonly usage: string
-  readonly options: ParseArgsOptionsConfig
-  readonly positionals: { readonly min: number; readonly max: number }
+  /** By default none. */
+  readonly positionals?: { readonly min: number; readonly max: number }
   run(args: Arguments, io: Io): Promise<ExitCode>
 }
 
@@ -61,15 +61,20 @@ export function failMissing({ help }: Arguments, missing: string): never {
   throw failMisuse(`Missing ${missing}: see ${help}`)
 }
 
+/** A value that may be empty. */
+export function getText(args: Arguments, option: string): string | undefined {
+  return getSeveral(args, option).at(-1)
+}
+
 export function getOptional(args: Arguments, option: string): string | undefined {
-  const value = args.values[option]
+  const value = getText(args, option)
   if (value === '') throw failMisuse(`Empty --${option}`)
-  return typeof value === 'string' ? value : undefined
+  return value
 }
 
 export function getSeveral(args: Arguments, option: string): readonly string[] {
   const values = args.values[option]
-  return Array.isArray(values) ? values.filter(value => typeof value === 'string') : []
+  return typeof values === 'object' ? values : []
 }
 
 export function isSet(args: Arguments, option: string): boolean {

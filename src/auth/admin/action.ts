@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Auditor, AuditRecord } from '../../audit/index.ts'
 import { Failing, isFailure } from '../../fhir/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
-import { RECENT_SECONDS } from '../base/limits.ts'
+import { LIMITS, RECENT_SECONDS } from '../base/limits.ts'
 import { formatFhirUser } from '../base/user.ts'
 import type { ClientFault } from '../oauth/clients/validate.ts'
 import type { AccessRules } from '../users/validity/rule.ts'
@@ -258,6 +258,20 @@ export interface ListPage<Item> {
 export interface PageRequest {
   readonly after?: string | undefined
   readonly limit: number
+}
+
+/** Reads the items of all pages. */
+export async function listAll<Item>(
+  readPage: (page: PageRequest) => Promise<ListPage<Item>>,
+): Promise<readonly Item[]> {
+  const items: Item[] = []
+  let after: string | undefined
+  do {
+    const page = await readPage({ after, limit: LIMITS.adminPage })
+    items.push(...page.items)
+    after = page.next
+  } while (after !== undefined)
+  return items
 }
 
 /** Takes the first items of one more than the page has. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { type Static, Type } from '@sinclair/typebox'
 import { isFailure } from '../../fhir/index.ts'
 import type { ClientChanges } from '../oauth/clients/store-client.ts'
 import {
   AUTH_METHODS,
-  type AuthMethod,
   CLIENT_DEFAULTS,
   type ClientFault,
   type ClientProperties,
@@ -12,28 +12,56 @@ import {
 } from '../oauth/clients/validate.ts'
 import type { Admin, AdminFailure } from './action.ts'
 import { addClient, type ChangedClient, changeClient, failProperty, findClientRow } from './clients.ts'
+import { CLOSED } from './endpoint.ts'
 
-/** The metadata of a client that an administrator sets, in the names of RFC 7591 and of this server. `null`: no value. */
-export interface ClientMetadata {
-  readonly client_name?: string | null
-  readonly description?: string | null
-  readonly logo_uri?: string | null
-  readonly redirect_uris?: readonly string[]
-  readonly post_logout_redirect_uris?: readonly string[]
-  readonly initiate_login_uri?: string | null
-  readonly scope?: string
-  readonly token_endpoint_auth_method?: AuthMethod
-  readonly jwks?: object | null
-  readonly jwks_uri?: string | null
-  readonly first_party?: boolean
-  readonly pkce_required?: boolean
-  readonly iss_parameter?: boolean
+const Text = Type.String({ minLength: 1 })
+const OptionalText = Type.Optional(Type.Union([Text, Type.Null()], { description: '`null`: no value.' }))
+export const Urls = Type.Array(Type.String())
+export const Keys = Type.Object({ keys: Type.Array(Type.Object({})) })
+
+/** The members that an administrator sets (RFC 7591, 2; OpenID Connect Registration, 2; of this server). */
+const METADATA = {
+  client_name: OptionalText,
+  description: OptionalText,
+  logo_uri: OptionalText,
+  redirect_uris: Type.Optional(Urls),
+  post_logout_redirect_uris: Type.Optional(Urls),
+  initiate_login_uri: Type.Optional(
+    Type.Union([Text, Type.Null()], { description: 'The launch URL. `null`: no value.' }),
+  ),
+  scope: Type.Optional(
+    Type.String({
+      description:
+        'The scopes that the client may request, or `sallyport/admin` alone for a client of this API.',
+    }),
+  ),
+  token_endpoint_auth_method: Type.Optional(
+    Type.Union([
+      Type.Literal('none'),
+      Type.Literal('client_secret_basic'),
+      Type.Literal('client_secret_post'),
+      Type.Literal('private_key_jwt'),
+    ]),
+  ),
+  jwks: Type.Optional(Type.Union([Keys, Type.Null()])),
+  jwks_uri: OptionalText,
+  first_party: Type.Optional(Type.Boolean({ description: 'Its users are not asked for consent.' })),
+  pkce_required: Type.Optional(Type.Boolean()),
+  iss_parameter: Type.Optional(Type.Boolean({ description: 'Responses have `iss` (RFC 9207).' })),
 }
+
+export const Metadata = Type.Object(METADATA, CLOSED)
+export const NewClient = Type.Object(
+  { client_id: Type.Optional(Type.String({ description: 'By default a new UUID.' })), ...METADATA },
+  CLOSED,
+)
+
+type ClientMetadata = Static<typeof Metadata>
 
 /** Registers a client. `client_id` may be chosen. Without a method it has a secret (RFC 7591, 2). */
 export async function registerByMetadata(
   admin: Admin,
-  { client_id = randomUUID(), ...metadata }: ClientMetadata & { readonly client_id?: string },
+  { client_id = randomUUID(), ...metadata }: Static<typeof NewClient>,
 ): Promise<ChangedClient | AdminFailure> {
   const properties = readProperties(metadata)
   if (isFailure(properties)) return failProperty(properties)

@@ -15,6 +15,7 @@ import {
   perform,
   type SignIn,
 } from './action.ts'
+import { CLOSED } from './endpoint.ts'
 import type { ActionLink, CommandWords, Question } from './operation.ts'
 import {
   describe,
@@ -51,10 +52,7 @@ export interface ShownUser extends UserDescription {
 }
 
 /** A user of an identity provider. */
-export const Link = Type.Object(
-  { issuer: Type.String(), subject: Type.String() },
-  { additionalProperties: false },
-)
+export const Link = Type.Object({ issuer: Type.String(), subject: Type.String() }, CLOSED)
 
 export const Password = Type.Optional(Type.String({ description: '8 characters to 72 bytes.' }))
 
@@ -104,10 +102,10 @@ export const USER_OPERATIONS = {
       path: 'password',
       title: 'Reset the password',
       description: 'Ends all sign-ins and the access of apps. Without a password the server generates one.',
-      input: Type.Object({ password: Password, ...KEEP_APPS }, { additionalProperties: false }),
+      input: Type.Object({ password: Password, ...KEEP_APPS }, CLOSED),
       result: Type.Object(
         { password: Type.String({ description: 'The new password. It is not shown again.' }) },
-        { additionalProperties: false },
+        CLOSED,
       ),
     },
     path: 'reset-password',
@@ -126,7 +124,7 @@ export const USER_OPERATIONS = {
       method: 'POST',
       path: 'end-sessions',
       title: 'End all sign-ins and the access of apps',
-      input: Type.Object(KEEP_APPS, { additionalProperties: false }),
+      input: Type.Object(KEEP_APPS, CLOSED),
     },
     page: {
       title: name => `End the sessions of ${name}?`,
@@ -482,6 +480,6 @@ function failUnknown({ kind = 'clinician', ...target }: UserTarget): AdminFailur
   return new AdminFailure('not_found', `there is no ${kind} ${name}`)
 }
 
-function toProperties({ id, kind, links, ...properties }: UserDescription): Properties {
+function toProperties({ id, kind, isForLoopback, links, ...properties }: UserDescription): Properties {
   return { ...properties, links: links.map(({ issuer, subject }) => ({ issuer, subject })) }
 }

@@ -26,8 +26,8 @@ const APP = {
   client_id: 'growth',
   redirect_uris: ['https://growth.example/callback'],
   scope: 'launch openid offline_access patient/*.rs',
-  token_endpoint_auth_method: 'client_secret_basic',
-} as const
+  token_endpoint_auth_method: 'client_secret_basic' as const,
+}
 
 function succeed<T>(result: T | AdminFailure): T {
   assert(!(result instanceof AdminFailure), result instanceof AdminFailure ? result.reason : '')

@@ -35,10 +35,10 @@ const providers = createProviders(
 )
 const REDIRECT = ['https://chart.example/callback']
 const SERVICE = {
-  token_endpoint_auth_method: 'private_key_jwt',
+  token_endpoint_auth_method: 'private_key_jwt' as const,
   scope: 'system/*.cruds',
   jwks: { keys: [{ ...rsaPair().publicKey.export({ format: 'jwk' }), kid: 'own', alg: 'RS384' }] },
-} as const
+}
 
 /** The action on the client, the user or the grant with this name. */
 type Attempt = (admin: Admin, name: string) => Promise<unknown>

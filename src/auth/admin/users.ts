@@ -26,6 +26,8 @@ export interface UserDescription {
   readonly relatedPersons: readonly string[]
   readonly admin: boolean
   readonly disabled: boolean
+  /** Whether the account was made for loopback, and ends elsewhere. */
+  readonly isForLoopback: boolean
   readonly hasPassword: boolean
   readonly links: readonly UserLink[]
   /** Browsers in which the user is signed in. */
@@ -175,6 +177,7 @@ async function describeAll(
     relatedPersons: related.filter(one => one.clinician_id === row.id).map(one => one.related_person_id),
     admin: Boolean(row.admin),
     disabled: Boolean(row.disabled),
+    isForLoopback: Boolean(row.for_loopback),
     hasPassword: row.password_hash !== NO_PASSWORD,
     links: links.filter(link => link.clinician_id === row.id).map(toLink),
     signIns: signIns.filter(one => one.clinician_id === row.id).length,

@@ -12,6 +12,8 @@ import {
   type ExitCode,
   failMisuse,
   getRequired,
+  getSeveral,
+  getText,
   type Io,
 } from '../command.ts'
 import { performCommand } from '../with-store.ts'
@@ -29,32 +31,24 @@ Options:
   --patient <id>           id of the Patient resource, for example patient-1 or Patient/patient-1
   --related-person <id>    id of a RelatedPerson resource, which names the patient; once for each patient
   --display-name <text>    name shown on pages; by default the username`,
-  options: {
-    username: { type: 'string' },
-    patient: { type: 'string' },
-    'related-person': { type: 'string', multiple: true },
-    'display-name': { type: 'string' },
-  },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const username = readUsername(getRequired(args, 'username'))
-    const name = args.values['display-name']
-    const patients = readIds(args, 'patient', 'Patient')
+    const patients = readIds(args, 'patient', 'Patient').slice(-1)
     const relatedPersons = readIds(args, 'related-person', 'RelatedPerson')
     const [fhirUser] = [
       ...patients.map(id => `Patient/${id}`),
       ...relatedPersons.map(id => `RelatedPerson/${id}`),
     ]
     if (fhirUser === undefined) throw failMisuse('Needs --patient or --related-person')
-    const displayName = typeof name === 'string' && name !== '' ? name : username
+    const displayName = getText(args, 'display-name') || username
     return addAccount(io, { kind: 'account', username, displayName, fhirUser, relatedPersons })
   },
 }
 
 /** The ids of the resources that an option names, by id or with their type. */
-function readIds({ values }: Arguments, option: string, type: string): readonly string[] {
-  return [values[option] ?? []].flat().map(value => {
-    const id = String(value).replace(`${type}/`, '')
+function readIds(args: Arguments, option: string, type: string): readonly string[] {
+  return getSeveral(args, option).map(value => {
+    const id = value.replace(`${type}/`, '')
     if (isId(id)) return id
     throw failMisuse(`Cannot use --${option}: expected the id of a ${type}, or ${type}/<id>`)
   })

@@ -13,7 +13,7 @@ import {
 } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
-import { type Arguments, type Command, failMisuse, getOptional, type Io, isSet } from '../command.ts'
+import { type Arguments, type Command, failMisuse, getOptional, getText, type Io, isSet } from '../command.ts'
 import { loadSettings, recordCommand, withSealer, withStore } from '../with-store.ts'
 
 /** Records of other instances may arrive this late. */
@@ -66,28 +66,16 @@ Options:
   --limit <number>    maximum number of records (default: 100)
   --json              print each record as a FHIR AuditEvent on one line
   --follow            keep printing new records, until Ctrl-C`,
-  options: {
-    since: { type: 'string' },
-    patient: { type: 'string' },
-    client: { type: 'string' },
-    launch: { type: 'string' },
-    outcome: { type: 'string' },
-    kind: { type: 'string' },
-    limit: { type: 'string' },
-    json: { type: 'boolean' },
-    follow: { type: 'boolean' },
-  },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const filter = readFilter(args, Date.now())
     const limit = readLimit(args)
     await withStore(io, async store => {
       const ids = await openEventIds(store)
-      const print = createPrinter(io, args.values.json === true, loadSettings(io), ids)
+      const print = createPrinter(io, isSet(args, 'json'), loadSettings(io), ids)
       const found = await findRecords(store, { ...filter, limit })
       for (const record of found.toReversed()) print(record)
       if (found.length === 0) io.stderr.write('The audit trail contains no such record.\n')
-      if (args.values.follow === true) await follow(store, filter, found[0], print)
+      if (isSet(args, 'follow')) await follow(store, filter, found[0], print)
     })
     return 0
   },
@@ -121,16 +109,17 @@ function createPrinter(
   }
 }
 
-function readFilter({ values }: Arguments, now: number): RecordFilter {
-  const { since, patient, client, launch, kind, outcome } = values
+function readFilter(args: Arguments, now: number): RecordFilter {
+  const [since, patient, kind] = ['since', 'patient', 'kind'].map(option => getText(args, option))
+  const outcome = getText(args, 'outcome')
   if (outcome !== undefined && outcome !== 'allowed' && outcome !== 'refused')
     throw failMisuse('Cannot use --outcome: expected allowed or refused')
   return {
-    since: typeof since === 'string' ? parseTime(since, now) : undefined,
-    patients: typeof patient === 'string' ? [patient.replace(/^Patient\//, '')] : undefined,
-    client: typeof client === 'string' ? client : undefined,
-    launch: typeof launch === 'string' ? launch : undefined,
-    events: typeof kind === 'string' ? [{ kind }] : undefined,
+    since: since === undefined ? undefined : parseTime(since, now),
+    patients: patient === undefined ? undefined : [patient.replace(/^Patient\//, '')],
+    client: getText(args, 'client'),
+    launch: getText(args, 'launch'),
+    events: kind === undefined ? undefined : [{ kind }],
     allowed: outcome === undefined ? undefined : outcome === 'allowed',
   }
 }
@@ -145,9 +134,9 @@ function parseTime(text: string, now: number): number {
   return at
 }
 
-function readLimit({ values }: Arguments): number {
-  if (values.limit === undefined) return 100
-  const limit = /^\d{1,6}$/.test(String(values.limit)) ? Number(values.limit) : 0
+function readLimit(args: Arguments): number {
+  const text = getText(args, 'limit') ?? '100'
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
   if (limit < 1) throw failMisuse('Cannot use --limit: expected a whole number from 1')
   return limit
 }
@@ -195,8 +184,6 @@ Options:
                   servers cannot seal further records
 
 Exit code: 0 if nothing was changed, otherwise 1.`,
-  options: { head: { type: 'string' }, adopt: { type: 'boolean' } },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const head = getOptional(args, 'head')
     if (head !== undefined && !/^\d{1,15}:[\w-]{43}$/.test(head))

@@ -33,8 +33,6 @@ for each, and every problem with its remedy.
 Exit code: 0 without problems, otherwise 1.
 
 See also: check upstream, which tests a FHIR server in detail.`,
-  options: {},
-  positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const findings = await checkSetup(io)
     const problems = findings.filter(({ level }) => level === 'problem')

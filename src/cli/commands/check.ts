@@ -24,8 +24,6 @@ Exit code: 0 if the server can be used with the settings in effect, 1 if a resul
 
 Example:
   npm run -s sallyport -- check upstream --url http://localhost:8888/fhir --write`,
-  options: { url: { type: 'string' }, write: { type: 'boolean' } },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const configuration = readConfiguration(io.env, io.cwd)
     const { fhir } = configuration.settings

@@ -28,23 +28,6 @@ import {
 } from '../command.ts'
 import { performCommand } from '../with-store.ts'
 
-const describingOptions = {
-  'redirect-uri': { type: 'string', multiple: true },
-  'post-logout-redirect-uri': { type: 'string', multiple: true },
-  'launch-url': { type: 'string' },
-  scope: { type: 'string' },
-  public: { type: 'boolean' },
-  secret: { type: 'boolean' },
-  'jwks-url': { type: 'string' },
-  'jwks-file': { type: 'string' },
-  'first-party': { type: 'boolean' },
-  pkce: { type: 'string' },
-  'no-iss-parameter': { type: 'boolean' },
-  name: { type: 'string' },
-  description: { type: 'string' },
-  'logo-url': { type: 'string' },
-} as const
-
 const describingUsage = `\
   --redirect-uri <url>      redirect URI, compared exactly; repeat the option for several. https, http on loopback, or a
                             private-use scheme (com.example.app:/callback). Not needed if all scopes are system/ scopes.
@@ -82,8 +65,6 @@ Options:
   --admin                   a client of the administration API, not an app: it gets tokens for ${ADMIN_SCOPE} by client
                             credentials
 ${describingUsage}`,
-  options: { id: { type: 'string' }, admin: { type: 'boolean' }, ...describingOptions },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const id = getRequired(args, 'id')
     const isAdmin = isSet(args, 'admin')
@@ -126,7 +107,6 @@ Options:
   --id <id>                 client id
 ${describingUsage}
   --clear <option>          remove the value of an option: ${Object.keys(CLEARED).join(', ')}`,
-  options: { id: { type: 'string' }, ...describingOptions, clear: { type: 'string', multiple: true } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')

@@ -1,7 +1,6 @@
 import type { ClientRow } from '../../auth/index.ts'
-import { isPresent } from '../../store/index.ts'
-import { type Command, CommandFailure, formatColumns, getSubject } from '../command.ts'
-import { withStore } from '../with-store.ts'
+import { type Command, formatColumns, getSubject } from '../command.ts'
+import { performCommand, withStore } from '../with-store.ts'
 
 const AUTHENTICATIONS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
 
@@ -10,13 +9,10 @@ const clientList: Command = {
 Usage: npm run -s sallyport -- client list
 
 To see all properties of an app: client show --id <id>`,
-  options: {},
-  positionals: { min: 0, max: 0 },
   async run(_args, io) {
-    const rows = await withStore(io, ({ db }) =>
-      db.selectFrom('client').selectAll().where(isPresent).orderBy('client_id').execute(),
-    )
-    const lines = rows.map(row => [
+    const { listAll, listClients } = await import('../../auth/index.ts')
+    const clients = await withStore(io, store => listAll(page => listClients({ store }, page)))
+    const lines = clients.map(row => [
       row.client_id,
       row.name,
       AUTHENTICATIONS[row.auth_method],
@@ -34,14 +30,11 @@ To see all properties of an app: client show --id <id>`,
 const clientShow: Command = {
   usage: `
 Usage: npm run -s sallyport -- client show --id <id>`,
-  options: { id: { type: 'string' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = getSubject(args, 'id')
-    const client = await withStore(io, ({ db }) =>
-      db.selectFrom('client').selectAll().where('client_id', '=', id).where(isPresent).executeTakeFirst(),
-    )
-    if (!client) throw new CommandFailure(`Cannot show client: there is no client ${id}`)
+    const { findClientRow } = await import('../../auth/index.ts')
+    const client = await performCommand(io, 'Cannot show client', admin => findClientRow(admin, id))
     io.stdout.write(`${formatColumns(listRows(client))}\n`)
     return 0
   },

@@ -1,4 +1,4 @@
-import type { UserChanges } from '../../auth/index.ts'
+import type { UserChanges, UserDescription } from '../../auth/index.ts'
 import { getProviderIssuer, readSettings } from '../../config/index.ts'
 import {
   type Arguments,
@@ -12,7 +12,7 @@ import {
   isSet,
 } from '../command.ts'
 import { readFhirUser } from '../start/files.ts'
-import { performCommand, withStore } from '../with-store.ts'
+import { performCommand } from '../with-store.ts'
 import { addAccount, readNewPassword, readUsername, warnIfShort } from './account.ts'
 
 const clinicianAdd: Command = {
@@ -28,13 +28,6 @@ Options:
   --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7
   --admin                  the clinician is an administrator`,
-  options: {
-    username: { type: 'string' },
-    'display-name': { type: 'string' },
-    'fhir-user': { type: 'string' },
-    admin: { type: 'boolean' },
-  },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     return addAccount(io, {
       kind: 'clinician',
@@ -55,24 +48,29 @@ function readPractitioner(text: string, { env, cwd }: Io): string {
 const clinicianList: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician list`,
-  options: {},
-  positionals: { min: 0, max: 0 },
   async run(_args, io) {
-    const rows = await withStore(io, ({ db }) =>
-      db.selectFrom('clinician').selectAll().orderBy('username').execute(),
+    const { listAll, listUsers } = await import('../../auth/index.ts')
+    const users = await performCommand(io, 'Cannot list clinicians', admin =>
+      listAll(page => listUsers(admin, page)),
     )
-    const lines = rows.map(row => [
-      row.username,
-      row.display_name,
-      row.fhir_user_id.includes('/') ? row.fhir_user_id : `Practitioner/${row.fhir_user_id}`,
-      row.disabled ? 'disabled' : row.for_loopback ? 'loopback only' : row.admin ? 'administrator' : 'active',
-      row.id,
+    const lines = users.map(user => [
+      user.username,
+      user.displayName,
+      user.fhirUser,
+      describeState(user),
+      user.id,
     ])
     io.stdout.write(
       `${formatColumns([['USERNAME', 'DISPLAY NAME', 'FHIR USER', 'STATE', 'ID'], ...lines])}\n`,
     )
     return 0
   },
+}
+
+function describeState({ disabled, isForLoopback, admin }: UserDescription): string {
+  if (disabled) return 'disabled'
+  if (isForLoopback) return 'loopback only'
+  return admin ? 'administrator' : 'active'
 }
 
 const clinicianSetPassword: Command = {
@@ -85,7 +83,6 @@ Options:
 
 FHIR servers refuse the revoked access tokens within 5 seconds. Prompts for the password, or reads it from the first line of
 standard input (at most 72 bytes).`,
-  options: { username: { type: 'string' }, 'keep-apps': { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const username = getSubject(args, 'username')
@@ -115,13 +112,6 @@ Options:
   --no-admin               the clinician is no longer an administrator
   --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource`,
-  options: {
-    username: { type: 'string' },
-    admin: { type: 'boolean' },
-    'no-admin': { type: 'boolean' },
-    'display-name': { type: 'string' },
-    'fhir-user': { type: 'string' },
-  },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const username = getSubject(args, 'username')
@@ -159,8 +149,6 @@ Options:
   --username <name>    the clinician
   --issuer <issuer>    the issuer (iss) of the provider; ldap:<id> for a directory
   --subject <subject>  the subject (sub) of the user; entryUUID or objectGUID for a directory`,
-  options: { username: { type: 'string' }, issuer: { type: 'string' }, subject: { type: 'string' } },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const username = getRequired(args, 'username')
     const link = { issuer: getRequired(args, 'issuer'), subject: getRequired(args, 'subject') }

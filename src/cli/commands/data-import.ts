@@ -12,7 +12,7 @@ import type {
   SentReport,
   Unreadable,
 } from '../../import/index.ts'
-import { type Command, CommandFailure, type Output } from '../command.ts'
+import { type Command, CommandFailure, getText, type Output } from '../command.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
 import { findDataFile, loadSettings } from '../with-store.ts'
 
@@ -34,11 +34,10 @@ Exit code: 0 if everything was imported, 1 if a resource was refused or a file c
 
 Example:
   npm run -s sallyport -- data import export/ extra.ndjson.gz`,
-  options: { to: { type: 'string' } },
   positionals: { min: 1, max: 1000 },
   async run(args, io) {
     const settings = loadSettings(io)
-    const { to } = args.values
+    const to = getText(args, 'to')
     if (settings.fhir.upstreamUrl !== undefined && to === undefined)
       throw new CommandFailure(
         'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data; specify it with --to',
@@ -49,7 +48,7 @@ Example:
     const started = performance.now()
     const progress = createProgress(io.stderr)
     const report =
-      typeof to === 'string'
+      to !== undefined
         ? await importTo(to, settings, found, progress)
         : await importInto(settings, found, progress)
     io.stdout.write(formatReport(report, found.skipped, performance.now() - started))

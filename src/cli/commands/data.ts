@@ -24,7 +24,6 @@ To import them: data import <file or folder>
 
 Example:
   npm run -s sallyport -- data export backup/`,
-  options: {},
   positionals: { min: 1, max: 1 },
   async run({ positionals: [target = ''] }, io) {
     const settings = loadSettings(io)
@@ -114,8 +113,6 @@ Options:
   --all  also remove all apps, clinicians, logins and sessions, and revoke all tokens; the demo app and the test login are
          created again. Signing keys and the audit trail stay
   --yes  do not ask`,
-  options: { all: { type: 'boolean' }, yes: { type: 'boolean' } },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const settings = loadSettings(io)
     checkResettable(settings)

@@ -16,13 +16,6 @@ import {
 import { requireDeveloperTools } from '../require-developer-tools.ts'
 import { findDataFile, loadSettings, openAuditor, withSealer } from '../with-store.ts'
 
-const commonOptions = {
-  client: { type: 'string' },
-  patient: { type: 'string' },
-  encounter: { type: 'string' },
-  user: { type: 'string' },
-} as const
-
 const commonUsage = `\
   --client <id>       a registered app
   --patient <id>      the patient of the launch context
@@ -46,8 +39,6 @@ ${commonUsage}
 Example:
   token=$(npm run -s sallyport -- token --client my-app --patient patient-1 --scope "patient/Observation.rs")
   curl -H "Authorization: Bearer $token" http://localhost:8080/fhir/Observation`,
-  options: { ...commonOptions, scope: { type: 'string' } },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const scope = getOptional(args, 'scope')
     const { loadTestCommands } = await import('../../auth/index.ts')
@@ -74,8 +65,6 @@ ${commonUsage}
 
 Example:
   npm run -s sallyport -- launch --client my-app --patient patient-1 --open`,
-  options: { ...commonOptions, open: { type: 'boolean' } },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const { loadTestCommands } = await import('../../auth/index.ts')
     const { issueLaunchByCommand } = await loadTestCommands()

@@ -10,6 +10,7 @@ import {
   failMisuse,
   getOptional,
   getRequired,
+  getText,
   type Io,
   isSet,
 } from '../command.ts'
@@ -36,18 +37,6 @@ Options:
 "Allowed" means that only the stored data can still cause a refusal. Exit code: 0 if allowed, 3 if refused; with --jsonl
 always 0. An input line has id, method, url and scope, and optionally patient, fhirUser, body, searchLetter and contexts (a
 list). An output line has id, allowed, status, by, within, limits and text.`,
-  options: {
-    method: { type: 'string' },
-    url: { type: 'string' },
-    scope: { type: 'string' },
-    patient: { type: 'string' },
-    'fhir-user': { type: 'string' },
-    body: { type: 'string' },
-    'search-letter': { type: 'string' },
-    contexts: { type: 'string' },
-    jsonl: { type: 'boolean' },
-  },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const settings = readSettings(io.env, io.cwd)
     if (isSet(args, 'jsonl')) {
@@ -66,13 +55,12 @@ function print({ text, status, allowed, hint }: Explanation, io: Io): void {
 }
 
 function readOptions(args: Arguments, settings: Settings): Question {
-  const url = args.values.url
-  const scope = args.values.scope
-  if (typeof url !== 'string') return failMissing(args, '--url')
+  const url = getText(args, 'url')
+  if (url === undefined) return failMissing(args, '--url')
   return {
     method: getOptional(args, 'method') ?? 'GET',
     url: removeBase(url, settings.fhirBaseUrl),
-    scope: typeof scope === 'string' ? scope : getRequired(args, 'scope'),
+    scope: getText(args, 'scope') ?? getRequired(args, 'scope'),
     patient: getOptional(args, 'patient'),
     fhirUser: formatFhirUser(getOptional(args, 'fhir-user'), settings.fhirBaseUrl),
     body: readBody(getOptional(args, 'body')),

@@ -19,8 +19,6 @@ Usage: npm run -s sallyport -- keys rotate
 Publishes a new key at once. The key signs tokens a few seconds later, when every server has fetched it. The old key stays
 published until the last token that it signed has expired. The auth server also rotates keys by age
 (smart.server.key-max-age-days).`,
-  options: {},
-  positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const { rotateKeys } = await import('../../auth/index.ts')
     const { signs_from } = await performCommand(io, 'Cannot rotate keys', async (admin, openSealer) =>
@@ -43,7 +41,6 @@ Options:
   --all        remove all keys, including the app server's, whatever SMART_SECRET encrypted them. Use this if SMART_SECRET
                leaked or was lost: stop the servers, set a new SMART_SECRET, run this command and audit verify --adopt,
                start the servers. It ends all sessions of the app server.`,
-  options: { kid: { type: 'string' }, all: { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     if (isSet(args, 'all')) return withdrawAll(args, io)
@@ -73,8 +70,6 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
 const keysList: Command = {
   usage: `
 Usage: npm run -s sallyport -- keys list`,
-  options: {},
-  positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const { listKeys } = await import('../../auth/index.ts')
     const keys = await withStore(io, store => listKeys({ store, clock: Date.now }))

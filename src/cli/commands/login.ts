@@ -23,8 +23,6 @@ Options:
   --provider <id>   the sign-in provider (default: the provider whose issuer is iss)
 
 Exit code: 0 if the user would be signed in, otherwise 1.`,
-  options: { claims: { type: 'string' }, provider: { type: 'string' } },
-  positionals: { min: 0, max: 0 },
   async run(args, io) {
     const settings = loadSettings(io)
     const claims = readClaims(args, io)

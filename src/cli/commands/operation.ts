@@ -19,7 +19,6 @@ function defineCommand({
     usage: `
 Usage: npm run -s sallyport -- ${name} --${option} <${option === 'id' ? 'id' : 'name'}>
 ${help}`,
-    options: { [option]: { type: 'string' } },
     positionals: { min: 0, max: 1 },
     async run(args, io) {
       const subject = getSubject(args, option)

@@ -9,8 +9,6 @@ Usage: npm run -s sallyport -- settings
 Reads the environment and sallyport.yaml (or the file named in SMART_CONFIG), as start does. Prints each setting with its
 value, its environment variable and the source of the value. If the servers would refuse to start with these settings,
 prints the reasons on standard error.`,
-  options: {},
-  positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const configuration = readConfiguration(io.env, io.cwd)
     for (const setting of listEffectiveSettings(configuration)) io.stdout.write(`${formatSetting(setting)}\n`)

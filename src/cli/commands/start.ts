@@ -69,7 +69,6 @@ Example (npm run -s prints nothing of its own):
   npm run -s sallyport -- start --ephemeral --ready
 
 To see the settings in effect: npm run -s sallyport -- settings`,
-  options: { ephemeral: { type: 'boolean' }, ready: { type: 'boolean' } },
   positionals: { min: 0, max: 3 },
   async run(args, io) {
     const names = chooseServers(args.positionals)

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { isFailure } from '../../../fhir/index.ts'
 import type { AdminFailure } from '../action.ts'
 import { findLastUses } from '../audit.ts'
-import { changeByMetadata, registerByMetadata } from '../client-metadata.ts'
+import { changeByMetadata, Keys, Metadata, NewClient, registerByMetadata, Urls } from '../client-metadata.ts'
 import {
   type ChangedClient,
   CLIENT_OPERATIONS,
@@ -13,6 +13,7 @@ import {
   listClients,
 } from '../clients.ts'
 import {
+  CLOSED,
   defineEndpoint,
   type Endpoint,
   formatTime,
@@ -22,48 +23,6 @@ import {
   Time,
   toPage,
 } from '../endpoint.ts'
-
-const Text = Type.String({ minLength: 1 })
-const OptionalText = Type.Optional(Type.Union([Text, Type.Null()], { description: '`null`: no value.' }))
-const Urls = Type.Array(Type.String())
-const Keys = Type.Object({ keys: Type.Array(Type.Object({})) })
-
-/** The members that an administrator sets (RFC 7591, 2; OpenID Connect Registration, 2; of this server). */
-const METADATA = {
-  client_name: OptionalText,
-  description: OptionalText,
-  logo_uri: OptionalText,
-  redirect_uris: Type.Optional(Urls),
-  post_logout_redirect_uris: Type.Optional(Urls),
-  initiate_login_uri: Type.Optional(
-    Type.Union([Text, Type.Null()], { description: 'The launch URL. `null`: no value.' }),
-  ),
-  scope: Type.Optional(
-    Type.String({
-      description:
-        'The scopes that the client may request, or `sallyport/admin` alone for a client of this API.',
-    }),
-  ),
-  token_endpoint_auth_method: Type.Optional(
-    Type.Union([
-      Type.Literal('none'),
-      Type.Literal('client_secret_basic'),
-      Type.Literal('client_secret_post'),
-      Type.Literal('private_key_jwt'),
-    ]),
-  ),
-  jwks: Type.Optional(Type.Union([Keys, Type.Null()])),
-  jwks_uri: OptionalText,
-  first_party: Type.Optional(Type.Boolean({ description: 'Its users are not asked for consent.' })),
-  pkce_required: Type.Optional(Type.Boolean()),
-  iss_parameter: Type.Optional(Type.Boolean({ description: 'Responses have `iss` (RFC 9207).' })),
-}
-
-const Metadata = Type.Object(METADATA, { additionalProperties: false })
-const NewClient = Type.Object(
-  { client_id: Type.Optional(Type.String({ description: 'By default a new UUID.' })), ...METADATA },
-  { additionalProperties: false },
-)
 
 const CLIENT = {
   client_id: Type.String(),
@@ -89,13 +48,13 @@ const CLIENT = {
   iss_parameter: Type.Boolean(),
   last_used_at: Type.Optional(Time),
 }
-const Client = Type.Object(CLIENT, { additionalProperties: false })
+const Client = Type.Object(CLIENT, CLOSED)
 const ClientWithSecret = Type.Object(
   {
     ...CLIENT,
     client_secret: Type.Optional(Type.String({ description: 'A new secret. It is not shown again.' })),
   },
-  { additionalProperties: false },
+  CLOSED,
 )
 
 export const clientEndpoints = [
@@ -110,7 +69,7 @@ export const clientEndpoints = [
         disabled: Type.Optional(Type.Boolean()),
         ...PAGE_QUERY,
       },
-      { additionalProperties: false },
+      CLOSED,
     ),
     result: PageOf(Client),
     async handle({ admin, query }) {

@@ -2,7 +2,16 @@ import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { isFailure } from '../../../fhir/index.ts'
 import { AdminFailure } from '../action.ts'
 import { addUser, changeUser, Password, USER_OPERATIONS, type UserOperation } from '../clinicians.ts'
-import { defineEndpoint, type Endpoint, formatTime, PAGE_QUERY, PageOf, Time, toPage } from '../endpoint.ts'
+import {
+  CLOSED,
+  defineEndpoint,
+  type Endpoint,
+  formatTime,
+  PAGE_QUERY,
+  PageOf,
+  Time,
+  toPage,
+} from '../endpoint.ts'
 import { findUser, listUsers, type UserDescription, type UserKind } from '../users.ts'
 
 const USER = {
@@ -15,7 +24,7 @@ const USER = {
   links: Type.Array(
     Type.Object(
       { issuer: Type.String(), subject: Type.String(), provisioned: Type.Boolean(), created_at: Time },
-      { additionalProperties: false },
+      CLOSED,
     ),
     { description: 'Users of identity providers who sign in as this user.' },
   ),
@@ -56,7 +65,7 @@ interface UserMembers {
 
 function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
   const { path, name, example, shown, set, filter, show } = KINDS[kind]
-  const User: TObject = Type.Object({ ...USER, ...shown }, { additionalProperties: false })
+  const User: TObject = Type.Object({ ...USER, ...shown }, CLOSED)
   const describe = (user: UserDescription | AdminFailure) =>
     isFailure(user) ? user : { ...describeUser(user), ...show(user) }
   const own = `${path}/:id` as const
@@ -74,7 +83,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
           ...filter,
           ...PAGE_QUERY,
         },
-        { additionalProperties: false },
+        CLOSED,
       ),
       result: PageOf(User),
       handle: async ({ admin, query }) => toPage(await listUsers(admin, { ...query, kind }), describe),
@@ -92,7 +101,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
           password: Password,
           ...set,
         },
-        { additionalProperties: false },
+        CLOSED,
       ),
       status: 201,
       result: User,
@@ -134,7 +143,7 @@ function defineUserEndpoints(kind: UserKind): readonly Endpoint[] {
           disabled: Type.Optional(Type.Boolean()),
           ...set,
         },
-        { additionalProperties: false },
+        CLOSED,
       ),
       result: User,
       handle: async ({ admin, params: { id = '' }, body }) =>
