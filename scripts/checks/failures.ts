@@ -145,6 +145,7 @@ const REMAINING: ReadonlySet<string> = new Set([
   'const MOST_METHODS',
   'const MOST_NAMED',
   'const MOST_NAMES',
+  'const MOST_PROBLEMS',
   'const MOST_REFUSED',
   'const MOST_RESULTS',
 ])
