@@ -28,7 +28,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   smart: { imports: ['fhir'] },
   web: { imports: ['fhir', 'store', 'turns'] },
   store: { imports: [] },
-  config: { imports: ['smart', 'store'] },
+  config: { imports: ['smart', 'store'], importsTypesOf: ['web'] },
   audit: { imports: [...DOMAIN, 'cache', 'store'] },
   'fhir-api': { imports: [...DOMAIN, 'turns', 'web', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
-import { describeError, isRecord } from '../core/index.ts'
+import { computeDistance, describeError, isRecord } from '../core/index.ts'
 import { readSecretFile } from './secret-file.ts'
 import { mayBeFile } from './setting-row.ts'
 import type { SettingType } from './setting-types.ts'
@@ -19,24 +19,6 @@ export function findNearest(name: string, names: readonly string[]): string | un
   return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 5)
     ? ranked.candidate
     : undefined
-}
-
-/** Levenshtein distance. */
-function computeDistance(a: string, b: string): number {
-  let above = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const changed = getCell(above, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(changed, getCell(above, j) + 1, getCell(row, j - 1) + 1))
-    }
-    above = row
-  }
-  return getCell(above, b.length)
-}
-
-function getCell(row: readonly number[], index: number): number {
-  return row[index] ?? Number.POSITIVE_INFINITY
 }
 
 export type FileTexts = ReadonlyMap<SettingKey, string>

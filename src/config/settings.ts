@@ -1,3 +1,4 @@
+import type { SpanExportOptions } from '../web/index.ts'
 import type { ValueOf } from './setting-row.ts'
 import type { settingsTable } from './table.ts'
 
@@ -28,7 +29,7 @@ export interface Settings extends SettingTree {
     readonly access: 'loopback' | 'everyone' | 'nobody'
   }
   /** Undefined: traces are not exported. */
-  readonly telemetry: TelemetrySettings | undefined
+  readonly telemetry: SpanExportOptions | undefined
   /** All three URLs and every bind address are loopback. */
   readonly onLoopback: boolean
   /** Whether the tools for developers are on: they are while the lab is. */
@@ -38,24 +39,3 @@ export interface Settings extends SettingTree {
 export type UpstreamSettings = Settings['fhir']['upstream']
 
 export type Source = 'environment' | 'file' | 'default'
-
-/** How traces are exported, by OpenTelemetry's standard variables. */
-export interface TelemetrySettings {
-  /** The URL for traces, complete. */
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly timeoutMs: number
-  /** Describes this service in every span. */
-  readonly resource: Readonly<Record<string, string>>
-  readonly sampler: Sampler
-  readonly everyMs: number
-  readonly batchSize: number
-  readonly queueSize: number
-}
-
-export interface Sampler {
-  /** Whether the decision of the caller is followed, if there is one. */
-  readonly isParentBased: boolean
-  /** The part of the other traces that is sampled. */
-  readonly ratio: number
-}

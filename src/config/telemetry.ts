@@ -1,5 +1,5 @@
+import type { SpanExportOptions } from '../web/index.ts'
 import { readSecretFile } from './secret-file.ts'
-import type { Sampler, TelemetrySettings } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -7,7 +7,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 const DEFAULT_URL = 'http://localhost:4318'
 
 /** Undefined unless the environment names a collector, or `OTEL_TRACES_EXPORTER` is `otlp`. */
-export function readTelemetry(env: Environment, cwd: string): TelemetrySettings | undefined {
+export function readTelemetry(env: Environment, cwd: string): SpanExportOptions | undefined {
   const exporter = env.OTEL_TRACES_EXPORTER || undefined
   const base = env.OTEL_EXPORTER_OTLP_ENDPOINT || undefined
   const full = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || undefined
@@ -33,7 +33,7 @@ export function readTelemetry(env: Environment, cwd: string): TelemetrySettings 
   }
   const read = readEach(Object.entries(parts), ([name, readPart]) => [name, readPart()] as const)
   const { exporter: _, protocol: __, ...settings } = Object.fromEntries(read)
-  return settings as unknown as TelemetrySettings
+  return settings as unknown as SpanExportOptions
 }
 
 function requireValid(
@@ -107,7 +107,7 @@ const SAMPLERS: Readonly<Record<string, 'ratio' | 0 | 1>> = {
   traceidratio: 'ratio',
 }
 
-function readSampler(env: Environment): Sampler {
+function readSampler(env: Environment): SpanExportOptions['sampler'] {
   const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on'
   const ratio = SAMPLERS[name.replace(/^parentbased_/, '')]
   if (ratio === undefined)

@@ -67,7 +67,7 @@ export {
   readProcessMetrics,
   type ServerReports,
 } from './metrics.ts'
-export { startSpanExport } from './otlp.ts'
+export { type SpanExportOptions, startSpanExport } from './otlp.ts'
 export {
   type ErrorPageOptions,
   type PageOptions,

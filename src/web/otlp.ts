@@ -3,12 +3,20 @@ import { processMetrics } from './registry.ts'
 import { type Span, setSpanSink } from './trace.ts'
 import { version } from './version.ts'
 
+/** How traces are exported, by OpenTelemetry's standard variables. */
 export interface SpanExportOptions {
+  /** The URL for traces, complete. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
+  /** Describes this service in every span. */
   readonly resource: Readonly<Record<string, string>>
-  readonly sampler: { readonly isParentBased: boolean; readonly ratio: number }
+  readonly sampler: {
+    /** Whether the decision of the caller is followed, if there is one. */
+    readonly isParentBased: boolean
+    /** The part of the other traces that is sampled. */
+    readonly ratio: number
+  }
   readonly everyMs: number
   readonly batchSize: number
   readonly queueSize: number

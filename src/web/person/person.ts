@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/index.ts'
+import { computeDistance, isRecord } from '../../core/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { COMPARED_CHARACTERS } from '../limits.ts'
 
@@ -135,28 +135,6 @@ function normalize(text: string | undefined): string {
     .replace(/\p{Mark}/gu, '')
     .toLowerCase()
     .replace(/[^\p{Letter}]/gu, '')
-}
-
-/** Computes the optimal string alignment distance: each added, missing, changed or swapped letter counts one. */
-function computeDistance(a: string, b: string): number {
-  let beforeLast: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= b.length; column++) {
-      const same = a[row - 1] === b[column - 1]
-      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
-      current[column] = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + (same ? 0 : 1),
-        swapped ? (beforeLast[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
-      )
-    }
-    beforeLast = last
-    last = current
-  }
-  return last[b.length] ?? 0
 }
 
 function readFirstGiven(person: Person): string {
