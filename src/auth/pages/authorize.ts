@@ -1,12 +1,14 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isFailure } from '../../fhir/index.ts'
 import { NO_HEAD_ROUTE, paths } from '../base/paths.ts'
 import { getStatus } from '../base/refusal.ts'
-import { readParameters } from '../base/request.ts'
+import { type Parameters, readParameters } from '../base/request.ts'
+import type { NextStep } from '../oauth/authorize/next-step.ts'
 import { proceed } from '../oauth/authorize/proceed.ts'
 import { expire, refuse, type Step } from '../oauth/authorize/refuse.ts'
 import { findPendingAuthorization, storePendingAuthorization } from '../oauth/authorize/request.ts'
 import { verifyRequest } from '../oauth/authorize/verify.ts'
+import { findWaiting, resolveOtherOutcome, type Waiting } from '../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../oauth/context.ts'
 import { findCurrentLogin } from '../users/login.ts'
 import { sendErrorPage } from './page-parts.ts'
@@ -40,6 +42,21 @@ export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): 
     const step = pending ? await proceed(request, context, pending) : await expire(request, context)
     return sendStep(reply, context, step)
   })
+}
+
+/** Handles a page of a waiting request, or takes the browser where the request goes instead. */
+export function requireWaiting(
+  context: AuthContext,
+  steps: readonly NextStep['kind'][],
+  handle: (reply: FastifyReply, waiting: Waiting, parameters: Parameters) => Promise<FastifyReply>,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  return async (request, reply) => {
+    const parameters = readParameters(request.method === 'GET' ? request.query : request.body)
+    const waiting = await findWaiting(request, context, parameters, steps)
+    return waiting.kind === 'waiting'
+      ? handle(reply, waiting, parameters)
+      : sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
+  }
 }
 
 /** Takes the browser where an authorization request goes next. */

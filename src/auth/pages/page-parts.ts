@@ -79,7 +79,7 @@ export function sendErrorPage(
     kind: 'refused',
     code: String(status),
     reference: id,
-    referenceUrl: isRecorded ? linkReference({ settings }, id) : undefined,
+    referenceUrl: isRecorded ? linkReference(settings, id) : undefined,
     now: clock(),
     ...(login && { bar: makeSignedInBar(login, current) }),
     ...options,
@@ -92,50 +92,32 @@ export function showsSampleData({ fhir }: AuthSettings, onPage: readonly Person[
   return fhir.upstreamUrl === undefined && fhir.samplePatients > 0 && onPage.every(({ sample }) => sample)
 }
 
-/** Remembers since when the FHIR server has been unreachable. */
-interface OutageWatch {
-  observe(isReachable: boolean, now: number): void
-  since(): number | undefined
-}
+const outages = new WeakMap<AuthContext, number>()
 
-const watches = new WeakMap<AuthContext, OutageWatch>()
-
-export function findOutageWatch(context: AuthContext): OutageWatch {
-  const watch = watches.get(context) ?? createOutageWatch()
-  watches.set(context, watch)
-  return watch
-}
-
-function createOutageWatch(): OutageWatch {
-  let since: number | undefined
-  return {
-    observe: (isReachable, now) => {
-      since = isReachable ? undefined : (since ?? now)
-    },
-    since: () => since,
-  }
+/** Remembers since when the FHIR server has been unreachable, and returns it. */
+export function noteOutage(context: AuthContext, isReachable: boolean): number | undefined {
+  if (isReachable) outages.delete(context)
+  else if (!outages.has(context)) outages.set(context, context.clock())
+  return outages.get(context)
 }
 
 /** Shows that the FHIR server is unreachable, and advice. */
 export function sendUnavailable(
   reply: FastifyReply,
   context: AuthContext,
-  {
-    login,
-    outage,
-    since,
-    tryAgain,
-  }: { login: Login; outage: Unavailable; since: number | undefined; tryAgain: string },
+  login: Login,
+  outage: Unavailable & { readonly tryAgain: string; readonly since?: number | undefined },
 ): FastifyReply {
   reply.request.log.warn({ reason: outage.reason }, 'FHIR server unreachable')
   const { settings, clock } = context
   const now = clock()
+  const { since = now, tryAgain } = outage
   return sendErrorPage(reply, context, {
     kind: 'unavailable',
     status: 502,
     title: 'Patient records are unavailable',
     text: [
-      `The FHIR server has been unreachable since ${formatSince(since ?? now, now)}. You are still signed in, and nothing you did was lost.`,
+      `The FHIR server has been unreachable since ${formatSince(since, now)}. You are still signed in, and nothing you did was lost.`,
       'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
     ],
     code: 'FHIR server unreachable',
@@ -154,9 +136,6 @@ function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Una
 }
 
 /** Links the reference of an error page to its event, for developers. */
-export function linkReference(
-  { settings: { developerTools } }: Pick<AuthContext, 'settings'>,
-  reference: string,
-): string | undefined {
+function linkReference({ developerTools }: AuthSettings, reference: string): string | undefined {
   return developerTools ? `${paths.activity}?${new URLSearchParams({ reference })}` : undefined
 }

@@ -5,33 +5,25 @@ import {
   renderBadge,
   renderIcon,
   renderName,
-  renderPage,
   renderPatientBanner,
 } from '../../../web/index.ts'
-import type { AuthSettings } from '../../base/settings.ts'
+import type { AuthContext } from '../../oauth/context.ts'
 import type { Login } from '../../users/find-login.ts'
-import { makeSignedInBar, showsSampleData } from '../page-parts.ts'
+import { renderSignedInPage } from '../page-parts.ts'
 import { readHost } from '../portal/apps.ts'
 import { buildCardsUrl, renderSection } from '../portal/cards-place.ts'
 import { buildPortalUrl } from '../portal/list.ts'
-import type { ServiceCards } from './call-service.ts'
-import { type Card, type CardLink, type Indicator, readWebUrl } from './call-service.ts'
+import { type Card, type CardLink, type Indicator, readWebUrl, type ServiceCards } from './call-service.ts'
 
 /** The URL of a launch for a `smart` link; undefined if no registered app has this launch URL. */
 export type BuildLaunchLink = (link: CardLink) => string | undefined
 
-export function renderCardsPage(
-  { settings, login, now }: { readonly settings: AuthSettings; readonly login: Login; readonly now: number },
-  person: Person,
-  cards: Html,
-): Html {
-  return renderPage(
-    {
-      title: 'Decision support',
-      width: 'mid',
-      bar: makeSignedInBar(login, 'portal'),
-      sampleData: showsSampleData(settings, [person]),
-    },
+export function renderCardsPage(context: AuthContext, login: Login, person: Person, cards: Html): Html {
+  const now = context.clock()
+  return renderSignedInPage(
+    context,
+    login,
+    { title: 'Decision support', current: 'portal', width: 'mid', people: [person] },
     html`<h1 class="sr">Decision support for ${renderName(person.name)}</h1>
 <div class="stack"><p><a href="${buildPortalUrl({ search: undefined, patient: person.id })}">Back to the patient</a></p>
 <div class="card card--clip">${renderPatientBanner(person, { now, heading: 'h2', id: 'picked' })}

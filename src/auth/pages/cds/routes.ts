@@ -11,8 +11,7 @@ import { issueLaunch, prepareLaunch } from '../../oauth/launch/prepare.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
 import { sendLaunchProblem } from '../portal/launch.ts'
-import type { CardLink } from './call-service.ts'
-import { callServices, type HookSubject, type ServiceCards } from './call-service.ts'
+import { type CardLink, callServices, type HookSubject, type ServiceCards } from './call-service.ts'
 import { type BuildLaunchLink, renderCards, renderCardsPage } from './page.ts'
 
 /** `GET /portal/cards` shows the cards of the CDS services for a patient, and `GET /portal/cards/launch` launches the app of a card. */
@@ -33,8 +32,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
       const subject = { patientId: id, encounterId: await findOnlyEncounter(read, id) }
       const results = await callWithinLimit(request, login, subject)
       const cards = renderCards(id, results, await createLinkBuilder(context, login, subject, results))
-      const person = readPerson(patient.resource)
-      return reply.sendPage(renderCardsPage({ settings, login, now: context.clock() }, person, cards))
+      return reply.sendPage(renderCardsPage(context, login, readPerson(patient.resource), cards))
     }),
   )
 
@@ -61,7 +59,7 @@ export function addCdsRoutes(app: FastifyInstance, context: AuthContext): void {
         repeated: false,
         options,
       })
-      if (isFailure(result)) return sendLaunchProblem(request, reply, context, { login, problem: result })
+      if (isFailure(result)) return sendLaunchProblem(reply, context, login, result)
       const event = { kind: 'launch', status: 302, patient: patientId, client: clientId } as const
       const reason = `Launched by a card of the CDS service ${service}`
       const { url } = await issueLaunch(context, result, trx =>

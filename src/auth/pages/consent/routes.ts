@@ -3,7 +3,7 @@ import { readPerson } from '../../../web/index.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
-import { type Parameters, readParameters } from '../../base/request.ts'
+import type { Parameters } from '../../base/request.ts'
 import {
   describeAvailableContext,
   makeScopeTerms,
@@ -11,12 +11,12 @@ import {
 } from '../../oauth/authorize/launch-context.ts'
 import type { AuthorizationState } from '../../oauth/authorize/next-step.ts'
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
-import { findWaiting, resolveOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import type { Waiting } from '../../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { grantScope } from '../../oauth/grants/grant-scope.ts'
 import { findNamesakes } from '../../oauth/launch/picked.ts'
 import type { Login } from '../../users/find-login.ts'
-import { sendStep } from '../authorize.ts'
+import { requireWaiting, sendStep } from '../authorize.ts'
 import { showsSampleData } from '../page-parts.ts'
 import { listLogos } from '../portal/apps.ts'
 import { renderConsentPage } from './page.ts'
@@ -27,35 +27,37 @@ const DENIED = new Refusal('access_denied', 'The user denied access.')
 
 /** The page on which a clinician allows or refuses access to an app. */
 export function addConsentRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.consent, NO_HEAD_ROUTE, async (request, reply) => {
-    const waiting = await findWaiting(request, context, readParameters(request.query), ['consent'])
-    return waiting.kind === 'waiting'
-      ? sendConsentPage(reply, context, waiting, ALL_CHECKED)
-      : sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
-  })
+  app.get(
+    paths.consent,
+    NO_HEAD_ROUTE,
+    requireWaiting(context, ['consent'], (reply, waiting) =>
+      sendConsentPage(reply, context, waiting, ALL_CHECKED),
+    ),
+  )
 
   // The decision also counts if the client became first-party while the page was open.
-  app.post(paths.consent, async (request, reply) => {
-    const form = readParameters(request.body)
-    const waiting = await findWaiting(request, context, form, ['consent', 'issue-code'])
-    if (waiting.kind !== 'waiting')
-      return sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
-    if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting, ALL_CHECKED)
-    const { pending, login, state } = waiting
-    const approvedScopes = readApprovedScopes(request.body)
-    switch (form.get('decision')) {
-      case 'allow':
-        return sendStep(
-          reply,
-          context,
-          await takeNextStep(request, context, { ...pending, approvedScopes }, { ...state, consented: true }),
-        )
-      case 'deny':
-        return sendStep(reply, context, await refuseRequest(request, context, pending, DENIED, login))
-      default:
-        return sendConsentPage(reply, context, waiting, scope => approvedScopes.has(scope))
-    }
-  })
+  app.post(
+    paths.consent,
+    requireWaiting(context, ['consent', 'issue-code'], async (reply, waiting, form) => {
+      if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting, ALL_CHECKED)
+      const { request } = reply
+      const { pending, login, state } = waiting
+      const approvedScopes = readApprovedScopes(request.body)
+      const decided = { ...pending, approvedScopes }
+      switch (form.get('decision')) {
+        case 'allow':
+          return sendStep(
+            reply,
+            context,
+            await takeNextStep(request, context, decided, { ...state, consented: true }),
+          )
+        case 'deny':
+          return sendStep(reply, context, await refuseRequest(request, context, pending, DENIED, login))
+        default:
+          return sendConsentPage(reply, context, waiting, scope => approvedScopes.has(scope))
+      }
+    }),
+  )
 }
 
 /** If the user, patient or encounter has changed since the page was shown, it is shown again. */

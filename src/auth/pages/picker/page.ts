@@ -4,8 +4,10 @@ import {
   html,
   type Person,
   renderAlikeWarning,
+  renderHidden,
   renderIcon,
   renderPage,
+  renderPageHead,
   renderPatientBanner,
 } from '../../../web/index.ts'
 import { paths } from '../../base/paths.ts'
@@ -20,7 +22,7 @@ import {
   renderGroups,
   renderNoPatients,
   renderPager,
-  renderSearchForm,
+  renderPatientSearch,
 } from '../portal/list.ts'
 import { renderEncounterChoice } from '../portal/picked-panel.ts'
 
@@ -53,12 +55,11 @@ export function renderPatientPage(options: PickerOptions, view: PatientsView): H
   const confusable = findConfusable([...people, ...others])
   const { client, pendingId } = options
   const all = buildPickUrl(pendingId)
-  const hidden = html`<input type="hidden" name="interaction" value="${pendingId}">`
   return renderShell(
     options,
     `Choose a patient for ${client.name}`,
     html`<div class="stack stack--tight">
-${options.ownRecords === 0 && renderSearchForm(paths.pick, search, hidden)}
+${options.ownRecords === 0 && renderPatientSearch(paths.pick, search, { interaction: pendingId })}
 ${again && renderWarning('No patient selected.', 'Select one, or cancel.')}
 ${people.some(person => confusable.has(person)) && renderWarning('Patients in this list have names similar to others.', 'Check the birth date and the MRN before you continue.')}
 ${renderPickForm(options, people.length === 0 ? html`<div class="card plistbox">${renderNoPatients(search, all)}</div>` : renderRadios(options, view, confusable))}
@@ -76,7 +77,7 @@ export function renderEncounterPage(options: PickerOptions, picked: Picked, faul
 <section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked', focused: fault === undefined })}${renderAlikeWarning(picked.alike)}
 <div class="card__body">${renderPickForm(
       options,
-      html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${renderEncounterChoice(picked.encounters, { all, fault })}`,
+      html`${renderHidden({ patientId: picked.person.id, step: 'encounter' })}${renderEncounterChoice(picked.encounters, { all, fault })}`,
     )}</div></section>`,
   )
 }
@@ -103,8 +104,7 @@ function renderShell(options: PickerOptions, heading: string, body: Html): Html 
 </div></div>`
   return renderPage(
     { title: heading, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
-    html`<div class="pagehead"><div><h1>${heading}</h1>
-<p class="pagehead__lead">The app at <b>${readHost(redirectUri)}</b> ${extent}.</p></div></div>
+    html`${renderPageHead(heading, html`The app at <b>${readHost(redirectUri)}</b> ${extent}.`)}
 ${renderUnverifiedWarning(client)}
 ${body}`,
   )
@@ -112,8 +112,7 @@ ${body}`,
 
 function renderPickForm({ pendingId, login }: PickerOptions, choice: Html): Html {
   return html`<form id="pick" method="post" action="${paths.pick}" novalidate>
-<input type="hidden" name="interaction" value="${pendingId}">
-<input type="hidden" name="clinician" value="${login.user.id}">
+${renderHidden({ interaction: pendingId, clinician: login.user.id })}
 ${choice}</form>`
 }
 

@@ -1,15 +1,14 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { isFailure } from '../../../fhir/index.ts'
 import { parseScopes } from '../../../smart/index.ts'
-import { type Person, renderErrorPage } from '../../../web/index.ts'
-import type { Unavailable } from '../../base/fhir-reader.ts'
-import { createFhirReader } from '../../base/fhir-reader.ts'
+import type { Person } from '../../../web/index.ts'
+import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
 import { NO_HEAD_ROUTE, paths } from '../../base/paths.ts'
 import { Refusal } from '../../base/refusal.ts'
-import { type Parameters, readParameters } from '../../base/request.ts'
+import type { Parameters } from '../../base/request.ts'
 import { refuseRequest, takeNextStep } from '../../oauth/authorize/proceed.ts'
-import { type PendingAuthorization, storePickedContext } from '../../oauth/authorize/request.ts'
-import { findWaiting, resolveOtherOutcome, type Waiting } from '../../oauth/authorize/waiting.ts'
+import { storePickedContext } from '../../oauth/authorize/request.ts'
+import type { Waiting } from '../../oauth/authorize/waiting.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { NO_CHOICE, readEncounterChoice } from '../../oauth/launch/options.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
@@ -19,8 +18,8 @@ import { findSubject } from '../../oauth/launch/prepare.ts'
 import { findRecent, recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { findOwnRecords, type OwnRecord } from '../../users/own-records.ts'
-import { sendStep } from '../authorize.ts'
-import { sendUnavailable, showsSampleData } from '../page-parts.ts'
+import { requireWaiting, sendStep } from '../authorize.ts'
+import { sendErrorPage, sendUnavailable, showsSampleData } from '../page-parts.ts'
 import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
 
 const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a patient.')
@@ -30,46 +29,44 @@ const NONE_SELECTED = new Refusal('access_denied', 'The user did not select a pa
  * is to deny access.
  */
 export function addPickerRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.pick, NO_HEAD_ROUTE, async (request, reply) => {
-    const query = readParameters(request.query)
-    const waiting = await findWaiting(request, context, query, ['pick'])
-    if (waiting.kind !== 'waiting')
-      return sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
-    const search = query.get('search')?.trim() || undefined
-    const fault = findSearchFault(search)
-    if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
-    const patient = query.get('patient') ?? (await findOnlyPatient(context, waiting))
-    return patient !== undefined && waiting.state.picker === 'encounter'
-      ? showEncounters(reply, context, waiting, patient, { all: query.get('encounters') === 'all' })
-      : showPatients(reply, context, waiting, { search, page: query.get('page') })
-  })
+  app.get(
+    paths.pick,
+    NO_HEAD_ROUTE,
+    requireWaiting(context, ['pick'], async (reply, waiting, query) => {
+      const search = query.get('search')?.trim() || undefined
+      const fault = findSearchFault(search)
+      if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
+      const patient = query.get('patient') ?? (await findOnlyPatient(context, waiting))
+      return patient !== undefined && waiting.state.picker === 'encounter'
+        ? showEncounters(reply, context, waiting, { patient, all: query.get('encounters') === 'all' })
+        : showPatients(reply, context, waiting, { search, page: query.get('page') })
+    }),
+  )
 
-  app.post(paths.pick, async (request, reply) => {
-    const form = readParameters(request.body)
-    const waiting = await findWaiting(request, context, form, ['pick'])
-    if (waiting.kind !== 'waiting')
-      return sendStep(reply, context, await resolveOtherOutcome(request, context, waiting))
-    if (form.get('cancel') !== undefined)
-      return sendStep(
-        reply,
-        context,
-        await refuseRequest(request, context, waiting.pending, NONE_SELECTED, waiting.login),
-      )
-    // If another user has logged in since the list was shown, it is shown again.
-    const isSame = form.get('clinician') === waiting.login.user.id
-    const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
-    if (patientId === undefined) return showPatients(reply, context, waiting, { again: isSame })
-    return pick(request, reply, context, waiting, { patientId, form })
-  })
+  app.post(
+    paths.pick,
+    requireWaiting(context, ['pick'], async (reply, waiting, form) => {
+      const { pending, login } = waiting
+      if (form.get('cancel') !== undefined) {
+        const step = await refuseRequest(reply.request, context, pending, NONE_SELECTED, login)
+        return sendStep(reply, context, step)
+      }
+      // If another user has logged in since the list was shown, it is shown again.
+      const isSame = form.get('clinician') === login.user.id
+      const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
+      if (patientId === undefined) return showPatients(reply, context, waiting, { again: isSame })
+      return pick(reply, context, waiting, { patientId, form })
+    }),
+  )
 }
 
 async function pick(
-  request: FastifyRequest,
   reply: FastifyReply,
   context: AuthContext,
   waiting: Waiting,
   { patientId, form }: { readonly patientId: string; readonly form: Parameters },
 ): Promise<FastifyReply> {
+  const { request } = reply
   const { pending, login, state } = waiting
   const { picker } = state
   const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
@@ -78,12 +75,19 @@ async function pick(
   if (isFailure(person))
     return person.kind === 'unavailable'
       ? sendPickerUnavailable(reply, context, waiting, person)
-      : sendUnknown(request, reply, context, pending)
+      : sendErrorPage(reply, context, {
+          status: 404,
+          title: 'Not found',
+          text: [
+            'The patient or the encounter does not exist, or you do not have access to it. No record was opened.',
+          ],
+          actions: [{ href: buildPickUrl(pending.id), text: 'Choose again' }],
+        })
   if (picker === 'encounter' && encounterId === undefined) {
     if (form.get('step') !== 'encounter')
       return reply.redirect(buildPickUrl(pending.id, { patient: patientId }), 303)
     if (readEncounterChoice(request.body) === undefined)
-      return showEncounters(reply, context, waiting, patientId, { fault: NO_CHOICE.text })
+      return showEncounters(reply, context, waiting, { patient: patientId, fault: NO_CHOICE.text })
   }
   const own = (await readRecords(context, login)).find(record => record.patientId === patientId)
   const picked = {
@@ -135,7 +139,8 @@ async function showPatients(
   const list = await findPatients(read, { search, page: position, recent })
   if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
   const people = listPeople(list)
-  const others = people.length > FEW ? [] : await Promise.all(people.map(one => findNamesakes(read, one)))
+  const others =
+    people.length > FEW ? [] : await Promise.all(people.map(person => findNamesakes(read, person)))
   const options = await makeOptions(context, waiting, people)
   const view = { list, others: others.flat(), search, isFirst: position === undefined, again }
   const page = renderPatientPage(options, view)
@@ -149,8 +154,11 @@ async function showEncounters(
   reply: FastifyReply,
   context: AuthContext,
   waiting: Waiting,
-  patient: string,
-  { all = false, fault }: { readonly all?: boolean; readonly fault?: string },
+  {
+    patient,
+    all = false,
+    fault,
+  }: { readonly patient: string; readonly all?: boolean; readonly fault?: string },
 ): Promise<FastifyReply> {
   const read = await createFhirReader(context, waiting.login.user)
   const { fhirBaseUrl } = context.settings
@@ -177,7 +185,7 @@ async function makeOptions(
     pendingId: pending.id,
     redirectUri: pending.request.redirectUri,
     asksForOthers: parseScopes(pending.request.scope).some(
-      one => one.kind === 'resource' && one.context === 'user',
+      part => part.kind === 'resource' && part.context === 'user',
     ),
     ownRecords: records.length,
     sampleData: showsSampleData(settings, people),
@@ -190,31 +198,6 @@ function sendPickerUnavailable(
   context: AuthContext,
   { login, pending }: Waiting,
   outage: Unavailable,
-) {
-  return sendUnavailable(reply, context, {
-    login,
-    outage,
-    since: undefined,
-    tryAgain: buildPickUrl(pending.id),
-  })
-}
-
-function sendUnknown(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { clock }: AuthContext,
-  { id }: PendingAuthorization,
-) {
-  const page = renderErrorPage({
-    kind: 'refused',
-    title: 'Not found',
-    text: [
-      'The patient or the encounter does not exist, or you do not have access to it. No record was opened.',
-    ],
-    code: '404',
-    reference: request.id,
-    now: clock(),
-    actions: [{ href: buildPickUrl(id), text: 'Choose again' }],
-  })
-  return reply.sendPage(page, { status: 404 })
+): FastifyReply {
+  return sendUnavailable(reply, context, login, { ...outage, tryAgain: buildPickUrl(pending.id) })
 }

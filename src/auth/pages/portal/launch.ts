@@ -1,8 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import { isFailure } from '../../../core/index.ts'
 import type { Schema } from '../../../store/index.ts'
-import { renderErrorPage } from '../../../web/index.ts'
 import { auditEvent } from '../../base/audit.ts'
 import { createFhirReader } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
@@ -19,7 +18,7 @@ import {
 import { recordRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
-import { linkReference, makeSignedInBar, sendUnavailable } from '../page-parts.ts'
+import { sendErrorPage, sendUnavailable } from '../page-parts.ts'
 import { sendPortal } from './routes.ts'
 
 /** `POST /portal/launch` creates a launch token and redirects the browser to the app. */
@@ -43,8 +42,8 @@ export function addLaunchRoutes(app: FastifyInstance, context: AuthContext): voi
       }
       await auditEvent(context, request, event)
       return result.kind === 'bad-options'
-        ? sendFormAgain(request, reply, context, login, result)
-        : sendLaunchProblem(request, reply, context, { login, problem: result })
+        ? sendFormAgain(reply, context, login, result)
+        : sendLaunchProblem(reply, context, login, result)
     }),
   )
 }
@@ -53,7 +52,7 @@ function describeEvent(result: ReadyLaunch | LaunchProblem) {
   if (isFailure(result)) {
     if (result.kind === 'unavailable')
       return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server unreachable' } as const
-    const { status, title } = describeProblem(result.kind)
+    const { status, title } = PROBLEMS[result.kind]
     return { kind: 'launch', allowed: false, status, reason: title } as const
   }
   const { patientId, clientId, id } = result.launch
@@ -62,25 +61,20 @@ function describeEvent(result: ReadyLaunch | LaunchProblem) {
 
 /** Shows the portal again, with all that was entered and the field at fault marked. */
 function sendFormAgain(
-  { body }: FastifyRequest,
   reply: FastifyReply,
   context: AuthContext,
   login: Login,
   fault: FormFault,
 ): Promise<FastifyReply> {
+  const { body } = reply.request
   const form = readParameters(body)
-  return sendPortal(
-    reply,
-    context,
-    login,
-    {
-      search: form.get('search'),
-      page: form.get('page'),
-      patient: form.get('patientId'),
-      client: form.get('clientId'),
-    },
-    { form, encounterId: readEncounterChoice(body), fault },
-  )
+  const query = {
+    search: form.get('search'),
+    page: form.get('page'),
+    patient: form.get('patientId'),
+    client: form.get('clientId'),
+  }
+  return sendPortal(reply, context, login, query, { form, encounterId: readEncounterChoice(body), fault })
 }
 
 function readLaunchRequest(body: unknown): LaunchRequest {
@@ -96,54 +90,41 @@ function readLaunchRequest(body: unknown): LaunchRequest {
 }
 
 export function sendLaunchProblem(
-  request: FastifyRequest,
   reply: FastifyReply,
   context: AuthContext,
-  { login, problem }: { readonly login: Login; readonly problem: LaunchProblem },
+  login: Login,
+  problem: LaunchProblem,
 ): FastifyReply {
   if (problem.kind === 'unavailable')
-    return sendUnavailable(reply, context, {
-      login,
-      outage: problem,
-      since: undefined,
-      tryAgain: paths.portal,
-    })
-  const { status, title, text } = describeProblem(problem.kind)
-  const page = renderErrorPage({
-    kind: 'refused',
+    return sendUnavailable(reply, context, login, { ...problem, tryAgain: paths.portal })
+  const { status, title, text } = PROBLEMS[problem.kind]
+  return sendErrorPage(reply, context, {
+    status,
     title,
     text: [text, 'No record was opened. Launch the app again from the patient list.'],
-    code: String(status),
-    reference: request.id,
-    referenceUrl: linkReference(context, request.id),
-    now: context.clock(),
     actions: [{ href: paths.portal, text: 'Go to patients' }],
-    bar: makeSignedInBar(login),
+    login,
+    isRecorded: true,
   })
-  return reply.sendPage(page, { status })
 }
 
-function describeProblem(kind: Exclude<LaunchProblem['kind'], 'unavailable'>) {
-  switch (kind) {
-    case 'no-patient':
-      return { status: 400, title: 'No patient selected', text: 'Select a patient to launch an app.' }
-    case 'unreadable':
-      return { status: 400, title: 'Invalid launch', text: 'A form field was sent twice.' }
-    case 'bad-options':
-      return { status: 400, title: 'Invalid options', text: 'The app was not launched.' }
-    case 'unknown-app':
-      return { status: 400, title: 'This app cannot be launched', text: 'It is not registered for launches.' }
-    case 'unknown-patient':
-      return {
-        status: 404,
-        title: 'Patient not found',
-        text: 'The record was removed, or you do not have access to it.',
-      }
-    case 'unknown-encounter':
-      return {
-        status: 404,
-        title: 'Encounter not found',
-        text: 'It was removed, or it belongs to another patient.',
-      }
-  }
-}
+const PROBLEMS = {
+  'no-patient': { status: 400, title: 'No patient selected', text: 'Select a patient to launch an app.' },
+  unreadable: { status: 400, title: 'Invalid launch', text: 'A form field was sent twice.' },
+  'bad-options': { status: 400, title: 'Invalid options', text: 'The app was not launched.' },
+  'unknown-app': {
+    status: 400,
+    title: 'This app cannot be launched',
+    text: 'It is not registered for launches.',
+  },
+  'unknown-patient': {
+    status: 404,
+    title: 'Patient not found',
+    text: 'The record was removed, or you do not have access to it.',
+  },
+  'unknown-encounter': {
+    status: 404,
+    title: 'Encounter not found',
+    text: 'It was removed, or it belongs to another patient.',
+  },
+} as const

@@ -10,8 +10,8 @@ import {
   renderBadge,
   renderDate,
   renderEmptyState,
-  renderIcon,
   renderName,
+  renderSearchForm,
   renderValue,
 } from '../../../web/index.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -30,18 +30,19 @@ export interface ListOptions {
 
 export function renderList(options: ListOptions): Html {
   const { list, search, client } = options
-  const hidden = client !== undefined && html`<input type="hidden" name="client" value="${client}">`
   return html`<div class="portal__find">
-${renderSearchForm(paths.portal, search, hidden || undefined)}
+${renderPatientSearch(paths.portal, search, { client })}
 <div class="card plistbox">${listPeople(list).length === 0 ? renderNoPatients(search, paths.portal) : renderRows(options)}</div>
 </div>`
 }
 
-export function renderSearchForm(action: string, search: string | undefined, hidden?: Html): Html {
-  return html`<form class="field" role="search" action="${action}">${hidden}
-<label class="field__label" for="search">Find a patient by name or MRN, or by birth date</label>
-<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
-</form>`
+export function renderPatientSearch(
+  action: string,
+  value: string | undefined,
+  hidden: Readonly<Record<string, string | undefined>>,
+): Html {
+  const label = 'Find a patient by name or MRN, or by birth date'
+  return renderSearchForm({ action, label, value, hidden, maxCharacters: LIMITS.searchCharacters })
 }
 
 function renderRows({ list, search, page, pickedId, client, now }: ListOptions): Html {
@@ -100,17 +101,17 @@ export function renderFacts(person: Person, { now, alike }: { now: number; alike
 }
 
 export function renderNoPatients(search: string | undefined, all: string): Html {
-  if (search === undefined)
-    return renderEmptyState({
-      title: 'No patients',
-      text: 'The FHIR server has no patients that you may see.',
-      action: { href: all, text: 'Try again' },
-    })
-  return renderEmptyState({
-    title: `No patient matches “${search}”`,
-    text: 'Check the spelling, or type only the beginning of a name, a birth date such as 14-Mar-1958, or an MRN.',
-    action: { href: all, text: 'Show the first 20 patients' },
-  })
+  return search === undefined
+    ? renderEmptyState({
+        title: 'No patients',
+        text: 'The FHIR server has no patients that you may see.',
+        action: { href: all, text: 'Try again' },
+      })
+    : renderEmptyState({
+        title: `No patient matches “${search}”`,
+        text: 'Check the spelling, or type only the beginning of a name, a birth date such as 14-Mar-1958, or an MRN.',
+        action: { href: all, text: 'Show the first 20 patients' },
+      })
 }
 
 /** A list that the server did not sort, or that has no next page, is not all there is. */

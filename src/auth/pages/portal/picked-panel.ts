@@ -5,11 +5,14 @@ import {
   renderAlert,
   renderAlikeWarning,
   renderBadge,
+  renderChoice,
   renderEmptyState,
   renderField,
+  renderHidden,
   renderIcon,
   renderName,
   renderPatientBanner,
+  renderSearchForm,
 } from '../../../web/index.ts'
 import type { DeveloperPages } from '../../base/context.ts'
 import { LIMITS } from '../../base/limits.ts'
@@ -115,12 +118,6 @@ function hasChoice({ apps: { apps, hasMore }, appSearch }: PickedOptions): boole
   return apps.length > 1 || hasMore || appSearch !== undefined
 }
 
-function renderHidden(values: Readonly<Record<string, string | undefined>>): readonly Html[] {
-  return Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : html`<input type="hidden" name="${name}" value="${value}">`,
-  )
-}
-
 /** The number of encounters that are shown at first, so that the launch button stays on the first screen. */
 const IN_SIGHT = 4
 
@@ -143,13 +140,13 @@ export function renderEncounterChoice(
   const running = listed.filter(encounter => encounter.inProgress)
   const usual = running.length === 1 ? running[0]?.id : listed.length === 0 ? '' : undefined
   const checked = chosen ?? (fault === undefined ? usual : undefined)
-  const row = (one: Encounter) => renderChoice(one, one.id === checked)
+  const row = (encounter: Encounter) => renderEncounter(encounter, encounter.id === checked)
   const earlier = listed.slice(IN_SIGHT)
   return html`<fieldset${fault !== undefined && html` aria-describedby="encounter-error"`}><legend class="legend">Encounter</legend><div class="stack stack--tight">
 ${fault !== undefined && html`<div id="encounter-error">${renderAlert('No encounter chosen.', fault, 'bad')}</div>`}
 <div class="choices">${listed.slice(0, IN_SIGHT).map(row)}
 ${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(row)}${total > listed.length && renderRest(listed.length, total, all)}</div>`}
-<label class="choice"><input type="radio" name="encounterId" value=""${checked === '' && html` checked`}><span class="choice__main">No encounter</span><span class="choice__meta">The app opens with the patient only</span></label></div>
+${renderChoice({ type: 'radio', name: 'encounterId', value: '', text: 'No encounter', meta: 'The app opens with the patient only', isChecked: checked === '' })}</div>
 ${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a>${total > listed.length && ` of ${total - Math.min(IN_SIGHT, listed.length)}`}</p>`}
 </div></fieldset>`
 }
@@ -159,7 +156,10 @@ function renderRest(shown: number, total: number, all: string): Html {
   return html`<p class="choices__rest">${shown} of ${total} encounters. <a href="${all}#earlier">Show more</a></p>`
 }
 
-function renderChoice({ id, title, status, inProgress, start, end, who }: Encounter, checked: boolean): Html {
+function renderEncounter(
+  { id, title, status, inProgress, start, end, who }: Encounter,
+  checked: boolean,
+): Html {
   return html`<label class="choice"><input type="radio" name="encounterId" value="${id}"${checked && html` checked`}>
 <span class="choice__main">${title}</span>${renderBadge(status, inProgress ? 'accent' : undefined)}
 <span class="choice__meta">${inProgress && 'Started '}${formatEncounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
@@ -185,17 +185,7 @@ ${client.description !== undefined && html`<span class="choice__meta">${client.d
     },
   )}</div></nav>
 ${apps.length === 0 && html`<p class="muted">No app matches “${appSearch}”.</p>`}
-${(hasMore || appSearch !== undefined) && renderAppSearch(appSearch, { ...view, patient })}</div>`
-}
-
-function renderAppSearch(
-  appSearch: string | undefined,
-  kept: Readonly<Record<string, string | undefined>>,
-): Html {
-  return html`<form class="field" role="search" aria-label="Apps" action="${paths.portal}">${renderHidden(kept)}
-<label class="field__label" for="app">Find another app by name</label>
-<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="app" name="app" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${appSearch}"></div><button class="btn btn--quiet">Search</button></div>
-</form>`
+${(hasMore || appSearch !== undefined) && renderSearchForm({ action: paths.portal, name: 'app', label: 'Find another app by name', subject: 'Apps', value: appSearch, maxCharacters: LIMITS.searchCharacters, hidden: { ...view, patient } })}</div>`
 }
 
 // Shows the client id only if two apps have the same name.
@@ -211,30 +201,32 @@ const BANNER_CHOICES = [
 
 /** The rest of SMART's launch context. */
 function renderMoreOptions(failed: FailedLaunch | undefined): Html {
-  const value = (name: OptionField) => failed?.form.get(name)
-  const fault = (name: OptionField) => (failed?.fault.field === name ? failed.fault.text : undefined)
-  const field = (name: OptionField, label: string) =>
-    renderField({ name, label, value: value(name), error: fault(name), autofocus: fault(name) !== undefined })
+  const find = (name: OptionField) => ({
+    name,
+    value: failed?.form.get(name),
+    error: failed?.fault.field === name ? failed.fault.text : undefined,
+    autofocus: failed?.fault.field === name,
+  })
+  const banner = find('needPatientBanner')
   const isOpen = failed !== undefined && failed.fault.field !== 'encounterId'
   return html`<details class="more"${isOpen && html` open`}><summary>More options</summary><div class="stack stack--tight launch__more">
 <fieldset><legend class="legend">Patient banner</legend><div class="choices">${BANNER_CHOICES.map(
-    ([choice, text]) =>
-      html`<label class="choice"><input type="radio" name="needPatientBanner" value="${choice}"${(value('needPatientBanner') ?? '') === choice && html` checked`}><span class="choice__main">${text}</span></label>
-`,
-  )}</div>${renderFault('needPatientBanner', fault('needPatientBanner'))}</fieldset>
-${field('intent', 'Intent')}
-${field('tenant', 'Tenant')}
-${renderContextField(value('fhirContext'), fault('fhirContext'))}
+    ([value, text]) =>
+      renderChoice({
+        type: 'radio',
+        name: 'needPatientBanner',
+        value,
+        text,
+        isChecked: (banner.value ?? '') === value,
+      }),
+  )}</div>${banner.error !== undefined && html`<p class="field__error" id="needPatientBanner-error">${banner.error}</p>`}</fieldset>
+${renderField({ ...find('intent'), label: 'Intent' })}
+${renderField({ ...find('tenant'), label: 'Tenant' })}
+${renderField({
+  ...find('fhirContext'),
+  label: 'More records in context',
+  rows: 3,
+  hint: html`One reference per line, such as <code>ImagingStudy/123</code>, or the JSON array of <code>fhirContext</code>.`,
+})}
 </div></details>`
-}
-
-function renderContextField(value: string | undefined, error: string | undefined): Html {
-  const isWrong = error !== undefined
-  return html`<div class="field"><label class="field__label" for="fhirContext">More records in context</label><textarea class="input" id="fhirContext" name="fhirContext" rows="3" spellcheck="false" aria-describedby="fhirContext-hint${isWrong && ' fhirContext-error'}"${isWrong && html` aria-invalid="true" autofocus`}>${value}</textarea>
-${renderFault('fhirContext', error)}
-<p class="field__hint" id="fhirContext-hint">One reference per line, such as <code>ImagingStudy/123</code>, or the JSON array of <code>fhirContext</code>.</p></div>`
-}
-
-function renderFault(field: OptionField, text: string | undefined): Html | undefined {
-  return text === undefined ? undefined : html`<p class="field__error" id="${field}-error">${text}</p>`
 }

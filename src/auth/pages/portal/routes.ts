@@ -1,10 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { type Html, html, type Person, renderBadge, renderPage } from '../../../web/index.ts'
-import type { Unavailable } from '../../base/fhir-reader.ts'
-import { createFhirReader } from '../../base/fhir-reader.ts'
+import { type Html, html, renderBadge, renderPageHead } from '../../../web/index.ts'
+import { createFhirReader, type Unavailable } from '../../base/fhir-reader.ts'
 import { paths } from '../../base/paths.ts'
 import { readParameters } from '../../base/request.ts'
-import type { AuthSettings } from '../../base/settings.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findApp, findApps } from '../../oauth/launch/apps.ts'
 import { findSearchFault } from '../../oauth/launch/patient-queries.ts'
@@ -13,7 +11,7 @@ import { readPicked } from '../../oauth/launch/picked.ts'
 import { findRecent } from '../../oauth/launch/recent-use.ts'
 import type { Login } from '../../users/find-login.ts'
 import { requireClinician } from '../../users/login.ts'
-import { findOutageWatch, makeSignedInBar, sendUnavailable, showsSampleData } from '../page-parts.ts'
+import { noteOutage, renderSignedInPage, sendUnavailable } from '../page-parts.ts'
 import { listLaunchTargets, listLogos } from './apps.ts'
 import { buildPortalUrl, renderList } from './list.ts'
 import {
@@ -78,45 +76,37 @@ export async function sendPortal(
       ? undefined
       : readPicked(read, patient, { fhirBaseUrl: settings.fhirBaseUrl, allEncounters }),
     findApps(context, user.id, query.app),
-    query.client === undefined ? findApp(context) : findApp(context, query.client),
+    findApp(context, query.client),
   ])
   const now = clock()
-  const watch = findOutageWatch(context)
-  watch.observe(list.kind === 'list' && picked?.kind !== 'unavailable', now)
-  if (list.kind === 'unavailable') return sendOutage(list)
-  if (picked?.kind === 'unavailable') return sendOutage(picked)
+  const since = noteOutage(context, list.kind === 'list' && picked?.kind !== 'unavailable')
+  const tryAgain = buildPortalUrl({ search, patient })
+  if (list.kind === 'unavailable') return sendUnavailable(reply, context, login, { ...list, since, tryAgain })
+  if (picked?.kind === 'unavailable')
+    return sendUnavailable(reply, context, login, { ...picked, since, tryAgain })
   const chosen = named ?? apps.apps[0]
   const view = { search, page }
   const hasCards = settings.cds.services.length > 0
-  const html = renderPortalPage({
-    settings,
+  const { developerPages } = login
+  const beside = { apps, chosen, appSearch: query.app, view, now, failed, developerPages, hasCards }
+  const document = renderSignedInPage(
+    context,
     login,
-    isLimited: isLimited(context, login),
-    list: renderList({ list, ...view, pickedId: patient, client: query.client, now }),
-    beside: renderBeside(picked, {
-      apps,
-      chosen,
-      appSearch: query.app,
-      view,
-      now,
-      failed,
-      developerPages: login.developerPages,
-      hasCards,
-    }),
-    isPicked: picked !== undefined,
-    scripts: hasCards && picked ? ['cards.js'] : [],
-    people: [...listPeople(list), ...(picked?.kind === 'found' ? [picked.person] : [])],
-  })
+    {
+      title: 'Patients',
+      current: 'portal',
+      people: [...listPeople(list), ...(picked?.kind === 'found' ? [picked.person] : [])],
+      footer: html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`,
+      scripts: hasCards && picked ? ['cards.js'] : [],
+    },
+    html`${renderPageHead(isLimited(context, login) ? 'My patients' : 'Patients')}
+<div class="portal${picked && ' portal--picked'}">${renderList({ list, ...view, pickedId: patient, client: query.client, now })}${renderBeside(picked, beside)}</div>`,
+  )
   // A content security policy with all registered apps could exceed the limits of browsers.
-  return reply.sendPage(html, {
+  return reply.sendPage(document, {
     status: failed ? 400 : 200,
     ...(chosen && { formTargets: listLaunchTargets(chosen), images: listLogos(chosen.client) }),
   })
-
-  function sendOutage(outage: Unavailable): FastifyReply {
-    const tryAgain = buildPortalUrl({ search, patient })
-    return sendUnavailable(reply, context, { login, outage, since: watch.since(), tryAgain })
-  }
 }
 
 /** Whether the site's policy gives this clinician some patients only. */
@@ -131,33 +121,4 @@ function renderBeside(
 ): Html {
   if (!picked) return renderNonePicked()
   return picked.kind === 'absent' ? renderPatientNotFound(options.view) : renderPicked({ picked, ...options })
-}
-
-interface PortalPageOptions {
-  readonly settings: AuthSettings
-  readonly login: Login
-  readonly isLimited: boolean
-  readonly list: Html
-  /** The selected patient, or a placeholder. */
-  readonly beside: Html
-  readonly isPicked: boolean
-  readonly scripts: readonly string[]
-  readonly people: readonly Person[]
-}
-
-function renderPortalPage(options: PortalPageOptions): Html {
-  const { settings, login, list, beside, isPicked, people, scripts } = options
-  const footer = html`<span class="base">FHIR base <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</span>`
-  const heading = options.isLimited ? 'My patients' : 'Patients'
-  return renderPage(
-    {
-      title: 'Patients',
-      bar: makeSignedInBar(login, 'portal'),
-      sampleData: showsSampleData(settings, people),
-      footer,
-      scripts,
-    },
-    html`<div class="pagehead"><div><h1>${heading}</h1></div></div>
-<div class="portal${isPicked && ' portal--picked'}">${list}${beside}</div>`,
-  )
 }

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../../store/index.ts'
 import { type CookieDefinition, defineCookie } from '../../../web/index.ts'
@@ -25,26 +25,20 @@ export interface AuthenticatedUser {
 /** Logs the user in and continues the authorization request, returns to a page that required it, or shows the portal. */
 export async function completeLogin(
   context: AuthContext,
-  request: FastifyRequest,
   reply: FastifyReply,
   authenticated: AuthenticatedUser,
   pending: PendingAuthorization | undefined,
 ): Promise<FastifyReply> {
+  const { request } = reply
   const before = await findLastLogin(context, request)
   const stored = await context.store.db.transaction().execute(async trx => {
     const user = await authenticated.store(trx)
     if (!user) return undefined
-    const login = { userId: user.id, before, provider: authenticated.provider }
-    const begun = await beginLogin(context, trx, login)
-    const event = {
-      kind: 'login',
-      status: 302,
-      user,
-      reason: authenticated.reason,
-      ...describeLaunch(pending),
-    } as const
+    const { provider, reason } = authenticated
+    const id = await beginLogin(context, trx, { userId: user.id, before, provider })
+    const event = { kind: 'login', status: 302, user, reason, ...describeLaunch(pending) } as const
     await auditEvent(context, request, event, trx)
-    return { id: begun, userId: user.id }
+    return { id, userId: user.id }
   })
   if (!stored) return authenticated.retry()
   const { id, userId } = stored
@@ -52,7 +46,7 @@ export async function completeLogin(
   metrics.signIns.add([providers.findByIssuer(authenticated.provider?.issuer)?.id ?? 'password', 'success'])
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: userId }, 'Clinician logged in')
-  const returnPath = takeReturnPath(context, request, reply) ?? paths.portal
+  const returnPath = takeReturnPath(context, reply) ?? paths.portal
   return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : returnPath, 302)
 }
 
@@ -68,22 +62,18 @@ function defineReturnCookie({ settings }: AuthContext): CookieDefinition {
 }
 
 /** A cookie has at most 4096 bytes (RFC 6265, 6.1), and escapes take three each. */
-const LONGEST_PATH = 1000
+const MAX_PATH_CHARACTERS = 1000
 
 /** Remembers the page that the next sign-in of this browser returns to. */
 export function rememberReturnPath(context: AuthContext, reply: FastifyReply, path: string): void {
   const { name, attributes } = defineReturnCookie(context)
-  reply.setCookie(name, path.length > LONGEST_PATH ? paths.admin : path, attributes)
+  reply.setCookie(name, path.length > MAX_PATH_CHARACTERS ? paths.admin : path, attributes)
 }
 
 /** Forgets the page and returns its path: only a page of the administration area, whoever set the cookie. */
-function takeReturnPath(
-  context: AuthContext,
-  { cookies }: FastifyRequest,
-  reply: FastifyReply,
-): string | undefined {
+function takeReturnPath(context: AuthContext, reply: FastifyReply): string | undefined {
   const { name, attributes } = defineReturnCookie(context)
-  const path = cookies[name]
+  const path = reply.request.cookies[name]
   if (path === undefined) return undefined
   reply.clearCookie(name, attributes)
   const { origin } = new URL(context.settings.issuerUrl)
@@ -91,3 +81,9 @@ function takeReturnPath(
   const isOurs = url?.origin === origin && `${url.pathname}/`.startsWith(`${paths.admin}/`)
   return isOurs ? url.pathname + url.search : undefined
 }
+
+/** The audit records of refused attempts with a password. */
+export const REFUSED_EVENTS = {
+  wrong: { status: 401, reason: 'Wrong username or password' },
+  'too-many': { status: 429, reason: 'Too many failed attempts' },
+} as const

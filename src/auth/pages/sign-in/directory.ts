@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { getProviderIssuer, type LdapProvider } from '../../../config/index.ts'
 import { isFailure } from '../../../fhir/index.ts'
 import type { Claims } from '../../../jwt/index.ts'
@@ -10,7 +10,7 @@ import { type Attempt, createAttemptLimit, type RefusedAttempt } from '../../use
 import { authenticateAtDirectory, type BindResult, type GuardBind } from '../../users/providers/ldap.ts'
 import { SignInRefusal } from '../../users/providers/refusal.ts'
 import { findSubject } from '../../users/sign-in/account.ts'
-import { describeLaunch } from './complete.ts'
+import { describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { completeSignIn, refuseSignIn } from './provider-routes.ts'
 
 /**
@@ -19,18 +19,18 @@ import { completeSignIn, refuseSignIn } from './provider-routes.ts'
  */
 export async function logInAtDirectory(
   context: AuthContext,
-  request: FastifyRequest,
   reply: FastifyReply,
   provider: LdapProvider,
   pending: PendingAuthorization | undefined,
   attempt: Attempt,
 ): Promise<FastifyReply | RefusedAttempt['kind']> {
+  const { request } = reply
   const arrived = performance.now()
   const claims = await authenticateAtDirectory(provider, attempt, guardBind).catch((error: unknown) => {
     request.log.warn({ provider: provider.id, err: error }, 'Cannot use the directory')
     return new SignInRefusal('unreachable')
   })
-  if (isFailure(claims)) return refuseSignIn(context, request, reply, claims, { provider, pending })
+  if (isFailure(claims)) return refuseSignIn(context, reply, claims, { provider, pending })
   if (claims !== 'wrong' && claims !== 'too-many') return completeDirectoryLogin(claims)
   context.metrics.signIns.add([provider.id, claims])
   await recordFailure(claims)
@@ -57,25 +57,20 @@ export async function logInAtDirectory(
     const subject = findSubject(provider, found)
     if (subject === undefined) {
       const refusal = new SignInRefusal('bad-claims', 'The entry has neither entryUUID nor objectGUID')
-      return refuseSignIn(context, request, reply, refusal, { provider, pending })
+      return refuseSignIn(context, reply, refusal, { provider, pending })
     }
     const login = { issuer: getProviderIssuer(provider), subject, amr: ['pwd'], authTime: context.clock() }
-    return completeSignIn(context, request, reply, { provider, pending, user: { login, claims: found } })
+    return completeSignIn(context, reply, { provider, pending, user: { login, claims: found } })
   }
 
-  async function recordFailure(kind: RefusedAttempt['kind']): Promise<void> {
-    const failure =
-      kind === 'wrong'
-        ? { status: 401, reason: `${provider.id}: Wrong username or password` }
-        : { status: 429, reason: `${provider.id}: Too many failed attempts` }
-    const event = {
-      kind: 'login',
-      allowed: false,
-      anonymous: true,
-      ...failure,
+  function recordFailure(kind: RefusedAttempt['kind']): Promise<void> {
+    const { status, reason } = REFUSED_EVENTS[kind]
+    const event = { kind: 'login', allowed: false, anonymous: true, status } as const
+    return auditEvent(context, request, {
+      ...event,
+      reason: `${provider.id}: ${reason}`,
       ...describeLaunch(pending),
-    } as const
-    await auditEvent(context, request, event)
+    })
   }
 }
 

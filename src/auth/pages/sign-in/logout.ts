@@ -19,7 +19,6 @@ import { renderAppName } from '../portal/apps.ts'
 /** Ends the login of the browser and then, if an identity provider authenticated the user, the session there. */
 async function logOut(
   context: AuthContext,
-  request: FastifyRequest,
   reply: FastifyReply,
   login: Login | undefined,
   returnTo?: string,
@@ -29,7 +28,7 @@ async function logOut(
     const event = { kind: 'logout', status: 302, user: login.user } as const
     await context.store.db.transaction().execute(async trx => {
       await endLogin(trx, login.idHash)
-      await auditEvent(context, request, event, trx)
+      await auditEvent(context, reply.request, event, trx)
     })
   }
   clearLoginCookie(context, reply)
@@ -102,7 +101,7 @@ export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): voi
   )
 
   app.post(paths.logout, async (request, reply) => {
-    return logOut(context, request, reply, await findLastLogin(context, request))
+    return logOut(context, reply, await findLastLogin(context, request))
   })
 
   app.get(paths.loggedOut, (request, reply) =>
@@ -136,8 +135,7 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
     const logout = await readLogoutRequest(context, parameters)
     if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
     const login = await findLastLogin(context, request)
-    if (!login || login.user.id === logout.subject)
-      return logOut(context, request, reply, login, logout.returnTo)
+    if (!login || login.user.id === logout.subject) return logOut(context, reply, login, logout.returnTo)
     const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
     const who = logout.client ? renderAppName(logout.client) : 'An app'
     const page = renderQuestion(login, {
@@ -163,7 +161,7 @@ export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext):
   app.post(paths.endSessionConfirmed, async (request, reply) => {
     const logout = await readLogoutRequest(context, readParameters(request.body))
     if (isFailure(logout)) return sendStep(reply, context, await refuse(request, context, logout))
-    return logOut(context, request, reply, await findLastLogin(context, request), logout.returnTo)
+    return logOut(context, reply, await findLastLogin(context, request), logout.returnTo)
   })
 }
 

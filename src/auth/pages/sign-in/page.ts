@@ -19,7 +19,7 @@ export interface LoginPageOptions {
   /** Passwords of the clinician table or of a directory; undefined without a password form. */
   readonly form: 'own' | { readonly id: string; readonly name: string } | undefined
   readonly others: readonly OtherWay[]
-  readonly problem?: string
+  readonly problem?: string | undefined
   /** Whether the user has just signed out. */
   readonly signedOut?: boolean
   /** Whether the login of this browser has ended by itself. */
@@ -94,7 +94,7 @@ function renderForm(
   return html`<form method="post" action="/login">
 ${pendingId !== undefined && html`<input type="hidden" name="interaction" value="${pendingId}">`}
 ${form !== 'own' && html`<input type="hidden" name="provider" value="${form.id}">`}
-${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
+${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, value: username })}
 ${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
 <button class="btn btn--wide">Sign in</button>
 </form>`

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { LoginProvider, OidcProvider } from '../../../config/index.ts'
 import { isFailure } from '../../../fhir/index.ts'
 import { auditEvent } from '../../base/audit.ts'
@@ -31,46 +31,42 @@ export function addProviderRoutes(app: FastifyInstance, context: AuthContext): v
     const pending = await findPendingAuthorization(context, readParameters(request.query))
     const isAgain = readParameters(request.query).get('prompt') === 'login'
     const wanted = pending ?? (isAgain ? { request: makeRecentRequest(context.clock()) } : undefined)
-    const url = await startSignIn(context, request, reply, provider, wanted)
+    const url = await startSignIn(context, reply, provider, wanted)
     return typeof url === 'string'
       ? reply.redirect(url, 302)
-      : refuseSignIn(context, request, reply, url, { provider, pending })
+      : refuseSignIn(context, reply, url, { provider, pending })
   })
 
   for (const path of [paths.loginCallback, `${paths.loginCallback}/:id`])
-    app.get(path, NO_HEAD_ROUTE, (request, reply) => handleCallback(context, request, reply))
+    app.get(path, NO_HEAD_ROUTE, (_request, reply) => handleCallback(context, reply))
 }
 
 async function startSignIn(
   context: AuthContext,
-  request: FastifyRequest,
   reply: FastifyReply,
   provider: OidcProvider,
   wanted: WantedSignIn | undefined,
 ): Promise<string | SignInRefusal> {
   const prepared = await prepareSignIn(context, provider, wanted)
   if (isFailure(prepared)) return prepared
-  const state = await storePendingSignIn(context, request, reply, prepared.pending)
+  const state = await storePendingSignIn(context, reply.request, reply, prepared.pending)
   return state === undefined ? new SignInRefusal('busy') : prepared.buildUrl(state)
 }
 
-async function handleCallback(
-  context: AuthContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function handleCallback(context: AuthContext, reply: FastifyReply): Promise<FastifyReply> {
+  const { request } = reply
   const state = readParameters(request.query).get('state') ?? ''
   const signIn = await takePendingSignIn(context, request, reply, state)
   const provider = signIn && context.providers.findByIssuer(signIn.issuer)
   if (!signIn || provider?.kind !== 'oidc')
-    return refuseSignIn(context, request, reply, new SignInRefusal('expired'), {})
+    return refuseSignIn(context, reply, new SignInRefusal('expired'), {})
   const { interaction = '' } = signIn
   const pending = await findPendingAuthorization(context, readParameters({ interaction }))
   const url = new URL(request.url, context.settings.issuerUrl)
   const user = await finishSignIn(context, provider, signIn, { url, state })
   return isFailure(user)
-    ? refuseSignIn(context, request, reply, user, { provider, pending })
-    : completeSignIn(context, request, reply, { provider, pending, user })
+    ? refuseSignIn(context, reply, user, { provider, pending })
+    : completeSignIn(context, reply, { provider, pending, user })
 }
 
 interface SignIn {
@@ -82,7 +78,6 @@ interface SignIn {
 /** Logs a user in whom a provider authenticated, if the user has an account. */
 export async function completeSignIn(
   context: AuthContext,
-  request: FastifyRequest,
   reply: FastifyReply,
   signIn: SignIn,
 ): Promise<FastifyReply> {
@@ -90,18 +85,14 @@ export async function completeSignIn(
   const tryOnce = async (): Promise<FastifyReply> => {
     const account = await findAccount(context, provider, user.login.subject, user.claims)
     if (isFailure(account))
-      return refuseSignIn(context, request, reply, account, {
-        provider,
-        pending,
-        subject: user.login.subject,
-      })
+      return refuseSignIn(context, reply, account, { provider, pending, subject: user.login.subject })
     const authenticated = {
       store: (trx: Parameters<typeof storeAccount>[0]) => storeAccount(trx, account, context.clock()),
       retry: tryOnce,
       provider: { ...user.login, evidence: collectEvidence(provider, user, context.clock()) },
       reason: `Signed in with ${provider.id}`,
     }
-    return completeLogin(context, request, reply, authenticated, pending)
+    return completeLogin(context, reply, authenticated, pending)
   }
   // A simultaneous sign-in of the same user may have created the account: then the second attempt finds it.
   return tryOnce().catch(tryOnce)
@@ -117,11 +108,11 @@ interface RefusedSignIn {
 /** Records a refused sign-in and explains it to the user, who can go back to the sign-in page. */
 export async function refuseSignIn(
   context: AuthContext,
-  request: FastifyRequest,
   reply: FastifyReply,
   refusal: SignInRefusal,
   { provider, pending, subject }: RefusedSignIn,
 ): Promise<FastifyReply> {
+  const { request } = reply
   const { status, kind, title, paragraphs } = refusal
   context.metrics.signIns.add([provider?.id ?? 'unknown', kind])
   request.log.info({ provider: provider?.id, refusal: kind, detail: refusal.detail }, 'Sign-in refused')

@@ -9,9 +9,9 @@ import { findPendingAuthorization, type PendingAuthorization } from '../../oauth
 import { findClient } from '../../oauth/clients/client.ts'
 import type { AuthContext } from '../../oauth/context.ts'
 import { findTestAccounts, isPasswordOf, TEST_CLINICIAN } from '../../users/accounts.ts'
-import { type AttemptResult, tryLogin } from '../../users/attempt.ts'
+import { tryLogin } from '../../users/attempt.ts'
 import { clearLoginCookie, findCurrentLogin, hasLoginCookie } from '../../users/login.ts'
-import { type AuthenticatedUser, completeLogin, describeLaunch } from './complete.ts'
+import { completeLogin, describeLaunch, REFUSED_EVENTS } from './complete.ts'
 import { logInAtDirectory } from './directory.ts'
 import { type LoginPageOptions, renderLoginPage, type TestLogin } from './page.ts'
 
@@ -48,45 +48,44 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
   const readTestLogin = createTestLoginReader(context)
 
   async function sendForm(reply: FastifyReply, form: LoginForm): Promise<FastifyReply> {
-    const { pending, username, problem, signedOut, expired, again, status } = form
+    const { pending, directory, status = 200, ...shown } = form
     const client = pending && (await findClient(context.store.db, context, pending.request.clientId))
     const options: LoginPageOptions = {
+      ...shown,
       app: client,
       pendingId: pending?.id,
-      username: username ?? pending?.request.loginHint,
-      testLogin: form.directory ? undefined : await readTestLogin(),
-      ...chooseForm(context, form.directory),
-      ...(problem === undefined ? {} : { problem }),
-      ...(signedOut === undefined ? {} : { signedOut }),
-      ...(expired === undefined ? {} : { expired }),
-      ...(again === undefined ? {} : { again }),
+      username: shown.username ?? pending?.request.loginHint,
+      testLogin: directory ? undefined : await readTestLogin(),
+      ...chooseForm(context, directory),
     }
     // The form's redirects lead to the client, and the content security policy applies to all of them.
     const formTargets = pending ? [pending.request.redirectUri] : []
-    return reply.sendPage(renderLoginPage(options), { status: status ?? 200, formTargets })
+    return reply.sendPage(renderLoginPage(options), { status, formTargets })
   }
 
   async function handleDirectory(
-    request: FastifyRequest,
     reply: FastifyReply,
     directory: LdapProvider,
     pending: PendingAuthorization | undefined,
     form: Parameters,
   ): Promise<FastifyReply> {
     const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
-    const attempt = { username, password, address: request.ip }
-    const result = await logInAtDirectory(context, request, reply, directory, pending, attempt)
+    const attempt = { username, password, address: reply.request.ip }
+    const result = await logInAtDirectory(context, reply, directory, pending, attempt)
     if (typeof result !== 'string') return result
+    if (result === 'wrong')
+      return sendForm(reply, { pending, directory, username, status: 401, problem: WRONG })
     const { loginFailureWindowSeconds: retryAfterSeconds } = context.settings
-    return result === 'wrong'
-      ? sendForm(reply, { pending, directory, username, status: 401, problem: WRONG })
-      : sendForm(reply.header('retry-after', String(retryAfterSeconds)), {
-          pending,
-          directory,
-          username,
-          status: 429,
-          problem: describeWait({ retryAfterSeconds }),
-        })
+    return sendTooMany(reply, { pending, directory, username }, retryAfterSeconds)
+  }
+
+  function sendTooMany(
+    reply: FastifyReply,
+    form: LoginForm,
+    retryAfterSeconds: number,
+  ): Promise<FastifyReply> {
+    reply.header('retry-after', String(retryAfterSeconds))
+    return sendForm(reply, { ...form, status: 429, problem: describeWait(retryAfterSeconds) })
   }
 
   app.get(paths.login, async (request, reply) => {
@@ -107,17 +106,17 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
     const form = readParameters(request.body)
     const pending = await findPendingAuthorization(context, form)
     const directory = findDirectory(context, form)
-    if (directory) return handleDirectory(request, reply, directory, pending, form)
+    if (directory) return handleDirectory(reply, directory, pending, form)
     if (!context.providers.passwords) return sendForm(reply, { pending, status: 403, problem: NO_PASSWORDS })
-    return handlePassword(request, reply, pending, form)
+    return handlePassword(reply, pending, form)
   })
 
   async function handlePassword(
-    request: FastifyRequest,
     reply: FastifyReply,
     pending: PendingAuthorization | undefined,
     form: Parameters,
   ): Promise<FastifyReply> {
+    const { request } = reply
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
     const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
@@ -128,30 +127,27 @@ export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void
       case 'wrong':
         return sendForm(reply, { pending, username, status: 401, problem: WRONG })
       case 'too-many':
-        reply.header('retry-after', String(result.retryAfterSeconds))
-        return sendForm(reply, { pending, username, status: 429, problem: describeWait(result) })
+        return sendTooMany(reply, { pending, username }, result.retryAfterSeconds)
       case 'right':
         return completeLogin(
           context,
-          request,
           reply,
-          toUser(result, () => handlePassword(request, reply, pending, form)),
+          {
+            store: async trx => ((await result.confirm(trx)) ? result.user : undefined),
+            retry: () => handlePassword(reply, pending, form),
+          },
           pending,
         )
     }
   }
 }
 
-interface LoginForm {
+interface LoginForm
+  extends Pick<LoginPageOptions, 'username' | 'problem' | 'signedOut' | 'expired' | 'again'> {
   readonly pending: PendingAuthorization | undefined
   /** The directory whose passwords the form takes. */
   readonly directory?: LdapProvider | undefined
-  readonly username?: string | undefined
   readonly status?: 401 | 403 | 429
-  readonly problem?: string
-  readonly signedOut?: boolean
-  readonly expired?: boolean
-  readonly again?: boolean
 }
 
 /** The form takes passwords of the named directory, of the clinician table, or of the first directory. */
@@ -182,17 +178,10 @@ function chooseForm(
 const NO_PASSWORDS = 'Sign-in with a password is switched off.'
 const WRONG = 'The username or password is incorrect. Check both and try again.'
 
-function describeWait({ retryAfterSeconds }: { readonly retryAfterSeconds: number }): string {
+function describeWait(retryAfterSeconds: number): string {
   if (retryAfterSeconds < 60) return 'Too many attempts. Wait a moment and try again.'
   const minutes = Math.ceil(retryAfterSeconds / 60)
   return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
-}
-
-function toUser(
-  { user, confirm }: Extract<AttemptResult, { kind: 'right' }>,
-  retry: AuthenticatedUser['retry'],
-): AuthenticatedUser {
-  return { store: async trx => ((await confirm(trx)) ? user : undefined), retry }
 }
 
 /** Records the clinician only if the username exists: the field may contain a mistyped password. */
@@ -218,8 +207,3 @@ async function auditFailure(
     await auditEvent(context, request, event, trx)
   })
 }
-
-const REFUSED_EVENTS = {
-  wrong: { status: 401, reason: 'Wrong username or password' },
-  'too-many': { status: 429, reason: 'Too many failed attempts' },
-} as const
