@@ -1,6 +1,6 @@
 import type { Repository } from '../backends/sqlite/index.ts'
 import type { Fault } from '../fhir/index.ts'
-import { isBusy } from '../store/index.ts'
+import { isBusy } from '../sqlite/index.ts'
 
 /** The position of a resource: the line on which it begins, from 1. */
 export interface Place {

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
-
-/** For cases in which the driver does not report an error of its own. */
-export class DatabaseUnavailable extends Error {}
+import { DatabaseUnavailable } from '../sqlite/index.ts'
 
 /** Prefixes of SQLSTATE: connection lost, out of resources, shutting down or starting. */
 const SQLSTATE_CLASSES = ['08', '53', '57P'] as const

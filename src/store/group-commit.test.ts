@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { DatabaseUnavailable } from './availability.ts'
+import { DatabaseUnavailable } from '../sqlite/index.ts'
 import { groupCommit } from './group-commit.ts'
 
 function slowDisk() {

@@ -2,12 +2,8 @@
  * Opens the database that `database-url` names (SQLite or PostgreSQL), migrates it, deletes expired rows, and
  * hashes or encrypts secrets. It contains no queries of other modules: each module has its own queries on `Store`.
  */
-export {
-  DatabaseUnavailable,
-  describeUnavailable,
-  isDatabaseUnavailable,
-  watchAvailability,
-} from './availability.ts'
+export { DatabaseUnavailable } from '../sqlite/index.ts'
+export { describeUnavailable, isDatabaseUnavailable, watchAvailability } from './availability.ts'
 export { inspectDatabase, openStore } from './open-store.ts'
 export { limitPendingRows } from './pending-rows.ts'
 export type { Instant, Schema } from './schema.ts'
@@ -20,7 +16,6 @@ export {
   type Sealer,
   sha256,
 } from './sealer.ts'
-export { isBusy, Turns, WRITE_WAIT_MS, WriteWait } from './sqlite/write-wait.ts'
 export type { Store, StoreOptions } from './store.ts'
 export {
   type DatabaseTarget,

@@ -1,11 +1,7 @@
 import { type Driver, Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 import pg from 'pg'
-import {
-  type Availability,
-  DatabaseUnavailable,
-  listProbeStatements,
-  watchAvailability,
-} from './availability.ts'
+import { DatabaseUnavailable } from '../sqlite/index.ts'
+import { type Availability, listProbeStatements, watchAvailability } from './availability.ts'
 import { groupCommit } from './group-commit.ts'
 import type { Schema } from './schema.ts'
 import type { OpenedDatabase, StoreOptions } from './store.ts'

@@ -1,4 +1,4 @@
-import type { Connection } from './database-file.ts'
+import type { Connection } from '../../sqlite/index.ts'
 
 const COLUMNS = `select group_concat(name) as names, group_concat(format('record ->> %Q', name)) as cells
   from pragma_table_info('audit_event') where name <> 'id'`

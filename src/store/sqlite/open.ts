@@ -11,10 +11,10 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { type Connection, commit, type DatabaseFile, openDatabaseFile } from '../../sqlite/index.ts'
 import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
 import type { Schema } from '../schema.ts'
 import { makeFolder, type OpenedDatabase, type StoreOptions } from '../store.ts'
-import { type Connection, commit, type DatabaseFile, openDatabaseFile } from './database-file.ts'
 import { openTrail } from './trail.ts'
 
 class SharedSqliteAdapter extends SqliteAdapter {

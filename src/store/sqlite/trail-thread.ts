@@ -1,6 +1,6 @@
 /** The thread of trail.ts. For each message it moves all waiting audit records to the trail, and responds. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { Connection, runAndCommit } from './database-file.ts'
+import { Connection, runAndCommit } from '../../sqlite/index.ts'
 import { moveBatch } from './move-batch.ts'
 
 /** Other writers get the lock between two batches. */

@@ -8,10 +8,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, afterEach, beforeEach, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { Connection, runAndCommit } from '../../sqlite/index.ts'
 import { isDatabaseUnavailable } from '../availability.ts'
 import { openStore } from '../open-store.ts'
 import type { Store } from '../store.ts'
-import { Connection, runAndCommit } from './database-file.ts'
 import { moveBatch } from './move-batch.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'audit-waiting-'))

@@ -2,13 +2,20 @@ import { once } from 'node:events'
 import { setImmediate as letOthersRun } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Kysely } from 'kysely'
-import { type Availability, DatabaseUnavailable, isDatabaseUnavailable } from '../availability.ts'
+import {
+  type Connection,
+  commit,
+  type DatabaseFile,
+  DatabaseUnavailable,
+  insertRows,
+  type Row,
+  SharedRuns,
+} from '../../sqlite/index.ts'
+import { type Availability, isDatabaseUnavailable } from '../availability.ts'
 import { groupCommit } from '../group-commit.ts'
 import type { Schema } from '../schema.ts'
 import type { StoreOptions, Trail } from '../store.ts'
-import { type Connection, commit, type DatabaseFile, insertRows, type Row } from './database-file.ts'
 import { moveBatch } from './move-batch.ts'
-import { SharedRuns } from './shared-runs.ts'
 
 /**
  * The audit trail has many indexes, so adding a record changes many pages. Records wait in a table without indexes, and are

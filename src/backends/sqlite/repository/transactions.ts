@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { DatabaseUnavailable, isBusy, Turns, WRITE_WAIT_MS, WriteWait } from '../../../store/index.ts'
+import { DatabaseUnavailable, isBusy, Turns, WRITE_WAIT_MS, WriteWait } from '../../../sqlite/index.ts'
 
 export interface Transactions {
   /**

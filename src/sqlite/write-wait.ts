@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { DatabaseUnavailable } from '../availability.ts'
+import { DatabaseUnavailable } from './unavailable.ts'
 
 /** How long a write waits for its turn in this process and for other processes, together. */
 export const WRITE_WAIT_MS = 3_500

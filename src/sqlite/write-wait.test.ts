@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isDatabaseUnavailable } from '../availability.ts'
+import { isDatabaseUnavailable } from '../store/index.ts'
 import { Turns, WriteWait } from './write-wait.ts'
 
 describe('Turns', () => {
