@@ -18,7 +18,7 @@ export function hasAccess(access: Access, type: string, permission: Permission):
 }
 
 /** The access check of content from the upstream. */
-export function checkContent(
+export function createContentCheck(
   context: GatewayContext,
   request: FhirRequest,
   resources: readonly Resource[],

@@ -36,7 +36,7 @@ import { buildStrictSearch, visitMatches } from './search/chains.ts'
 import { collectEntries, findMatch } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
-import { findPage } from './search/find-page.ts'
+import { performSearch } from './search/search.ts'
 
 // They are frequent and send few requests to the upstream.
 const READS: ReadonlySet<Kind> = new Set(['read', 'vread'])
@@ -112,7 +112,7 @@ class UpstreamSession implements BackendSession {
   }
 
   search(request: FhirRequest<Search>, cursor?: Cursor) {
-    return findPage(this.#context, request, parseCursor(cursor))
+    return performSearch(this.#context, request, parseCursor(cursor))
   }
 
   collect(request: FhirRequest<Search>, limit: CollectLimit) {

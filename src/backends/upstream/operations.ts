@@ -28,16 +28,16 @@ import {
   resumePage,
 } from '../../fhir-api/index.ts'
 import { hasCompartment } from '../../smart/index.ts'
-import { checkContent, createLookup, EXCLUDED_TYPES } from './access.ts'
+import { createContentCheck, createLookup, EXCLUDED_TYPES } from './access.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { parseBundle, parseEntry, parseResource, toFailure } from './http/response.ts'
 import { openJob, sealJob } from './jobs.ts'
 import { parseCursor } from './paging.ts'
-import { expandPanels } from './panels.ts'
 import { passThrough } from './pass-through.ts'
 import { fetchRecord, VISIBLE } from './search/find-everything.ts'
+import { expandPanels } from './search/panels.ts'
 
 /** An operation that the site allows (`smart.fhir.upstream-operations`), for a caller who may see everything. */
 async function passOperation(
@@ -194,7 +194,7 @@ async function fetchDocument(
   const resources = entries.map(parseEntry)
   const broken = resources.find(isFailure)
   if (broken) return broken
-  const check = await checkContent(context, request, resources.filter(isResource))
+  const check = await createContentCheck(context, request, resources.filter(isResource))
   if (isFailure(check)) return check
   const isWhole = readsWholeRecord(request)
   const showsComposition = request.interaction.name !== '$summary' || isWhole

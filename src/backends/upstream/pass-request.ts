@@ -17,13 +17,13 @@ import { grantFingerprint } from '../../smart/index.ts'
 import type { GatewayContext } from './context.ts'
 import { buildGet, buildQuery, buildRead, buildSearch, setCacheControl } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
-import { countEntries, isFullPage, requestTotal } from './pages/request-page.ts'
-import { type SearchExchange, sendSearch } from './pages/send-search.ts'
 import { createLinkSealer, PAGE, type PageCursor, parseCursor, sealLinks } from './paging.ts'
 import { type BodyRewrite, passThrough } from './pass-through.ts'
-import { dropFormat, requestsSubset } from './search/find-page.ts'
 import { buildMembershipParams } from './search/membership-params.ts'
 import { chooseCacheControl } from './search/plan.ts'
+import { countEntries, isFullPage, requestTotal } from './search/request-part.ts'
+import { dropFormat, requestsSubset } from './search/search.ts'
+import { type SearchExchange, sendSearch } from './search/send-search.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(

@@ -27,7 +27,7 @@ import type { UpstreamRequest } from './http/exchange.ts'
 import { createReplaceStream } from './http/urls.ts'
 import { type BodyRewrite, passThrough } from './pass-through.ts'
 import type { UpstreamProfile } from './profile.ts'
-import { requestsSubset } from './search/find-page.ts'
+import { requestsSubset } from './search/search.ts'
 
 type Write = InteractionOf<
   'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete'

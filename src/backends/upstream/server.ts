@@ -31,10 +31,10 @@ import {
   STREAM_BYTES,
   STREAM_MS,
 } from './limits.ts'
-import { findMembers } from './membership.ts'
 import { openPages } from './paging.ts'
 import { createUpstreamParameters, describeProfile, type ProfileName } from './profile.ts'
 import { createRecognition, type Recognition } from './recognition.ts'
+import { findMembers } from './search/membership.ts'
 
 export interface UpstreamTls {
   readonly cert?: string

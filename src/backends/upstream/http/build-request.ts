@@ -56,7 +56,7 @@ export function buildWrite(
 const LONG_BODY = 4 * 1024 * 1024
 
 // Many servers accept URLs of up to 8 kB.
-const LONGEST_QUERY = 6000
+const MAX_QUERY_CHARACTERS = 6000
 
 /** A posted search is posted, so that no log of the upstream has its parameters. A query that is too long for a URL is posted too. */
 export function buildSearch(
@@ -67,7 +67,7 @@ export function buildSearch(
   urls: UrlRewriter,
 ): UpstreamRequest {
   const query = buildQuery(params, urls, path.split('/').at(-1))
-  if (!posted && query.length <= LONGEST_QUERY)
+  if (!posted && query.length <= MAX_QUERY_CHARACTERS)
     return buildGet(request, query === '' ? path : `${path}?${query}`)
   return {
     method: 'POST',

@@ -222,7 +222,7 @@ function observe(answer: ExchangeOutcome, circuit: Breaker, { credentials }: Ups
 
 // The caller or the gateway has sent something that the upstream does not accept.
 const REFUSALS: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501])
-const LONGEST_LOGGED = 500
+const MAX_LOGGED_CHARACTERS = 500
 
 /** A limited caller does not see the upstream's explanation, so the log has it. */
 function logRefusal(
@@ -230,7 +230,7 @@ function logRefusal(
   { status, body }: PassedResponse,
   { warn }: UpstreamOptions,
 ): void {
-  const reason = typeof body === 'string' ? scrub(body.slice(0, LONGEST_LOGGED)) : 'a long response'
+  const reason = typeof body === 'string' ? scrub(body.slice(0, MAX_LOGGED_CHARACTERS)) : 'a long response'
   warn(`The upstream refused request ${headers['x-request-id'] ?? ''} with ${status}: ${reason}`)
 }
 

@@ -193,12 +193,12 @@ function describeNames(said: string, { interaction, body }: RefusedRequest): str
     names.filter(name => new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`, 'i').test(said))
   const params = 'params' in interaction ? [...new Set(interaction.params.map(([name]) => name))] : []
   const named = mentioned(params).length > 0 ? mentioned(params) : params
-  if (named.length > 0) return ` Check ${named.slice(0, MOST_NAMES).join(', ')}.`
+  if (named.length > 0) return ` Check ${named.slice(0, MAX_NAMES).join(', ')}.`
   const elements = mentioned(isRecord(body) ? Object.keys(body) : []).filter(it => it !== 'resourceType')
-  return elements.length > 0 ? ` Check ${elements.slice(0, MOST_NAMES).join(', ')}.` : ''
+  return elements.length > 0 ? ` Check ${elements.slice(0, MAX_NAMES).join(', ')}.` : ''
 }
 
-const MOST_NAMES = 10
+const MAX_NAMES = 10
 
 const SEVERITIES = ['fatal', 'error', 'warning', 'information'] as const
 const KNOWN_CODES = [

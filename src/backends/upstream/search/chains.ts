@@ -21,7 +21,7 @@ import { createLookup, hasAccess } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { failTooCostly } from '../http/response.ts'
 import { LIST_VALUES } from '../limits.ts'
-import { type TakePage, visitPages } from '../pages/pages.ts'
+import { type TakePage, visitPages } from './check-page.ts'
 import { planSearch } from './plan.ts'
 import { findTypes, type SearchRequest } from './search-request.ts'
 
@@ -222,10 +222,10 @@ function countVisible(access: Access, type: string): number | undefined {
   const filter = access.filterFor(type, 's')
   if (type !== 'Patient' || filter === 'everything') return undefined
   const patients = new Set(filter.map(({ patient }) => patient))
-  return patients.has(undefined) || patients.size > MOST_NAMED ? undefined : patients.size
+  return patients.has(undefined) || patients.size > MAX_NAMED ? undefined : patients.size
 }
 
-const MOST_NAMED = 50
+const MAX_NAMED = 50
 
 /** Whether the caller may see everything that a chain reads: then the upstream may follow it. */
 function seesWholeChain(clause: SearchClause, access: Access): boolean {

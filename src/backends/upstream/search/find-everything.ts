@@ -26,14 +26,14 @@ import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery, buildSearch } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
-import { fetchPage, PAGE_SIZE, type PageCheck } from '../pages/pages.ts'
 import type { CheckedResource, PageCursor, UpstreamPage } from '../paging.ts'
+import { fetchPage, PAGE_SIZE, type PageCheck } from './check-page.ts'
 import { gather, type UpstreamItems } from './gather.ts'
 import { isUnlimited } from './membership-params.ts'
 import { setPageSize } from './plan.ts'
 
 /** The least page of a whole record. Resources that are left out, such as AuditEvents, must not use up the pages of one request. */
-const LEAST_OF_WHOLE = 20
+const MIN_PAGE_OF_WHOLE = 20
 
 /** `$everything` as the upstream returns it, as far as the caller may search or read it. */
 export async function findEverything(
@@ -251,7 +251,7 @@ function planEverything(
   const { count } = paged
   const isWhole = named.length === 0 && !care && seesRecord(request)
   const range = params.filter(([name]) => name === 'start' || name === 'end')
-  const sent = [...range, ...setPageSize(paged, isWhole ? LEAST_OF_WHOLE : PAGE_SIZE)]
+  const sent = [...range, ...setPageSize(paged, isWhole ? MIN_PAGE_OF_WHOLE : PAGE_SIZE)]
   const isVisible = (type: string) => hasAccess(access, type, 's') || hasAccess(access, type, 'r')
   // HAPI takes several times as long with a list of all types. Every entry is checked in any case.
   if (named.length === 0 && RECORD_TYPES.every(isVisible)) return { count, sent, care }

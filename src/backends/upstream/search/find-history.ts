@@ -16,19 +16,19 @@ import {
   isFailure,
 } from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
-import { checkContent } from '../access.ts'
+import { createContentCheck } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery } from '../http/build-request.ts'
 import { type BundleEntry, failTooCostly, parseEntry, toFailure } from '../http/response.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import { findForPolicy } from '../membership.ts'
-import { PAGE_SIZE, readLinks } from '../pages/pages.ts'
-import { requestPage } from '../pages/request-page.ts'
 import type { PageCursor } from '../paging.ts'
 import { readLast } from '../read-version.ts'
-import { dropFormat } from './find-page.ts'
+import { PAGE_SIZE, readLinks } from './check-page.ts'
 import { type Gathered, gather, type UpstreamItems } from './gather.ts'
+import { findForPolicy } from './membership.ts'
 import { setPageSize } from './plan.ts'
+import { requestPage } from './request-part.ts'
+import { dropFormat } from './search.ts'
 
 interface HistoryRequest {
   /** The path of the first page. */
@@ -75,7 +75,7 @@ async function fetchVersions(
     response.kind === 'declined' &&
     (response.response.status === 404 || response.response.status === 410)
   ) {
-    const check = of && (await checkContent(context, request, [{ resourceType: of.type }], of.id))
+    const check = of && (await createContentCheck(context, request, [{ resourceType: of.type }], of.id))
     return check && isFailure(check) ? check : { items: [], findNext: () => undefined }
   }
   if (response.kind === 'declined') return toFailure(response.response, request)
@@ -157,7 +157,7 @@ async function findVisibleVersions(
   const found = await findContents(context, request, versions)
   if (isFailure(found)) return found
   const contents = found
-  const check = await checkContent(context, request, [...contents.values()], of?.id)
+  const check = await createContentCheck(context, request, [...contents.values()], of?.id)
   if (isFailure(check)) return check
   const within = versions.filter(version => {
     const content = contents.get(version)
@@ -180,7 +180,7 @@ async function filterByCurrentContent(
   const current = await findCurrentContents(context, request, versions.filter(isLimited))
   if (isFailure(current)) return current
   const contents = current
-  const check = await checkContent(context, request, [...contents.values()])
+  const check = await createContentCheck(context, request, [...contents.values()])
   if (isFailure(check)) return check
   return versions.filter(version => {
     const content = contents.get(`${version.type}/${version.id}`)

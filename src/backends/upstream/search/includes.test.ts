@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { type IncludeRule, limits, parseInclude, type Resource } from '../../../fhir/index.ts'
-import { ParsedResource } from '../pages/pages.ts'
+import { ParsedResource } from './check-page.ts'
 import { findIncludes } from './includes.ts'
 
 const baseUrl = 'http://fhir.test/fhir'

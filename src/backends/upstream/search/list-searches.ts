@@ -8,8 +8,8 @@ import {
   type Panel,
 } from '../../../smart/index.ts'
 import type { GatewayContext } from '../context.ts'
-import type { PanelExpansion } from '../panels.ts'
 import { isUnlimited } from './membership-params.ts'
+import type { PanelExpansion } from './panels.ts'
 import { listPortions, type Portion } from './portions.ts'
 import type { SearchRequest } from './search-request.ts'
 

@@ -17,11 +17,11 @@ import {
 import type { GatewayContext } from '../context.ts'
 import { buildSearch, NO_CACHE, NO_STORE, requireStrict, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
-import { PAGE_SIZE, type PageCheck } from '../pages/pages.ts'
-import { createPanelExpansion } from '../panels.ts'
+import { PAGE_SIZE, type PageCheck } from './check-page.ts'
 import { findIncludes } from './includes.ts'
 import { findPatient, listSearches } from './list-searches.ts'
 import { listOwnIncludes, narrowIncludes } from './narrow-includes.ts'
+import { createPanelExpansion } from './panels.ts'
 import type { Portion } from './portions.ts'
 import { findOneType, findTypes, type SearchRequest } from './search-request.ts'
 
@@ -49,11 +49,11 @@ export interface PlannedPortion {
 }
 
 /** The largest page of which many matches may be left out: it is checked in memory. */
-export const LARGEST_PAGE = 250
+export const MAX_FILTERED_PAGE = 250
 
 /** One resource more than a page has: then there is a next page. */
 export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>, least = PAGE_SIZE): Params {
-  return [...dropCount({ used }), ['_count', String(Math.min(Math.max(count + 1, least), LARGEST_PAGE))]]
+  return [...dropCount({ used }), ['_count', String(Math.min(Math.max(count + 1, least), MAX_FILTERED_PAGE))]]
 }
 
 /** Sorts by `_id` last: the gateway sends the search again for the next page, and resources with equal sort keys must keep their order. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Constraint, Panel } from '../../../smart/index.ts'
-import type { ExpandedFilter } from '../panels.ts'
 import type { Narrowing } from './membership-params.ts'
+import type { ExpandedFilter } from './panels.ts'
 import { listPortions, type PortionOptions } from './portions.ts'
 
 const baseUrl = 'http://fhir.test/fhir'

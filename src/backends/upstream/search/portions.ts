@@ -10,7 +10,6 @@ import type { AccessCheck } from '../../../fhir-api/index.ts'
 import { getQueryKey, satisfies } from '../../../smart/index.ts'
 import { chunk } from '../chunk.ts'
 import { LIST_VALUES, PORTIONS } from '../limits.ts'
-import type { ExpandedConstraint, ExpandedFilter } from '../panels.ts'
 import {
   buildMembershipParams,
   buildPanelParams,
@@ -18,6 +17,7 @@ import {
   isSearchedInPath,
   type Narrowing,
 } from './membership-params.ts'
+import type { ExpandedConstraint, ExpandedFilter } from './panels.ts'
 import { buildScopeClauses, keepClauses, splitAlternatives } from './scope-clauses.ts'
 
 /** A search of one type for a part of an access filter. All portions together find what the filter allows. */

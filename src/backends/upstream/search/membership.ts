@@ -1,13 +1,13 @@
-import { fail, indexResource, type Params, type Resource } from '../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
-import { fullAccess, grantFingerprint, type Panel, type PanelMembership } from '../../smart/index.ts'
-import { chunk } from './chunk.ts'
-import type { GatewayContext } from './context.ts'
-import { buildSearch, NO_STORE, setCacheControl } from './http/build-request.ts'
-import { failTooCostly } from './http/response.ts'
-import { CARE_TEAMS, LIST_VALUES } from './limits.ts'
-import { fetchPage, type PageCheck, visitPages } from './pages/pages.ts'
-import { type FewTeams, isTeamOfPanel, type KnownTeams, type Team } from './team.ts'
+import { fail, indexResource, type Params, type Resource } from '../../../fhir/index.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import { fullAccess, grantFingerprint, type Panel, type PanelMembership } from '../../../smart/index.ts'
+import { chunk } from '../chunk.ts'
+import type { GatewayContext } from '../context.ts'
+import { buildSearch, NO_STORE, setCacheControl } from '../http/build-request.ts'
+import { failTooCostly } from '../http/response.ts'
+import { CARE_TEAMS, LIST_VALUES } from '../limits.ts'
+import { type FewTeams, isTeamOfPanel, type KnownTeams, type Team } from '../team.ts'
+import { fetchPage, type PageCheck, visitPages } from './check-page.ts'
 
 /**
  * Finds which patients are on the panels, by the upstream's current data. Nothing is cached, so that a clinician who

@@ -16,10 +16,10 @@ export interface SearchExchange<Response> {
 }
 
 /** HAPI refuses a larger `max-results` (HAPI-1165). */
-const MOST_RESULTS = 1_000
+const MAX_RESULTS = 1_000
 /** The size of a page of HAPI, unless the request or the site says otherwise. */
 export const USUAL_COUNT = 20
-const LONGEST_SHAPE = 500
+const MAX_SHAPE_CHARACTERS = 500
 
 /**
  * Sends a search so that the upstream keeps as little as possible. HAPI keeps a search and its results for an hour, which
@@ -50,14 +50,14 @@ export async function sendSearch<Response>(
   }
   const response = await exchange.send(isForeign ? pageByOffset(outgoing) : fresh)
   if (exchange.countEntries(response) >= count) context.singlePages.delete(shape)
-  else if (shape.length <= LONGEST_SHAPE) context.singlePages.set(shape, true)
+  else if (shape.length <= MAX_SHAPE_CHARACTERS) context.singlePages.set(shape, true)
   return response
 }
 
 /** At least one: a search for none has no entries. */
 function findCount(outgoing: UpstreamRequest): number {
   const count = Number(findParam(outgoing, '_count') ?? USUAL_COUNT)
-  return count >= 1 ? Math.min(count, MOST_RESULTS) : 1
+  return count >= 1 ? Math.min(count, MAX_RESULTS) : 1
 }
 
 function forbidStorage(outgoing: UpstreamRequest, count: number): UpstreamRequest {

@@ -23,17 +23,23 @@ import type { GatewayContext } from '../context.ts'
 import { buildGet, buildSearch, requireStrict, setCacheControl } from '../http/build-request.ts'
 import { failTooCostly } from '../http/response.ts'
 import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
-import { fetchPage, PAGE_SIZE } from '../pages/pages.ts'
 import type { CheckedResource, PageCursor, PagePlace } from '../paging.ts'
 import { resolveChains } from './chains.ts'
+import { fetchPage, PAGE_SIZE } from './check-page.ts'
 import { countMatches } from './collect.ts'
 import { gather } from './gather.ts'
-import { chooseCacheControl, LARGEST_PAGE, type PlannedPortion, planSearch, type SearchPlan } from './plan.ts'
+import {
+  chooseCacheControl,
+  MAX_FILTERED_PAGE,
+  type PlannedPortion,
+  planSearch,
+  type SearchPlan,
+} from './plan.ts'
 import { findReverseIncludes } from './reverse-includes.ts'
 import { createSortOrder } from './sort-order.ts'
 
 /** A page of a search whose response has to be inspected. */
-export async function findPage(
+export async function performSearch(
   context: GatewayContext,
   original: FhirRequest<Search>,
   cursor: PageCursor | undefined,
@@ -231,6 +237,6 @@ function isUnknownType(failure: Failure): boolean {
 /** With those shown before, and one more. Many are requested where many may be left out, and for a later page. */
 function choosePageSize({ isComplete }: PlannedPortion, { count }: Query, shown: number): number {
   const least = isComplete ? 0 : PAGE_SIZE
-  const most = Math.max(PAGE_SIZE, isComplete ? count + 1 : Math.min(count + 1, LARGEST_PAGE))
+  const most = Math.max(PAGE_SIZE, isComplete ? count + 1 : Math.min(count + 1, MAX_FILTERED_PAGE))
   return Math.min(Math.max(shown + count + 1, least), most)
 }

@@ -6,7 +6,7 @@ import {
   type FhirRequest,
   isFailure,
 } from '../../../fhir-api/index.ts'
-import { checkContent } from '../access.ts'
+import { createContentCheck } from '../access.ts'
 import type { GatewayContext } from '../context.ts'
 import { buildGet, NO_CACHE, NO_STORE, setCacheControl } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
@@ -21,7 +21,7 @@ import type {
   Relation,
   UpstreamPage,
 } from '../paging.ts'
-import { isFullPage, requestPage, requestTotal } from './request-page.ts'
+import { isFullPage, requestPage, requestTotal } from './request-part.ts'
 
 /** The page size where many matches may be left out. */
 export const PAGE_SIZE = 100
@@ -137,7 +137,7 @@ async function checkEntries(
   const parsed = await parseEntries(entries)
   if (isFailure(parsed)) return parsed
   const resources = parsed.map(it => it.checked.resource)
-  const check = await checkContent(context, request, resources)
+  const check = await createContentCheck(context, request, resources)
   if (isFailure(check)) return check
   return pick(parsed, pageCheck, check)
 }

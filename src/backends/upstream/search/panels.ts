@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Failure, type FhirRequest, isFailure } from '../../fhir-api/index.ts'
-import type { AccessFilter, Constraint, Panel, PanelMembership } from '../../smart/index.ts'
-import { chunk } from './chunk.ts'
-import type { GatewayContext } from './context.ts'
-import { LIST_VALUES, LISTED_PATIENTS } from './limits.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import type { AccessFilter, Constraint, Panel, PanelMembership } from '../../../smart/index.ts'
+import { chunk } from '../chunk.ts'
+import type { GatewayContext } from '../context.ts'
+import { LIST_VALUES, LISTED_PATIENTS } from '../limits.ts'
+import { isTeamOfPanel, type KnownTeams, type Team } from '../team.ts'
 import {
   buildTeamParams,
   findAllTeams,
@@ -12,7 +13,6 @@ import {
   findTeamsOfMember,
   joinLookup,
 } from './membership.ts'
-import { isTeamOfPanel, type KnownTeams, type Team } from './team.ts'
 
 /** A constraint that search parameters can express. Its panel is by organizations, by care teams or by a member. */
 export interface ExpandedConstraint extends Constraint {
