@@ -81,7 +81,7 @@ export function createRecognition(
   return {
     current: () => chosen,
     observe: answer => {
-      if (!isKnown && 'headers' in answer) take(answer)
+      if (!isKnown && !isFailure(answer)) take(answer)
     },
     ask: askOnce,
     learn(statement) {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isFailure } from '../../../fhir/index.ts'
 import { type ChosenProfile, chooseProfile, type ProfileName } from '../profile.ts'
 import { createUnknownPath, findSignOfHapi } from '../recognition.ts'
 import { createProbe, type Finding, findIds, isOk, type Probe, parse, type Send, toRecord } from './probe.ts'
@@ -43,7 +44,7 @@ async function runReadChecks(probe: Probe): Promise<readonly Finding[]> {
 
 async function runWriteChecks(probe: Probe): Promise<readonly Finding[]> {
   const patient = await createOwn(probe)
-  if (!('path' in patient)) return skipWriteChecks(`cannot create a Patient: ${patient.status}`)
+  if (isFailure(patient)) return skipWriteChecks(`cannot create a Patient: ${patient.status}`)
   const findings: Finding[] = []
   for (const [check, run] of Object.entries(WRITE_CHECKS))
     findings.push({ check, ...(await run(probe, patient)) })

@@ -1,5 +1,5 @@
+import { type Failed, fail, isFailure } from '../../../fhir/index.ts'
 import {
-  type CheckResponse,
   type Finding,
   findId,
   findIds,
@@ -23,6 +23,20 @@ interface Own {
   readonly version: string
 }
 
+interface NotCreated extends Failed {
+  readonly status: number
+}
+
+/** A check of an Observation of its own, about the patient. */
+function useObservation(check: (probe: Probe, own: Own, patient: Own) => Promise<Checked>): WriteCheck {
+  return async (probe, patient) => {
+    const own = await createOwn(probe, createOwnObservation(patient))
+    return isFailure(own)
+      ? { level: 'unknown', result: `cannot create: ${own.status}` }
+      : check(probe, own, patient)
+  }
+}
+
 const NO_CACHE = { 'cache-control': 'no-cache' }
 
 /** The checks that write. Each uses resources of its own, or the patient, whose content does not matter. */
@@ -32,25 +46,25 @@ export const WRITE_CHECKS: Readonly<Record<string, WriteCheck>> = {
   'If-Match on PUT': checkIfMatch,
   'If-None-Match: * on PUT': checkIfNoneMatch,
   'create only by If-Match: W/"0"': checkVersionZero,
-  'If-Match on DELETE': checkDelete,
-  'DELETE by the version in the URL': checkVersionedDelete,
+  'If-Match on DELETE': useObservation(checkDelete),
+  'DELETE by the version in the URL': useObservation(checkVersionedDelete),
   'If-None-Exist': checkIfNoneExist,
   'conditions in a transaction': checkTransaction,
   'If-None-Exist in a transaction': checkConditionalCreate,
   'conditional references in a transaction': checkConditionalReference,
   'own absolute URL in a body': checkOwnUrlInBody,
   'own absolute URL in a search': checkOwnUrlInSearch,
-  'dates by year and month': checkDatePrecision,
-  'history after a delete': checkHistory,
+  'dates by year and month': useObservation(checkDatePrecision),
+  'history after a delete': useObservation(checkHistory),
   'numeric ids': checkNumericIds,
 }
 
 const PATIENT = { resourceType: 'Patient', birthDate: '1987-06-15' }
 
-export async function createOwn(probe: Probe, resource: Json = PATIENT): Promise<Own | CheckResponse> {
+export async function createOwn(probe: Probe, resource: Json = PATIENT): Promise<Own | NotCreated> {
   const response = await probe.create(resource)
   const id = findId(response)
-  if (response.status !== 201 || id === undefined) return response
+  if (response.status !== 201 || id === undefined) return fail({ status: response.status })
   const path = `/${resource.resourceType}/${id}`
   return { path, version: findVersion(response) ?? findVersion(await probe.get(path)) ?? '' }
 }
@@ -122,9 +136,7 @@ async function checkVersionZero(probe: Probe, { path }: Own): Promise<Checked> {
   return { level: 'handled', result: `no: ${result}` }
 }
 
-async function checkDelete(probe: Probe, patient: Own): Promise<Checked> {
-  const own = await createOwn(probe, createOwnObservation(patient))
-  if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
+async function checkDelete(probe: Probe, own: Own): Promise<Checked> {
   const response = await probe.remove(own.path, { 'if-match': 'W/"4711"' })
   if (isConflict(response)) return { level: 'ok', result: `honoured (${response.status})` }
   return {
@@ -134,9 +146,7 @@ async function checkDelete(probe: Probe, patient: Own): Promise<Checked> {
 }
 
 /** HAPI deletes the version that the URL names if it is the current one. */
-async function checkVersionedDelete(probe: Probe, patient: Own): Promise<Checked> {
-  const own = await createOwn(probe, createOwnObservation(patient))
-  if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
+async function checkVersionedDelete(probe: Probe, own: Own, patient: Own): Promise<Checked> {
   await probe.put(own.path, { ...createOwnObservation(patient), status: 'amended' })
   const current = findVersion(await probe.get(own.path))
   const stale = await probe.remove(`${own.path}/_history/${own.version}`)
@@ -216,9 +226,7 @@ async function checkOwnUrlInSearch(probe: Probe, patient: Own): Promise<Checked>
     : { level: 'handled', result: 'finds nothing; the gateway sends Type/id' }
 }
 
-async function checkDatePrecision(probe: Probe, patient: Own): Promise<Checked> {
-  const own = await createOwn(probe, createOwnObservation(patient))
-  if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
+async function checkDatePrecision(probe: Probe, own: Own): Promise<Checked> {
   const id = own.path.split('/')[2] ?? ''
   const missed: string[] = []
   for (const date of ['2026', 'ge2026', 'le2026', '2026-03', 'ge2026-03', 'le2026-03', 'ge2026-03-01'])
@@ -231,9 +239,7 @@ async function checkDatePrecision(probe: Probe, patient: Own): Promise<Checked> 
       }
 }
 
-async function checkHistory(probe: Probe, patient: Own): Promise<Checked> {
-  const own = await createOwn(probe, createOwnObservation(patient))
-  if (!('path' in own)) return { level: 'unknown', result: `cannot create: ${own.status}` }
+async function checkHistory(probe: Probe, own: Own): Promise<Checked> {
   const history = async () =>
     toList(parse(await probe.get(`${own.path}/_history?_count=2`, NO_CACHE)).entry).length
   await history()

@@ -28,14 +28,14 @@ export function bindCaller(upstream: Upstream, caller: Caller): Upstream {
 }
 
 /** Limits the number of requests and the size of the responses. */
-export function limitRequests(upstream: Upstream, most: number): Upstream {
+export function limitRequests(upstream: Upstream, maxRequests: number): Upstream {
   let sent = 0
   let characters = 0
   let skimmed = 0
   const findRefusal = () => {
     sent += 1
     if (characters > UPSTREAM_CHARACTERS || skimmed > SKIMMED_BYTES) return TOO_MUCH
-    return sent > most ? TOO_MANY : undefined
+    return sent > maxRequests ? TOO_MANY : undefined
   }
   return {
     ...upstream,

@@ -13,7 +13,9 @@ import {
   isFailing,
   isLate,
   isUnauthorized,
+  type RawResponse,
   type StreamLimit,
+  type StreamOptions,
   type TransportFailure,
   type UpstreamRequest,
 } from './exchange.ts'
@@ -21,7 +23,6 @@ import {
   failTooLarge,
   type PassedResponse,
   readPassed,
-  readResponse,
   type SkimmedResponse,
   skimResponse,
   type UpstreamResponse,
@@ -66,61 +67,47 @@ export function createClient(options: UpstreamOptions): Upstream {
   const { clock, timeoutMs, responseLimit: limit, streamLimit } = options
   const circuit = createBreaker(clock)
   const deadlines = createDeadlines()
-  const send = (request: UpstreamRequest, limits: ExchangeLimits) =>
-    trace(request, traced => sendOnce(traced, options, { ...limits, deadlines, limit }))
-  const createSend = (endsDeadline: boolean) => {
-    const stream = { ...streamLimit, pauseMs: timeoutMs, endsDeadline }
-    return (request: UpstreamRequest, limits: ExchangeLimits) =>
+  const createSend =
+    (stream?: StreamOptions): Send =>
+    (request, limits) =>
       trace(request, traced => sendOnce(traced, options, { ...limits, deadlines, limit, stream }))
-  }
-  const sendOrStream = createSend(true)
-  const sendOrSkim = createSend(false)
+  const streaming = { ...streamLimit, pauseMs: timeoutMs }
+  const send = createSend()
+  const sendOrStream = createSend({ ...streaming, endsDeadline: true })
+  const sendOrSkim = createSend({ ...streaming, endsDeadline: false })
   const { connections } = options
   // Some time has to be left for the response.
   const waitingMs = timeoutMs * WAITING_TIME
   const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), deadlines)
 
   /** Passes the trace of the caller on. */
-  function trace<A extends ExchangeOutcome>(
-    request: UpstreamRequest,
-    attempt: (request: UpstreamRequest) => Promise<A>,
-  ): Promise<A> {
+  function trace(request: UpstreamRequest, attempt: (request: UpstreamRequest) => Sent): Sent {
     const span = startClientSpan(request.method, options.origin)
     if (!span) return attempt(request)
     return attempt({ ...request, headers: { ...request.headers, ...span.headers } }).then(answer => {
-      span.end('status' in answer ? answer.status : undefined)
+      span.end(isFailure(answer) ? undefined : answer.status)
       return answer
     })
   }
 
   /** `began` is evaluated before `answer` is awaited. */
-  function recordExchange<A extends ExchangeOutcome>(
-    { method }: UpstreamRequest,
-    began: number,
-    answer: A,
-  ): A {
+  function recordExchange({ method }: UpstreamRequest, began: number, answer: Awaited<Sent>): Awaited<Sent> {
     if (isAbandoned(answer)) return answer
     observe(answer, circuit, options)
     options.onExchange(answer, method, (performance.now() - began) / 1000)
     return answer
   }
 
-  async function retry<A extends ExchangeOutcome>(
-    request: UpstreamRequest,
-    first: A,
-    limits: ExchangeLimits,
-    attempt: (request: UpstreamRequest, limits: ExchangeLimits) => Promise<A>,
-  ): Promise<A> {
-    let answer = first
-    let renewed = false
+  async function sendWithRetries(request: UpstreamRequest, limits: ExchangeLimits, attempt: Send): Sent {
+    let isRenewed = false
     for (let tries = 1; ; tries++) {
-      // The gateway's credentials may have ended early: they are renewed once.
+      const answer = recordExchange(request, performance.now(), await attempt(request, limits))
       if (isStreamed(request)) return answer
-      if (isUnauthorized(answer) && !renewed) renewed = true
+      // The gateway's credentials may have ended early: they are renewed once.
+      if (isUnauthorized(answer) && !isRenewed) isRenewed = true
       else if (!isRetryable(request, answer) || tries >= TRIES || performance.now() >= limits.deadline)
         return answer
-      if ('body' in answer && answer.body instanceof Readable) answer.body.destroy()
-      answer = recordExchange(request, performance.now(), await attempt(request, limits))
+      if (!isFailure(answer) && answer.body instanceof Readable) answer.body.destroy()
     }
   }
 
@@ -139,18 +126,17 @@ export function createClient(options: UpstreamOptions): Upstream {
   async function receive(
     request: UpstreamRequest,
     caller: Caller,
-    attempt: typeof sendOrStream,
+    attempt: Send,
   ): Promise<PassedResponse | Failure> {
     if (!circuit.allows()) return fail({ problem: 'upstream-unreachable' })
     const limits = limitExchange(request, caller)
     const taken = slots.take(caller, waitingMs)
     const release = taken instanceof Promise ? await taken : taken
     if (typeof release === 'string') return NO_SLOT[release]
-    const first = recordExchange(request, performance.now(), await attempt(request, limits))
-    const answer = await retry(request, first, limits, attempt)
-    if ('body' in answer && answer.body instanceof Readable) answer.body.once('close', release)
+    const answer = await sendWithRetries(request, limits, attempt)
+    if (!isFailure(answer) && answer.body instanceof Readable) answer.body.once('close', release)
     else release()
-    if ('failure' in answer) return explainFailure(answer, request)
+    if (isFailure(answer)) return explainFailure(answer, request)
     const response = await readPassed(answer, options)
     if (!isFailure(response) && REFUSALS.has(response.status)) logRefusal(request, response, options)
     return response
@@ -161,23 +147,12 @@ export function createClient(options: UpstreamOptions): Upstream {
     skim: async (request, longest, caller = GATEWAY) =>
       skimResponse(await receive(request, caller, sendOrSkim), longest, options),
     async ask(request, caller = GATEWAY) {
-      if (!circuit.allows()) return fail({ problem: 'upstream-unreachable' })
-      const limits = limitExchange(request, caller)
-      const taken = slots.take(caller, waitingMs)
-      const release = taken instanceof Promise ? await taken : taken
-      if (typeof release === 'string') return NO_SLOT[release]
-      try {
-        const first = recordExchange(request, performance.now(), await send(request, limits))
-        const isFinal = !isUnauthorized(first) && !isRetryable(request, first)
-        const answer = isFinal ? first : await retry(request, first, limits, send)
-        if ('failure' in answer) return explainFailure(answer, request)
-        const response = await readResponse(answer, options)
-        if (!isFailure(response) && REFUSALS.has(response.status))
-          logRefusal(request, { ...response, body: response.text }, options)
-        return response
-      } finally {
-        release()
-      }
+      const response = await receive(request, caller, send)
+      if (isFailure(response)) return response
+      const { status, headers, body } = response
+      if (typeof body === 'string') return { status, headers, text: body }
+      body.destroy()
+      return failTooLarge(options)
     },
     async probe(request) {
       const probe = { ...request, headers: { accept: 'application/fhir+json' } }
@@ -196,6 +171,9 @@ function isStreamed({ content }: UpstreamRequest): boolean {
 /** The limits of one exchange, in addition to those of all. */
 type ExchangeLimits = Pick<ExchangeOptions, 'deadline' | 'connection'>
 
+type Sent = Promise<RawResponse | TransportFailure>
+type Send = (request: UpstreamRequest, limits: ExchangeLimits) => Sent
+
 const GATEWAY: Caller = { holder: '', connection: { destroyed: false, once: () => undefined } }
 
 export const DISCONNECTED: Failure = fail({
@@ -211,7 +189,7 @@ const NO_SLOT = {
 
 /** Only requests that change nothing are sent again, and only where there was no response. */
 function isRetryable({ method }: UpstreamRequest, answer: ExchangeOutcome): boolean {
-  return method === 'GET' && 'failure' in answer && answer.failure === 'unreachable'
+  return method === 'GET' && isFailure(answer) && answer.failure === 'unreachable'
 }
 
 function observe(answer: ExchangeOutcome, circuit: Breaker, { credentials }: UpstreamOptions): void {

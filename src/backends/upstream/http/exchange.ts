@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher, Pool } from 'undici'
 import { describeError, isTimeout } from '../../../core/index.ts'
+import { type Failed, fail, isFailure } from '../../../fhir/index.ts'
 import type { Connection } from '../../../fhir-api/index.ts'
 import { watchConnection } from './presence.ts'
 
@@ -17,14 +18,17 @@ export interface UpstreamRequest {
 }
 
 /** A response before decoding. */
-export interface RawResponse<Body extends Buffer | Readable = Buffer> {
+export interface RawResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  readonly body: Body
+  /** A stream only if the options allow it. */
+  readonly body: Buffer | Readable
 }
 
 /** Why there is no usable response. */
-export type TransportFailure =
+export type TransportFailure = Failed & TransportReason
+
+type TransportReason =
   /** No response; `unsent` if the upstream cannot have received the request. */
   | { readonly failure: 'unreachable'; readonly unsent: boolean; readonly cause: string }
   | { readonly failure: 'late' }
@@ -49,38 +53,30 @@ export interface ExchangeOptions {
   /** The exchange ends when this connection closes. */
   readonly connection?: Connection | undefined
   /** If set, a longer body is streamed. Then this limits the body and each pause in it, instead of the deadline. */
-  readonly stream?: StreamOptions
+  readonly stream?: StreamOptions | undefined
 }
 
-interface StreamOptions extends StreamLimit {
+export interface StreamOptions extends StreamLimit {
   readonly pauseMs: number
   /** Whether the deadline applies to the headers alone, also if the body is short. */
   readonly endsDeadline: boolean
 }
 
-/** The type of a body that is received with these options. */
-type ReceivedBody<O extends ExchangeOptions> = O extends { readonly stream: object }
-  ? Buffer | Readable
-  : Buffer
-
-/** How an exchange ends. */
-export type Exchanged<O extends ExchangeOptions> = RawResponse<ReceivedBody<O>> | TransportFailure
-
 /**
  * Sends a request and collects the response. Bytes, time and the presence of the caller limit every response. Redirects are
  * not followed.
  */
-export function exchange<O extends ExchangeOptions>(
+export function exchange(
   pool: Pool,
   request: UpstreamRequest,
   path: string,
-  options: O,
-): Promise<Exchanged<O>> {
+  options: ExchangeOptions,
+): Promise<RawResponse | TransportFailure> {
   const { method, headers, content, body = content ?? null } = request
   const { connection, stream } = options
-  if (connection?.destroyed) return Promise.resolve({ failure: 'abandoned' })
+  if (connection?.destroyed) return Promise.resolve(fail({ failure: 'abandoned' }))
   return new Promise(resolve => {
-    const collecting = new ResponseCollector(resolve as Resolve, options)
+    const collecting = new ResponseCollector(resolve, options)
     // The caller's content has ended with an error, which says nothing about the upstream.
     content?.once('error', () => collecting.fail({ failure: 'abandoned' }))
     try {
@@ -91,7 +87,7 @@ export function exchange<O extends ExchangeOptions>(
   })
 }
 
-type Resolve = (result: RawResponse<Buffer | Readable> | TransportFailure) => void
+type Resolve = (result: RawResponse | TransportFailure) => void
 
 /** A class, because there is one for every request. */
 class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
@@ -179,11 +175,11 @@ class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   }
 
   /** Only the first failure counts. */
-  fail(failure: TransportFailure): void {
+  fail(reason: TransportReason): void {
     this.#hasFailed = true
     this.#finish()
-    this.#resolve(failure)
-    this.#stream?.destroy(new Error(`the response is ${failure.failure}`))
+    this.#resolve(fail(reason))
+    this.#stream?.destroy(new Error(`the response is ${reason.failure}`))
     this.#control?.abort(ENDED)
   }
 
@@ -227,21 +223,21 @@ export type ExchangeOutcome = Pick<RawResponse, 'status' | 'headers'> | Transpor
 
 /** Whether the upstream, or a proxy before it, failed. */
 export function isFailing(answer: ExchangeOutcome): boolean {
-  if ('status' in answer) return answer.status >= 502
+  if (!isFailure(answer)) return answer.status >= 502
   return answer.failure !== 'too-large' && answer.failure !== 'abandoned'
 }
 
 /** Whether the exchange says nothing about the upstream, because its caller has ended it. */
 export function isAbandoned(answer: ExchangeOutcome): boolean {
-  return 'failure' in answer && answer.failure === 'abandoned'
+  return isFailure(answer) && answer.failure === 'abandoned'
 }
 
 export function isUnauthorized(answer: ExchangeOutcome): boolean {
-  return 'status' in answer && answer.status === 401
+  return !isFailure(answer) && answer.status === 401
 }
 
 export function isLate(answer: ExchangeOutcome): boolean {
-  return 'failure' in answer && answer.failure === 'late'
+  return isFailure(answer) && answer.failure === 'late'
 }
 
 /** Work with a deadline. */

@@ -35,7 +35,7 @@ interface ReadOptions {
 }
 
 export async function readPassed(
-  { status, headers, body }: RawResponse<Buffer | Readable>,
+  { status, headers, body }: RawResponse,
   options: ReadOptions,
 ): Promise<PassedResponse | Failure> {
   const encoding = getEncoding(headers)
@@ -54,26 +54,6 @@ export async function readPassed(
 }
 
 const BAD_ENCODING = 'its body has an unknown or invalid content encoding'
-
-export function readResponse(
-  answer: RawResponse,
-  options: ReadOptions,
-): UpstreamResponse | Failure | Promise<UpstreamResponse | Failure> {
-  const body = decode(answer.body, getEncoding(answer.headers), options.responseLimit)
-  return body instanceof Promise
-    ? body.then(it => toUpstreamResponse(answer, it, options))
-    : toUpstreamResponse(answer, body, options)
-}
-
-function toUpstreamResponse(
-  { status, headers }: RawResponse,
-  body: Buffer | 'too-large' | undefined,
-  options: ReadOptions,
-): UpstreamResponse | Failure {
-  if (body === 'too-large') return failTooLarge(options)
-  if (!body) return failBroken(BAD_ENCODING, options)
-  return { status, headers, text: options.urls.toPublic(body.toString('utf8')) }
-}
 
 const TOO_MUCH = fail({
   problem: 'too-costly',

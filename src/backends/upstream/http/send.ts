@@ -1,12 +1,12 @@
 import type { Pool } from 'undici'
 import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
 import { describeError, parseJson } from '../../../core/index.ts'
-import { isRecord } from '../../../fhir/index.ts'
+import { fail, isFailure, isRecord } from '../../../fhir/index.ts'
 import { TOKEN_RESPONSE_BYTES } from '../limits.ts'
 import {
-  type Exchanged,
   type ExchangeOptions,
   exchange,
+  type RawResponse,
   type TransportFailure,
   type UpstreamRequest,
 } from './exchange.ts'
@@ -20,15 +20,15 @@ export interface SendOptions {
 }
 
 /** Sends a request with the credentials of the gateway, once. */
-export function sendOnce<O extends ExchangeOptions>(
+export function sendOnce(
   request: UpstreamRequest,
   { pool, basePath, credentials }: SendOptions,
-  options: O,
-): Promise<Exchanged<O>> {
+  options: ExchangeOptions,
+): Promise<RawResponse | TransportFailure> {
   const path = joinPath(basePath, request.path)
   const signed = authorize(request, credentials)
   return signed instanceof Promise
-    ? signed.then(it => ('failure' in it ? it : exchange(pool, it, path, options)))
+    ? signed.then(it => (isFailure(it) ? it : exchange(pool, it, path, options)))
     : exchange(pool, signed, path, options)
 }
 
@@ -40,7 +40,7 @@ function authorize(
   if (!(held instanceof Promise)) return addAuthorization(request, held)
   return held.then(
     it => addAuthorization(request, it),
-    error => ({ failure: 'unsigned', cause: describeError(error) }),
+    error => fail({ failure: 'unsigned', cause: describeError(error) }),
   )
 }
 

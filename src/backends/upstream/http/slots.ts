@@ -34,7 +34,7 @@ interface Share {
   readonly waiting: Waiting[]
 }
 
-export function createSlots(most: number, mostOfOne: number, deadlines: Deadlines): Slots {
+export function createSlots(max: number, maxOfGrant: number, deadlines: Deadlines): Slots {
   let active = 0
   let waitingCount = 0
   // In the order of the turns.
@@ -59,8 +59,8 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
 
   function serveNext(): void {
     for (const [holder, share] of shares) {
-      if (active >= most) return
-      if (share.active >= mostOfOne) continue
+      if (active >= max) return
+      if (share.active >= maxOfGrant) continue
       const [next] = share.waiting
       if (!next) continue
       leave(share, next)
@@ -101,7 +101,7 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
   return {
     take(caller, timeoutMs) {
       const share = getShare(caller.holder)
-      if (active < most && share.active < mostOfOne) return start(caller.holder, share)
+      if (active < max && share.active < maxOfGrant) return start(caller.holder, share)
       if (share.waiting.length >= UPSTREAM_WAITING_PER_GRANT) return 'crowded'
       return wait(caller, share, timeoutMs)
     },

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { scrub } from '../../../core/index.ts'
+import { isFailure } from '../../../fhir/index.ts'
 import { type Logger, NotReady, type ReadyCheck } from '../../../web/index.ts'
 import { PROBE_EVERY_MS } from '../limits.ts'
 import type { Probe, Upstream } from './client.ts'
@@ -148,15 +149,15 @@ function findNext(probe: Probe, answer: ExchangeOutcome): Probe | undefined {
 }
 
 function isRefused(answer: ExchangeOutcome): boolean {
-  return isUnauthorized(answer) || ('status' in answer && answer.status === 403)
+  return isUnauthorized(answer) || (!isFailure(answer) && answer.status === 403)
 }
 
 function isNotOffered(answer: ExchangeOutcome): boolean {
-  return 'status' in answer && answer.status >= 300 && !isFailing(answer)
+  return !isFailure(answer) && answer.status >= 300 && !isFailing(answer)
 }
 
 function readOutage(answer: ExchangeOutcome): Outage | undefined {
-  if ('failure' in answer) return explainOutage(answer)
+  if (isFailure(answer)) return explainOutage(answer)
   const { status } = answer
   if (status < 300) return undefined
   if (status === 401) return REFUSED
